@@ -118,7 +118,7 @@ def _present_inventory(settings: "InventorySettings") -> None:
     from holdfast.inventory import demo
     from holdfast.inventory.product import INVENTORY
 
-    key, console = asyncio.run(INVENTORY.transact(settings, demo.begin))
+    key, owner = asyncio.run(INVENTORY.transact(settings, demo.begin))
     typer.echo(f"{typer.style('Inventory', bold=True)}  {settings.base_url}")
     typer.echo(f"  for agents     {settings.base_url}/mcp")
     typer.echo(f"  how to begin   {settings.base_url}/auth.md")
@@ -128,13 +128,16 @@ def _present_inventory(settings: "InventorySettings") -> None:
     else:
         typer.echo(f"  shops          {_program()} inventory shop list")
         typer.echo(f"  a shop's key   {_program()} inventory shop key SHOP_DOMAIN")
-    if console:
-        # The command reads the settings, which do not contain a port that was chosen here.
-        place = "" if settings.base_url.endswith(f":{INVENTORY_PORT}") else f" --base-url {settings.base_url}"
+    if not settings.smtp_host:
+        typer.echo(f"  mails          files in {settings.data_dir.resolve() / 'mail'}, also the link to sign in")
+    # The commands read the settings, which do not contain a port that was chosen here.
+    place = "" if settings.base_url.endswith(f":{INVENTORY_PORT}") else f" --base-url {settings.base_url}"
+    if owner:
         typer.echo(f"  storefront     {_program()} inventory sign-proxy-url {demo.DOMAIN}{place}")
-        typer.echo(f"  console        {settings.base_url}{console}")
-    else:
-        typer.echo(f"  console        {_program()} inventory console-link SHOP_DOMAIN")
+        typer.echo(f"  owner          {owner.email}")
+        typer.echo(f"  console        {settings.base_url}{owner.path}")
+        typer.echo("  This link signs the owner in once, within 15 minutes. A command prints another one:")
+    typer.echo(f"  a link         {_program()} inventory console-link {demo.DOMAIN if owner else 'SHOP_DOMAIN'}{place}")
 
 
 def _present_events(settings: "EventsSettings", account_id: str | None) -> list[Sight]:

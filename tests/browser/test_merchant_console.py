@@ -143,7 +143,9 @@ async def test_the_page_of_a_pool_follows_an_agent_in_the_frame(
         await expect(picture).not_to_have_attribute("d", before)
         await expect(frame.locator("figcaption")).to_contain_text("44 now")
         await expect(frame.locator("#draws tbody tr").first).to_contain_text("6 units")
-        await expect(frame.locator("#entries .card").first).to_contain_text("-6 units, sold")
+        await expect(frame.locator("#entries .card").first).to_contain_text(
+            "An agent sold 6 units: 1 \N{MULTIPLICATION SIGN} Variant 1006"
+        )
         await expect(frame.locator("#members .card").first).to_contain_text("44 can be sold now")
         await expect(frame.locator("main")).to_have_attribute("data-was", "there")
         await expect(frame.locator("details")).to_have_attribute("open", "")

@@ -159,6 +159,15 @@ def test_the_link_of_the_demo_organizer_works_once_and_is_another_at_each_start(
     assert len(set(links)) == 2
 
 
+def test_the_owner_of_the_demo_shop_is_named_with_a_link_and_how_to_get_another(data_dir: Path) -> None:
+    with running(data_dir, "--inventory-port=0", "--events-port=0") as output:
+        [address] = re.findall(r"^Inventory +(http://\S+)$", output, re.MULTILINE)
+        assert re.search(r"^  owner +merchant@example\.com$", output, re.MULTILINE)
+        [link] = re.findall(r"^  console +http://\S+(/sign-in/\S+)$", output, re.MULTILINE)
+        assert f"inventory console-link demo.myshopify.com --base-url {address}\n" in output
+        assert "merchant@example.com" in httpx2.get(address + link).text
+
+
 def test_a_demo_shop_can_install_the_app_and_is_there_again_until_there_is_a_real_one(data_dir: Path) -> None:
     ports = ("--inventory-port=0", "--events-port=0")
     with running(data_dir, *ports) as first:

@@ -37,6 +37,7 @@ ALONE: dict[str, dict[str, Any]] = {
     "list_actors": {"entry_ids": [1, 2]},
     "look_at_pool": {"pool_id": 1},
     "list_undone": {"entry_ids": [1, 2]},
+    "list_units_per_sale": {"entries": [(1, 1, SINGLE, 1, "2030-01-01T00:00:00Z")]},
     "name_variants": {"gids": [SINGLE]},
     "ask_low_stock": {},
     "want_low_stock": {"enabled": True, "language": "de"},
@@ -63,6 +64,8 @@ SEARCHES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("find_variant", {"sku": "NOBODY-HAS-THIS"}),
     ("search_variants", {"query": "nobody has this"}),
     ("search_variants", {"limit": 20}),
+    ("export_csv", {"kind": "history", "limit": 20}),
+    ("import_csv", {"kind": "members", "text": "pool,sku,units_per_sale,pool_id\nJars,HONEY-1,1,1\n"}),
 )
 """What operations are asked for besides their arguments among the samples."""
 

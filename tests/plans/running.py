@@ -105,11 +105,11 @@ async def attempt(
 
 
 def pages(app: OperationTable) -> list[str]:
-    """The paths of all pages, and of what else is opened by GET."""
+    """The paths of all pages, and of what else is opened by GET, without streams: these do not end."""
     return [
         route.path
         for route in app.otherwise.routes
-        if isinstance(route, Route) and route.methods and "GET" in route.methods
+        if isinstance(route, Route) and route.methods and "GET" in route.methods and "/stream" not in route.path
     ]
 
 

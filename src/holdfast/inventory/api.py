@@ -4,6 +4,7 @@ They are tools of the endpoint for agents, `/mcp`. The routes of storefronts, an
 below the table.
 """
 
+from holdfast.accounts.sessions import CHANNEL as SESSION_CHANNEL
 from holdfast.accounts.sessions import Sessions
 from holdfast.accounts.signed_in_pages import SignedInPages
 from holdfast.accounts.signin.operations import SignInOperations
@@ -21,7 +22,7 @@ from holdfast.inventory.availability.storefront import Storefront
 from holdfast.inventory.catalog import operations as catalog
 from holdfast.inventory.console import routes as console_routes
 from holdfast.inventory.console.embedded import EmbeddedSessionGate
-from holdfast.inventory.console.frame import HOME, MORE, places
+from holdfast.inventory.console.frame import HINT, HOME, MORE
 from holdfast.inventory.idempotency import IDEMPOTENCY
 from holdfast.inventory.installs import routes as installs
 from holdfast.inventory.installs.connecting import ShopConnector
@@ -163,6 +164,7 @@ def service(database: Database) -> Service:
         base_url=settings.base_url,
         home=HOME,
         more=MORE,
+        hint=HINT,
     )
     run = {
         **{operation.name: runner[operation] for operation in ALL_OPERATIONS},
@@ -181,7 +183,7 @@ def service(database: Database) -> Service:
             *gate.routes(limits),
             *signing_in.routes(),
             *StoppedMailsPages(across, limits, SITE, resources.secret).routes(),
-            *console_routes.routes(signed_in, run, settings.base_url),
+            *console_routes.routes(signed_in, run, settings.base_url, resources.platform, live, streams),
         ],
         authenticate=credentials.caller,
         limits=limits,
@@ -190,6 +192,7 @@ def service(database: Database) -> Service:
             sessions.forgetting,
             live.listening,
             lambda: database.listen(api_keys.CHANNEL, lambda _: streams.wake()),
+            lambda: database.listen(SESSION_CHANNEL, lambda _: streams.wake()),
         ],
         handlers=Storefront(settings.base_url, resources, limits, live, streams).handlers(),
         agents=endpoint,

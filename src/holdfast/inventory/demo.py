@@ -1,5 +1,7 @@
 """A demo shop, added on the first start of `holdfast up`: one stock, sold one by one, by six and by twelve."""
 
+from typing import NamedTuple
+
 from holdfast.accounts.signin import links
 from holdfast.inventory.merchants import operations as merchants
 from holdfast.inventory.pools import operations as pools
@@ -13,9 +15,16 @@ OWNER = "merchant@example.com"
 """The owner whom a link of the operator signs in to the console."""
 
 
-async def begin(tx: Tx) -> tuple[str | None, str | None]:
-    """Add the shop if there is none yet. Returns its key then, and the path of a link that signs in to it, once."""
-    return await create_demo_shop(tx), await sign_in_path(tx)
+class OwnerLink(NamedTuple):
+    """The address of an owner, and the path of a link that signs the owner in, once, within 15 minutes."""
+
+    email: str
+    path: str
+
+
+async def begin(tx: Tx) -> tuple[str | None, OwnerLink | None]:
+    """Add the shop if there is none yet. Returns its key then, and a link that signs its owner in."""
+    return await create_demo_shop(tx), await owner_link(tx)
 
 
 async def create_demo_shop(tx: Tx) -> str | None:
@@ -41,15 +50,16 @@ async def create_demo_shop(tx: Tx) -> str | None:
     return key
 
 
-async def sign_in_path(tx: Tx) -> str | None:
-    """Return the path of a link that signs its owner in, once; None without the shop or an owner."""
-    shop_id = await tx.value(
+async def owner_link(tx: Tx) -> OwnerLink | None:
+    """Return a link that signs the first owner of the shop in; None without the shop or an owner."""
+    owners = await tx.tuples(
         """
-        select shop_id from merchants join shops on shops.id = shop_id
-         where domain = %(domain)s and email is not null limit 1
+        select shop_id, email from merchants join shops on shops.id = shop_id
+         where domain = %(domain)s and email is not null order by merchants.id limit 1
         """,
         {"domain": DOMAIN},
     )
-    if shop_id is None:
+    if not owners:
         return None
-    return links.link_url(tx.resources.secret, "", await merchants.console_link(tx, shop_id))
+    [(shop_id, email)] = owners
+    return OwnerLink(email, links.link_url(tx.resources.secret, "", await merchants.console_link(tx, shop_id)))

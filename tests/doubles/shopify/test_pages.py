@@ -46,6 +46,11 @@ async def test_a_pack_is_sold_and_the_page_shows_what_is_left_and_who_was_told(s
     assert (sold.status_code, sold.headers["location"]) == (303, SHOP)
     assert "<strong>7</strong>" in page.text
     assert "#1001" in page.text
+    [order] = stage.double.orders(DOMAIN)
+    in_admin = await stage.http.get(f"{SHOP}/admin/orders/{order.id}")
+    assert in_admin.headers["location"] == f"{SHOP}#order-{order.id}"
+    assert f'id="order-{order.id}"' in page.text
+    assert (await stage.http.get(f"{SHOP}/admin/orders/1")).status_code == 404
     assert "orders/create" in page.text
 
 

@@ -265,7 +265,7 @@ async def test_pools_are_listed_with_what_can_be_sold(settings: Settings) -> Non
         page = await admin.get()
 
         assert "<b>Honig" not in page.text
-        assert main_text(page).startswith("Bestände <b>Honig</b> 1.050 units verkäuflich · geringer Bestand")
+        assert main_text(page).startswith("Bestände <b>Honig</b> 1.050 Einheiten verkäuflich · geringer Bestand")
 
 
 async def key(admin: Admin) -> str:

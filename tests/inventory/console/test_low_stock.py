@@ -16,7 +16,7 @@ async def test_pools_at_their_limit_are_shown_with_how_long_they_last(merchant: 
 
     path = f"/console/pools/{low['id']}"
     assert (
-        "<b>Honey</b> 10 jars can be sold Its limit is 10. About 2 jars are taken a day, so it lasts 5 days."
+        "<b>Honey</b> 10 jars can be sold Its limit is 10. It loses about 2 jars a day, so it lasts 5 days."
         in main_text(page)
     )
     assert "Tea" not in main_text(page)
@@ -52,5 +52,5 @@ async def test_many_are_shown_a_page_at_a_time_and_those_of_others_never(setting
         second = await merchant.http.get(following.replace("&amp;", "&"))
 
         assert first.text.count("<h2>") == 50
-        assert "Honig 50 0 units verkäuflich Seine Grenze ist 5." in main_text(second)
+        assert "Honig 50 0 Einheiten verkäuflich Seine Grenze ist 5." in main_text(second)
         assert "Anders" not in main_text(first)

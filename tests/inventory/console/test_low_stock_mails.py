@@ -51,7 +51,17 @@ async def test_a_pool_is_told_once_when_it_falls_to_its_limit(owner: Owner, shop
     assert await owner.inventory.sql("select distinct recipient from mails where kind = 'low_stock'") == [(EMAIL,)]
     [mail] = await written(owner.inventory)  # of one thread, one mail at a time
     assert "Subject: Low stock: Honey jars" in mail
-    assert "http://inventory.test/console" in mail
+    assert f"http://inventory.test/console/pools/{pool['id']}" in mail
+    assert "10 units left that can be sold" in mail
+
+
+async def test_one_unit_is_no_units(owner: Owner, shop: Shop) -> None:
+    pool = await shop.pool(50, name="Jars", low_stock_at=1)
+    await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-49)
+
+    [mail] = await written(owner.inventory)
+
+    assert "1 unit left that can be sold" in mail
 
 
 async def test_what_is_held_counts_and_a_dry_run_tells_nobody(owner: Owner, shop: Shop) -> None:

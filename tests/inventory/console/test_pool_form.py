@@ -32,16 +32,25 @@ async def test_a_form_that_is_sent_twice_makes_one_pool(admin: Admin, own_shop: 
 
 
 @pytest.mark.parametrize(
-    ("field", "typed"),
-    [("name", ""), ("name", "x" * 101), ("buffer", "-1"), ("quantity", "x"), ("low_stock_at", "1.5")],
+    ("field", "typed", "error"),
+    [
+        ("name", "", "Enter a name, such as Honey jars."),
+        ("name", "x" * 101, "must have at most 100 characters, not 101"),
+        ("buffer", "-1", "Enter 0 or more, such as 2."),
+        ("quantity", "abc", "Enter a number, such as 30."),
+        ("low_stock_at", "1.5", "Enter a number, such as 10."),
+        ("quantity", "9" * 15, "Enter 1,000,000,000,000 or less."),
+    ],
 )
-async def test_what_does_not_fit_is_marked_and_makes_nothing(
-    admin: Admin, own_shop: Shop, field: str, typed: str
+async def test_what_does_not_fit_is_marked_with_an_example_and_makes_nothing(
+    admin: Admin, own_shop: Shop, field: str, typed: str, error: str
 ) -> None:
-    refused = await admin.send("/console/pools/new", **{"name": "Honey", field: typed})
+    refused = await admin.send("/console/pools/new", **{"name": "Honey", "unit": "jars", field: typed})
 
     assert refused.status_code == 422
-    assert f'id="{field}-note"' in refused.text.partition('class="error"')[2][:40]
+    assert f'<p class="error" id="{field}-note">{error}</p>' in refused.text
+    assert f'value="{typed}"' in refused.text
+    assert 'value="jars"' in refused.text
     assert (await own_shop.call("list_pools"))["pools"] == []
 
 

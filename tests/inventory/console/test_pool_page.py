@@ -23,8 +23,8 @@ async def test_a_pool_shows_its_stock_its_variants_and_its_history(admin: Admin,
     assert "50 units first, 44 at the lowest, 50 at the highest, 44 now." in text
     assert "Corrections 1 6 units" in text
     assert "7 can be sold now one sale takes 6 units" in text
-    assert "-6 units , corrected · then 44 on hand “ <i>broken</i> ”" in text
-    assert "an agent · adjust_pool_quantity" in text
+    assert "one sale takes 1 unit ·" in text
+    assert "An agent took 6 units · then 44 on hand “ <i>broken</i> ”" in text
     assert f'href="{admin.at(f"/console/pools/{id}")}"' in (await admin.get()).text
 
 
@@ -102,6 +102,6 @@ async def test_a_german_reads_the_page_in_german(admin: Admin, own_shop: Shop) -
 
     text = main_text(await admin.get(f"/console/pools/{pool['id']}?lang=de"))
 
-    assert "1.234 units verkäuflich" in text
+    assert "1.234 Einheiten verkäuflich" in text
     assert "Bestand im Lauf der Zeit" in text
-    assert "gezählt · danach 1.234 vorhanden" in text
+    assert "Ein Agent hat 1.234 Einheiten gezählt ( +1.234 Einheiten ) · danach 1.234 vorhanden" in text

@@ -66,4 +66,9 @@ async def test_the_form_of_a_new_pool(both: Both) -> None:
         if fields["name"] not in {"0", "7"}:
             await both.send("/console/pools/new", **fields)
 
-    both.check("Füllen Sie das aus.", "Geben Sie eine ganze Zahl ein, zum Beispiel 10.")
+    both.check(
+        "Geben Sie einen Namen ein, zum Beispiel Honiggläser.",
+        "Geben Sie eine Zahl ein, zum Beispiel 30.",
+        "Geben Sie 0 oder mehr ein, zum Beispiel 10.",
+        "Geben Sie höchstens 1.000.000.000.000 ein.",
+    )

@@ -70,6 +70,8 @@ async def test_an_address_that_nobody_named_signs_in_to_nothing(owner: Owner) ->
 
     assert done.status_code == 410
     assert main_text(done).startswith("No account has your address.")
+    assert "You asked for a link to eve@example.com ." in main_text(done)
+    assert "holdfast inventory shop owner SHOP_DOMAIN eve@example.com" in main_text(done)
     assert await owner.inventory.sql("select from sessions") == []
     assert await owner.inventory.sql("select email from merchants") == [(EMAIL,)]
 
@@ -112,6 +114,23 @@ async def test_an_operator_makes_a_link_that_works_once_in_any_browser(owner: Ow
     assert (first.status_code, first.headers["location"]) == (303, "/console")
     assert (await owner.get("/console")).status_code == 200
     assert main_text(second).startswith("This link was used already.")
+    assert "holdfast inventory console-link SHOP_DOMAIN" in main_text(second)
+
+
+async def test_a_link_that_was_mailed_is_not_replaced_by_a_command(owner: Owner) -> None:
+    path = await owner.ask()
+    await owner.send(path)
+
+    again = await Owner(owner.inventory).get(path)
+
+    assert main_text(again).startswith("This link was asked for in another browser.")
+    assert "console-link" not in main_text(again)
+
+
+async def test_the_form_says_who_can_sign_in(owner: Owner) -> None:
+    assert "If your shop has the app, open it in the admin of the platform instead." in main_text(
+        await owner.get("/sign-in")
+    )
 
 
 async def test_a_link_of_an_operator_needs_an_owner(inventory: Inventory, shop: Shop) -> None:

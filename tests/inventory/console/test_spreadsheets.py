@@ -102,12 +102,35 @@ async def test_what_would_take_too_much_is_refused(merchant: Stocking) -> None:
     assert "it would take more of a pool than there is" in main_text(page)
 
 
-async def test_a_file_that_is_too_large_or_no_text_is_refused(merchant: Stocking) -> None:
-    large = await upload(merchant, b"name\n" + b"x" * MAX_FILE_BYTES)
-    other = await upload(merchant, b"name\n\xff\xfe\n")
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "utf-16"])
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+async def test_files_are_read_as_spreadsheet_programs_save_them(
+    merchant: Stocking, encoding: str, separator: str
+) -> None:
+    text = "name,unit,quantity\r\nGläser für 5 €,Stück,9\r\n".replace(",", separator)
 
-    assert (large.status_code, other.status_code) == (422, 400)
+    preview = await upload(merchant, text.encode(encoding))
+
+    assert "Line 2: Gläser für 5 € new" in main_text(preview)
+
+
+async def test_variants_can_be_imported_by_the_skus_of_the_platform(merchant: Stocking) -> None:
+    await merchant.shop.pool(50, name="Jars")
+
+    preview = await upload(merchant, b"pool;sku;units_per_sale\nJars;HONEY-6;6\n", "members")
+
+    assert "Line 2: HONEY-6 in Jars new" in main_text(preview)
+
+
+async def test_a_file_that_is_too_large_or_no_text_is_refused_and_the_form_stays(merchant: Stocking) -> None:
+    large = await upload(merchant, b"name\n" + b"x" * MAX_FILE_BYTES)
+    others = [await upload(merchant, content) for content in (b"PK\x03\x04\x00", b"name\n\x81\n")]
+
+    assert [page.status_code for page in (large, *others)] == [422, 422, 422]
     assert "choose a file of at most 400 kB" in main_text(large)
+    for page in others:
+        assert "the file cannot be read as text: save the sheet as “CSV UTF-8”, and choose that file" in main_text(page)
+        assert "See what would change" in main_text(page)
     assert (await merchant.get(f"{PATH}/keys.csv")).status_code == 404
 
 

@@ -94,7 +94,7 @@ async def test_those_that_took_least_are_one(admin: Admin, own_shop: Shop) -> No
     text = await drawn(admin, pool)
 
     assert "All others 3 9 units" in text.partition("By what was done")[0]
-    assert "For no variant 1 1 units" in text
+    assert "For no variant 1 1 unit" in text
     assert "Variant 4 1 5 units" in text
     assert "Variant 3 1 4 units" not in text
 

@@ -63,6 +63,7 @@ async def test_a_new_shop_gets_its_key_once_and_the_platform_can_be_asked(scene:
     shop = await scene.shop(key_of(page.text))
     assert await shop.call("list_pools") == {"pools": [], "next_cursor": None}
     assert f"{BASE_URL}/mcp" in page.text
+    assert "The settings of the app show it at any time." in page.text
     assert page.headers["set-cookie"].startswith("__Secure-install=; Path=/auth/install; Max-Age=0;")
     assert (await shop_access(scene.steps, shop.id)).token
     scopes, uninstalled, broken = await scene.row("scopes, uninstalled_at, broken")

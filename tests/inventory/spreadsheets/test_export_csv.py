@@ -22,21 +22,22 @@ async def test_pools(shop: Shop) -> None:
 
     assert (export["kind"], export["rows"], export["next_cursor"]) == ("pools", 2, None)
     assert export["csv"].splitlines() == [
-        "name,unit,quantity,buffer,low_stock_at,version",
-        f"Honey jars,units,50,3,12,{jars['version']}",
-        f"Honey,g,0,0,,{honey['version']}",
+        "name,unit,quantity,buffer,low_stock_at,version,pool_id",
+        f"Honey jars,units,50,3,12,{jars['version']},{jars['id']}",
+        f"Honey,g,0,0,,{honey['version']},{honey['id']}",
     ]
 
 
 async def test_members(shop: Shop) -> None:
-    await shop.pool(50, name="Honey, jars", members=[{**PACKS[1], "sku": "HONEY-6", "title": 'The "six"'}, PACKS[0]])
+    members = [{**PACKS[1], "sku": "HONEY-6", "title": 'The "six"'}, PACKS[0]]
+    id = (await shop.pool(50, name="Honey, jars", members=members))["id"]
 
     export = await shop.call("export_csv", kind="members")
 
     assert export["csv"].splitlines() == [
-        "pool,variant_gid,units_per_sale,sku,title",
-        f'"Honey, jars",{SINGLE},1,,',
-        f'"Honey, jars",{SIX_PACK},6,HONEY-6,"The ""six"""',
+        "pool,variant_gid,units_per_sale,sku,title,pool_id",
+        f'"Honey, jars",{SINGLE},1,,,{id}',
+        f'"Honey, jars",{SIX_PACK},6,HONEY-6,"The ""six""",{id}',
     ]
 
 
@@ -49,7 +50,23 @@ async def test_history_has_every_field_of_every_entry_the_newest_first(shop: Sho
 
     entries = await shop.entries()
     assert exported_rows == [
-        {name: "" if value is None else str(value) for name, value in entry.items()} for entry in entries
+        {name: "" if value is None else str(value) for name, value in entry.items()}
+        | {"pool": pool["name"], "skus": "", "titles": ""}
+        for entry in entries
+    ]
+
+
+async def test_history_names_the_pool_and_the_variants_of_a_sale(shop: Shop) -> None:
+    await shop.pool(50, name="Jars", members=[{**PACKS[1], "sku": "HONEY-6", "title": "6-pack"}, PACKS[0]])
+    await shop.call("record_sale", variant_gid=SIX_PACK, quantity=1)
+    await shop.call("record_sale", variant_gid=SINGLE, quantity=1)
+
+    exported_rows = rows((await shop.call("export_csv", kind="history"))["csv"])
+
+    assert [(row["pool"], row["skus"], row["titles"]) for row in exported_rows] == [
+        ("Jars", "", ""),
+        ("Jars", "HONEY-6", "6-pack"),
+        ("Jars", "", ""),
     ]
 
 

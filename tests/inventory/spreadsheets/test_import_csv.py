@@ -74,6 +74,33 @@ async def test_variants_are_linked_and_linked_anew(shop: Shop) -> None:
     assert (await shop.call("find_variant", sku="honey-1"))["variants"][0]["title"] == "One"
 
 
+async def test_variants_are_named_by_their_skus(shop: Shop) -> None:
+    await shop.pool(50, name="Jars", members=[{**PACKS[0], "sku": "HONEY-1"}])
+    await shop.pool(9, name="Boxes")
+
+    done = await load(shop, "pool;sku;units_per_sale\nJars;honey-1;2\nBoxes;HONEY-1;1\n", "members")
+
+    assert (done["created"], done["updated"]) == (1, 1)
+    assert [row["message"] for row in done["rows"]] == ["honey-1 in Jars", "HONEY-1 in Boxes"]
+    assert (await shop.storefront()).json()["variants"] == {SINGLE: 9}
+    assert (await shop.call("find_variant", gid=SINGLE))["variants"][0]["sku"] == "HONEY-1"
+
+
+async def test_a_sku_of_no_variant_or_of_several_is_refused(shop: Shop, inventory: Inventory) -> None:
+    await shop.pool(50, name="Jars", members=[{**member, "sku": "HONEY"} for member in PACKS[:2]])
+    await (await inventory.shop()).pool(9, members=[{**PACKS[0], "sku": "THEIRS"}])
+    before = await inventory.everything()
+
+    errors = await refused(shop, "pool,sku,units_per_sale\nJars,HONEY,1\nJars,THEIRS,1\nJars,,1\n", "members")
+
+    assert errors == [
+        (2, "sku: several variants have the SKU HONEY: name one by its variant_gid"),
+        (3, "sku: no variant has the SKU THEIRS"),
+        (4, "variant_gid: name a variant by its variant_gid, or by its sku"),
+    ]
+    assert await inventory.everything() == before
+
+
 async def test_one_variant_in_two_pools_is_a_kit(shop: Shop) -> None:
     await shop.pool(50, name="Jars")
     await shop.pool(3, name="Boxes")
@@ -182,8 +209,14 @@ async def test_a_quantity_below_what_is_held_keeps_all_from_being_stored(shop: S
         'name,quantity\n"Jars","44"\n\n\n',
         "name,quantity\n\nJars,44\n,\n",
         "name,quantity,unit\nJars,'44,\n".replace("'", ""),
+        'name;quantity;unit\r\n"Jars";44;\r\n',
+        "name\tquantity\tunit\nJars\t44\t\n",
+        "name\tquantity\tunit\nJars\t44",
     ],
-    ids=["CRLF", "BOM", "other order", "capitals and spaces", "quotes", "empty lines", "empty cell"],
+    ids=[
+        *("CRLF", "BOM", "other order", "capitals and spaces", "quotes", "empty lines", "empty cell"),
+        *("semicolons", "tabs", "tabs without the last"),
+    ],
 )
 async def test_sheets_are_read_as_programs_write_them(shop: Shop, text: str) -> None:
     pool = await shop.pool(50, name="Jars")

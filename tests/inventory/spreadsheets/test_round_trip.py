@@ -42,9 +42,9 @@ async def exported(shop: Shop, kind: str) -> str:
 
 
 def lasting(text: str) -> list[dict[str, str]]:
-    """The rows of a sheet but for their versions, which belong to a shop."""
+    """The rows of a sheet but for their versions and ids of pools, which belong to a shop."""
     rows = csv.DictReader(io.StringIO(text, newline=""))
-    return [{name: cell for name, cell in row.items() if name != "version"} for row in rows]
+    return [{name: cell for name, cell in row.items() if name not in {"version", "pool_id"}} for row in rows]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -88,6 +88,38 @@ async def test_one_shops_sheets_furnish_another(shop: Shop, inventory: Inventory
     for kind in ("pools", "members"):
         assert lasting(await exported(other, kind)) == lasting(await exported(shop, kind))
     assert (await other.storefront()).json()["variants"] == (await shop.storefront()).json()["variants"]
+
+
+async def test_a_row_with_the_id_of_its_pool_renames_it(shop: Shop) -> None:
+    pool = await shop.pool(50, name="Jars", members=[PACKS[0]])
+    members = await exported(shop, "members")
+    text = (await exported(shop, "pools")).replace("Jars,units,50", "Honey,units,44")
+
+    done = await shop.call("import_csv", kind="pools", text=text, dry_run=False)
+
+    assert (done["created"], done["rows"]) == (0, [{"line": 2, "outcome": "updated", "message": "Jars → Honey"}])
+    [only] = (await shop.call("list_pools"))["pools"]
+    assert (only["id"], only["name"], only["on_hand"]) == (pool["id"], "Honey", 44)
+    # The file of variants still has the old name; the id finds the pool.
+    assert (await shop.call("import_csv", kind="members", text=members))["unchanged"] == 1
+
+
+async def test_an_id_and_a_name_of_two_pools_are_refused(shop: Shop, inventory: Inventory) -> None:
+    jars, lids = await shop.pool(50, name="Jars"), await shop.pool(9, name="Lids")
+    before = await inventory.everything()
+    conflict = f"line 2: pool_id: pool {jars['id']} is Jars, and Lids is another pool"
+
+    for kind, text in (
+        ("pools", f"name,pool_id\nLids,{jars['id']}\n"),
+        ("members", f"pool,variant_gid,units_per_sale,pool_id\nLids,{SINGLE},1,{jars['id']}\n"),
+    ):
+        refusal = await shop.refused("import_csv", kind=kind, text=text, dry_run=False)
+        assert refusal["errors"] == {"text": [conflict]}
+    # Two rows of one pool are refused too: one by its id, one by its name.
+    twice = f"name,pool_id\nLids,{lids['id']}\nBoxes,{jars['id']}\nBoxes,\nJars,\n"
+    refusal = await shop.refused("import_csv", kind="pools", text=twice, dry_run=False)
+    assert [message[:7] for message in refusal["errors"]["text"]] == ["line 4:", "line 5:"]
+    assert await inventory.everything() == before
 
 
 async def test_a_deficit_that_nobody_touched_comes_back_as_it_was(shop: Shop, inventory: Inventory) -> None:

@@ -62,13 +62,15 @@ class UseLink(Command):
 class SignInLinkView(Struct):
     """The status of a link.
 
-    email        the e-mail address that the link signs in
-    return_to    the path to which the person goes then
+    email         the e-mail address that the link signs in
+    return_to     the path to which the person goes then
+    is_unbound    whether an operator may have made the link: no browser asked for it, or it is no longer stored
     """
 
     state: State
     email: str
     return_to: str
+    is_unbound: bool
 
 
 class LinkSignInResult(Struct):
@@ -76,6 +78,8 @@ class LinkSignInResult(Struct):
 
     secret    the secret for the cookie of the new session; empty if the link does not work
     known     the secret for the cookie by which this browser is known as one of the owner of the e-mail address
+
+    is_unbound    as in `SignInLinkView`, of a link that does not work
     """
 
     state: State
@@ -83,6 +87,7 @@ class LinkSignInResult(Struct):
     return_to: str = ""
     secret: str = ""
     known: str = ""
+    is_unbound: bool = False
 
 
 async def ask(tx: Tx[Any], caller: Caller, command: AskLink) -> None:
@@ -140,11 +145,12 @@ class SignInByLink:
             {"id": command.id, "browser": command.browser, "minutes": MINUTES},
         )
         if not rows:
-            return LinkSignInResult((await _find_status(tx, command.id, command.browser)).state)
+            link = await _find_status(tx, command.id, command.browser)
+            return LinkSignInResult(link.state, is_unbound=link.is_unbound)
         [(email, return_to)] = rows
         account = await self._directory.prove(tx, email)
         if account is None:
-            return LinkSignInResult("nobody")
+            return LinkSignInResult("nobody", email)
         secret = await sessions.begin(tx, account.id, "link", command.user_agent)
         return LinkSignInResult("good", email, return_to, secret, await known_browsers.note(tx, account.id, email))
 
@@ -178,13 +184,13 @@ async def _find_status(reader: Reader[Any], id: int, browser: bytes) -> SignInLi
                     when used_at is not null then 'used'
                     when asked_at <= now() - make_interval(mins => %(minutes)s) then 'expired'
                     else 'good' end as state,
-               email, return_to
+               email, return_to, browser is null as is_unbound
           from sign_in_links where id = %(id)s
         """,
         {"id": id, "browser": browser, "minutes": MINUTES},
     )
     # A link is deleted a day after it was asked for.
-    return link or SignInLinkView("expired", "", "")
+    return link or SignInLinkView("expired", "", "", True)
 
 
 async def mail_contents(database: Database[Any], mails: Sequence[Mail]) -> dict[int, SignInMail]:

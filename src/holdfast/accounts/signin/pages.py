@@ -44,6 +44,8 @@ class SignInPages:
 
     home    the path to which a person is sent who signs in without a target
     more    the template that the service adds to the page of the account; it has the variable `account`
+    hint    the template with what the service says about who can sign in; it has the variables `state`, which is empty
+            on the form, `email` and `is_unbound`. Without it the service says nothing.
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class SignInPages:
         base_url: str,
         home: str,
         more: str,
+        hint: str = "",
     ) -> None:
         self._ask, self._look, self._use = runner[operations.ask], runner[operations.look], runner[operations.use]
         self._by_password, self._list = runner[operations.by_password], runner[operations.list]
@@ -71,7 +74,7 @@ class SignInPages:
         self._secret = secret
         self._tokens = FormTokens(secret.own_signer("sign-in forms"))
         self._base_url = base_url
-        self._home, self._more = home, more
+        self._home, self._more, self._hint = home, more, hint
 
     def routes(self) -> list[BaseRoute]:
         def page(path: str, name: str, answer: Any) -> Route:
@@ -148,7 +151,7 @@ class SignInPages:
         user_agent = request.headers.get(b"user-agent", b"").decode("latin-1")
         done: LinkSignInResult = await self._use(caller, UseLink(id=id, browser=browser, user_agent=user_agent))
         if done.state != "good":
-            return self._link_page(request, SignInLinkView(done.state, "", ""), id, 410)
+            return self._link_page(request, SignInLinkView(done.state, done.email, "", done.is_unbound), id, 410)
         return self._enter(done.secret, done.known, done.return_to)
 
     async def sign_out(self, session: Session, request: Request) -> Reply:
@@ -235,6 +238,8 @@ class SignInPages:
             with_password=bool(fields.get("password")),
             token=self._tokens.issue("sign in"),
             notice=notice,
+            hint=self._hint,
+            state="",
         )
 
     def _link_page(self, request: Request, link: SignInLinkView, id: int, status: int = 200) -> Reply:
@@ -243,7 +248,9 @@ class SignInPages:
             status,
             language=language_of(request),
             state=link.state,
-            email=link.email if link.state == "good" else "",
+            email=link.email if link.state in {"good", "nobody"} else "",
+            is_unbound=link.is_unbound,
+            hint=self._hint,
             path=f"{SIGN_IN}/{links.encode_token(self._secret, id)}",
             token=self._tokens.issue(f"link {id}"),
             minutes=MINUTES,

@@ -40,6 +40,7 @@ def routes(world: PlatformState, oauth: OAuth, webhooks: Webhooks) -> list[BaseR
     return [
         Route("/{shop}", desk.page),
         Route("/{shop}/admin", desk.page),
+        Route("/{shop}/admin/orders/{id:int}", desk.order),
         Route("/{shop}/variants/{id:int}", desk.variant),
         *(Route(f"/{{shop}}/{name}", desk.does(deed), methods=["POST"]) for name, deed in deeds.items()),
     ]
@@ -53,6 +54,16 @@ class _MerchantPages:
 
     async def page(self, request: Request) -> Response:
         return self._shop_page(request.path_params["shop"])
+
+    async def order(self, request: Request) -> Response:
+        """Lead to an order on the page of its shop."""
+        domain = request.path_params["shop"]
+        try:
+            self._world.shop(domain)
+            order = orders.find(self._world, domain, request.path_params["id"])
+        except ShopifyRefusal as refused:
+            return pages.page("gone.html", 404, why=str(refused))
+        return serving.to_response(redirect(f"/{domain}#order-{order.id}"))
 
     async def variant(self, request: Request) -> Response:
         """Show the page on which a variant is counted by hand."""

@@ -13,10 +13,13 @@ from holdfast.inventory.merchants.model import Merchant
 from holdfast.kit.contract.caller import Caller, person
 from holdfast.kit.contract.messages import translatable
 
-__all__ = ["HOME", "MORE", "Console", "merchant", "places", "shop_of"]
+__all__ = ["HINT", "HOME", "MORE", "Console", "merchant", "places", "shop_of"]
 
 MORE = "console/account.html"
 """The template of the inventory part of the account page."""
+
+HINT = "console/sign_in_hint.html"
+"""The template with who can sign in by a link."""
 
 PLACES = {
     HOME: translatable("Pools"),

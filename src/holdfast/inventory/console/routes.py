@@ -6,8 +6,10 @@ from starlette.routing import BaseRoute
 
 from holdfast.accounts.session_gate import ACCOUNT
 from holdfast.accounts.signed_in_pages import SignedInPages
+from holdfast.inventory.availability.availability_cache import AvailabilityCache
 from holdfast.inventory.catalog import names
-from holdfast.inventory.console.frame import HOME, Console
+from holdfast.inventory.console.frame import Console, places
+from holdfast.inventory.console.live_changes import LiveConsole
 from holdfast.inventory.console.pools.holds import HoldsPage
 from holdfast.inventory.console.pools.low_stock import LowStockPage
 from holdfast.inventory.console.pools.pool import PoolPage
@@ -23,7 +25,9 @@ from holdfast.inventory.console.sync.sync import SyncPage
 from holdfast.inventory.console.variants.variant import VariantPage
 from holdfast.inventory.console.variants.variants import VariantsPage
 from holdfast.inventory.merchants import operations as merchants
+from holdfast.inventory.shopify.platform import Platform
 from holdfast.inventory.stock import pool_page
+from holdfast.kit.http.event_streams import Streams
 from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.run_modes import read, single
 from holdfast.kit.running.runner import Run
@@ -33,6 +37,7 @@ OPERATIONS = (
     Operation("look_at_pool", None, read(pool_page.get_pool_history)),
     Operation("name_variants", None, read(names.name_variants)),
     Operation("list_undone", None, read(pool_page.list_reverted_entries)),
+    Operation("list_units_per_sale", None, read(pool_page.list_units_per_sale)),
     Operation("ask_low_stock", None, read(merchants.get_low_stock_mails)),
     Operation("want_low_stock", None, single(merchants.set_low_stock_mails)),
 )
@@ -42,14 +47,22 @@ ACROSS = settings.ACROSS
 """Operations that run for no shop, because they use what no transaction of a shop can reach."""
 
 
-def routes(signed_in: SignedInPages, run: Mapping[str, Run], base_url: str) -> list[BaseRoute]:
+def routes(
+    signed_in: SignedInPages,
+    run: Mapping[str, Run],
+    base_url: str,
+    platform: Platform,
+    live: AvailabilityCache,
+    streams: Streams,
+) -> list[BaseRoute]:
     """The routes of the console. `run`: the operations of agents and of the console, by name."""
     console = Console(signed_in, run)
     return [
+        *LiveConsole(console, live, streams).routes(),
         *PoolsPage(console).routes(),
         *PoolForms(console).routes(),  # its path of a new pool would else be the path of a pool
         *PoolStatusPages(console).routes(),
-        *PoolPage(console).routes(),
+        *PoolPage(console, platform).routes(),
         *QuantityPages(console).routes(),
         *UndoPage(console).routes(),
         *VariantPage(console).routes(),

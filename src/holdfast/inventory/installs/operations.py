@@ -20,7 +20,7 @@ InstallHooks = Sequence[Callable[[Tx, int], Awaitable[None]]]
 
 
 class InstalledShop(Struct, frozen=True):
-    """A shop that has the app. `key`: its API key, if it is new; it is shown once."""
+    """A shop that has the app. `key`: its API key, if it is new."""
 
     shop: Shop
     key: str | None

@@ -22,20 +22,23 @@ class LowStockMail(LinkMail, kw_only=True, tag="low_stock"):
 def message(mail: LowStockMail, frame: Frame) -> MailMessage:
     """Return the text of the mail."""
     language = language_with_code(mail.language)
-    _ = frame.texts(language).gettext
+    texts = frame.texts(language)
+    _, ngettext = texts.gettext, texts.ngettext
     # Marks keep a name in another direction of writing from changing the order of the words around it.
     pool, unit = f"\u2068{header_text(mail.pool)}\u2069", f"\u2068{header_text(mail.unit)}\u2069"
+    number = language.number(mail.available)
+    # Only the default unit has a plural that is known; others are as people typed them.
+    amount = (
+        ngettext("%(number)s unit", "%(number)s units", mail.available) % {"number": number}
+        if mail.unit == "units"
+        else f"{number} {unit}"
+    )
     return link_message(
         mail,
         frame,
         subject=_("Low stock: %(pool)s") % {"pool": header_text(mail.pool)},
-        first=_("%(pool)s has %(available)s %(unit)s left that can be sold. You wanted to know at %(limit)s.")
-        % {
-            "pool": pool,
-            "available": language.number(mail.available),
-            "unit": unit,
-            "limit": language.number(mail.low_stock_at),
-        },
-        button=_("Open the pools"),
+        first=_("%(pool)s has %(amount)s left that can be sold. You wanted to know at %(limit)s.")
+        % {"pool": pool, "amount": amount, "limit": language.number(mail.low_stock_at)},
+        button=_("Open the pool"),
         rest=_("You get the next mail about it when there was more in between. In the settings you can turn them off."),
     )

@@ -45,7 +45,7 @@ async def _about_low_stock(database: Database, mails: Sequence[Mail]) -> dict[in
             mail.message_id(resources.mailer.domain),
             mail.inserted_at,
             pool.language,
-            f"{resources.settings.base_url}/console",
+            f"{resources.settings.base_url}/console/pools/{mail.arguments['pool_id']}",
             pool=pool.name,
             unit=pool.unit,
             available=pool.available,

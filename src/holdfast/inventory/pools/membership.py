@@ -124,6 +124,39 @@ async def list_members(reader: Reader, shop_id: int, after: tuple[int, str], lim
     )
 
 
+async def find_by_sku(reader: Reader, shop_id: int, skus: Collection[str]) -> dict[str, Sequence[str]]:
+    """Return the variants that have each SKU, as linked or at the platform: two at most."""
+    rows = await reader.tuples(
+        """
+        select sku, array((select gid from variants
+                            where shop_id = %(shop_id)s and sku_key = lower(sku.sku) limit 2)
+                          union
+                          (select gid from catalog_variants
+                            where shop_id = %(shop_id)s and sku_key = lower(sku.sku) limit 2)
+                          limit 2)
+          from unnest(%(skus)s::text[]) as sku (sku)
+        """,
+        {"shop_id": shop_id, "skus": [*skus]},
+    )
+    return dict(rows)
+
+
+async def find_labels(
+    reader: Reader, shop_id: int, variant_gids: Collection[str]
+) -> dict[str, tuple[str | None, str | None]]:
+    """Return the SKU and the title of each variant that is linked, or was."""
+    rows = await reader.tuples(
+        """
+        select named.gid, named.sku, named.title
+          from unnest(%(gids)s::text[]) as wanted (gid)
+         cross join lateral (select gid, sku, title from named_variants
+                              where shop_id = %(shop_id)s and gid = wanted.gid limit 1) as named
+        """,
+        {"shop_id": shop_id, "gids": [*variant_gids]},
+    )
+    return {gid: (sku, title) for gid, sku, title in rows}
+
+
 async def set_units(tx: Tx, shop_id: int, pool_id: int, variant_gid: str, units_per_sale: int) -> None:
     await tx.run(
         """

@@ -1,6 +1,7 @@
 """Pools: one physical stock each, and the variants that draw on it."""
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Literal, NamedTuple
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -206,6 +207,16 @@ class PoolWithMembers(Pool, kw_only=True):
     """A pool, with the variants that draw on it."""
 
     members: list[Member]
+
+
+class PoolsByName(NamedTuple):
+    """Pools by the keys of their names."""
+
+    keys: Mapping[str, str]
+    pools: Mapping[str, Pool]
+
+    def pool(self, name: str) -> Pool | None:
+        return self.pools.get(self.keys[name])
 
 
 class PoolList(Struct):

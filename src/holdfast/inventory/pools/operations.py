@@ -34,6 +34,7 @@ from holdfast.kit.contract.command import Repeatable, sent_fields
 from holdfast.kit.contract.problems import INSUFFICIENT_SCOPE, NOT_FOUND, VALIDATION_FAILED, Problem, invalid, refuses
 from holdfast.kit.running.run_modes import Batch
 
+find_by_id = sql.find_pools
 find_by_name = sql.find_by_name
 save = sql.save_pools
 find_links = membership.find_links

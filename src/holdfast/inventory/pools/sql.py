@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
-from typing import Any, LiteralString, NamedTuple
+from typing import Any, LiteralString
 
 import msgspec
 
@@ -11,6 +11,7 @@ from holdfast.inventory.pools.model import (
     ListPools,
     Member,
     Pool,
+    PoolsByName,
     PoolWithMembers,
     Status,
 )
@@ -35,16 +36,6 @@ OF_STATUS: Mapping[Status | None, LiteralString] = {
     "archived": "status_key = 'archived'",
 }
 """The condition on listed pools, by the requested status."""
-
-
-class PoolsByName(NamedTuple):
-    """Pools by the keys of their names."""
-
-    keys: Mapping[str, str]
-    pools: Mapping[str, Pool]
-
-    def pool(self, name: str) -> Pool | None:
-        return self.pools.get(self.keys[name])
 
 
 async def list_pools(reader: Reader, shop_id: int, command: ListPools) -> list[Pool]:
@@ -163,7 +154,8 @@ async def save_pools(tx: Tx, shop_id: int, version: int, pools: Sequence[Mapping
                 id bigint, name text, unit text, buffer bigint, low_stock_at bigint)),
         changed as (
             update pools
-               set unit = coalesce(pool.unit, pools.unit), buffer = coalesce(pool.buffer, pools.buffer),
+               set name = coalesce(pool.name, pools.name), unit = coalesce(pool.unit, pools.unit),
+                   buffer = coalesce(pool.buffer, pools.buffer),
                    low_stock_at = coalesce(pool.low_stock_at, pools.low_stock_at), version = %(version)s
               from pool where shop_id = %(shop_id)s and pools.id = pool.id)
         insert into pools (shop_id, name, unit, buffer, low_stock_at, version)

@@ -6,7 +6,7 @@ from msgspec import Meta, Struct
 
 from holdfast.inventory.cursor import CursorPage
 from holdfast.inventory.pools.model import Buffer, Label, LowStockAt, Name, Unit, UnitsPerSale
-from holdfast.inventory.stock.model import Delta, ExpectedVersion, VariantGid, Write
+from holdfast.inventory.stock.model import Delta, ExpectedVersion, PoolId, VariantGid, Write
 
 MAX_ROWS = 2_000
 
@@ -23,8 +23,8 @@ class ImportCsv(Write, kw_only=True):
     kind: Annotated[
         Literal["pools", "members"],
         Meta(
-            description="`pools`: columns name, and unit, quantity, buffer, low_stock_at, version as you like. "
-            "`members`: columns pool, variant_gid, units_per_sale, and sku, title as you like."
+            description="`pools`: columns name, and unit, quantity, buffer, low_stock_at, version, pool_id as you "
+            "like. `members`: columns pool, units_per_sale, variant_gid or sku, and title, pool_id as you like."
         ),
     ]
     text: Annotated[
@@ -32,7 +32,8 @@ class ImportCsv(Write, kw_only=True):
         Meta(
             min_length=1,
             max_length=1_000_000,
-            description="The CSV, with a line of column names. At most 2,000 rows. An empty cell changes nothing.",
+            description="CSV, also with semicolons or tabs, with a line of column names. At most 2,000 rows. "
+            "An empty cell changes nothing.",
             examples=["name,unit,quantity\nHoney jars,units,50\n"],
         ),
     ]
@@ -51,16 +52,18 @@ class PoolRow(Struct):
     buffer: Buffer | None = None
     low_stock_at: LowStockAt | None = None
     version: ExpectedVersion | None = None
+    pool_id: PoolId | None = None
 
 
 class MemberRow(Struct):
-    """A row of `members`."""
+    """A row of `members`. It names its variant by `variant_gid`, or else by `sku`."""
 
     pool: Name
-    variant_gid: VariantGid
     units_per_sale: UnitsPerSale
+    variant_gid: VariantGid | None = None
     sku: Label | None = None
     title: Label | None = None
+    pool_id: PoolId | None = None
 
 
 class Exported(Struct):

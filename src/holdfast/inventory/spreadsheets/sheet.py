@@ -1,10 +1,12 @@
 """Reads rows from CSV and validates each cell, and writes rows as CSV.
 
+Cells are separated by commas, semicolons or tabs: programs write what is usual in the country of their user.
 The apostrophe that is written before a cell that looks like a formula is removed when the cell is read.
 """
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
@@ -38,7 +40,9 @@ def read_rows(text: str, kind: type[R]) -> tuple[list[tuple[int, R]], list[RowRe
 
     Raises `validation_failed` if the text is not CSV with the expected columns.
     """
-    lines = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), strict=True)
+    text = text.removeprefix("\ufeff")
+    separator = _separator(text)
+    lines = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator)
     known = kind.__struct_fields__
     good: list[tuple[int, R]] = []
     refused: list[RowRefusal] = []
@@ -57,13 +61,24 @@ def read_rows(text: str, kind: type[R]) -> tuple[list[tuple[int, R]], list[RowRe
             if len(good) + len(refused) >= MAX_ROWS:
                 raise invalid({"text": [message("has more than %(most)s rows: import it in parts", most=MAX_ROWS)]})
             try:
-                good.append((lines.line_num, _row(columns, cells, kind)))
+                good.append((lines.line_num, _row(columns, _padded(cells, separator, len(columns)), kind)))
             except RowMismatch as error:
                 refused.append(RowRefusal(lines.line_num, error.message))
     except csv.Error as error:
         wrong = message("is not CSV at line %(line)s: %(why)s", line=lines.line_num, why=_csv_error(error))
         raise invalid({"text": [wrong]}) from error
     return good, refused
+
+
+def _separator(text: str) -> str:
+    """Return what separates the names of the columns; no name contains a separator."""
+    names = re.split(r"[\r\n]", text, maxsplit=1)[0]
+    return max(",;\t", key=names.count)
+
+
+def _padded(cells: Sequence[str], separator: str, count: int) -> Sequence[str]:
+    """Return the cells of a row. Tabs at the end of a line are often lost when rows are copied."""
+    return [*cells, *[""] * (count - len(cells))] if separator == "\t" else cells
 
 
 def _row(columns: Sequence[str], cells: Sequence[str], kind: type[R]) -> R:
@@ -90,7 +105,7 @@ def _csv_error(error: csv.Error) -> Message:
     """Return why a text is not CSV: the module `csv` has it in English only."""
     text = str(error)
     if "expected after" in text:
-        return message("after a quoted cell comes neither a comma nor the end of the line")
+        return message("after a quoted cell comes neither a separator nor the end of the line")
     if "field limit" in text:
         return message("a cell has more than %(most)s characters", most=csv.field_size_limit())
     return message("a quoted cell has no end")

@@ -2,8 +2,9 @@
 drawn in that time, and which entries were reverted.
 """
 
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from msgspec import Meta, Struct
 
@@ -32,6 +33,25 @@ class ListRevertedEntries(Command):
     """Get which of the entries have been reverted."""
 
     entry_ids: Annotated[list[int], Meta(max_length=500)]
+
+
+class VariantEntry(NamedTuple):
+    """What one entry took of its pool for one variant.
+
+    units    units of the pool
+    """
+
+    entry_id: int
+    pool_id: int
+    variant_gid: str
+    units: int
+    at: datetime
+
+
+class ListUnitsPerSale(Command):
+    """Get how many units one sale of a variant took when an entry was made."""
+
+    entries: Annotated[Sequence[VariantEntry], Meta(max_length=500)]
 
 
 class StockMoment(Struct):
@@ -133,3 +153,26 @@ async def list_reverted_entries(reader: Reader, caller: Caller, command: ListRev
         {"shop_id": caller.tenant, "ids": command.entry_ids},
     )
     return [id for (id,) in rows]
+
+
+async def list_units_per_sale(reader: Reader, caller: Caller, command: ListUnitsPerSale) -> list[int | None]:
+    """Return the units that one sale of each variant took at the time of the entry; None where it was not linked."""
+    rows = await reader.tuples(
+        """
+        select links.units_per_sale
+          from unnest(%(pool_ids)s::bigint[], %(gids)s::text[], %(moments)s::timestamptz[])
+               with ordinality as entry (pool_id, variant_gid, at, place)
+          left join lateral (
+               select units_per_sale from links
+                where shop_id = %(shop_id)s and pool_id = entry.pool_id and variant_gid = entry.variant_gid
+                  and since <= entry.at and entry.at < until limit 1) as links on true
+         order by place
+        """,
+        {
+            "shop_id": caller.tenant,
+            "pool_ids": [entry.pool_id for entry in command.entries],
+            "gids": [entry.variant_gid for entry in command.entries],
+            "moments": [entry.at for entry in command.entries],
+        },
+    )
+    return [units for (units,) in rows]

@@ -5,7 +5,9 @@ from starlette.routing import BaseRoute
 from holdfast.accounts.sessions import Session
 from holdfast.inventory.availability.model import ListLowStock, LowStockList
 from holdfast.inventory.console.frame import Console, merchant
-from holdfast.kit.contract.command import check, with_integers
+from holdfast.inventory.console.number_fields import NumberField, read_numbers
+from holdfast.inventory.stock.model import MAX_QUANTITY
+from holdfast.kit.contract.command import check
 from holdfast.kit.contract.messages import translatable
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.pages.form_errors import FormRefusal, try_form
@@ -17,6 +19,9 @@ LABELS = {
     "threshold": translatable("At or below this many"),
     "days_of_cover": translatable("Or lasts at most this many days"),
 }
+
+
+NUMBERS = {"threshold": NumberField(0, MAX_QUANTITY, 30), "days_of_cover": NumberField(1, 365, 14)}
 
 
 class LowStockPage:
@@ -51,5 +56,6 @@ class LowStockPage:
         )
 
     async def _read_low_stock(self, session: Session, filters: dict[str, str]) -> LowStockList:
-        command = check(ListLowStock, {"limit": PAGE_SIZE, **with_integers(ListLowStock, filters)})
+        numbers, unread = read_numbers(filters, NUMBERS)
+        command = check(ListLowStock, {"limit": PAGE_SIZE, **filters, **numbers}, unread=unread)
         return await self._list(merchant(session), command)

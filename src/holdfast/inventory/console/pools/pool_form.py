@@ -1,6 +1,6 @@
 """The forms of a pool's configuration: of a new pool, and of an existing one."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -8,10 +8,12 @@ from starlette.routing import BaseRoute
 
 from holdfast.accounts.sessions import Session
 from holdfast.inventory.console.frame import HOME, Console, merchant
+from holdfast.inventory.console.number_fields import NumberField, read_numbers
 from holdfast.inventory.console.pools.pool import POOL, pool_of
 from holdfast.inventory.pools.model import CreatePool, PoolChange, PoolWithMembers, UpdatePool
 from holdfast.inventory.problems import NAME_TAKEN, POOL_NOT_ACTIVE, STALE
-from holdfast.kit.contract.command import Errors, check, with_integers
+from holdfast.inventory.stock.model import MAX_QUANTITY
+from holdfast.kit.contract.command import Errors, check
 from holdfast.kit.contract.messages import message, translatable
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.handler import Reply, Request
@@ -41,6 +43,19 @@ LABELS = {
     "policy": translatable("Quantities that others set at the platform"),
     "reason": translatable("Why (people see it in the history)"),
 }
+
+NUMBERS = {
+    "quantity": NumberField(0, MAX_QUANTITY, 30),
+    "buffer": NumberField(0, MAX_QUANTITY, 2),
+    "low_stock_at": NumberField(0, MAX_QUANTITY, 10),
+}
+REQUIRED = {
+    "name": translatable("Enter a name, such as Honey jars."),
+    "unit": translatable("Enter a unit, such as units or g."),
+    "buffer": translatable("Enter a number, such as 2, or 0 for no buffer."),
+    "policy": translatable("Choose what is done."),
+}
+"""The fields that must not be empty, with what is said if they are."""
 
 NEW_POOL_VALUES: Mapping[str, Any] = {"unit": "units", "quantity": 0, "buffer": 0}
 """The values in the form of a new pool."""
@@ -157,22 +172,25 @@ def _typed_values(fields: Mapping[str, str]) -> dict[str, str]:
     return {**{name: fields.get(name, "") for name in names}, "allow_negative": fields.get("allow_negative", "")}
 
 
+def _empty_errors(fields: Mapping[str, str], names: Iterable[str]) -> Errors:
+    """Return the errors of those of the fields that are empty."""
+    return {name: [message(text)] for name in names if not fields.get(name) and (text := REQUIRED[name])}
+
+
 def _create_command(fields: Mapping[str, str]) -> CreatePool:
     """Return the command of a form. Raises `validation_failed`."""
-    names = ("name", "unit", "quantity", "buffer", "low_stock_at", "reason")
-    values = with_integers(CreatePool, {name: fields[name] for name in names if fields.get(name)})
-    return check(CreatePool, {**values, "allow_negative": "allow_negative" in fields})
+    texts = {name: fields[name] for name in ("name", "unit", "reason") if fields.get(name)}
+    numbers, unread = read_numbers(fields, NUMBERS)
+    unread |= _empty_errors(fields, ("name",))
+    return check(CreatePool, {**texts, **numbers, "allow_negative": "allow_negative" in fields}, unread=unread)
 
 
 def _update_command(pool: PoolWithMembers, fields: Mapping[str, str]) -> UpdatePool:
     """Return the command of a form, with every field of it. Raises `validation_failed`."""
     typed = _typed_values(fields)
-    may_be_empty = {"low_stock_at", "allow_negative"}
-    unread: Errors = {
-        name: [message("is required")] for name, text in typed.items() if not text and name not in may_be_empty
-    }
-    values = with_integers(UpdatePool, typed)
-    if not typed["low_stock_at"]:
-        values["low_stock_at"] = None
+    numbers, unread = read_numbers(typed, {name: NUMBERS[name] for name in ("buffer", "low_stock_at")})
+    unread |= _empty_errors(typed, REQUIRED)
+    texts = {name: typed[name] for name in ("name", "unit", "policy")}
+    values = {"low_stock_at": None, **texts, **numbers}
     values |= {"pool_id": pool.id, "expected_version": pool.version, "allow_negative": bool(typed["allow_negative"])}
     return check(UpdatePool, values, unread=unread)

@@ -32,5 +32,11 @@ class PoolsPage:
         }
         pool_list: PoolList = await self._list(merchant(session), check(ListPools, options))
         return self._console.page(
-            session, request, "pools/pools.html", pools=pool_list.pools, after=pool_list.next_cursor, archived=archived
+            session,
+            request,
+            "pools/pools.html",
+            pools=pool_list.pools,
+            after=pool_list.next_cursor,
+            archived=archived,
+            scripts=["live.js"],
         )

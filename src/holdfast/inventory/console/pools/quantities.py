@@ -1,6 +1,5 @@
 """The forms that change the stock of a pool: a correction, a count, and a transfer to another pool."""
 
-import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -9,6 +8,7 @@ from starlette.routing import BaseRoute
 
 from holdfast.accounts.sessions import Session
 from holdfast.inventory.console.frame import HOME, Console, merchant
+from holdfast.inventory.console.number_fields import NumberField
 from holdfast.inventory.console.pools.pool import POOL, pool_of
 from holdfast.inventory.pools.model import ListPools, PoolList, PoolWithMembers
 from holdfast.inventory.problems import NOT_ENOUGH_STOCK, POOL_NOT_ACTIVE, STALE
@@ -21,7 +21,7 @@ from holdfast.inventory.stock.model import (
     Write,
 )
 from holdfast.kit.contract.command import Errors, check, with_integers
-from holdfast.kit.contract.messages import GroupedNumber, message, translatable
+from holdfast.kit.contract.messages import message, translatable
 from holdfast.kit.http.handler import Reply, Request
 from holdfast.kit.pages import single_use_forms
 from holdfast.kit.pages.form_errors import NOT_REFUSED, FormRefusal, try_form
@@ -44,8 +44,6 @@ LABELS = {
 
 MAX_TARGETS = 1000
 """About how many pools a transfer form offers; agents can name any."""
-
-_AMOUNT = re.compile(r"[0-9]{1,15}")
 
 CommandOfForm = Callable[[int, Mapping[str, str]], Write]
 
@@ -75,7 +73,7 @@ def adjustment(pool_id: int, fields: Mapping[str, str]) -> Write:
     way = fields.get("way", "")
     number, unread = _amount("delta", fields, least=1)
     if way not in WAYS:
-        unread["way"] = [message("is required")]
+        unread["way"] = [message("Choose what happened.")]
     values = {
         "pool_id": pool_id,
         "delta": -number if way == "take" else number,
@@ -98,7 +96,7 @@ def transfer(pool_id: int, fields: Mapping[str, str]) -> Write:
     number, unread = _amount("quantity", fields, least=1)
     to = with_integers(TransferQuantity, {"to_pool_id": fields.get("to_pool_id", "")})
     if not isinstance(to["to_pool_id"], int):
-        unread["to_pool_id"] = [message("is required")]
+        unread["to_pool_id"] = [message("Choose a pool.")]
     values = {"from_pool_id": pool_id, "quantity": number, "reason": fields.get("reason") or None, **to}
     return check(TransferQuantity, values, unread=unread)
 
@@ -183,13 +181,6 @@ class QuantityPages:
 
 
 def _amount(name: str, fields: Mapping[str, str], least: int = 0) -> tuple[int, Errors]:
-    """Return the typed whole number, and the errors of its field."""
-    text = fields.get(name, "")
-    if not text:
-        return 0, {name: [message("is required")]}
-    if not _AMOUNT.fullmatch(text) or not least <= int(text) <= MAX_QUANTITY:
-        error = message(
-            "must be a whole number from %(least)s to %(most)s", least=least, most=GroupedNumber(MAX_QUANTITY)
-        )
-        return 0, {name: [error]}
-    return int(text), {}
+    """Return the typed number, and the errors of its field."""
+    number = NumberField(least, MAX_QUANTITY, 6).read(fields.get(name, ""))
+    return (0, {name: [number]}) if isinstance(number, str) else (number, {})

@@ -1,5 +1,7 @@
 """Spreadsheets: pools, their variants and the history as CSV, out; pools and variants in, after a dry run."""
 
+import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import AsyncIterator, Mapping
 from functools import partial
 from typing import Any
@@ -14,7 +16,7 @@ from holdfast.inventory.spreadsheets.model import MAX_ROWS, ExportCsv, Exported,
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import check
 from holdfast.kit.contract.messages import message, translatable
-from holdfast.kit.contract.problems import BAD_REQUEST, invalid
+from holdfast.kit.contract.problems import invalid
 from holdfast.kit.http.downloads import Download
 from holdfast.kit.http.handler import Reply, Request
 from holdfast.kit.pages import single_use_forms
@@ -32,6 +34,8 @@ MAX_CONCURRENT_FILES = 2
 
 BYTE_ORDER_MARK = "\ufeff"
 """At the beginning of a file it tells spreadsheet programs that the file is UTF-8."""
+
+CONTROL_CHARACTER = re.compile(r"[\x00-\x08\x0e-\x1f]")
 
 FILES = {
     "pools": translatable("Pools, with their quantities and limits"),
@@ -84,9 +88,16 @@ class SpreadsheetsPage:
         """Show the files and the form, then the preview of an import, then run it."""
         if request.method != "POST":
             return self._form(session, request, {"kind": "pools", "mode": "set"})
-        fields = await self._read(session, request)
-        done = await try_form(lambda: self._import_or_preview(session, request, fields), NOT_ENOUGH_STOCK)
-        return self._form(session, request, fields, done) if isinstance(done, FormRefusal) else done
+        fields, file = await self._read(session, request)
+        fields_and_text: dict[str, str] = {**fields}
+
+        async def answer() -> Reply:
+            if file:
+                fields_and_text["text"] = text_of(file)
+            return await self._import_or_preview(session, request, fields_and_text)
+
+        done = await try_form(answer, NOT_ENOUGH_STOCK)
+        return self._form(session, request, fields_and_text, done) if isinstance(done, FormRefusal) else done
 
     async def _import_or_preview(self, session: Session, request: Request, fields: Mapping[str, str]) -> Reply:
         """Import a text if its preview was confirmed; else show the preview."""
@@ -106,27 +117,19 @@ class SpreadsheetsPage:
             once=single_use_forms.new_token(),
         )
 
-    async def _read(self, session: Session, request: Request) -> Mapping[str, str]:
-        """Return the fields of the form. A chosen file becomes their text."""
+    async def _read(self, session: Session, request: Request) -> tuple[Mapping[str, str], UploadedFile | None]:
+        """Return the fields of the form, and the chosen file."""
         signed_in = self._console.signed_in
         if not request.headers.get(b"content-type", b"").lower().startswith(KIND.encode()):
-            return await signed_in.read(session, request)
-        texts: list[str] = []
+            return await signed_in.read(session, request), None
+        files: list[UploadedFile] = []
 
         async def take(file: UploadedFile) -> None:
-            if file.content is None:
-                texts.append("")
-                return
-            try:
-                texts.append(file.content.decode("utf-8-sig"))
-            except UnicodeDecodeError as error:
-                raise BAD_REQUEST(
-                    "The file is not UTF-8.", hint="Save it as CSV in UTF-8 and send it again."
-                ) from error
+            files.append(file)
 
         async with self._slots.of(merchant(session).tenant):
             fields = await signed_in.read_files(session, request, FileLimits(1, MAX_FILE_BYTES), take)
-        return {**fields, "text": texts[0]} if texts else fields
+        return fields, files[0] if files else None
 
     def _form(
         self, session: Session, request: Request, values: Mapping[str, str], refusal: FormRefusal = NOT_REFUSED
@@ -145,6 +148,24 @@ class SpreadsheetsPage:
     def _page(self, session: Session, request: Request, template: str, status: int, **values: Any) -> Reply:
         more = {"kinds": KINDS, "modes": MODES, **values}
         return self._console.page(session, request, template, status, here=SPREADSHEETS, **more)
+
+
+def text_of(file: UploadedFile) -> str:
+    """Return the text of a file. Raises `validation_failed` if the file is too large, or is no text."""
+    if file.content is None:
+        raise invalid({"text": [message("choose a file of at most 400 kB: this one is larger")]})
+    encodings = ["utf-16"] if file.content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else ["utf-8-sig", "cp1252"]
+    for encoding in encodings:
+        try:
+            text = file.content.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+        # A workbook or a picture has such characters, whatever its bytes are read as.
+        if not CONTROL_CHARACTER.search(text):
+            return text
+    raise invalid(
+        {"text": [message("the file cannot be read as text: save the sheet as “CSV UTF-8”, and choose that file")]}
+    )
 
 
 def import_command(fields: Mapping[str, str]) -> ImportCsv:

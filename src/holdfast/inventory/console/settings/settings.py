@@ -35,6 +35,9 @@ ALLOWED = {
 }
 """The words for what each scope allows."""
 
+SUGGESTED_SCOPES = ("read_inventory", "read_pools")
+"""The scopes that the form of a new key suggests: to look at stock. What changes something is chosen on purpose."""
+
 ACROSS = (
     Operation("show_access", None, read(access.show)),
     Operation("renew_key", None, single(access.renew)),
@@ -80,13 +83,12 @@ class SettingsPages:
     async def renew(self, session: Session, request: Request) -> Reply:
         """Show the form for the scopes of a new key, or make it: the old one ends."""
         if request.method != "POST":
-            keys: Sequence[Key] = await self._show(merchant(session), ShowAccess())
-            return self._new_key_page(session, request, [*SCOPES] if not keys else keys[0].scopes)
+            return await self._new_key_page(session, request, SUGGESTED_SCOPES)
         fields = await self._console.signed_in.read(session, request)
         scopes = [scope for scope in SCOPES if scope in fields]
         done = await try_form(lambda: self._renew_key(session, scopes))
         if isinstance(done, FormRefusal):
-            return self._new_key_page(session, request, scopes, done)
+            return await self._new_key_page(session, request, scopes, done)
         return self._console.to(request, SETTINGS)
 
     async def mails(self, session: Session, request: Request) -> Reply:
@@ -100,11 +102,18 @@ class SettingsPages:
     async def _renew_key(self, session: Session, scopes: Sequence[str]) -> None:
         await self._renew(merchant(session), check(RenewKey, {"scopes": scopes}))
 
-    def _new_key_page(
+    async def _new_key_page(
         self, session: Session, request: Request, scopes: Sequence[str], refusal: FormRefusal = NOT_REFUSED
     ) -> Reply:
+        keys: Sequence[Key] = await self._show(merchant(session), ShowAccess())
         return self._page(
-            session, request, "settings/new_key.html", refusal.status, chosen=scopes, refused=bool(refusal.errors)
+            session,
+            request,
+            "settings/new_key.html",
+            refusal.status,
+            chosen=scopes,
+            present=[scope for key in keys if key.active for scope in key.scopes],
+            refused=bool(refusal.errors),
         )
 
     def _page(self, session: Session, request: Request, template: str, status: int = 200, **values: Any) -> Reply:

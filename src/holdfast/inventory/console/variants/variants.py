@@ -10,6 +10,7 @@ from holdfast.accounts.sessions import Session
 from holdfast.inventory.catalog.names import ONLY_VARIANT
 from holdfast.inventory.catalog.operations import Hit, Hits, SearchVariants
 from holdfast.inventory.console.frame import Console, merchant
+from holdfast.inventory.console.number_fields import NumberField
 from holdfast.inventory.console.variants.variant_names import names_of
 from holdfast.inventory.pools.model import (
     ChangePool,
@@ -33,6 +34,8 @@ from holdfast.kit.pages.signed_in_pages import command_in_path
 
 PAGE_SIZE = 20
 """The most variants in a search. Each has a field in the form, which may have 50."""
+
+UNITS_PER_SALE = NumberField(1, 10**9, 6)
 
 UNITS_PREFIX = "units:"
 """The prefix of the field with the units per sale of a variant."""
@@ -219,8 +222,9 @@ def incomplete() -> Problem:
 
 
 def _member(pool_id: int, gid: str, units: str) -> UpdateMember:
-    raw = {"variant_gid": gid, "units_per_sale": units}
-    return check(UpdateMember, {**with_integers(UpdateMember, raw), "pool_id": pool_id})
+    number = UNITS_PER_SALE.read(units)
+    unread = {"units_per_sale": [number]} if isinstance(number, str) else {}
+    return check(UpdateMember, {"variant_gid": gid, "units_per_sale": number, "pool_id": pool_id}, unread=unread)
 
 
 def title_of(hit: Hit) -> str:

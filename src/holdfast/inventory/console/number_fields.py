@@ -1,0 +1,40 @@
+"""Numbers that people type into forms: each is read, or refused with an example beside its field."""
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from holdfast.kit.contract.command import Errors
+from holdfast.kit.contract.messages import GroupedNumber, Message, message
+
+_NUMBER = re.compile("-?[0-9]{1,100}")
+
+
+class NumberField(NamedTuple):
+    """The least and the most that a field accepts, and an example that suits it."""
+
+    least: int
+    most: int
+    example: int
+
+    def read(self, text: str) -> int | Message:
+        """Return the typed number, or the message that refuses it."""
+        if not _NUMBER.fullmatch(text):
+            return message("Enter a number, such as %(example)s.", example=GroupedNumber(self.example))
+        number = int(text)
+        if number < self.least:
+            return message(
+                "Enter %(least)s or more, such as %(example)s.",
+                least=GroupedNumber(self.least),
+                example=GroupedNumber(self.example),
+            )
+        if number > self.most:
+            return message("Enter %(most)s or less.", most=GroupedNumber(self.most))
+        return number
+
+
+def read_numbers(fields: Mapping[str, str], numbers: Mapping[str, NumberField]) -> tuple[dict[str, int], Errors]:
+    """Return the typed numbers, and the errors of other texts. A field that is empty is in neither."""
+    read = {name: field.read(fields[name]) for name, field in numbers.items() if fields.get(name)}
+    values = {name: number for name, number in read.items() if isinstance(number, int)}
+    return values, {name: [error] for name, error in read.items() if isinstance(error, Message)}

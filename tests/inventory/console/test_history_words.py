@@ -1,0 +1,80 @@
+"""The history in people's words: who did what, for which variants, and for which order."""
+
+import pytest
+
+from tests.inventory.console.scene import Admin, main_text
+from tests.inventory.orders.stories import PlatformOrder, tell
+from tests.inventory.support import PACKS, SINGLE, SIX_PACK, Shop
+
+NAMED = [{**PACKS[0], "title": "Jar"}, {**PACKS[1], "title": "6-pack"}]
+
+
+async def history(admin: Admin, pool: dict[str, int], language: str = "en") -> str:
+    return main_text(await admin.get(f"/console/pools/{pool['id']}/history?lang={language}"))
+
+
+@pytest.mark.parametrize(
+    ("language", "sentence"),
+    [
+        ("en", "An agent sold 12 units : 2 \N{MULTIPLICATION SIGN} 6-pack · then 38 on hand"),
+        ("de", "Ein Agent hat 12 Einheiten verkauft: 2 \N{MULTIPLICATION SIGN}"),
+    ],
+)
+async def test_a_sale_by_an_agent_is_told_as_a_sale(admin: Admin, own_shop: Shop, language: str, sentence: str) -> None:
+    pool = await own_shop.pool(50, members=NAMED)
+    await own_shop.call("record_sale", variant_gid=SIX_PACK, quantity=2)
+
+    assert sentence in await history(admin, pool, language)
+
+
+async def test_a_sale_is_counted_by_the_units_of_its_time(admin: Admin, own_shop: Shop) -> None:
+    pool = await own_shop.pool(50, members=NAMED)
+    await own_shop.call("record_sale", variant_gid=SIX_PACK, quantity=1)
+    # The link began in this second; now it was changed afterwards.
+    await admin.inventory.sql("update links set since = since - interval '1 day'")
+    await admin.inventory.sql("alter table ledger disable trigger user")
+    await admin.inventory.sql("update ledger set created_at = created_at - interval '1 hour'")
+    await own_shop.call("update_member", pool_id=pool["id"], variant_gid=SIX_PACK, units_per_sale=3)
+
+    assert "An agent sold 6 units : 1 \N{MULTIPLICATION SIGN} 6-pack" in await history(admin, pool)
+
+
+async def test_each_change_is_told_by_who_made_it_and_what_it_did(admin: Admin, own_shop: Shop) -> None:
+    pool, other = await own_shop.pool(50, name="Jars"), await own_shop.pool(0, name="Boxes")
+    id = pool["id"]
+    await own_shop.call("adjust_pool_quantity", pool_id=id, delta=-1, reason="One jar was broken.")
+    await own_shop.call("adjust_pool_quantity", pool_id=id, delta=2)
+    await own_shop.call("adjust_pool_quantity", pool_id=id, delta=3, kind="restock")
+    await own_shop.call("transfer_quantity", from_pool_id=id, to_pool_id=other["id"], quantity=4)
+    await own_shop.call("set_pool_quantity", pool_id=id, quantity=49)
+    hold = await own_shop.call("hold_quantity", pool_id=id, quantity=5)
+    await own_shop.call("release_hold", hold_id=hold["hold"]["id"])
+    await own_shop.call("import_csv", kind="pools", text="name,quantity\nJars,48\n", dry_run=False)
+
+    text = await history(admin, pool)
+
+    for sentence in (
+        "An agent counted 50 units ( +50 units )",
+        "An agent took 1 unit · then 49 on hand “ One jar was broken. ”",
+        "An agent added 2 units",
+        "An agent brought in 3 units",
+        "An agent moved 4 units to another pool",
+        "An agent counted 49 units ( -1 unit )",
+        "An agent kept 5 units for somebody · then 5 held",
+        "An agent ended a hold of 5 units · then 0 held",
+        "An agent imported a spreadsheet ( -1 unit )",
+    ):
+        assert sentence in text, sentence
+    assert "An agent moved 4 units here from another pool" in await history(admin, other)
+
+
+async def test_an_order_leads_to_the_admin_of_the_platform(admin: Admin, own_shop: Shop) -> None:
+    pool = await own_shop.pool(50, members=NAMED)
+    order = PlatformOrder((SINGLE, 2))
+    await tell(admin.inventory, order.payload(), shop=own_shop)
+
+    page = await admin.get(f"/console/pools/{pool['id']}")
+
+    address = f"{admin.scene.platform.address}/{admin.domain}/admin/orders/{order.id}"
+    assert f'<a href="{address}" target="_top"><bdi>#{order.id}</bdi></a>' in page.text
+    assert f"Order #{order.id} took 2 units · then 48 on hand “ 2 of Jar sold. ”" in main_text(page)

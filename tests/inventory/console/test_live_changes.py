@@ -1,0 +1,63 @@
+"""The stream of the console: it tells a merchant which pools have changed, for as long as the session lasts."""
+
+import pytest
+
+from tests.inventory.availability.reader import reading
+from tests.inventory.console.signing_in import Owner, add_merchant
+from tests.inventory.support import PACKS, SIX_PACK, Inventory, Shop
+
+STREAM = "/console/stream"
+
+
+@pytest.fixture
+async def owner(inventory: Inventory, shop: Shop) -> Owner:
+    """An owner who has signed in."""
+    await add_merchant(inventory, shop)
+    return await Owner(inventory).sign_in()
+
+
+def cookie(owner: Owner) -> str:
+    return "; ".join(f"{name}={value}" for name, value in owner.http.cookies.items())
+
+
+async def test_the_pools_that_change_are_told(owner: Owner, shop: Shop, inventory: Inventory) -> None:
+    honey, boxes = await shop.pool(50, name="Honey", members=PACKS), await shop.pool(9, name="Boxes")
+    other = await (await inventory.shop()).pool(5)
+    async with reading(inventory.app, STREAM, cookie=cookie(owner)) as reader:
+        await (await inventory.shop()).pool(5)
+        await shop.call("record_sale", variant_gid=SIX_PACK, quantity=1)
+        sold = await reader.next()
+        await shop.call("update_pool", pool_id=boxes["id"], name="Crates")
+        renamed = await reader.next()
+
+    assert (sold["event"], sold["data"]) == ("changed", {"changed": [f"pool {honey['id']}"]})
+    assert renamed["data"] == {"changed": [f"pool {boxes['id']}"]}
+    assert reader.headers["content-type"] == "text/event-stream"
+    assert f"pool {other['id']}" not in reader.sent
+
+
+async def test_the_stream_ends_with_the_session(owner: Owner, inventory: Inventory) -> None:
+    async with reading(inventory.app, STREAM, cookie=cookie(owner)) as reader:
+        await owner.send("/account", "/sign-out")
+        last = await reader.next()
+        await reader.closed()
+
+    assert last["event"] == "signed_out"
+
+
+async def test_a_stranger_gets_no_stream(inventory: Inventory) -> None:
+    refused = await Owner(inventory).get(STREAM)
+
+    assert (refused.status_code, refused.headers["location"]) == (303, "/sign-in?return_to=%2Fconsole%2Fstream")
+
+
+async def test_the_pages_of_pools_follow_the_stream(owner: Owner, shop: Shop) -> None:
+    pool = await shop.pool(50)
+
+    listed = await owner.get("/console")
+    page = await owner.get(f"/console/pools/{pool['id']}")
+
+    assert f'data-live data-stream="{STREAM}" data-about="pool"' in listed.text
+    assert f'data-live data-stream="{STREAM}" data-about="pool {pool["id"]}"' in page.text
+    for answer in (listed, page):
+        assert "live.js" in answer.text
