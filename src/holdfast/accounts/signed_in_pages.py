@@ -1,7 +1,7 @@
 """Pages for signed-in people. Other visitors are sent to sign in first, and come back afterwards."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from starlette.routing import Route
 
@@ -25,12 +25,19 @@ _SESSION = "holdfast.session"
 """The name of the session of a request in its scope."""
 
 
+class Place(NamedTuple):
+    """An entry of the navigation: its name in English, and the name of its icon."""
+
+    name: str
+    icon: str
+
+
 class SignedInPages:
     """Makes the routes of pages for signed-in people.
 
     entrance   finds the session of a request, and how its page is shown
     first      returns the path that a session has to visit before any other page; None: there is none
-    places     returns the navigation of a session: names in English, by their paths
+    places     returns the navigation of a session: its entries by path
     scripts    files of the site that run on pages with a button to sign out
     """
 
@@ -42,7 +49,7 @@ class SignedInPages:
         secret: Secret,
         base_url: str,
         first: Callable[[Session], str | None],
-        places: Callable[[Session], Mapping[str, str]],
+        places: Callable[[Session], Mapping[str, Place]],
         scripts: Sequence[str] = (),
     ) -> None:
         self.gate = gate

@@ -11,6 +11,7 @@ from starlette.applications import Starlette
 
 from holdfast.kit.http.handler import Reply
 from holdfast.kit.pages.language import ENGLISH, GERMAN, Language, language_of
+from holdfast.kit.pages.layout import CONSOLE_STYLE
 from holdfast.kit.pages.site import Site, redirect
 from tests.kit.pages.asking import request
 
@@ -60,12 +61,12 @@ def test_a_page_may_load_from_its_own_site_alone_and_run_nothing_inside_itself(s
     }
 
 
-def test_the_policy_allows_exactly_the_style_in_the_page(site: Site) -> None:
+def test_the_policy_allows_exactly_the_styles_of_our_pages(site: Site) -> None:
     page = site.page("hello.html", name="Ada")
 
     [style] = re.findall(r"<style>(.*?)</style>", page.content.decode(), re.DOTALL)
-    digest = b64encode(sha256(style.encode()).digest()).decode()
-    assert policy(page)["style-src"] == f"'self' 'sha256-{digest}'"
+    digests = [b64encode(sha256(css.encode()).digest()).decode() for css in (style, CONSOLE_STYLE)]
+    assert policy(page)["style-src"] == f"'self' 'sha256-{digests[0]}' 'sha256-{digests[1]}'"
 
 
 def test_other_sites_may_show_a_page_in_a_frame_only_if_it_is_made_for_that(site: Site) -> None:

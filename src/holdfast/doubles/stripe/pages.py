@@ -1,5 +1,6 @@
 """The pages of demo payments: where people pay, where organizers finish their account, and the books for reading."""
 
+import datetime as dt
 import re
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from holdfast.accounts.signed_in_pages import Place
 from holdfast.doubles.shared import serving
 from holdfast.doubles.shared.serving import to_response
 from holdfast.doubles.stripe import accounts, payments, refunds, sessions
@@ -17,6 +19,7 @@ from holdfast.doubles.stripe.currencies import minor_unit_digits
 from holdfast.doubles.stripe.errors import StripeRefusal
 from holdfast.doubles.stripe.platform_state import ProcessorState
 from holdfast.doubles.stripe.store import Thing
+from holdfast.kit.pages.chart import draw_bars, draw_steps
 from holdfast.kit.pages.language import ENGLISH
 from holdfast.kit.pages.site import Site, redirect
 
@@ -24,6 +27,12 @@ SITE = Site("Demo payments", Path(__file__).parent)
 
 MAX_ROWS = 100
 """How many payments the overview shows."""
+
+_EXAMPLE = [
+    (dt.datetime(2026, 11, 1, tzinfo=dt.UTC) + dt.timedelta(days=day), number)
+    for day, number in enumerate((40, 36, 36, 31, 24, 50, 47, 41, 40, 33, 27, 22, 60, 55))
+]
+"""The numbers of the charts in the gallery of components."""
 
 _SPACES = re.compile(r"[\s-]+")
 
@@ -33,11 +42,12 @@ def routes(world: ProcessorState) -> list[BaseRoute]:
     pages = _Pages(world)
     return [
         Route("/", pages.overview),
+        Route("/components", pages.components),
         Route("/pay/{id}", pages.show_session),
         Route("/pay/{id}", pages.pay, methods=["POST"]),
         Route("/connect/{id}", pages.show_link),
         Route("/connect/{id}", pages.finish, methods=["POST"]),
-        *SITE.assets("icon.svg"),
+        *SITE.assets("icon.svg", "chart.js", "copy.js"),
     ]
 
 
@@ -49,6 +59,21 @@ def money(amount: int, currency: str) -> str:
 class _Pages:
     def __init__(self, world: ProcessorState) -> None:
         self._world = world
+
+    async def components(self, _: Request) -> Response:
+        """Every component of the pages of both services."""
+        page = SITE.page(
+            "gallery.html",
+            places={"/components": Place("Components", "layout-grid")},
+            here="/components",
+            email="",
+            token="",
+            values={"title": "Open studio", "zone": "UTC", "price": "fixed"},
+            errors={"capacity": ["must be an integer"]},
+            steps=draw_steps(_EXAMPLE, _EXAMPLE[-1][0] + dt.timedelta(hours=4)),
+            bars=draw_bars(_EXAMPLE),
+        )
+        return to_response(page)
 
     async def show_session(self, request: Request) -> Response:
         session = self._session(request)

@@ -91,6 +91,36 @@ class Language(Struct, frozen=True):
         """A moment in a zone, in one line: November 21, 2026, 7:30 PM EST."""
         return f"{_date(_key(moment), zone, 'long', self.locale)}, {self.time(moment, zone)}"
 
+    def month(self, moment: dt.datetime, zone: str) -> str:
+        """The month of a moment in a zone: November 2026."""
+        return _skeleton(_key(moment), zone, "yMMMM", self.locale)
+
+    def short_day(self, moment: dt.datetime, zone: str) -> str:
+        """The day of a moment in a zone, short: Nov 21."""
+        return _skeleton(_key(moment), zone, "MMMd", self.locale)
+
+    def clock(self, moment: dt.datetime, zone: str) -> str:
+        """The time of a moment in a zone, without the zone: 7:30 PM."""
+        return format_time(local_time(moment, zone), "short", locale=self.locale)
+
+    def day(self, moment: dt.datetime, zone: str, now: dt.datetime | None = None) -> str:
+        """The day of a moment in a zone: November 21; with the year if it is another one than that of `now`.
+
+        now    by default the time of the process
+        """
+        local = local_time(moment, zone)
+        if local.year == local_time(now or dt.datetime.now(dt.UTC), zone).year:
+            return format_skeleton("MMMMd", local, locale=self.locale)
+        return format_date(local, "long", locale=self.locale)
+
+    def days_from_today(self, moment: dt.datetime, zone: str, now: dt.datetime | None = None) -> int:
+        """Days from today to the day of a moment, in a zone: -1 for yesterday.
+
+        now    by default the time of the process
+        """
+        today = local_time(now or dt.datetime.now(dt.UTC), zone).date()
+        return (local_time(moment, zone).date() - today).days
+
     def times(self, start: dt.datetime, end: dt.datetime | None, zone: str) -> str:
         """The time of a start and an end in a zone: 7:30 PM - 9:00 PM EST; of the start alone without an end.
 
@@ -124,6 +154,11 @@ def _number(number: int, locale: str) -> str:
 @lru_cache(1_000)
 def _date(moment: dt.datetime, zone: str, width: Literal["full", "long"], locale: str) -> str:
     return format_date(local_time(moment, zone), width, locale=locale)
+
+
+@lru_cache(1_000)
+def _skeleton(moment: dt.datetime, zone: str, skeleton: str, locale: str) -> str:
+    return format_skeleton(skeleton, local_time(moment, zone), locale=locale)
 
 
 @lru_cache(1_000)

@@ -8,6 +8,7 @@ from typing import Any
 
 import jinja2
 from babel.support import Translations
+from lucide.jinja import lucide
 from markupsafe import Markup
 
 from holdfast.kit.contract.messages import message_text
@@ -19,7 +20,16 @@ KIT = FRAME.parent
 
 NO_LABELS: Mapping[str, str] = {}
 
-STYLE = "\n".join((FRAME / "templates" / name).read_text(encoding="utf-8") for name in ("style.css", "waiting.css"))
+
+def _style(*names: str) -> str:
+    return "\n".join((FRAME / "templates" / name).read_text(encoding="utf-8") for name in names)
+
+
+STYLE = _style("tokens.css", "style.css", "components.css", "layouts.css", "waiting.css")
+"""The style of every page."""
+
+CONSOLE_STYLE = _style("console.css")
+"""What only the pages of consoles have in addition."""
 
 
 class Frame:
@@ -86,8 +96,17 @@ class Frame:
         environment.filters["worded"] = partial(_messages_text, texts, language)
         known: dict[str, Any] = environment.globals
         known.update(asset=self.asset, languages=LANGUAGES, in_language=self._in_language, site=self.title)
+        known["icon"] = icon
         known["style"] = Markup(STYLE)  # noqa: S704 - ours
+        known["console_style"] = Markup(CONSOLE_STYLE)  # noqa: S704 - ours
         return environment
+
+
+@cache
+def icon(name: str) -> Markup:
+    """An icon of Lucide as inline SVG, as large as the text around it. Raises `IconDoesNotExist`."""
+    drawn = lucide(name, size=None, **{"class": "icon", "aria-hidden": "true"})
+    return Markup(" ".join(drawn.split()))  # noqa: S704 - drawn by the library
 
 
 def _messages_text(

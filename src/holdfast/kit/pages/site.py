@@ -20,15 +20,17 @@ from starlette.types import Message
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.handler import NOSNIFF, Header, Reply, Request, headers_of, routing_problem
 from holdfast.kit.pages.language import ENGLISH, Language, language_of
-from holdfast.kit.pages.layout import STYLE, Frame
+from holdfast.kit.pages.layout import CONSOLE_STYLE, STYLE, Frame
 
 MEDIA_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 HTML = b"text/html; charset=utf-8"
 
-_STYLE_HASH = b64encode(sha256(STYLE.encode()).digest()).decode()
+_STYLE_HASHES = " ".join(
+    f"'sha256-{b64encode(sha256(style.encode()).digest()).decode()}'" for style in (STYLE, CONSOLE_STYLE)
+)
 
 _POLICY = (
-    f"default-src 'none'; style-src 'self' 'sha256-{_STYLE_HASH}'{{}}; script-src 'self'{{}}; img-src 'self'{{}}; "
+    f"default-src 'none'; style-src 'self' {_STYLE_HASHES}{{}}; script-src 'self'{{}}; img-src 'self'{{}}; "
     "connect-src 'self'{}; form-action 'self'{}; base-uri 'none'; frame-ancestors {}"
 )
 

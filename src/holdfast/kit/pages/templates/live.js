@@ -144,7 +144,9 @@ async function refresh() {
 }
 
 function parse(html) {
-  return new DOMParser().parseFromString(html, "text/html");
+  const fresh = new DOMParser().parseFromString(html, "text/html");
+  globalThis.localizeTimes?.(fresh);
+  return fresh;
 }
 
 // Fetch the page when the last time is long enough ago: many changes cost one request.

@@ -1,0 +1,66 @@
+"""Charts have round numbers at their axes, and stay inside their box."""
+
+import datetime as dt
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.kit.pages.chart import BOTTOM, HEIGHT, LEFT, MAX_POINTS, WIDTH, draw_bars, draw_steps
+
+START = dt.datetime(2026, 11, 1, 12, tzinfo=dt.UTC)
+
+
+def hourly(*numbers: int) -> list[tuple[dt.datetime, int]]:
+    return [(START + dt.timedelta(hours=hour), number) for hour, number in enumerate(numbers)]
+
+
+@pytest.mark.parametrize(
+    ("most", "ticks"),
+    [(1, [0, 1]), (4, [0, 1, 2, 3, 4]), (7, [0, 2, 4, 6, 8]), (60, [0, 20, 40, 60]), (9_999, [0, 5_000, 10_000])],
+)
+def test_ticks_are_round_numbers(most: int, ticks: list[int]) -> None:
+    drawn = draw_bars(hourly(0, most))
+
+    assert drawn
+    assert [tick.value for tick in drawn.value_ticks] == ticks
+
+
+def test_a_number_holds_until_the_next_one() -> None:
+    drawn = draw_steps(hourly(4, 0), START + dt.timedelta(hours=2))
+
+    assert drawn
+    middle = (LEFT + WIDTH) / 2
+    assert drawn.line == f"M{LEFT} 8.0H{float(LEFT)}V8.0H{middle}V{float(HEIGHT - BOTTOM)}H{WIDTH}"
+
+
+def test_what_never_changed_has_no_line() -> None:
+    assert draw_steps(hourly(4), START) is None
+    assert draw_bars([]) is None
+
+
+numbers = st.lists(st.integers(min_value=0, max_value=10**12), min_size=2, max_size=300)
+
+
+@given(numbers)
+def test_steps_stay_inside_the_box(values: list[int]) -> None:
+    drawn = draw_steps(hourly(*values), START)
+
+    assert drawn
+    assert len(drawn.points) <= MAX_POINTS + 1
+    assert all(LEFT <= point.x <= WIDTH for point in drawn.points)
+    assert drawn.points[-1].value == values[-1]
+    assert all(0 <= tick.at <= HEIGHT - BOTTOM for tick in drawn.value_ticks)
+    assert 2 <= len(drawn.value_ticks) <= 6
+    assert drawn.value_ticks[-1].value >= max(values)
+
+
+@given(numbers)
+def test_bars_stay_inside_the_box(values: list[int]) -> None:
+    drawn = draw_bars(hourly(*values))
+
+    assert drawn
+    assert len(drawn.bars) == min(len(values), MAX_POINTS)
+    for bar in drawn.bars:
+        assert LEFT <= bar.x < bar.x + bar.width <= WIDTH
+        assert 0 <= bar.y <= bar.y + bar.height <= HEIGHT - BOTTOM + 0.1
