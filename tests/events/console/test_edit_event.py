@@ -171,7 +171,7 @@ async def test_what_others_changed_is_shown_and_not_overwritten(service: Service
         ({"min_price": "0.49"}, "must be at least 0.50 EUR, so that it can be paid by card"),
         ({"min_price": ""}, "is needed for a price that moves"),
         ({"max_price": "5"}, "must be above the lowest price"),
-        ({"datetime": "never"}, "must be a date and a time"),
+        ({"datetime": "never"}, "Enter a date and a time"),
         ({"ends_at": "1999-01-01T00:00"}, "must be later than “Date and time”"),
         ({"timezone": "Mars/Olympus"}, "must be the IANA name of a time zone"),
         ({"longitude": "181"}, "It must be at most 180"),

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from holdfast.accounts.console import HOME, Console
 from holdfast.accounts.session_gate import ACCOUNT
 from holdfast.accounts.sessions import Session
+from holdfast.accounts.signed_in_pages import Place
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.messages import translatable
 
@@ -14,21 +15,21 @@ START = "/console/start"
 BEFORE = "/console/before"
 
 PLACES = {
-    HOME: translatable("Events"),
-    "/console/queues": translatable("Queues"),
-    "/console/keys": translatable("Keys"),
-    "/console/apps": translatable("Apps"),
-    "/console/mails": translatable("Mails"),
-    "/console/payouts": translatable("Payouts"),
-    ACCOUNT: translatable("Account"),
+    HOME: Place(translatable("Events"), "calendar-days"),
+    "/console/queues": Place(translatable("Queues"), "list-ordered"),
+    "/console/keys": Place(translatable("Keys"), "key-round"),
+    "/console/apps": Place(translatable("Apps"), "plug"),
+    "/console/mails": Place(translatable("Mails"), "mail"),
+    "/console/payouts": Place(translatable("Payouts"), "wallet"),
+    ACCOUNT: Place(translatable("Account"), "circle-user"),
 }
-"""The entries of the navigation of an organizer: names by path."""
+"""The entries of the navigation of an organizer, by path."""
 
-ACCOUNT_PLACES = {START: translatable("Become an organizer"), ACCOUNT: PLACES[ACCOUNT]}
+ACCOUNT_PLACES = {START: Place(translatable("Become an organizer"), "calendar-plus"), ACCOUNT: PLACES[ACCOUNT]}
 """The entries of an account that is no organizer yet."""
 
 
-def places(session: Session) -> Mapping[str, str]:
+def places(session: Session) -> Mapping[str, Place]:
     """The entries of the navigation of a session."""
     return ACCOUNT_PLACES if session.account.tenant_id is None else PLACES
 

@@ -16,7 +16,7 @@ from holdfast.events.console.account.start import StartPages
 from holdfast.events.console.check_in.check_in import CheckInPage
 from holdfast.events.console.check_in.check_in_device import CheckInDevice
 from holdfast.events.console.check_in.no_shows import NoShowsPage
-from holdfast.events.console.events import copy_event, event_operations, photo_operations
+from holdfast.events.console.events import copy_event, event_operations, home, photo_operations
 from holdfast.events.console.events.cancel_event import CancelEventPage
 from holdfast.events.console.events.edit_event import EditEventPage
 from holdfast.events.console.events.event import ConsoleEventPage
@@ -25,7 +25,7 @@ from holdfast.events.console.events.new_event import NewEventPage
 from holdfast.events.console.events.photos import PhotosPage
 from holdfast.events.console.events.share import SharePages
 from holdfast.events.console.events.uploads import Uploads
-from holdfast.events.console.frame import PLACES, Console
+from holdfast.events.console.frame import HOME, Console
 from holdfast.events.console.live_changes import LiveChanges, LiveConsole
 from holdfast.events.console.mails import mail_paragraphs, mails
 from holdfast.events.console.mails.mail_paragraphs import MailParagraphsPage
@@ -50,6 +50,7 @@ from holdfast.kit.security.secrets import Secret
 OPERATIONS = (
     *start.OPERATIONS,
     *account.OPERATIONS,
+    *home.OPERATIONS,
     *event_operations.OPERATIONS,
     *photo_operations.OPERATIONS,
     *copy_event.OPERATIONS,
@@ -84,7 +85,7 @@ def routes(
         *LiveConsole(console, changes, streams).routes(),
         *StartPages(console, runner).routes(),
         *AccountPages(console, runner, secret).routes(),
-        *EventsPage(console).routes(),
+        *EventsPage(console, runner, settings).routes(),
         *NewEventPage(console, runner, uploads).routes(),
         *ConsoleEventPage(console, runner, settings).routes(),
         *SharePages(console, runner, settings).routes(),

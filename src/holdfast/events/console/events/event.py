@@ -4,6 +4,7 @@ A draft is published here, and a published event becomes a draft again, as long 
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 from starlette.routing import BaseRoute
 
@@ -12,13 +13,15 @@ from holdfast.events.console.events.event_operations import READ_EVENT, EventDet
 from holdfast.events.console.events.share import COPY_SCRIPT, share_of
 from holdfast.events.console.frame import HOME, Console, organizer
 from holdfast.events.events.model import GetEvent, UpdateEvent
-from holdfast.events.pages.price_line import draw
+from holdfast.events.pages.event import price_chart
 from holdfast.events.paths import event_path, id_of
 from holdfast.events.pricing.model import ListPriceHistory, PriceChange
 from holdfast.events.problems import EVENT_HAS_REGISTRATIONS
 from holdfast.events.processor.currencies import digits, is_payable, rules_of
+from holdfast.events.settings import Settings
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.handler import Reply, Request
+from holdfast.kit.pages.chart import draw_bars
 from holdfast.kit.running.runner import Runner
 
 PATH = f"{HOME}/events/{{event_id}}"
@@ -61,8 +64,8 @@ class ConsoleEventPage:
         """Show the status of an event. `problem`: the messages of a change that was refused."""
         event_id = id_of(request.scope["path_params"]["event_id"])
         details: EventDetails = await self._look(organizer(session), GetEvent(event_id=event_id))
-        event = details.event
-        history = draw(details.prices, min(details.now, event.datetime)) if details.prices else None
+        event, language = details.event, self._console.signed_in.gate.page_context(request).language
+        history = price_chart(details.prices, min(details.now, event.datetime))
         changes: list[PriceChange] = []
         if history:
             command = ListPriceHistory(event_id=event.id)
@@ -75,13 +78,17 @@ class ConsoleEventPage:
             event=event,
             problem=problem,
             pending=details.pending,
-            is_paid_out=event.payouts_ready and self._takes_payments,
+            is_paid_out=event.payouts_ready and self._settings.takes_payments,
             is_running=event.status == "expired" and event.ends_at is not None and details.now < event.ends_at,
             zone=event.timezone or "UTC",
             digits=digits(event.currency),
             rules=rules_of(event.currency),
             is_payable=is_payable(event.current_price or 0, event.currency),
             history=history,
+            price_text=partial(language.money, currency=event.currency, digits=digits(event.currency)),
+            by_day=draw_bars(details.by_day),
+            entered=details.entered,
+            revenue=" + ".join(language.money(amount, unit, digits(unit)) for unit, amount in details.revenue),
             changes=changes[:MAX_CHANGES],
             photos=details.photos,
             public=event_path(event.organizer_slug, event.id),

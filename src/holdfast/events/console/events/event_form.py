@@ -154,7 +154,7 @@ def command_values(values: Mapping[str, str], event: EventRow | None = None) -> 
             raw[name] = _moment_of(values[name], values.get("timezone", ""))
             if raw[name] is None:
                 errors[name] = [
-                    message("must be a date and a time that the clocks of the time zone show, such as 2030-01-31T18:00")
+                    message("Enter a date and a time that the clocks of the time zone show, such as 2030-01-31T18:00.")
                 ]
     return raw, errors
 

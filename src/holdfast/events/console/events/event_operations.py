@@ -21,6 +21,9 @@ from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, VALIDATION_FAIL
 from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.run_modes import read, steps
 
+MAX_COUNTED = 100_000
+"""The most people of an event who are counted by day for its page."""
+
 
 class PeopleCounts(Struct):
     """The numbers of people of an event, by status.
@@ -39,6 +42,10 @@ class EventDetails(Struct):
 
     pending        the number of registrations that are not settled yet
     prices         the last prices, oldest first
+    by_day         the last 60 days on which people registered, as they begin in the zone of the event, and the numbers
+                   of those who have a seat or wait; empty for an event with very many people
+    entered        how many attendees have entered
+    revenue        what was paid by card and not given back, by currency
     images_from    the origin of the photos; empty if it is that of the pages
     now            the time of the database
     """
@@ -46,6 +53,9 @@ class EventDetails(Struct):
     event: EventRow
     pending: int
     prices: list[PricePoint]
+    by_day: list[tuple[dt.datetime, int]]
+    entered: int
+    revenue: list[tuple[str, int]]
     photos: list[ImageAttributes]
     images_from: str
     now: dt.datetime
@@ -89,7 +99,13 @@ async def read_event(reader: Reader, caller: Caller, command: GetEvent) -> Event
     known_sizes = await find_sizes(reader, event.image_keys) if event.image_keys else {}
     settings = reader.resources.settings
     photos = [image_attributes(key, known_sizes.get(key), settings) for key in event.image_keys]
-    return EventDetails(event, pending, await list_prices(reader, event.id), photos, origin(settings), now)
+    prices = await list_prices(reader, event.id)
+    values = {"event_id": event.id, "timezone": event.timezone or "UTC"}
+    people = event.registered_count + event.waitlisted_count
+    by_day = await reader.tuples(_BY_DAY, values) if people <= MAX_COUNTED else []
+    entered = await reader.value(_ENTERED, values)
+    revenue = await reader.tuples(_REVENUE, values) if event.pricing_mode != "free" else []
+    return EventDetails(event, pending, prices, by_day, entered, revenue, photos, origin(settings), now)
 
 
 @refuses(NOT_FOUND, FORBIDDEN)
@@ -127,6 +143,21 @@ async def read_defaults(reader: Reader, caller: Caller, command: ReadEventDefaul
 
 
 _PENDING: LiteralString = "select count(*) from registrations where event_id = %(event_id)s and status = 'pending'"
+_BY_DAY: LiteralString = """
+    with days as (
+      select date_trunc('day', received_at at time zone %(timezone)s) as day, count(*) as number
+        from registrations where event_id = %(event_id)s and status in ('registered', 'held', 'waitlisted')
+       group by day),
+    every_day as (
+      select generate_series(greatest(min(day), max(day) - interval '59 days'), max(day), interval '1 day') as day
+        from days)
+    select day at time zone %(timezone)s, coalesce(number, 0) from every_day left join days using (day) order by day
+"""
+_ENTERED: LiteralString = "select count(*) from check_in_scans where event_id = %(event_id)s and is_entry"
+_REVENUE: LiteralString = """
+    select currency, sum(amount - refunded)::bigint
+      from payments where event_id = %(event_id)s and state = 'paid' group by currency order by currency
+"""
 _PEOPLE: LiteralString = """
     select count(*) filter (where status = 'registered') as registered,
            count(*) filter (where status = 'waitlisted') as waiting,

@@ -1,32 +1,177 @@
-"""The first page of the console: the list of the organizer's events."""
+"""The first page of the console: the organizer's events, those to come or those that are over."""
 
+import datetime as dt
+from collections.abc import Mapping
+from functools import partial
+from typing import Annotated, Literal, LiteralString
+from urllib.parse import urlencode
+
+from msgspec import Meta, Struct
 from starlette.routing import BaseRoute
 
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.frame import HOME, Console, organizer
-from holdfast.events.events.model import Event
+from holdfast.events.events.model import STATUS, Status
+from holdfast.events.images.model import ImageAttributes, PhotoSizes, image_attributes
+from holdfast.events.images.sizes import find_sizes
+from holdfast.events.pages.cover import title_cover
+from holdfast.events.pages.event import origin
+from holdfast.events.pricing.model import PricingMode
+from holdfast.events.processor.currencies import digits
+from holdfast.events.resources import Reader
+from holdfast.events.settings import Settings
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.command import Command
 from holdfast.kit.http.handler import Reply, Request, read_query
-from holdfast.kit.postgres.pagination import OffsetPage, Page
+from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.run_modes import read
+from holdfast.kit.running.runner import Runner
 
 PAGE_SIZE = 20
+MAX_SEARCH_CHARACTERS = 100
+
+Period = Literal["upcoming", "past"]
+
+
+class ListOwnEvents(Command):
+    """Asks for events of the organizer: those to come, the soonest first, or those that are over, the latest first.
+
+    text    a part of the title, in any case
+    """
+
+    period: Period = "upcoming"
+    text: Annotated[str, Meta(max_length=MAX_SEARCH_CHARACTERS)] = ""
+    offset: Annotated[int, Meta(ge=0, le=1_000_000_000)] = 0
+
+
+class OwnEvent(Struct):
+    """An event in the list.
+
+    photo    the key of its first photo
+    """
+
+    id: int
+    title: str
+    datetime: dt.datetime
+    ends_at: dt.datetime | None
+    timezone: str | None
+    status: Status
+    published: bool
+    capacity: int
+    registered_count: int
+    waitlisted_count: int
+    pricing_mode: PricingMode
+    currency: str
+    current_price: int | None
+    photo: str | None
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether people wait although nobody can come in: more seats would help them."""
+        return self.status == "full" and self.waitlisted_count > 0
+
+
+class OwnEvents(Struct):
+    """A part of the list.
+
+    has_any                   whether the organizer has any event, in this list or not
+    is_without_payouts    whether an event to come has a price, and nothing can be paid to the organizer
+    """
+
+    events: list[OwnEvent]
+    sizes: dict[str, PhotoSizes]
+    more: bool
+    has_any: bool
+    is_without_payouts: bool
+
+
+_COLUMNS: LiteralString = f"""
+    select id, title, datetime, end_datetime as ends_at, timezone, {STATUS} as status, published, capacity,
+           registered_count, waitlisted_count, pricing_mode, currency, current_price, image_keys[1] as photo
+      from events
+     where organizer_id = %(organizer_id)s and (%(text)s = '' or strpos(lower(title), lower(%(text)s)) > 0)
+"""
+
+_LISTS: dict[Period, LiteralString] = {
+    "upcoming": f"{_COLUMNS} and datetime > now() order by datetime, id limit %(limit)s offset %(offset)s",
+    "past": f"{_COLUMNS} and datetime <= now() order by datetime desc, id desc limit %(limit)s offset %(offset)s",
+}
+
+_SUMMARY: LiteralString = """
+    select exists (select from events where organizer_id = %(organizer_id)s),
+           exists (select from events join users on users.id = organizer_id
+                    where organizer_id = %(organizer_id)s and cancelled_at is null and datetime > now()
+                      and pricing_mode <> 'free' and not payouts_ready)
+"""
+
+
+async def list_own(reader: Reader, caller: Caller, command: ListOwnEvents) -> OwnEvents:
+    """Read a part of the organizer's events."""
+    values = {
+        "organizer_id": caller.tenant,
+        "text": command.text,
+        "limit": PAGE_SIZE + 1,
+        "offset": command.offset,
+    }
+    rows = await reader.rows(OwnEvent, _LISTS[command.period], values)
+    events = rows[:PAGE_SIZE]
+    keys = [event.photo for event in events if event.photo]
+    sizes = await find_sizes(reader, keys) if keys else {}
+    [(has_any, is_without_payouts)] = await reader.tuples(_SUMMARY, {"organizer_id": caller.tenant})
+    return OwnEvents(events, sizes, len(rows) > PAGE_SIZE, has_any, is_without_payouts)
+
+
+LIST_OWN = Operation("list_own_events", None, read(list_own))
+OPERATIONS = (LIST_OWN,)
+"""They have no routes and no tools of their own."""
 
 
 class EventsPage:
     """Answers requests for the list of events."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, runner: Runner, settings: Settings) -> None:
         self._console = console
+        self._list = runner[LIST_OWN]
+        self._settings = settings
 
     def routes(self) -> list[BaseRoute]:
         return [self._console.route(HOME, "events", self.list)]
 
     async def list(self, session: Session, request: Request) -> Reply:
-        """List the organizer's events, oldest first."""
-        text = read_query(request.query).get("offset", "0")
-        offset = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
-        page: Page[Event] = await self._console.run["list_events"](
-            organizer(session), OffsetPage(limit=PAGE_SIZE, offset=offset)
+        """List the organizer's events: those to come, or with `?state=past` those that are over."""
+        command = _command(read_query(request.query))
+        page: OwnEvents = await self._list(organizer(session), command)
+        after = command.offset + len(page.events) if page.more else None
+        return self._console.page(
+            session,
+            request,
+            "events/home.html",
+            events=page.events,
+            command=command,
+            after=urlencode({**_query_of(command), "offset": after}) if after else None,
+            has_any=page.has_any,
+            is_without_payouts=page.is_without_payouts,
+            proved=session.account.is_proved,
+            photo=partial(self._photo, page),
+            cover=title_cover,
+            digits=digits,
+            images=origin(self._settings),
         )
-        after = offset + len(page.data) if page.pagination.has_more else None
-        proved = session.account.is_proved
-        return self._console.page(session, request, "events/home.html", events=page.data, after=after, proved=proved)
+
+    def _photo(self, page: OwnEvents, event: OwnEvent) -> ImageAttributes | None:
+        return image_attributes(event.photo, page.sizes.get(event.photo), self._settings) if event.photo else None
+
+
+def _command(query: Mapping[str, str]) -> ListOwnEvents:
+    offset = query.get("offset", "0")
+    return ListOwnEvents(
+        period="past" if query.get("state") == "past" else "upcoming",
+        text=query.get("q", "").strip()[:MAX_SEARCH_CHARACTERS],
+        offset=int(offset) if offset.isascii() and offset.isdigit() and len(offset) < 10 else 0,
+    )
+
+
+def _query_of(command: ListOwnEvents) -> dict[str, str]:
+    """The list and the search as query parameters for the address of another page."""
+    state = {"state": "past"} if command.period == "past" else {}
+    return {**state, **({"q": command.text} if command.text else {})}

@@ -10,6 +10,7 @@ from starlette.routing import BaseRoute
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.frame import HOME, Console, organizer
 from holdfast.events.paths import id_of
+from holdfast.events.processor.currencies import digits
 from holdfast.events.registrations import search
 from holdfast.events.registrations.search import RegistrationsPart, SearchRegistrations
 from holdfast.kit.contract.command import check
@@ -57,6 +58,7 @@ class RegistrationsPage:
             event=part.event,
             registrations=part.registrations,
             asked=command,
+            digits=digits,
             path=list_path(part.event.id),
             adding=adding_path(part.event.id),
             kept=urlencode(query_of(command)),
