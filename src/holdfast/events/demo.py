@@ -1,5 +1,6 @@
 """Example data, stored on the first start of `holdfast up`."""
 
+import asyncio
 import datetime as dt
 from typing import NamedTuple
 
@@ -58,7 +59,7 @@ async def store_examples(tx: Tx, account_id: str | None) -> DemoKeys | None:
     # This code made the account, so its owner need not be asked who made it.
     await prove(tx, demo.organizer.id)
     starts: dt.datetime = await tx.value("select date_trunc('hour', now() + interval '30 days')")
-    await events.publish(
+    studio = await _publish(
         tx,
         organizer,
         "studio",
@@ -96,8 +97,8 @@ async def store_examples(tx: Tx, account_id: str | None) -> DemoKeys | None:
             CreateEvent(
                 title="Life drawing class",
                 body="Two hours with a model. Paper and pencils are there.",
-                datetime=starts,
-                ends_at=starts + dt.timedelta(hours=2),
+                datetime=starts + dt.timedelta(days=7),
+                ends_at=starts + dt.timedelta(days=7, hours=2),
                 price=1250,
                 currency="EUR",
                 capacity=8,

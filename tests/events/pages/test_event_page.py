@@ -23,7 +23,7 @@ async def test_the_public_address_of_an_event_is_a_page(service: Service) -> Non
     assert "10 places left" in text(page)
     organizer = await service.http.get(f"/organizers/{ada.slug}", headers=PAGE)
     assert (organizer.status_code, organizer.headers["content-type"]) == (200, "text/html; charset=utf-8")
-    assert "<strong>Free</strong>" in page.text
+    assert '<p class="price" data-count="price">Free</p>' in page.text
 
 
 async def test_an_address_that_names_no_event_of_the_organizer_is_a_page_that_says_so(service: Service) -> None:

@@ -63,7 +63,7 @@ async def test_a_price_is_told_as_an_amount_with_its_currency_and_as_people_writ
     assert (before["data"]["price"], before["data"]["currency"]) == (1250, "EUR")
     assert "12,50\xa0€" in before["data"]["html"]
     assert (after["data"]["price"], after["data"]["currency"]) == (900, "EUR")
-    assert "9\xa0€" in after["data"]["html"]
+    assert "9,00\xa0€" in after["data"]["html"]
 
 
 async def test_its_headers_let_no_proxy_hold_it_back_and_nobody_keep_it(service: Service) -> None:

@@ -63,7 +63,7 @@ async def test_prices_have_the_digits_of_their_currency(
     page = await service.http.get(event["public_url"])
 
     assert structured(page)["offers"]["price"] == written
-    assert f"<strong>{formatted}</strong>" in page.text
+    assert f'<p class="price" data-count="price">{formatted}</p>' in page.text
 
 
 async def test_a_link_to_an_event_is_shown_as_a_card(service: Service) -> None:
@@ -77,7 +77,7 @@ async def test_a_link_to_an_event_is_shown_as_a_card(service: Service) -> None:
     assert meta(page, "og:description").endswith("UTC · Bring a pencil.")
     assert meta(page, "og:url") == event["public_url"]
     assert (meta(page, "og:locale"), meta(german, "og:locale")) == ("en_US", "de_DE")
-    assert meta(page, "twitter:card") == "summary"
+    assert meta(page, "twitter:card") == "summary_large_image"
 
 
 async def test_each_language_has_an_address_and_all_know_each_other(service: Service) -> None:

@@ -50,8 +50,10 @@ class Visitor:
 
 
 def state(page: httpx2.Response) -> str:
-    """The state that a page shows."""
-    match = re.search(r'<main[^>]* data-state="(\w+)"', page.text)
+    """The state that a page shows: that of its form, or else its own."""
+    match = re.search(r'id="form_part"[^>]* data-state="(\w+)"', page.text) or re.search(
+        r'<main[^>]* data-state="(\w+)"', page.text
+    )
     assert match, page.text
     return match[1]
 

@@ -6,6 +6,7 @@ from hashlib import sha256
 from html import unescape
 
 from holdfast.events.settings import Settings
+from holdfast.kit.pages.layout import CONSOLE_STYLE
 from tests.events.queues.browser import Browser, state
 from tests.events.queues.scene import QueueScene, open_line
 from tests.support import Service, running
@@ -37,8 +38,8 @@ async def test_only_the_page_made_for_it_may_be_framed_and_none_runs_foreign_cod
         assert policy["default-src"] == "'none'"
         assert policy["script-src"] == "'self'"
         [style] = re.findall(r"<style>(.*?)</style>", response.text, re.DOTALL)
-        hash = b64encode(sha256(style.encode()).digest()).decode()
-        assert policy["style-src"] == f"'self' 'sha256-{hash}'"
+        hashes = [b64encode(sha256(css.encode()).digest()).decode() for css in (style, CONSOLE_STYLE)]
+        assert policy["style-src"] == f"'self' 'sha256-{hashes[0]}' 'sha256-{hashes[1]}'"
         assert not re.search(r"<script(?! src)|style=|\son\w+=|https?://(?!www\.w3\.org)", response.text)
     assert page.headers["x-frame-options"] == "DENY"
     assert "x-frame-options" not in framed.headers

@@ -4,9 +4,9 @@ import msgspec
 from msgspec import UNSET
 
 from holdfast.events.events import sql, text
+from holdfast.events.events.fields import ENDS_TOO_EARLY, HALF_PIN, is_in_order, moved_end
 from holdfast.events.events.model import (
     DETAILS_CHANNEL,
-    HALF_PIN,
     CancelEvent,
     CreateEvent,
     Event,

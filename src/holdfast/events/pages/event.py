@@ -5,6 +5,8 @@ no database query.
 """
 
 import datetime as dt
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -16,9 +18,9 @@ from holdfast.events.events.recurrence import next_occurrence_at
 from holdfast.events.events.zones import zone
 from holdfast.events.images.model import image_attributes, urls
 from holdfast.events.markdown import one_line, without_links
+from holdfast.events.pages.cover import cover_path, cover_svg
 from holdfast.events.pages.event_cache import LinkedEvent
-from holdfast.events.pages.model import EventContent, ReadEvent
-from holdfast.events.pages.price_line import draw
+from holdfast.events.pages.model import EventContent, PricePoint, ReadEvent
 from holdfast.events.pages.registration_form import form_of, period
 from holdfast.events.pages.structured_data import event_json_ld
 from holdfast.events.paths import event_path, id_of, organizer_path
@@ -28,10 +30,11 @@ from holdfast.events.settings import Settings
 from holdfast.events.site import SITE
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND
-from holdfast.kit.http.handler import Access, Reply, Request
+from holdfast.kit.http.handler import Access, Header, Reply, Request
+from holdfast.kit.pages.chart import Chart, draw_steps
 from holdfast.kit.pages.language import LANGUAGES, Language, language_of
 from holdfast.kit.pages.page_cache import CachedPage, PageCache, cached_page
-from holdfast.kit.pages.site import redirect, security_headers
+from holdfast.kit.pages.site import HTML, redirect, security_headers
 from holdfast.kit.postgres.lookup_cache import LookupCache
 from holdfast.kit.running.runner import Run
 
@@ -74,12 +77,22 @@ class EventPage:
         key = (linked_event.event.id, linked_event.version, linked_event.is_asked, language, period())
 
         async def render() -> CachedPage:
-            content: EventContent = await self._read(caller, ReadEvent(event_id=linked_event.event.id))
-            return await self._render(content, language, linked_event)
+            return cached_page(await self._render(caller, language, linked_event), self._headers(language))
 
         return (await self._pages.get(key, render)).reply(request)
 
-    async def _render(self, content: EventContent, language: Language, linked_event: LinkedEvent) -> CachedPage:
+    async def with_form(
+        self, caller: Caller, language: Language, linked_event: LinkedEvent, status: int, **form_values: Any
+    ) -> Reply:
+        """The page with a form that was sent and refused. `form_values` are keyword arguments of `form_of`."""
+        content = await self._render(caller, language, linked_event, **form_values)
+        return Reply(status, content.encode(), self._headers(language), HTML)
+
+    def _headers(self, language: Language) -> list[Header]:
+        return security_headers(language, images=origin(self._settings))
+
+    async def _render(self, caller: Caller, language: Language, linked_event: LinkedEvent, **form_values: Any) -> str:
+        content: EventContent = await self._read(caller, ReadEvent(event_id=linked_event.event.id))
         settings, event = self._settings, content.event
         body = await text.find_or_render(self._database, event, content.text)
         images = urls(event.image_keys, settings)
@@ -88,9 +101,14 @@ class EventPage:
         # Until the organizer has confirmed its address, our pages show no name, logo or link that it has chosen.
         name = content.organizer_name
         previewed, html = (images, body.html) if name is not None else ([], without_links(body.html))
+        title = one_line(event.title)
+        drawn = [] if name is None or images else [settings.base_url + cover_path(event.id, title)]
+        form = form_of(
+            event, settings, self._secret, language, refund_days=linked_event.event.refund_days, **form_values
+        )
         values: dict[str, Any] = {
             "event": event,
-            "title": one_line(event.title),
+            "title": title,
             "organizer_name": name,
             "is_confirmed": name is not None,
             "organizer_path": language.at(organizer),
@@ -98,12 +116,13 @@ class EventPage:
             "body": Markup(html),  # noqa: S704 - it was cleaned when it was rendered
             "photos": [image_attributes(key, content.sizes.get(key), settings) for key in event.image_keys],
             "originals": images,
-            "previewed": previewed,
+            "preview": next(iter(previewed or drawn), None),
+            "cover": cover_svg(title),
             "address": language.at(address),
             "alternates": {code: f"{address}?lang={code}" for code in LANGUAGES} | {"x-default": address},
             "is_running": event.status == "expired" and event.ends_at is not None and content.now < event.ends_at,
             "moved": not linked_event.is_asked,
-            "form": form_of(event, self._settings, self._secret, language, refund_days=linked_event.event.refund_days),
+            "form": form,
             "zone": event.timezone or "UTC",
             "digits": digits(event.currency),
             "left": event.capacity - event.registered_count,
@@ -111,17 +130,24 @@ class EventPage:
             "interval": max(1, event.recurrence_interval),
             "next": _next_occurrence(content),
             "map": map_link(event),
-            "history": draw(content.prices, min(content.now, event.datetime)) if content.prices else None,
+            "history": price_chart(content.prices, min(content.now, event.datetime)),
+            "price_text": partial(language.money, currency=event.currency, digits=digits(event.currency)),
             "structured": event_json_ld(
                 event,
                 address=address,
                 organizer=(name, settings.base_url + organizer) if name is not None else None,
                 summary=body.summary,
-                images=previewed,
+                images=previewed or drawn,
             ),
         }
-        headers = security_headers(language, images=origin(settings))
-        return cached_page(SITE.render("pages/event.html", language=language, **values), headers)
+        return SITE.render("pages/event.html", language=language, **values)
+
+
+def price_chart(prices: Sequence[PricePoint], until: dt.datetime) -> Chart | None:
+    """The chart of a price, oldest first, until a moment. None if it has never changed."""
+    if len({point.price for point in prices}) < 2:
+        return None
+    return draw_steps([(point.timestamp, point.price) for point in prices], until)
 
 
 def origin(settings: Settings) -> str:

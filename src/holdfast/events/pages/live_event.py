@@ -216,7 +216,8 @@ class LiveEvents:
         }
         state = state_of(numbers, takes_payments=self._settings.takes_payments)
         # The form has a token, which differs each time.
-        parts = {"form_part": (state, SITE.render("pages/form_part.html", language=language, **values))}
+        form_part = SITE.render("pages/form_part.html", language=language, **values)
+        parts: dict[str, tuple[str, str]] = {"form_part": (state, form_part)}
         if not framed:
             places = SITE.render("pages/places.html", language=language, **values)
             parts = {"places": (places, places), **parts}
@@ -230,7 +231,7 @@ def _retrieve_error(task: asyncio.Task[None]) -> None:
 
 
 async def find_numbers(reader: Reader, event_ids: Sequence[int]) -> list[EventNumbers]:
-    """The numbers of those events that exist."""
+    """The numbers of those events that exist and are no drafts."""
     return await reader.rows(
         EventNumbers,
         f"""
@@ -242,7 +243,7 @@ async def find_numbers(reader: Reader, event_ids: Sequence[int]) -> list[EventNu
           join users as organizers on organizers.id = events.organizer_id
           left join lateral (select refund_days from payout_accounts
                               where organizer_id = organizers.id and is_confirmed limit 1) as rule on true
-         where events.id = any(%(event_ids)s)
+         where events.id = any(%(event_ids)s) and events.published
         """,
         {"event_ids": list(event_ids)},
     )

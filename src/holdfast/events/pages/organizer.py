@@ -2,10 +2,13 @@
 
 import datetime as dt
 import re
+from collections.abc import Sequence
 from functools import partial
+from itertools import groupby
 
 from holdfast.events.images.model import ImageAttributes, image_attributes
 from holdfast.events.markdown import one_line
+from holdfast.events.pages.cover import title_cover
 from holdfast.events.pages.event import origin
 from holdfast.events.pages.model import EventCard, OrganizerContent, ReadOrganizer
 from holdfast.events.paths import organizer_path
@@ -15,7 +18,7 @@ from holdfast.events.site import SITE
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND
 from holdfast.kit.http.handler import Access, Reply, Request
-from holdfast.kit.pages.language import LANGUAGES, language_of
+from holdfast.kit.pages.language import LANGUAGES, Language, language_of
 from holdfast.kit.pages.page_cache import cached_page
 from holdfast.kit.pages.site import security_headers
 from holdfast.kit.running.runner import Run
@@ -52,13 +55,21 @@ class OrganizerPage:
             address=language.at(address),
             alternates={code: f"{address}?lang={code}" for code in LANGUAGES} | {"x-default": address},
             later=place_after(organizer.events[-1]) if organizer.more else None,
+            months=_months(organizer.events, language),
             photo=partial(self._photo, organizer),
+            cover=title_cover,
             digits=digits,
         )
         return cached_page(content, security_headers(language, images=origin(self._settings))).reply(request)
 
     def _photo(self, organizer: OrganizerContent, card: EventCard) -> ImageAttributes | None:
         return image_attributes(card.photo, organizer.sizes.get(card.photo), self._settings) if card.photo else None
+
+
+def _months(cards: Sequence[EventCard], language: Language) -> list[tuple[str, list[EventCard]]]:
+    """The events by the month in which they begin, in their own zones."""
+    by_month = groupby(cards, lambda card: language.month(card.datetime, card.timezone or "UTC"))
+    return [(month, list(of_month)) for month, of_month in by_month]
 
 
 def place_after(card: EventCard) -> str:

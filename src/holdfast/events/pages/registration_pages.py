@@ -10,6 +10,7 @@ from typing import Any
 from starlette.routing import BaseRoute, Route
 
 from holdfast.events.pages import registration_form
+from holdfast.events.pages.event import EventPage
 from holdfast.events.pages.event_cache import LinkedEvent, RegistrableEvent
 from holdfast.events.paths import event_path, id_of
 from holdfast.events.problems import EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, PAYMENT_UNAVAILABLE
@@ -41,12 +42,16 @@ _ABOUT_THE_EVENT = {EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, PAYMENT_UNAVAILA
 
 
 def routes(
-    database: Database, runner: Runner, limits: Limits, linked_events: LookupCache[int, LinkedEvent]
+    database: Database,
+    runner: Runner,
+    limits: Limits,
+    linked_events: LookupCache[int, LinkedEvent],
+    event_page: EventPage,
 ) -> list[BaseRoute]:
     """The routes of the form. `linked_events`: the cache of the events that links show."""
 
     def route(path: str, *, framed: bool) -> Route:
-        form_page = FormPage(database, runner, limits, linked_events, framed=framed)
+        form_page = FormPage(database, runner, limits, linked_events, None if framed else event_page)
         methods = ("GET", "HEAD", "POST")
         handler = Handler(form_page.access, limits, form_page.answer, form_page.refuse, methods=methods)
         return Route(path, handler, methods=methods)
@@ -68,7 +73,10 @@ class RegistrationRefusal(Exception):
 
 
 class FormPage:
-    """The page with the form of an event, by itself or in a frame."""
+    """The page with the form of an event.
+
+    event_page    the page of an event, on which a refused form is shown again; None: the form is in a frame
+    """
 
     def __init__(
         self,
@@ -76,13 +84,14 @@ class FormPage:
         runner: Runner,
         limits: Limits,
         linked_events: LookupCache[int, LinkedEvent],
-        *,
-        framed: bool,
+        event_page: EventPage | None,
     ) -> None:
+        framed = event_page is None
         self._settings, self._secret = database.resources.settings, database.resources.secret
         self._sign_up, self._send_details = runner[SIGN_UP], runner[SEND_DETAILS]
         self._linked_events = linked_events
         self._limits = limits
+        self._event_page = event_page
         self._framed = framed
         self._pages = PageCache()
         self.access = Access("framed_form" if framed else "form")
@@ -105,9 +114,13 @@ class FormPage:
         except RegistrationRefusal as refusal:
             if refusal.problem and refusal.problem.type in _ABOUT_THE_EVENT:
                 self._linked_events.forget(str(event_id))  # the event has changed
-                event = (await self._linked_events.get(event_id)).event
+                linked_event = await self._linked_events.get(event_id)
+            form_values = {"values": fields, **refusal.form_values}
+            if self._event_page and refusal.status not in (429, 503):
+                return await self._event_page.with_form(caller, language, linked_event, refusal.status, **form_values)
+            # The form alone costs a crowded service less.
             headers = headers_of(refusal.problem) if refusal.problem else ()
-            return self._page(event, language, refusal.status, headers, values=fields, **refusal.form_values)
+            return self._page(linked_event.event, language, refusal.status, headers, **form_values)
         if signed_up.is_repeated:
             await self._send_details(caller, SendDetails(**signed_up.link._asdict()))
         if not signed_up.is_new:

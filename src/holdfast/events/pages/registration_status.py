@@ -8,9 +8,12 @@ import random
 from starlette.routing import BaseRoute, Route
 
 from holdfast.events.pages import link_pages
+from holdfast.events.pages.own_registration import qr
 from holdfast.events.paths import event_path
 from holdfast.events.processor.currencies import digits
-from holdfast.events.registrations.links import OUTCOME_PAGE
+from holdfast.events.registrations import links
+from holdfast.events.registrations.code import short_code
+from holdfast.events.registrations.links import OUTCOME_PAGE, OWN_PAGE
 from holdfast.events.registrations.own_registration import GetOwnRegistration, OwnRegistration
 from holdfast.events.registrations.removed_registrations import GetRemovedPayment, RemovedPayment
 from holdfast.events.resources import Database
@@ -68,6 +71,9 @@ class OutcomePage:
             return link_pages.gone_page(language, framed=self._framed, payment=payment, paid=paid)
         if _age(registration) > MAX_OUTCOME_AGE_SECONDS and registration.status != "held":
             return link_pages.gone_page(language, framed=self._framed)
+        has_code = registration.status == "registered" and registration.cancelled_at is None
+        # The short code lets in, and does not open the person's own page: the visitor may have typed another's address.
+        code = str(short_code(links.write(self._secret, OWN_PAGE, link))) if has_code else None
         return SITE.page(
             "pages/outcome.html",
             language=language,
@@ -77,6 +83,8 @@ class OutcomePage:
             digits=digits(registration.currency),
             refresh=refresh_seconds(registration, paid=paid),
             paid=paid,
+            code=code,
+            qr=qr(code) if code else None,
             form_path=language.at(f"/events/{registration.event_id}/{'embed' if self._framed else 'registrations'}"),
             event_address=language.at(event_path(registration.organizer_slug, registration.event_id)),
         )

@@ -16,6 +16,8 @@ from holdfast.events.pages import (
     registration_status,
 )
 from holdfast.events.pages.calendar_file import CalendarFile
+from holdfast.events.pages.cover import cover_svg
+from holdfast.events.pages.cover_file import CoverImage
 from holdfast.events.pages.event import EventPage
 from holdfast.events.pages.event_cache import LinkedEvent
 from holdfast.events.pages.live_event import LiveEvents
@@ -48,6 +50,9 @@ OPERATIONS = (
 )
 """The operations of the pages. They have no routes and no tools of their own."""
 
+EXAMPLE = "Open studio evening"
+"""The title of the event in the picture on the start page."""
+
 ROBOTS = b"User-agent: *\nDisallow: /registrations/\nDisallow: /people/\n"
 """Search engines may index every page except those about one person."""
 
@@ -71,19 +76,23 @@ def routes(
         return Route(path, Handler(access, limits, answer, SITE.refuse))
 
     event = EventPage(database, linked_events, runner[READ])
+    cover = CoverImage(linked_events)
     calendar = CalendarFile(settings, runner[READ])
     organizer = OrganizerPage(settings, runner[READ_ORGANIZER])
     return [
         page("/organizers/{slug}/events/{event_id}", event.access, event.answer),
-        *registration_pages.routes(database, runner, limits, linked_events),
+        *registration_pages.routes(database, runner, limits, linked_events, event),
+        page("/events/{event_id}/cover-{version}.png", cover.access, cover.answer),
         *event_stream.routes(limits, live_events, streams),
         page("/events/{event_id}/calendar.ics", calendar.access, calendar.answer),
         page("/organizers/{slug}", organizer.access, organizer.answer),
-        constant_page(SITE, "/", "pages/home.html", limits, "home", base_url=settings.base_url),
+        constant_page(
+            SITE, "/", "pages/home.html", limits, "home", base_url=settings.base_url, cover=cover_svg(EXAMPLE)
+        ),
         document("/robots.txt", ROBOTS, "text/plain"),
         *registration_status.routes(database, runner, limits),
         *own_registration.routes(database, runner, limits),
         *own_data_request.routes(database, runner, limits),
         *own_data.routes(database, runner, limits),
-        *SITE.assets("pages/local_time.js"),
+        *SITE.assets("pages/local_time.js", "chart.js"),
     ]
