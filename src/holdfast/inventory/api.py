@@ -22,7 +22,7 @@ from holdfast.inventory.availability.storefront import Storefront
 from holdfast.inventory.catalog import operations as catalog
 from holdfast.inventory.console import routes as console_routes
 from holdfast.inventory.console.embedded import EmbeddedSessionGate
-from holdfast.inventory.console.frame import HINT, HOME, MORE
+from holdfast.inventory.console.frame import HINT, HOME, MORE, places
 from holdfast.inventory.idempotency import IDEMPOTENCY
 from holdfast.inventory.installs import routes as installs
 from holdfast.inventory.installs.connecting import ShopConnector

@@ -70,7 +70,7 @@ async def test_a_pool_names_its_variants(linked: Scene) -> None:
 
 async def test_an_export_names_variants_and_to_import_it_again_says_nothing_new(linked: Scene) -> None:
     exported = (await linked.shop.call("export_csv", kind="members"))["csv"]
-    assert exported.splitlines()[1] == f"Jars,{gid(linked)},6,HONEY-6,Honey jars · 6-pack"
+    assert exported.splitlines()[1] == f"Jars,{gid(linked)},6,HONEY-6,Honey jars · 6-pack,1"
 
     again = await linked.shop.call("import_csv", kind="members", text=exported, dry_run=False)
     assert (again["unchanged"], again["updated"]) == (1, 0)

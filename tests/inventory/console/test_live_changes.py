@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.inventory.availability.reader import reading
 from tests.inventory.console.signing_in import Owner, add_merchant
 from tests.inventory.support import PACKS, SIX_PACK, Inventory, Shop
+from tests.stream_reader import reading
 
 STREAM = "/console/stream"
 

@@ -35,7 +35,7 @@ async def test_a_form_that_is_sent_twice_makes_one_pool(admin: Admin, own_shop: 
     ("field", "typed", "error"),
     [
         ("name", "", "Enter a name, such as Honey jars."),
-        ("name", "x" * 101, "must have at most 100 characters, not 101"),
+        ("name", "x" * 101, "Enter at most 100 characters. This has 101."),
         ("buffer", "-1", "Enter 0 or more, such as 2."),
         ("quantity", "abc", "Enter a number, such as 30."),
         ("low_stock_at", "1.5", "Enter a number, such as 10."),

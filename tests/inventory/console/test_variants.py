@@ -110,7 +110,7 @@ async def test_what_cannot_be_is_said_beside_its_field(merchant: Stocking) -> No
 
     assert [response.status_code for response in (nothing, wrong, none)] == [422, 422, 422]
     assert "Say for at least one variant how much one sale of it takes." in main_text(nothing)
-    assert "must be a global id such as gid://shopify/ProductVariant/1001" in main_text(wrong)
+    assert "Enter a global id such as gid://shopify/ProductVariant/1001" in main_text(wrong)
     assert "Enter a number, such as 6." in main_text(wrong)
     assert wrong.text.count(' aria-invalid="true"') == 2
     assert none.text.count(' aria-invalid="true"') == 1

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from holdfast.accounts.console import HOME, Console
 from holdfast.accounts.session_gate import ACCOUNT
 from holdfast.accounts.sessions import Session
+from holdfast.accounts.signed_in_pages import Place
 from holdfast.inventory.merchants.model import Merchant
 from holdfast.kit.contract.caller import Caller, person
 from holdfast.kit.contract.messages import translatable
@@ -22,20 +23,20 @@ HINT = "console/sign_in_hint.html"
 """The template with who can sign in by a link."""
 
 PLACES = {
-    HOME: translatable("Pools"),
-    "/console/low-stock": translatable("Low stock"),
-    "/console/holds": translatable("Holds"),
-    "/console/spreadsheets": translatable("Spreadsheets"),
-    "/console/sync": translatable("Sync"),
-    "/console/settings": translatable("Settings"),
+    HOME: Place(translatable("Pools"), "package"),
+    "/console/low-stock": Place(translatable("Low stock"), "trending-down"),
+    "/console/holds": Place(translatable("Holds"), "hand"),
+    "/console/spreadsheets": Place(translatable("Spreadsheets"), "sheet"),
+    "/console/sync": Place(translatable("Sync"), "refresh-cw"),
+    "/console/settings": Place(translatable("Settings"), "settings"),
 }
-"""The names in the navigation, by their paths."""
+"""The entries of the navigation, by path."""
 
-LINK_PLACES = {ACCOUNT: translatable("Account")}
+LINK_PLACES = {ACCOUNT: Place(translatable("Account"), "circle-user")}
 """Places of merchants who have signed in by a link. A merchant who comes from the platform has no account here."""
 
 
-def places(session: Session) -> Mapping[str, str]:
+def places(session: Session) -> Mapping[str, Place]:
     """Return the places in the navigation of a session."""
     return PLACES | LINK_PLACES if session.email else PLACES
 

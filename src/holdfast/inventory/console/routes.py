@@ -8,7 +8,7 @@ from holdfast.accounts.session_gate import ACCOUNT
 from holdfast.accounts.signed_in_pages import SignedInPages
 from holdfast.inventory.availability.availability_cache import AvailabilityCache
 from holdfast.inventory.catalog import names
-from holdfast.inventory.console.frame import Console, places
+from holdfast.inventory.console.frame import HOME, Console
 from holdfast.inventory.console.live_changes import LiveConsole
 from holdfast.inventory.console.pools.holds import HoldsPage
 from holdfast.inventory.console.pools.low_stock import LowStockPage
