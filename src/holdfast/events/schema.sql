@@ -786,6 +786,7 @@ ALTER TABLE ONLY events
     ADD CONSTRAINT events_follows_id_fkey FOREIGN KEY (follows_id) REFERENCES events(id);
 ALTER TABLE ONLY events
     ADD CONSTRAINT events_organizer_id_fkey FOREIGN KEY (organizer_id) REFERENCES users(id);
+CREATE INDEX events_by_date ON events USING btree (organizer_id, datetime, id);
 CREATE UNIQUE INDEX events_of_organizer ON events USING btree (organizer_id, id);
 CREATE INDEX events_to_come ON events USING btree (organizer_id, datetime, id) WHERE (cancelled_at IS NULL);
 CREATE INDEX events_to_continue ON events USING btree (datetime) WHERE ((recurrence_frequency <> 'none'::recurrence_frequency) AND (cancelled_at IS NULL) AND (continued_at IS NULL) AND published);

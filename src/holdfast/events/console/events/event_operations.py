@@ -21,8 +21,8 @@ from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, VALIDATION_FAIL
 from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.run_modes import read, steps
 
-MAX_COUNTED = 100_000
-"""The most people of an event who are counted by day for its page."""
+MAX_COUNTED = 2_000
+"""The most people of an event who are counted for its page: counting more would make the page slow."""
 
 
 class PeopleCounts(Struct):
@@ -44,7 +44,7 @@ class EventDetails(Struct):
     prices         the last prices, oldest first
     by_day         the last 60 days on which people registered, as they begin in the zone of the event, and the numbers
                    of those who have a seat or wait; empty for an event with very many people
-    entered        how many attendees have entered
+    entered        how many attendees have entered; 0 for an event with very many people
     revenue        what was paid by card and not given back, by currency
     images_from    the origin of the photos; empty if it is that of the pages
     now            the time of the database
@@ -101,9 +101,9 @@ async def read_event(reader: Reader, caller: Caller, command: GetEvent) -> Event
     photos = [image_attributes(key, known_sizes.get(key), settings) for key in event.image_keys]
     prices = await list_prices(reader, event.id)
     values = {"event_id": event.id, "timezone": event.timezone or "UTC"}
-    people = event.registered_count + event.waitlisted_count
-    by_day = await reader.tuples(_BY_DAY, values) if people <= MAX_COUNTED else []
-    entered = await reader.value(_ENTERED, values)
+    is_small = event.registered_count + event.waitlisted_count <= MAX_COUNTED
+    by_day = await reader.tuples(_BY_DAY, values) if is_small else []
+    entered = await reader.value(_ENTERED, values) if is_small else 0
     revenue = await reader.tuples(_REVENUE, values) if event.pricing_mode != "free" else []
     return EventDetails(event, pending, prices, by_day, entered, revenue, photos, origin(settings), now)
 

@@ -66,6 +66,10 @@ class OwnEvent(Struct):
     photo: str | None
 
     @property
+    def is_on_sale(self) -> bool:
+        return self.pricing_mode != "free" and self.published and self.status in ("active", "full")
+
+    @property
     def is_wanted(self) -> bool:
         """Whether people wait although nobody can come in: more seats would help them."""
         return self.status == "full" and self.waitlisted_count > 0
@@ -75,7 +79,7 @@ class OwnEvents(Struct):
     """A part of the list.
 
     has_any                   whether the organizer has any event, in this list or not
-    is_without_payouts    whether an event to come has a price, and nothing can be paid to the organizer
+    is_without_payouts    whether one of these events is on sale, and nothing can be paid to the organizer
     """
 
     events: list[OwnEvent]
@@ -99,9 +103,7 @@ _LISTS: dict[Period, LiteralString] = {
 
 _SUMMARY: LiteralString = """
     select exists (select from events where organizer_id = %(organizer_id)s),
-           exists (select from events join users on users.id = organizer_id
-                    where organizer_id = %(organizer_id)s and cancelled_at is null and datetime > now()
-                      and pricing_mode <> 'free' and not payouts_ready)
+           (select payouts_ready from users where id = %(organizer_id)s)
 """
 
 
@@ -117,7 +119,8 @@ async def list_own(reader: Reader, caller: Caller, command: ListOwnEvents) -> Ow
     events = rows[:PAGE_SIZE]
     keys = [event.photo for event in events if event.photo]
     sizes = await find_sizes(reader, keys) if keys else {}
-    [(has_any, is_without_payouts)] = await reader.tuples(_SUMMARY, {"organizer_id": caller.tenant})
+    [(has_any, payouts_ready)] = await reader.tuples(_SUMMARY, {"organizer_id": caller.tenant})
+    is_without_payouts = not payouts_ready and any(event.is_on_sale for event in events)
     return OwnEvents(events, sizes, len(rows) > PAGE_SIZE, has_any, is_without_payouts)
 
 
