@@ -101,6 +101,7 @@ ALONE: dict[str, dict[str, Any]] = {
     "open_own_data": {"account_id": 1, "session_id": 1, "language": "en"},
     "list_own_events": {},
     "look_at_event": {"event_id": 1},
+    "count_figures_of_event": {"event_id": 1},
     "count_people_of_event": {"event_id": 1},
     "edit_event": {"event_id": 1, "version": "", "changes": {"event_id": 1, "title": "Another"}},
     "look_at_last_event": {},

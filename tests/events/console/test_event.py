@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from holdfast.events.console.events import event_operations
 from tests.events.console.event_scene import foreign_event, signed_in
 from tests.events.console.test_payouts import organizer
 from tests.events.pages.visitor import page_text as text
@@ -121,3 +122,34 @@ async def test_a_price_that_nobody_can_pay_is_told_with_what_would_do(
 
     assert (advice or "") in page
     assert ("cannot be paid by card" in page) is bool(advice)
+
+
+async def test_registrations_are_drawn_by_day_with_those_who_are_in(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event(timezone="Europe/Berlin")
+    for name in ("ann", "bob", "cleo"):
+        await ada.register(event["id"], email=f"{name}@example.com")
+    await service.settle()
+    await service.run_sql(
+        "update registrations set received_at = received_at - interval '3 days'"
+        " where arrival = (select min(arrival) from registrations)"
+    )
+
+    page = await browser.get(f"/console/events/{event['id']}")
+
+    assert "Registrations by day" in page.text
+    assert re.findall(r"</th><td>(\d)</td>", page.text) == ["2", "0", "0", "1"]
+
+
+async def test_very_many_people_are_not_counted_for_the_page(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_operations, "MAX_COUNTED", 1)
+    ada, browser = await signed_in(service)
+    event = await ada.create_event()
+    for name in ("ann", "bob"):
+        await ada.register(event["id"], email=f"{name}@example.com")
+    await service.settle()
+
+    page = await browser.get(f"/console/events/{event['id']}")
+
+    assert "2 of 10 seats taken" in page.text
+    assert "Registrations by day" not in page.text

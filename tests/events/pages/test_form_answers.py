@@ -1,5 +1,6 @@
 """The form says in plain words what came of it, and shows itself again with what was typed."""
 
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 
 from holdfast.events.events.recurrence import continue_series
 from holdfast.events.pages.registration_form import purpose, tokens
+from tests.events.check_in.scene import code_of
 from tests.events.pages.visitor import Visitor, page_text, state, value
 from tests.support import Service
 
@@ -286,3 +288,37 @@ async def test_an_old_form_is_shown_again_with_what_was_typed(service: Service, 
     assert "open for too long" in page_text(page)
     assert (again["email"], again["name"]) == ("ann@example.com", "Ann")
     assert (await visitor.post(event["id"], **again)).status_code == 303
+
+
+async def test_a_form_with_an_error_comes_back_on_the_page_of_the_event(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event(title="Life drawing", body="Bring a pencil.")
+    visitor = Visitor(service, framed=False)
+
+    page = await visitor.send(event["id"], email="nobody", name="Ann")
+
+    assert page.status_code == 422
+    assert "Bring a pencil." in page_text(page)
+    assert "This is not an e-mail address." in page_text(page)
+    assert (value(page, "email"), value(page, "name")) == ("nobody", "Ann")
+    assert page.headers["cache-control"] == "no-store"
+    assert await count(service) == 0
+
+
+async def test_the_page_after_registering_has_the_code_for_the_entrance_and_no_link_to_the_persons_page(
+    service: Service,
+) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    visitor = Visitor(service)
+    path = await visitor.register(event["id"], "ann@example.com")
+    before = await visitor.http.get(path)
+    await service.settle()
+
+    page = await visitor.http.get(path)
+
+    assert 'class="code"' not in before.text
+    code = re.search(r'<strong class="code">([^<]+)</strong>', page.text)
+    assert code
+    assert code[1] == await code_of(service, event["id"], "ann")
+    assert not re.search(r'href="/registrations/(?!\S*outcome)', page.text)

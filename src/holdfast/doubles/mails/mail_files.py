@@ -32,7 +32,7 @@ class ListedMail(NamedTuple):
 class ReadMail(NamedTuple):
     """A mail as it is shown. `html` has its pictures inside; both texts are empty if the mail has none."""
 
-    listed: ListedMail
+    summary: ListedMail
     html: str
     text: str
 
@@ -40,7 +40,7 @@ class ReadMail(NamedTuple):
 def list_mails(directory: Path) -> list[ListedMail]:
     """The newest mails in a directory; none if there is no such directory."""
     files = sorted(((_modified(file), file) for file in directory.glob("*.eml")), reverse=True)[:MAX_MAILS]
-    return [listed for _, file in files if (listed := _list(file))]
+    return [summary for _, file in files if (summary := _list(file))]
 
 
 def read_mail(directory: Path, id: str) -> ReadMail | None:
@@ -54,19 +54,19 @@ def read_mail(directory: Path, id: str) -> ReadMail | None:
         mail = _PARSER.parsebytes(file.read_bytes())
     except OSError:
         return None
-    return ReadMail(_listed(file, mail), _html(mail), _body(mail, "plain"))
+    return ReadMail(_summary_of(file, mail), _html(mail), _body(mail, "plain"))
 
 
 def _list(file: Path) -> ListedMail | None:
     """A mail of the list; None if its file was deleted meanwhile."""
     try:
         with file.open("rb") as content:
-            return _listed(file, _HEADER_PARSER.parse(content))
+            return _summary_of(file, _HEADER_PARSER.parse(content))
     except OSError:
         return None
 
 
-def _listed(file: Path, mail: EmailMessage) -> ListedMail:
+def _summary_of(file: Path, mail: EmailMessage) -> ListedMail:
     written_at = dt.datetime.fromtimestamp(_modified(file), dt.UTC)
     return ListedMail(file.stem, str(mail["To"] or ""), str(mail["Subject"] or ""), written_at)
 

@@ -54,10 +54,16 @@ class Cover(Struct, frozen=True):
     hills: tuple[tuple[tuple[int, int], ...], ...]
 
 
-@lru_cache(500)
 def draw_cover(title: str) -> Cover:
     """The cover for a title."""
-    seed = sha256(title.strip().casefold().encode()).digest()
+    return _drawn_from(_seed(title))
+
+
+def _seed(title: str) -> bytes:
+    return sha256(title.strip().casefold().encode()).digest()
+
+
+def _drawn_from(seed: bytes) -> Cover:
     hills = tuple(_hill(seed[4 + 6 * number :], number) for number in range(HILLS))
     sun = (200 + seed[1] * 800 // 255, 150 + seed[2] * 130 // 255, 62 + seed[3] * 46 // 255)
     return Cover(PALETTES[seed[0] % len(PALETTES)], sun, hills)
@@ -87,11 +93,15 @@ def cover_path(event_id: int, title: str) -> str:
     return f"/events/{event_id}/cover-{sha256(title.encode()).hexdigest()[:8]}.png"
 
 
-@lru_cache(500)
 def cover_svg(title: str) -> Markup:
     """The cover as an element of a page. What it shows is decoration, so screen readers skip it."""
-    cover = draw_cover(title)
-    sky = f"sky-{sha256(title.encode()).hexdigest()[:8]}"
+    return _svg(_seed(title))
+
+
+@lru_cache(500)
+def _svg(seed: bytes) -> Markup:
+    cover = _drawn_from(seed)
+    sky = f"sky-{seed.hex()[:8]}"
     x, y, radius = cover.sun
     hills = "".join(
         f'<path fill="{color}" d="{_smooth(outline)}"/>'

@@ -9,7 +9,7 @@ from functools import partial
 from starlette.routing import BaseRoute
 
 from holdfast.accounts.sessions import Session
-from holdfast.events.console.events.event_operations import READ_EVENT, EventDetails
+from holdfast.events.console.events.event_operations import COUNT_FIGURES, READ_EVENT, EventDetails, EventFigures
 from holdfast.events.console.events.share import COPY_SCRIPT, share_of
 from holdfast.events.console.frame import HOME, Console, organizer
 from holdfast.events.events.model import GetEvent, UpdateEvent
@@ -22,6 +22,7 @@ from holdfast.events.settings import Settings
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.handler import Reply, Request
 from holdfast.kit.pages.chart import draw_bars
+from holdfast.kit.pages.language import Language
 from holdfast.kit.running.runner import Runner
 
 PATH = f"{HOME}/events/{{event_id}}"
@@ -36,7 +37,7 @@ class ConsoleEventPage:
     def __init__(self, console: Console, runner: Runner, settings: Settings) -> None:
         self._console = console
         self._settings = settings
-        self._look = runner[READ_EVENT]
+        self._look, self._count = runner[READ_EVENT], runner[COUNT_FIGURES]
 
     def routes(self) -> list[BaseRoute]:
         return [
@@ -65,6 +66,7 @@ class ConsoleEventPage:
         event_id = id_of(request.scope["path_params"]["event_id"])
         details: EventDetails = await self._look(organizer(session), GetEvent(event_id=event_id))
         event, language = details.event, self._console.signed_in.gate.page_context(request).language
+        figures: EventFigures | None = await self._count(organizer(session), GetEvent(event_id=event_id))
         history = price_chart(details.prices, min(details.now, event.datetime))
         changes: list[PriceChange] = []
         if history:
@@ -86,9 +88,9 @@ class ConsoleEventPage:
             is_payable=is_payable(event.current_price or 0, event.currency),
             history=history,
             price_text=partial(language.money, currency=event.currency, digits=digits(event.currency)),
-            by_day=draw_bars(details.by_day),
-            entered=details.entered,
-            revenue=" + ".join(language.money(amount, unit, digits(unit)) for unit, amount in details.revenue),
+            by_day=draw_bars(figures.by_day) if figures else None,
+            entered=figures.entered if figures else 0,
+            revenue=_revenue(figures, language) if figures else None,
             changes=changes[:MAX_CHANGES],
             photos=details.photos,
             public=event_path(event.organizer_slug, event.id),
@@ -96,3 +98,8 @@ class ConsoleEventPage:
             share=share_of(event, self._settings),
             scripts=[COPY_SCRIPT],
         )
+
+
+def _revenue(figures: EventFigures, language: Language) -> str:
+    """What was paid by card, in each currency; empty if nothing was."""
+    return " + ".join(language.money(amount, unit, digits(unit)) for unit, amount in figures.revenue)

@@ -42,10 +42,6 @@ class EventDetails(Struct):
 
     pending        the number of registrations that are not settled yet
     prices         the last prices, oldest first
-    by_day         the last 60 days on which people registered, as they begin in the zone of the event, and the numbers
-                   of those who have a seat or wait; empty for an event with very many people
-    entered        how many attendees have entered; 0 for an event with very many people
-    revenue        what was paid by card and not given back, by currency
     images_from    the origin of the photos; empty if it is that of the pages
     now            the time of the database
     """
@@ -53,12 +49,23 @@ class EventDetails(Struct):
     event: EventRow
     pending: int
     prices: list[PricePoint]
-    by_day: list[tuple[dt.datetime, int]]
-    entered: int
-    revenue: list[tuple[str, int]]
     photos: list[ImageAttributes]
     images_from: str
     now: dt.datetime
+
+
+class EventFigures(Struct):
+    """Figures of an event that are counted from its people.
+
+    by_day     the last 60 days on which people registered, as they begin in the zone of the event, and the numbers of
+               those who have a seat or wait
+    entered    how many attendees have entered
+    revenue    what was paid by card and not given back, by currency
+    """
+
+    by_day: list[tuple[dt.datetime, int]]
+    entered: int
+    revenue: list[tuple[str, int]]
 
 
 class EditEvent(Command):
@@ -99,13 +106,19 @@ async def read_event(reader: Reader, caller: Caller, command: GetEvent) -> Event
     known_sizes = await find_sizes(reader, event.image_keys) if event.image_keys else {}
     settings = reader.resources.settings
     photos = [image_attributes(key, known_sizes.get(key), settings) for key in event.image_keys]
-    prices = await list_prices(reader, event.id)
+    return EventDetails(event, pending, await list_prices(reader, event.id), photos, origin(settings), now)
+
+
+@refuses(NOT_FOUND, FORBIDDEN)
+async def count_figures(reader: Reader, caller: Caller, command: GetEvent) -> EventFigures | None:
+    """Count the figures of an event. None for an event with more than MAX_COUNTED people."""
+    event = await events.find(reader, caller, command.event_id)
+    if event.registered_count + event.waitlisted_count > MAX_COUNTED:
+        return None
     values = {"event_id": event.id, "timezone": event.timezone or "UTC"}
-    is_small = event.registered_count + event.waitlisted_count <= MAX_COUNTED
-    by_day = await reader.tuples(_BY_DAY, values) if is_small else []
-    entered = await reader.value(_ENTERED, values) if is_small else 0
-    revenue = await reader.tuples(_REVENUE, values) if event.pricing_mode != "free" else []
-    return EventDetails(event, pending, prices, by_day, entered, revenue, photos, origin(settings), now)
+    by_day = await reader.tuples(_BY_DAY, values)
+    entered = await reader.value(_ENTERED, values)
+    return EventFigures(by_day, entered, await reader.tuples(_REVENUE, values))
 
 
 @refuses(NOT_FOUND, FORBIDDEN)
@@ -170,5 +183,6 @@ READ_EVENT = Operation("look_at_event", None, read(read_event))
 COUNT_PEOPLE = Operation("count_people_of_event", None, read(count_people))
 EDIT_EVENT = Operation("edit_event", None, steps(edit_event))
 READ_DEFAULTS = Operation("look_at_last_event", None, read(read_defaults))
-OPERATIONS = (READ_EVENT, COUNT_PEOPLE, EDIT_EVENT, READ_DEFAULTS)
+COUNT_FIGURES = Operation("count_figures_of_event", None, read(count_figures))
+OPERATIONS = (READ_EVENT, COUNT_FIGURES, COUNT_PEOPLE, EDIT_EVENT, READ_DEFAULTS)
 """They have no routes and no tools of their own."""
