@@ -53,12 +53,17 @@ async def test_nobody_edits_the_event_of_somebody_else_or_one_that_does_not_exis
     assert (await ada.get(f"/api/events/{event['id']}")).json()["data"]["title"] == event["title"]
 
 
-async def test_nobody_counts_the_people_of_somebody_elses_event_or_of_none(service: Service) -> None:
+@pytest.mark.parametrize(
+    "operation", [event_operations.COUNT_PEOPLE, event_operations.COUNT_FIGURES], ids=lambda it: it.name
+)
+async def test_nobody_counts_the_people_of_somebody_elses_event_or_of_none(
+    service: Service, operation: Operation
+) -> None:
     ada, bob = await service.organizer(), await service.organizer()
     event = await ada.create_event()
 
-    assert await refusal(service, event_operations.COUNT_PEOPLE, bob, GetEvent(event_id=event["id"])) is FORBIDDEN
-    assert await refusal(service, event_operations.COUNT_PEOPLE, bob, GetEvent(event_id=NOWHERE)) is NOT_FOUND
+    assert await refusal(service, operation, bob, GetEvent(event_id=event["id"])) is FORBIDDEN
+    assert await refusal(service, operation, bob, GetEvent(event_id=NOWHERE)) is NOT_FOUND
 
 
 async def test_nobody_looks_at_the_queue_of_somebody_else(service: Service) -> None:
