@@ -2,7 +2,7 @@
 "use strict";
 
 const tools = document.getElementById("tools");
-const found = document.getElementById("found");
+const count = document.getElementById("found");
 const sections = [...document.querySelectorAll(".reference main > section")];
 const links = new Map([...document.querySelectorAll(".reference nav li a")].map((link) => [link.hash.slice(1), link]));
 
@@ -27,7 +27,7 @@ document.getElementById("search").addEventListener("input", (event) => {
     while (next?.hidden && next.tagName === "SECTION") next = next.nextElementSibling;
     heading.hidden = next?.tagName !== "SECTION";
   }
-  found.textContent = words.length ? `${number} of ${sections.length} parts have all these words.` : "";
+  count.textContent = words.length ? `${number} of ${sections.length} parts have all these words.` : "";
 });
 
 // The address of a request: parameters that are left empty are left out.
