@@ -28,6 +28,12 @@ MOMENTS = ("datetime", "ends_at")
 NAMES = (*TEXTS, *MOMENTS, "timezone", *NUMBERS, *PRICES, *DEGREES)
 """The names of the fields, which are also the fields of the commands."""
 
+MORE_NAMES = (
+    *("waitinglist_capacity", "cancellation_hours", "recurrence_frequency", "recurrence_interval"),
+    *DEGREES,
+)
+"""The names of the fields behind "More options", without the time zone: the preview says which that is."""
+
 NEW_FORM_VALUES = {
     **dict.fromkeys(NAMES, ""),
     "pricing_mode": "free",
@@ -64,6 +70,7 @@ LABELS = {
 
 INSTRUCTIONS = {
     "title": message("Enter a title, such as Summer concert."),
+    "body": message("Enter a text, such as: We draw for two hours. Bring a pencil."),
     "datetime": message("Enter a date and a time, such as 2030-01-31T18:00."),
     "recurrence_interval": message("Enter a whole number, such as 2."),
     "capacity": message("Enter a number of places, such as 30."),
@@ -92,7 +99,7 @@ CHOICES = {
     "pricing_mode": {
         "free": translatable("free"),
         "fixed": translatable("one price for all"),
-        "dynamic": translatable("a price that moves with demand"),
+        "dynamic": translatable("a price that moves"),
     },
 }
 """The labels of the values, for fields with few values."""
@@ -116,6 +123,12 @@ def field_values(event: EventRow) -> dict[str, str]:
 def version_of(event: EventRow) -> str:
     """A digest of the values that the fields show. It changes whenever one of them changes."""
     return sha256(msgspec.json.encode(field_values(event), order="sorted")).hexdigest()[:32]
+
+
+def is_more_open(values: Mapping[str, str], errors: Mapping[str, Sequence[str]]) -> bool:
+    """Whether "More options" shows something to see: an error, or a value that a new event does not have."""
+    is_wrong = any(errors.get(name) for name in (*MORE_NAMES, "timezone"))
+    return is_wrong or any(values.get(name, usual) != usual for name in MORE_NAMES for usual in [NEW_FORM_VALUES[name]])
 
 
 def typed_values(fields: Mapping[str, str]) -> dict[str, str]:
