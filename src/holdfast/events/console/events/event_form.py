@@ -16,7 +16,7 @@ from holdfast.events.events.zones import ZONES, zone
 from holdfast.events.pricing.model import mismatches
 from holdfast.events.processor.currencies import CURRENCIES, digits, is_payable
 from holdfast.kit.contract.command import Errors
-from holdfast.kit.contract.messages import message, translatable
+from holdfast.kit.contract.messages import Message, message, translatable
 from holdfast.kit.pages.form_errors import form_errors
 from holdfast.kit.pages.language import local_time
 
@@ -161,7 +161,7 @@ def command_values(values: Mapping[str, str], event: EventRow | None = None) -> 
                 example = "1250" if not places else f"12.{'50'.ljust(places, '0')}"
                 errors[name] = [message("Enter an amount, such as %(example)s.", example=example)]
             elif raw[name] and not is_free and (wrong := _why_not_payable(raw[name], currency)):
-                errors[name] = [wrong]
+                errors[name] = [_sentence(wrong)]
     for name in values.keys() & set(MOMENTS):
         if values[name]:
             raw[name] = _moment_of(values[name], values.get("timezone", ""))
@@ -173,20 +173,34 @@ def command_values(values: Mapping[str, str], event: EventRow | None = None) -> 
 
 
 def errors_in_words(errors: Mapping[str, Sequence[str]], raw: Mapping[str, Any], mode: Any) -> dict[str, Sequence[str]]:
-    """The same errors as the form says them. Messages about prices do not mention minor units."""
+    """The same errors as sentences. Messages about prices do not mention minor units."""
     words = {
         ("free", "price"): message("must be empty or 0 for a free event"),
-        ("fixed", "price"): message("must be more than 0; choose “free” for an event that costs nothing"),
+        ("fixed", "price"): message(
+            "must be more than 0, such as 12.50; choose “free” for an event that costs nothing"
+        ),
         ("dynamic", "price"): message("must lie between the lowest and the highest price"),
-        ("dynamic", "min_price"): message("is needed for a price that moves"),
-        ("dynamic", "max_price"): message("is needed for a price that moves, and must be above the lowest price"),
+        ("dynamic", "min_price"): message("is needed for a price that moves, such as 8.00"),
+        ("dynamic", "max_price"): message(
+            "is needed for a price that moves, such as 20.00, and must be above the lowest price"
+        ),
     }
     price, lowest, highest = (value if isinstance(value := raw.get(name), int) else None for name in PRICES)
     broken = mismatches(mode, price or 0, lowest, highest) if mode in {"free", "fixed", "dynamic"} else {}
     return {
-        name: [words[mode, name]] if name in broken and (mode, name) in words else messages
+        name: [
+            _sentence(error)
+            for error in ([words[mode, name]] if (mode, name) in words and name in broken else messages)
+        ]
         for name, messages in form_errors(errors, INSTRUCTIONS).items()
     }
+
+
+def _sentence(error: str) -> str:
+    """An error as a sentence: the API says what is wrong with a field without a subject, such as "must be later"."""
+    if not isinstance(error, Message) or not error.text.startswith(("must ", "is ", "needs ")):
+        return error
+    return message("This %(refusal)s.", refusal=error)
 
 
 def amount_text(minor: int | None, currency: str) -> str:
