@@ -106,21 +106,20 @@ async def visitors(output: str, data_dir: Path) -> list[Visitor]:
     events = links["mails"].removesuffix("/mails")
     inventory = console.partition("/sign-in/")[0]
     public = [links[name] for name in links if name not in {"organizer", "merchant"}]
-    elsewhere = [f"{origin}/{path}" for origin in (events, inventory) for path in ("", "docs", "nowhere")]
-    consoles = [f"{events}/console", f"{events}/account", f"{inventory}/console"]
+    open_pages = [f"{origin}/{path}" for origin in (events, inventory) for path in ("", "docs", "nowhere")]
+    consoles = [f"{events}/console", f"{events}/account"]
     typical = Visitor(
         "typical",
-        [*public, *elsewhere, f"{payments}/components", *consoles],
+        [*public, *open_pages, f"{payments}/components", *consoles, f"{inventory}/console"],
         links=(links["organizer"], console),
     )
     async with httpx2.AsyncClient(base_url=events, timeout=60) as http:
         slug = await fill(http)
-    own = [f"{events}/console", f"{events}/account"]
     mails = data_dir / "mail"
     return [
-        Visitor("empty", [f"{events}/sign-in", *own], (f"{events}/sign-in", mails, "empty@example.com")),
+        Visitor("empty", [f"{events}/sign-in", *consoles], (f"{events}/sign-in", mails, "empty@example.com")),
         typical,
-        Visitor("full", [f"{events}/organizers/{slug}", *own], (f"{events}/sign-in", mails, "full@example.com")),
+        Visitor("full", [f"{events}/organizers/{slug}", *consoles], (f"{events}/sign-in", mails, "full@example.com")),
     ]
 
 
@@ -138,6 +137,16 @@ async def ask_for_link(page: Page, address: str, mails: Path, email: str) -> str
 
     await eventually(is_mailed)
     return links()[0]
+
+
+async def become_organizer(page: Page, account: str) -> None:
+    """Give an organizer a name, which the console asks for when somebody comes first."""
+    await page.goto(account.replace("/account", "/console"))
+    if page.url.endswith("/start"):
+        await page.get_by_role("textbox").first.fill("Nobody Yet")
+        await page.get_by_role("textbox").last.fill("nobody-yet")
+        await page.keyboard.press("Enter")
+        await page.wait_for_url(lambda url: not url.endswith("/start"))
 
 
 def links_to(email: str, path: Path) -> list[str]:
@@ -181,13 +190,13 @@ async def pages_of(chromium: Browser, visitor: Visitor) -> list[str]:
     context = await signed_in(chromium, visitor, *LOOKS[0])
     page = await context.new_page()
     origins = {urlsplit(url).netloc for url in visitor.starts}
-    waiting, known, found = [*visitor.starts], {kind(url) for url in visitor.starts}, list[str]()
-    while waiting and len(found) < MAX_PAGES:
+    waiting, known, addresses = [*visitor.starts], {kind(url) for url in visitor.starts}, list[str]()
+    while waiting and len(addresses) < MAX_PAGES:
         url = waiting.pop(0)
         answer = await page.goto(url, wait_until="domcontentloaded")
         if not answer or "text/html" not in answer.headers.get("content-type", ""):
             continue
-        found.append(url)
+        addresses.append(url)
         links: list[str] = await page.eval_on_selector_all("a[href]", "links => links.map((link) => link.href)")
         for link in links:
             address = urldefrag(link).url
@@ -196,7 +205,7 @@ async def pages_of(chromium: Browser, visitor: Visitor) -> list[str]:
                 known.add(kind(address))
                 waiting.append(address)
     await context.close()
-    return found
+    return addresses
 
 
 def kind(url: str) -> str:
@@ -225,6 +234,8 @@ async def signed_in(chromium: Browser, visitor: Visitor, scheme: Any, width: int
             if await (keep := page.get_by_role("button", name="It is mine: keep it")).count():
                 await keep.click()
                 await page.wait_for_load_state()
+        if visitor.mailed:
+            await become_organizer(page, visitor.starts[-1])
         await page.close()
         _states[visitor.name] = await context.storage_state()
     return context

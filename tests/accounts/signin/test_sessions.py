@@ -193,11 +193,11 @@ async def test_without_tls_a_session_here_does_not_end_the_one_of_the_service_on
     browser = None
     for port in (8101, 8102):
         async with running(settings.model_copy(update={"base_url": f"http://127.0.0.1:{port}"})) as service:
-            there = Browser(service)
+            person = Browser(service)
             if browser:
-                there.http.cookies.update(browser.http.cookies)
-            await there.sign_in(ANN)
-            browser = there
+                person.http.cookies.update(browser.http.cookies)
+            await person.sign_in(ANN)
+            browser = person
 
     assert browser
     assert {name for name in browser.http.cookies if "session" in name} == {"session-8101", "session-8102"}
