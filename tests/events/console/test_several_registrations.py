@@ -8,6 +8,8 @@ import httpx2
 from tests.accounts.browser import Browser, token
 from tests.events.console.event_scene import foreign_event
 from tests.events.console.organizing import main_text, signed_in
+from tests.events.console.test_payments import paid
+from tests.events.payments.scene import Scene
 from tests.events.people.scene import handle_of, listed, sign_up
 from tests.support import Client, Service
 
@@ -110,3 +112,21 @@ async def test_nobody_reaches_people_of_another_organizer_or_chooses_nobody(serv
         assert nobody.headers["location"].endswith("?done=none_chosen")
     assert (await browser.get(f"{path}?do=else&p-{handle}=1")).status_code == 400
     assert await service.run_sql("select status::text from registrations") == [("registered",)]
+
+
+async def test_who_has_paid_by_card_is_told_apart_and_gets_it_back(shop: Scene) -> None:
+    browser, ann, person = await paid(shop)
+    await shop.service.run_sql("update events set capacity = 2")
+    await shop.register(ann.event_id, "bob@example.com")
+    path = f"/console/events/{ann.event_id}/several-registrations"
+    handles = person.split("/")[-2], await handle_of(shop.service, "bob@example.com")
+
+    unpaid = main_text(await browser.get(f"/console/events/{ann.event_id}/registrations?state=unpaid"))
+    question = await browser.get(f"{path}?do=remove&p-{handles[0]}=1&p-{handles[1]}=1")
+    await confirm(browser, question)
+
+    assert ("bob@example.com" in unpaid, "ann@example.com" in unpaid) == (True, False)
+    [about_bob, about_ann] = re.findall(r"Loses the seat.*?mail", main_text(question))
+    assert "what was paid by card goes back" in about_ann
+    assert "what was paid by card goes back" not in about_bob
+    assert await shop.service.run_sql("select amount, reason from refunds") == [(1200, "seat_lost")]
