@@ -121,6 +121,10 @@ ALONE: dict[str, dict[str, Any]] = {
     "retry_mail": {"mail_id": 7},
     "search_registrations": {"event_id": 1, "state": None, "text": None, "user_id": None, "newest_first": True}
     | {"after": None, "limit": 50},
+    "move_registrations": {"event_id": 1, "user_ids": [ANN]},
+    "remove_registrations": {"event_id": 1, "user_ids": [ANN]},
+    "check_in_people": {"event_id": 1, "user_ids": [ANN], "device": "By hand"},
+    "look_at_timeline": {"event_id": 1, "user_id": ANN},
     "list_payments": {"event_id": 3, "limit": 50, "before": None},
     "look_at_payer": BEA,
     "look_at_payments": BEA,
@@ -205,6 +209,8 @@ class Work:
             await job.run(Steps(self.database), OF_JOBS[job.task.name])
         await self.operation(PROVE, account_id=next(self.strangers), session_id=0, keep=False)
         await self.operation(SEARCH, text="person7")
+        for state in ("unpaid", "absent"):
+            await self.operation(SEARCH, state=state)
         await self.pages()
         await self.for_admins()
         for loop in (*jobs.LOOPS, *jobs.PAYMENT_LOOPS):

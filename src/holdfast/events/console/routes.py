@@ -34,11 +34,12 @@ from holdfast.events.console.payments import event_payments, payments, payouts
 from holdfast.events.console.payments.event_payments import EventPaymentsPage
 from holdfast.events.console.payments.payments import PaymentsPage
 from holdfast.events.console.payments.payouts import PayoutsPage
-from holdfast.events.console.people import registrations
+from holdfast.events.console.people import registrations, several, timeline
 from holdfast.events.console.people.add_registration import AddRegistrationPage
 from holdfast.events.console.people.registration import RegistrationPage
 from holdfast.events.console.people.registrations import RegistrationsPage
 from holdfast.events.console.people.registrations_csv import RegistrationsFile
+from holdfast.events.console.people.several import SeveralRegistrationsPage
 from holdfast.events.console.queues import queues
 from holdfast.events.console.queues.queues import QueuesPages
 from holdfast.events.settings import Settings
@@ -59,6 +60,8 @@ OPERATIONS = (
     *queues.OPERATIONS,
     *mails.OPERATIONS,
     *registrations.OPERATIONS,
+    *several.OPERATIONS,
+    *timeline.OPERATIONS,
     *event_payments.OPERATIONS,
     *payments.OPERATIONS,
     *payouts.OPERATIONS,
@@ -99,6 +102,7 @@ def routes(
         *MailsPage(console, runner).routes(),
         *RegistrationsPage(console, runner).routes(),
         *RegistrationsFile(console, runner).routes(),
+        *SeveralRegistrationsPage(console, runner).routes(),
         *AddRegistrationPage(console, runner).routes(),
         *RegistrationPage(console, runner).routes(),
         *EventPaymentsPage(console, runner).routes(),
