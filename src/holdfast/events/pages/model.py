@@ -29,6 +29,7 @@ class EventContent(Struct):
     """The content of the page of an event.
 
     organizer_name    None while the organizer has not confirmed its address
+    accent, logo      the accent and the file of the logo of the organizer, or None
     recurs_from    the first date of its series
     prices         the last prices of a dynamic price, oldest first
     text           its text as HTML, if it is stored
@@ -39,6 +40,8 @@ class EventContent(Struct):
     event: EventRow
     text: RenderedText | None
     organizer_name: str | None
+    accent: str | None
+    logo: str | None
     recurs_from: dt.datetime | None
     now: dt.datetime
     prices: list[PricePoint]
@@ -73,12 +76,16 @@ class EventCard(Struct):
 class OrganizerContent(Struct):
     """The content of the page of an organizer: its next events.
 
-    name    None while the organizer has not confirmed its address
-    more    whether there are events after these
+    name     None while the organizer has not confirmed its address, as are its words about itself, accent and logo
+    logo     the file of its logo
+    more     whether there are events after these
     """
 
     name: str | None
     slug: str
+    about: str | None
+    accent: str | None
+    logo: str | None
     events: list[EventCard]
     sizes: dict[str, PhotoSizes]
     more: bool

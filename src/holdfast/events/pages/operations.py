@@ -26,7 +26,17 @@ async def read(reader: Reader, caller: Caller, command: ReadEvent) -> EventConte
     prices = await sql.list_prices(reader, row.id) if row.pricing_mode == "dynamic" else []
     sizes = await find_sizes(reader, row.image_keys) if row.image_keys else {}
     stored = await text.find(reader, row.id)
-    return EventContent(row, stored, extras.organizer_name, extras.recurs_from, extras.now, prices, sizes)
+    return EventContent(
+        row,
+        stored,
+        extras.organizer_name,
+        extras.accent,
+        extras.logo,
+        extras.recurs_from,
+        extras.now,
+        prices,
+        sizes,
+    )
 
 
 @refuses(NOT_FOUND)
@@ -39,4 +49,13 @@ async def read_organizer(reader: Reader, caller: Caller, command: ReadOrganizer)
     page_cards = cards[:PAGE_SIZE]
     photos = [card.photo for card in page_cards if card.photo]
     sizes = await find_sizes(reader, photos) if photos else {}
-    return OrganizerContent(organizer.name, command.slug, page_cards, sizes, len(cards) > PAGE_SIZE)
+    return OrganizerContent(
+        organizer.name,
+        command.slug,
+        organizer.about,
+        organizer.accent,
+        organizer.logo,
+        page_cards,
+        sizes,
+        len(cards) > PAGE_SIZE,
+    )

@@ -9,7 +9,7 @@ from itertools import groupby
 from holdfast.events.images.model import ImageAttributes, image_attributes
 from holdfast.events.markdown import one_line
 from holdfast.events.pages.cover import title_cover
-from holdfast.events.pages.event import origin
+from holdfast.events.pages.look import look_values, origin
 from holdfast.events.pages.model import EventCard, OrganizerContent, ReadOrganizer
 from holdfast.events.paths import organizer_path
 from holdfast.events.processor.currencies import digits
@@ -51,6 +51,7 @@ class OrganizerPage:
             language=language,
             organizer=organizer,
             name=one_line(organizer.name or ""),
+            **look_values(organizer.accent, organizer.logo, self._settings),
             is_confirmed=organizer.name is not None,
             address=language.at(address),
             alternates={code: f"{address}?lang={code}" for code in LANGUAGES} | {"x-default": address},

@@ -21,6 +21,7 @@ from holdfast.events.pages.cover_file import CoverImage
 from holdfast.events.pages.event import EventPage
 from holdfast.events.pages.event_cache import LinkedEvent
 from holdfast.events.pages.live_event import LiveEvents
+from holdfast.events.pages.look import STYLESHEETS, answer_stylesheet
 from holdfast.events.pages.organizer import OrganizerPage
 from holdfast.events.resources import Database
 from holdfast.events.site import SITE
@@ -84,6 +85,7 @@ def routes(
         *registration_pages.routes(database, runner, limits, linked_events, event),
         page("/events/{event_id}/cover-{version}.png", cover.access, cover.answer),
         *event_stream.routes(limits, live_events, streams),
+        page("/accents/{name}.css", STYLESHEETS, answer_stylesheet),
         page("/events/{event_id}/calendar.ics", calendar.access, calendar.answer),
         page("/organizers/{slug}", organizer.access, organizer.answer),
         constant_page(

@@ -4,9 +4,10 @@ import datetime as dt
 
 from msgspec import Struct
 
+from holdfast.events.images.logo import LOGO
 from holdfast.events.pages.model import EventCard, PricePoint
 from holdfast.events.resources import Reader
-from holdfast.events.users.model import PUBLIC_NAME
+from holdfast.events.users.model import PUBLIC_ACCENT, PUBLIC_NAME
 
 MAX_PRICES = 1_000
 """The most prices that a page reads of a price history: the latest ones."""
@@ -16,6 +17,8 @@ class EventExtras(Struct):
     """The data on the page of an event that is not in its row."""
 
     organizer_name: str | None
+    accent: str | None
+    logo: str | None
     recurs_from: dt.datetime | None
     now: dt.datetime
 
@@ -24,7 +27,7 @@ async def find_extras(reader: Reader, event_id: int) -> EventExtras | None:
     return await reader.row(
         EventExtras,
         f"""
-        select {PUBLIC_NAME} as organizer_name, recurs_from, now() as now
+        select {PUBLIC_NAME} as organizer_name, {PUBLIC_ACCENT} as accent, {LOGO} as logo, recurs_from, now() as now
           from events join users as organizers on organizers.id = events.organizer_id
          where events.id = %(event_id)s
         """,
@@ -47,16 +50,23 @@ async def list_prices(reader: Reader, event_id: int) -> list[PricePoint]:
 
 
 class OrganizerRow(Struct):
-    """The id and the public name of an organizer."""
+    """The id of an organizer, and what the public sees of it."""
 
     id: int
     name: str | None
+    about: str | None
+    accent: str | None
+    logo: str | None
 
 
 async def find_organizer(reader: Reader, slug: str) -> OrganizerRow | None:
     return await reader.row(
         OrganizerRow,
-        f"select id, {PUBLIC_NAME} as name from users as organizers where slug = %(slug)s and erased_at is null",
+        f"""
+        select id, {PUBLIC_NAME} as name, case when proved_at is not null then about end as about,
+               {PUBLIC_ACCENT} as accent, {LOGO} as logo
+          from users as organizers where slug = %(slug)s and erased_at is null
+        """,
         {"slug": slug},
     )
 
