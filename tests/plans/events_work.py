@@ -9,6 +9,7 @@ from holdfast.events import api, jobs
 from holdfast.events.console.account.start import PROVE
 from holdfast.events.console.people.registrations import SEARCH
 from holdfast.events.events.model import CHANGE_CHANNEL
+from holdfast.events.pages.routes import READ_ORGANIZER
 from holdfast.events.payments import ownership
 from holdfast.events.payments.ownership import CancelEventsArguments
 from holdfast.events.registrations import substring_search
@@ -67,6 +68,7 @@ ALONE: dict[str, dict[str, Any]] = {
     "find_shown_event": {"event_id": 1},
     "read_event_page": {"event_id": 1},
     "read_organizer_page": {"slug": "other-7", "after": ["2020-01-01T00:00:00Z", 1]},
+    "read_organizer_feed": {"slug": "other-7"},
     "sign_up": {"event_id": 1, "email": "cleo@example.com", "name": "Cleo", "language": "en"},
     "send_details": OWN,
     "look_at_own": OWN,
@@ -208,6 +210,8 @@ class Work:
             await job.run(Steps(self.database), OF_JOBS[job.task.name])
         await self.operation(PROVE, account_id=next(self.strangers), session_id=0, keep=False)
         await self.operation(SEARCH, text="person7")
+        await self.operation(READ_ORGANIZER, after=None)
+        await self.operation(READ_ORGANIZER, after=None, before=["2040-01-01T00:00:00Z", 1])
         await self.pages()
         await self.for_admins()
         for loop in (*jobs.LOOPS, *jobs.PAYMENT_LOOPS):

@@ -49,10 +49,47 @@ class EventContent(Struct):
 
 
 class ReadOrganizer(Command):
-    """Asks for the next events of an organizer, after an event with this date and id."""
+    """Asks for events of an organizer.
+
+    after     the date and the id of an event: only those that come after it
+    before    the date and the id of an event: only past ones before it
+    """
 
     slug: str
-    after: tuple[dt.datetime, int] | None
+    after: tuple[dt.datetime, int] | None = None
+    before: tuple[dt.datetime, int] | None = None
+
+
+class ReadFeed(Command):
+    """Asks for the events in the feeds of an organizer."""
+
+    slug: str
+
+
+class FeedEvent(Struct):
+    """An event in the feeds of its organizer."""
+
+    id: int
+    title: str
+    datetime: dt.datetime
+    ends_at: dt.datetime | None
+    timezone: str | None
+    location_name: str | None
+    address: str | None
+    latitude: float | None
+    longitude: float | None
+    calendar_sequence: int
+    cancelled_at: dt.datetime | None
+    inserted_at: dt.datetime
+
+
+class FeedContent(Struct):
+    """The content of the feeds of an organizer. `name`: None while the organizer has not confirmed its address."""
+
+    name: str | None
+    slug: str
+    events: list[FeedEvent]
+    now: dt.datetime
 
 
 class EventCard(Struct):
@@ -74,11 +111,11 @@ class EventCard(Struct):
 
 
 class OrganizerContent(Struct):
-    """The content of the page of an organizer: its next events.
+    """The content of the page of an organizer: its next events, and the last of those that are past.
 
     name     None while the organizer has not confirmed its address, as are its words about itself, accent and logo
     logo     the file of its logo
-    more     whether there are events after these
+    more, more_past    whether there are later and earlier events than these
     """
 
     name: str | None
@@ -87,5 +124,7 @@ class OrganizerContent(Struct):
     accent: str | None
     logo: str | None
     events: list[EventCard]
+    past: list[EventCard]
     sizes: dict[str, PhotoSizes]
     more: bool
+    more_past: bool
