@@ -6,6 +6,7 @@ import httpx2
 
 from holdfast.events.images.retention import clear_photos
 from holdfast.events.images.sizes import make_sizes
+from holdfast.events.organizers import accounts
 from holdfast.events.paths import event_path
 from holdfast.kit.running.steps import Steps
 from tests.accounts.browser import Browser, token
@@ -118,6 +119,22 @@ async def test_an_unconfirmed_organizer_shows_no_look(service: Service) -> None:
     for path in (event_path(ada.slug, event["id"]), f"/organizers/{ada.slug}", f"/events/{event['id']}/embed"):
         page = (await service.http.get(path)).text
         assert not any(part in page for part in ("/accents/", 'class="logo', "We draw.")), path
+
+
+async def test_nothing_of_the_look_of_an_organizer_that_ended_is_kept(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    await browser.send(LOOK_PATH, do="save", accent="#8a1f6b", about="We draw.")
+    await upload(browser, picture("image/png"))
+
+    await service.prove(ada, None)
+    await service.database.transact(lambda tx: accounts.end_unproved(tx, ada.id, None))
+
+    assert await service.run_sql("select accent, logo_key, about from users where id = %(id)s", id=ada.id) == [
+        (None, None, None)
+    ]
+    await a_day_passes(service)
+    await clear_photos(Steps(service.database))
+    assert await states(service) == {}
 
 
 async def test_the_style_of_a_colour_that_nobody_can_choose_is_not_found(service: Service) -> None:
