@@ -130,6 +130,7 @@ async def test_every_page_is_accessible_and_fits(
         f"console/queues/{office.queue}",
         f"console/queues/{office.queue}/edit",
         f"console/queues/{office.queue}/delete",
+        "console/look",
         "console/mails",
         "console/payouts",
         "console/payouts?organizer=another",

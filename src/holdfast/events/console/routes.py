@@ -8,10 +8,11 @@ from holdfast.accounts.session_gate import ACCOUNT
 from holdfast.accounts.signed_in_pages import SignedInPages
 from holdfast.events.check_in import no_shows
 from holdfast.events.check_in import operations as check_in
-from holdfast.events.console.account import account, keys, start
+from holdfast.events.console.account import account, keys, look, start
 from holdfast.events.console.account.account import AccountPages
 from holdfast.events.console.account.apps import AppsPages
 from holdfast.events.console.account.keys import KeysPages
+from holdfast.events.console.account.look import LookPage
 from holdfast.events.console.account.start import StartPages
 from holdfast.events.console.check_in.check_in import CheckInPage
 from holdfast.events.console.check_in.check_in_device import CheckInDevice
@@ -51,6 +52,7 @@ from holdfast.kit.security.secrets import Secret
 OPERATIONS = (
     *start.OPERATIONS,
     *account.OPERATIONS,
+    *look.OPERATIONS,
     *home.OPERATIONS,
     *event_operations.OPERATIONS,
     *photo_operations.OPERATIONS,
@@ -98,6 +100,7 @@ def routes(
         *MailParagraphsPage(console, runner).routes(),
         *KeysPages(console, runner).routes(),
         *AppsPages(console, runner).routes(),
+        *LookPage(console, runner, uploads).routes(),
         *QueuesPages(console, runner, settings.queue_interval).routes(),
         *MailsPage(console, runner).routes(),
         *RegistrationsPage(console, runner).routes(),

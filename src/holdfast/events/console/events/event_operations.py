@@ -10,7 +10,7 @@ from holdfast.events.events import operations as events
 from holdfast.events.events.model import EventRow, GetEvent, UpdateEvent
 from holdfast.events.images.model import ImageAttributes, image_attributes
 from holdfast.events.images.sizes import find_sizes
-from holdfast.events.pages.event import origin
+from holdfast.events.pages.look import origin
 from holdfast.events.pages.model import PricePoint
 from holdfast.events.pages.operations import list_prices
 from holdfast.events.problems import QUOTA_EXCEEDED
