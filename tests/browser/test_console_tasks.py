@@ -1,13 +1,13 @@
-"""What an organizer does without a hint, counted in clicks and seconds: `pytest -s` prints them."""
+"""What an organizer does without a hint, counted in clicks, fields and seconds: `pytest -s` prints them."""
 
-import time
 from collections.abc import AsyncIterator
 
 import pytest_asyncio
-from playwright.async_api import Browser, Locator, Page, expect
+from playwright.async_api import Browser, BrowserContext, Page, expect
 
 from holdfast.events.settings import Settings
 from tests.browser.entrance import organized, sign_in, stored
+from tests.browser.person import at_task
 from tests.browser.registering import Stage, staged
 from tests.events.people.scene import sign_up
 
@@ -18,23 +18,7 @@ async def stage(settings: Settings) -> AsyncIterator[Stage]:
         yield stage
 
 
-class Counter:
-    """Clicks, and the seconds since the page was open."""
-
-    def __init__(self) -> None:
-        self.clicks = 0
-        self.began = time.monotonic()
-
-    async def click(self, element: Locator) -> None:
-        self.clicks += 1
-        await element.click()
-
-    def report(self, task: str) -> None:
-        print(f"{task}: {self.clicks} clicks, {time.monotonic() - self.began:.1f} s")
-
-
-async def at_home(chromium: Browser, stage: Stage) -> Page:
-    context = await chromium.new_context()
+async def at_home(context: BrowserContext, stage: Stage) -> Page:
     await sign_in(stage, context)
     page = await context.new_page()
     await page.goto(f"{stage.base_url}/console")
@@ -47,33 +31,53 @@ async def test_who_has_not_paid_is_found(chromium: Browser, stage: Stage) -> Non
     for name, amount in (("ann", 2500), ("bob", 0), ("cleo", 2500)):
         await ada.register(event["id"], email=f"{name}@example.com", amount_paid=amount)
     await stage.service.settle()
-    page = await at_home(chromium, stage)
-    counter = Counter()
+    context = await chromium.new_context()
+    page = await at_home(context, stage)
 
-    await counter.click(page.get_by_role("link", name="Wine tasting"))
-    await counter.click(page.get_by_role("link", name="Registrations", exact=True))
-    await counter.click(page.get_by_role("link", name="Not paid"))
+    async with at_task(context, "find who has not paid") as person:
+        await person.click(page.get_by_role("link", name="Wine tasting"))
+        await person.click(page.get_by_role("link", name="Registrations", exact=True))
+        await person.click(page.get_by_role("link", name="Not paid"))
+        await expect(page.get_by_role("row")).to_have_count(2)  # with the head
 
-    await expect(page.get_by_role("row")).to_have_count(2)  # with the head
     await expect(page.get_by_role("row").nth(1)).to_contain_text("bob@example.com")
-    counter.report("find who has not paid")
-    assert counter.clicks == 3
+    assert person.clicks == 3
 
 
 async def test_somebody_without_a_code_is_let_in_at_the_door(chromium: Browser, stage: Stage) -> None:
     ada = await organized(stage)
     event = await ada.create_event(title="Wine tasting", capacity=50)
     await sign_up(stage.service, event, "ann", "bob")
-    page = await at_home(chromium, stage)
-    counter = Counter()
+    context = await chromium.new_context()
+    page = await at_home(context, stage)
 
-    await counter.click(page.get_by_role("link", name="Wine tasting"))
-    await counter.click(page.get_by_role("link", name="Check-in", exact=True))
-    await page.get_by_label("Address or name").fill("bob")
-    await page.get_by_label("Address or name").press("Enter")
-    await counter.click(page.get_by_role("button", name="Check in Bob Example"))
+    async with at_task(context, "let somebody in at the door") as person:
+        await person.click(page.get_by_role("link", name="Wine tasting"))
+        await person.click(page.get_by_role("link", name="Check-in", exact=True))
+        await person.enter(page.get_by_label("Address or name"), "bob")
+        await person.press(page.get_by_label("Address or name"), "Enter")
+        await person.click(page.get_by_role("button", name="Check in Bob Example"))
+        await expect(page.locator("#verdict")).to_contain_text("Valid")
 
-    await expect(page.locator("#verdict")).to_contain_text("Valid")
-    counter.report("let somebody in at the door")
-    assert counter.clicks == 3
+    assert person.clicks == 4
     assert await stored(stage) == [("bob", "By name", True)]
+
+
+async def test_the_form_is_put_into_a_site_of_ones_own(chromium: Browser, stage: Stage) -> None:
+    ada = await organized(stage)
+    await ada.create_event(title="Wine tasting")
+    context = await chromium.new_context()
+    await context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page = await at_home(context, stage)
+
+    async with at_task(context, "put the form into ones own site") as person:
+        await person.click(page.get_by_role("link", name="Wine tasting"))
+        await person.click(page.locator("button[data-copies=share-code]"))
+        await expect(page.get_by_role("button", name="Copied")).to_be_visible()
+        code = await page.evaluate("navigator.clipboard.readText()")
+        site = await context.new_page()
+        await site.route("http://site.example/", lambda route: route.fulfill(body=code, content_type="text/html"))
+        await site.goto("http://site.example/")
+        await expect(site.frame_locator("iframe").get_by_label("E-mail address")).to_be_visible()
+
+    assert person.clicks == 2
