@@ -1,6 +1,7 @@
 """The merchants' console in Chromium, in the admin of a shop and in a window of its own: everybody can read it."""
 
 import contextlib
+import time
 from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ import pytest
 from playwright.async_api import Browser, Page, expect
 
 from holdfast.doubles.shopify.admin_frame import BRIDGE
+from holdfast.doubles.shopify.seed import add_more
 from holdfast.inventory.product import INVENTORY
 from holdfast.inventory.shops.model import SCOPES
 from tests.browser.looking import looking, looks, submit, too_wide, violations
@@ -17,6 +19,7 @@ from tests.databases import scratch_database, template_database
 from tests.inventory.console.signing_in import Owner, add_merchant
 from tests.inventory.installs.merchants import DOMAIN, Scene, beside_the_platform
 from tests.inventory.support import PACKS, SIX_PACK, unlimited
+from tests.inventory.sync.scene import Scene as SyncScene
 from tests.serving import listener, running_already, serving
 
 POOLS = {"en": "Pools", "de": "Bestände"}
@@ -161,6 +164,47 @@ async def test_the_page_of_a_pool_follows_an_agent_in_the_frame(
         await context.clear_cookies()
         await shop.call("record_sale", variant_gid=SIX_PACK, quantity=1)
         await expect(frame.locator("#now")).to_contain_text("32 units can be sold", timeout=SOON)
+        assert faults == []
+        await context.close()
+
+
+async def test_a_merchant_makes_three_pools_from_imported_products(
+    chromium: Browser, template: str, tmp_path: Path
+) -> None:
+    async with staged(template, tmp_path) as (scene, base_url):
+        add_more(scene.platform.world, DOMAIN)
+        await scene.install(base_url)
+        shop = await scene.shop()
+        await SyncScene(scene, shop).imported()
+        context = await looking(chromium, "light", 1280, "en")
+        page = await context.new_page()
+        faults = watched(page)
+        await page.goto(f"{scene.platform.address}/{DOMAIN}/admin/apps/holdfast")
+        frame = page.frame_locator("iframe")
+        await expect(frame.get_by_role("img", name="draw on one stock of jars")).to_be_visible()
+        begun, clicks = time.monotonic(), 1
+        await frame.get_by_role("link", name="Make pools from your products").click()
+        for name in ("Beeswax candles", "Honey jars", "Lavender soap"):
+            await frame.get_by_role("button", name=f"Accept {name}").click()
+            clicks += 1
+            await expect(frame.get_by_role("status").filter(has_text=f"{name} is a pool now.")).to_be_visible()
+        print(f"three pools from imported products: {clicks} clicks, {time.monotonic() - begun:.1f} s")
+
+        assert clicks == 4
+        assert await violations(page) == []
+        await expect(frame.get_by_role("link", name="Open the theme editor")).to_be_visible()
+        await frame.get_by_role("link", name="Show the pools").click()
+        await expect(frame.locator("tbody tr")).to_have_count(3)
+        assert await violations(page) == []
+
+        # Who took the last six jars? The page of the pool says so, two clicks away.
+        await scene.inventory.regenerate(shop, *SCOPES)
+        await shop.call("record_sale", variant_gid=SIX_PACK, quantity=1)
+        await frame.get_by_role("link", name="Honey jars", exact=True).click()
+        await expect(frame.locator("#entries li").first).to_contain_text(
+            "An agent sold 6 units: 1 \N{MULTIPLICATION SIGN} Honey jars · 6-pack · then 44 on hand"
+        )
+        assert await violations(page) == []
         assert faults == []
         await context.close()
 

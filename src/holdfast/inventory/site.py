@@ -6,7 +6,7 @@ from holdfast import accounts
 from holdfast.kit.pages.site import Site
 
 PARAMETERS = frozenset(
-    {"cursor", "days_of_cover", "gid", "q", "shop", "status", "threshold", "unlinked"} | accounts.PARAMETERS
+    {"cursor", "days_of_cover", "gid", "made", "q", "shop", "status", "threshold", "unlinked"} | accounts.PARAMETERS
 )
 """The query parameters that pages read."""
 
