@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from holdfast import accounts
+from holdfast.inventory.unit_words import counted_unit
 from holdfast.kit.pages.site import Site
 
 PARAMETERS = frozenset(
@@ -10,4 +11,10 @@ PARAMETERS = frozenset(
 )
 """The query parameters that pages read."""
 
-SITE = Site("Holdfast Inventory", Path(__file__).parent, accounts.FOLDER, parameters=PARAMETERS)
+SITE = Site(
+    "Holdfast Inventory",
+    Path(__file__).parent,
+    accounts.FOLDER,
+    parameters=PARAMETERS,
+    filters={"counted_unit": counted_unit},
+)
