@@ -3,9 +3,9 @@ PYTHON ?= python3
 UV := .venv/bin/uv
 PYTEST := .venv/bin/pytest
 
-.PHONY: help run test test-long soak conformance lint format lock bench wheel clean
+.PHONY: help run test test-long soak contact-sheet conformance lint format lock bench wheel clean
 help: ## Say what each target does
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-11s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-13s %s\n", $$1, $$2}'
 
 run: .venv/.run ## Start everything on the embedded database and print addresses and keys
 	@.venv/bin/holdfast up
@@ -19,6 +19,9 @@ ON_ALL_CORES := --numprocesses auto --dist loadfile --no-loadscope-reorder --max
 
 soak: .venv/.dev ## Run the long versions of tests of faults, models and pages
 	@HOLDFAST_SOAK=1 $(PYTEST) tests/faults tests/models tests/browser tests/inventory/test_ledger_under_kills.py tests/inventory/sync/test_benchmark.py $(ARGS)
+
+contact-sheet: .venv/.dev ## Draw every page in four looks into contact-sheet/index.html; takes some minutes
+	@.venv/bin/python -m tests.browser.contact_sheet $(ARGS)
 
 conformance: .venv/.dev ## Hold the agent endpoint to its protocol with the official suite
 	@.venv/bin/python -m tests.conformance.run $(ARGS)

@@ -2,11 +2,18 @@
 
 import re
 from html import unescape
+from urllib.parse import urlsplit
 
 import httpx2
 
 from holdfast.accounts.signin import links
 from tests.support import Service
+
+
+def session_cookie_name(address: str) -> str:
+    """The name of the cookie of a session of the service at an address without TLS."""
+    port = urlsplit(address).port
+    return f"session-{port}" if port else "session"
 
 
 class Browser:

@@ -9,6 +9,8 @@ import pytest
 from axe_playwright_python.base import AXE_SCRIPT  # pyright: ignore[reportMissingTypeStubs]
 from playwright.async_api import Browser, BrowserContext, Locator, Page
 
+from tests.accounts.browser import session_cookie_name
+
 Test = TypeVar("Test", bound=Callable[..., Awaitable[None]])
 
 SMALL, LARGE = 320, 1280
@@ -44,6 +46,11 @@ async def looking(chromium: Browser, scheme: Any, width: int, language: str) -> 
         # What moves on a page costs more than all that is looked at.
         reduced_motion="reduce",
     )
+
+
+def session_cookie(address: str, secret: str) -> Any:
+    """The cookie of a session of the service at an address without TLS."""
+    return {"name": session_cookie_name(address), "value": secret, "url": address}
 
 
 async def submit(button: Locator) -> None:

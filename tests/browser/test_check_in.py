@@ -138,3 +138,58 @@ async def test_the_page_is_accessible_and_fits(
         assert await violations(page) == []
         assert await too_wide(page) == []
     assert await page.evaluate("document.documentElement.lang") == language
+
+
+RECORD = """
+    globalThis.signals = [];
+    const create = AudioContext.prototype.createOscillator;
+    AudioContext.prototype.createOscillator = function () {
+        const tone = create.call(this);
+        signals.push(tone);
+        return tone;
+    };
+    const vibrate = navigator.vibrate.bind(navigator);
+    navigator.vibrate = (pattern) => signals.push(pattern) && vibrate(pattern);
+"""
+
+
+async def test_each_kind_of_verdict_has_its_own_colour_sound_and_vibration(chromium: Browser, stage: Stage) -> None:
+    ada = await organized(stage)
+    event = await ada.create_event()
+    await sign_up(stage.service, event, "ann", "bob")
+    context = await chromium.new_context()
+    await context.add_init_script(RECORD)
+    watch = Watch(context)
+    page = await entered(stage, context, event["id"], "Door 1")
+    code = await code_of(stage.service, event["id"], "ann")
+
+    async def signalled() -> str:
+        """The frequencies and vibrations since the last time, and the colour of the verdict."""
+        return await page.evaluate(
+            """() => JSON.stringify([
+                signals.splice(0).map((one) => one.frequency?.value ?? one),
+                getComputedStyle(document.querySelector(".verdict")).backgroundColor,
+            ])"""
+        )
+
+    signals: dict[str, str] = {}
+    for text in (code, code, "4F-7K3M9Q"):
+        words = await typed(page, text)
+        signals[words[:4]] = await signalled()
+    await page.get_by_role("button", name="Sound is on").click()
+    await typed(page, code)
+    muted = await signalled()
+    await page.reload()
+
+    assert list(signals) == ["✓ Va", "! Al", "✗ No"]
+    assert len({*signals.values()}) == 3
+    assert all("[" in signal[2:] and "[[]" not in signal for signal in signals.values())
+    assert muted.startswith("[[],")
+    await expect(page.get_by_role("button", name="Sound is off")).to_be_visible()
+    await expect(page.locator("#device")).to_have_value("Door 1")
+    await page.locator("#q").fill("bob")
+    await page.locator("#q").press("Enter")
+    await page.get_by_role("button", name="Check in Bob Example").click()
+    await expect(page.locator("#verdict")).to_contain_text("Valid Bob Example")
+    assert ("bob", "Door 1", True) in await stored(stage)
+    assert watch.failures == []

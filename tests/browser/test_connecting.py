@@ -12,8 +12,9 @@ from playwright.async_api import Browser, expect
 
 from holdfast.accounts.signin import links
 from holdfast.events.settings import Settings
+from tests.accounts.browser import session_cookie_name
 from tests.accounts.oauth.scene import App, issued, registered, signed_in
-from tests.browser.looking import looking, looks, too_wide, violations
+from tests.browser.looking import looking, looks, session_cookie, too_wide, violations
 from tests.browser.registering import Watch
 from tests.certificates import Authority
 from tests.kit.mcp.wire import Agent
@@ -129,4 +130,4 @@ async def test_its_pages_are_accessible_and_fit_small_screens(
 async def _signed_in(desk: Desk) -> Any:
     """The cookie of an organizer who is signed in."""
     person = await signed_in(desk.service, (await desk.service.organizer()).id)
-    return {"name": "session", "value": person.http.cookies["session"], "url": desk.base_url}
+    return session_cookie(desk.base_url, person.http.cookies[session_cookie_name(desk.base_url)])

@@ -10,7 +10,7 @@ from playwright.async_api import Browser, BrowserContext, expect
 from holdfast.accounts import sessions
 from holdfast.events.settings import Settings
 from tests.accounts.oauth.scene import VERIFIER, registered, signed_in
-from tests.browser.looking import looking, looks, submit, too_wide, violations
+from tests.browser.looking import looking, looks, session_cookie, submit, too_wide, violations
 from tests.browser.registering import Watch
 from tests.serving import listener, running_already, serving
 from tests.support import Client, Service, running
@@ -32,7 +32,7 @@ class Office:
         """Sign the organizer in, or somebody else."""
         id = account_id or self.ada.id
         secret = await self.service.database.transact(lambda tx: sessions.begin(tx, id, "link", LONG))
-        await context.add_cookies([{"name": "session", "value": secret, "url": self.base_url}])
+        await context.add_cookies([session_cookie(self.base_url, secret)])
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -130,6 +130,7 @@ async def test_every_page_is_accessible_and_fits(
         f"console/queues/{office.queue}",
         f"console/queues/{office.queue}/edit",
         f"console/queues/{office.queue}/delete",
+        "console/look",
         "console/mails",
         "console/payouts",
         "console/payouts?organizer=another",

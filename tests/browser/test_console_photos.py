@@ -9,6 +9,7 @@ from playwright.async_api import Browser, BrowserContext, FilePayload, Page, exp
 
 from holdfast.accounts import sessions
 from holdfast.events.settings import Settings
+from tests.browser.looking import session_cookie
 from tests.browser.registering import Stage, Watch, staged
 from tests.events.photos.pictures import picture
 
@@ -34,7 +35,7 @@ async def stage(settings: Settings) -> AsyncIterator[Stage]:
 async def entered(context: BrowserContext, stage: Stage, path: str) -> Page:
     """A page of the console, which the organizer of the event opens."""
     secret = await stage.service.database.transact(lambda tx: sessions.begin(tx, stage.ada.id, "password", "Chromium"))
-    await context.add_cookies([{"name": "session", "value": secret, "url": stage.base_url}])
+    await context.add_cookies([session_cookie(stage.base_url, secret)])
     page = await context.new_page()
     await page.goto(f"{stage.base_url}/console/events/{path}")
     return page

@@ -163,6 +163,11 @@ async def test_every_page_is_accessible_and_fits(
     for handle in handles:
         await look(f"{path}/{str(handle).removeprefix('of-')}")
         await look(f"{path}/{str(handle).removeprefix('of-')}?do=remove")
+    chosen = "&".join(f"p-{str(handle).removeprefix('of-')}=1" for handle in handles)
+    await look(f"{path.replace('registrations', 'several-registrations')}?do=remove&{chosen}")
+    await page.get_by_role("button", name="now").or_(page.get_by_role("button", name="Jetzt")).click()
+    assert await violations(page) == []
+    await look(f"{path}?sort=paid")
     await look(path.replace("registrations", "add-registration"))
     await page.locator("#email").fill("nobody")
     await page.locator("#email").press("Enter")

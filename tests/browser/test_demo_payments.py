@@ -48,7 +48,7 @@ async def test_an_account_is_finished_and_a_session_is_paid_by_keyboard(
         assert await too_wide(page) == []
 
         await page.goto(f"{home}/pay/{session.id}")
-        await expect(page.locator("h2")).to_have_text("This is paid.")
+        await expect(page.locator("h1")).to_have_text("This is paid.")
         assert await violations(page) == []
         assert faults == []
         await context.close()

@@ -15,7 +15,7 @@ from holdfast.events.payments import background
 from holdfast.events.registrations import settlement
 from holdfast.events.registrations.links import own_url
 from holdfast.events.settings import Settings
-from tests.browser.looking import looking, looks, too_wide, violations
+from tests.browser.looking import looking, looks, session_cookie, too_wide, violations
 from tests.browser.registering import Stage, Watch, staged
 from tests.browser.test_registering import at_work, fill_in, link, mail
 from tests.serving import listener, serving
@@ -61,7 +61,7 @@ async def test_the_console_leads_to_the_processor_and_back(chromium: Browser, se
         watch = Watch(context)
         await stage.service.run_sql("update users set proved_at = now() where id = %(id)s", id=stage.ada.id)
         secret = await stage.service.database.transact(lambda tx: sessions.begin(tx, stage.ada.id, "link", "Chromium"))
-        await context.add_cookies([{"name": "session", "value": secret, "url": stage.base_url}])
+        await context.add_cookies([session_cookie(stage.base_url, secret)])
         page = await context.new_page()
 
         await page.goto(f"{stage.base_url}/console/payouts")

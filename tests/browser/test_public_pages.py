@@ -11,6 +11,7 @@ from playwright.async_api import Browser, BrowserContext, Page, expect
 
 from holdfast.events.settings import Settings
 from tests.browser.looking import looking, looks, too_wide, violations
+from tests.events.photos.steps import accepted, key_of
 from tests.serving import listener, running_already, serving
 from tests.support import Client, Service, running
 
@@ -43,11 +44,15 @@ SERIES = {"recurrence_frequency": "weeks", "recurrence_interval": 2}
 
 @dataclass
 class Town:
-    """A service with an organizer whose events are in every state, by what is special about them."""
+    """A service with an organizer whose events are in every state, by what is special about them.
+
+    pages_with_look    the pages of an organizer that has an accent, a logo and words about itself
+    """
 
     address: str
     service: Service
     pages: dict[str, str] = field(default_factory=dict[str, str])
+    pages_with_look: dict[str, str] = field(default_factory=dict[str, str])
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -75,7 +80,24 @@ async def town(settings: Settings) -> AsyncIterator[Town]:
         town.pages["unconfirmed organizer"] = f"{address}/organizers/{stranger.slug}"
         town.pages["unconfirmed"] = (await stranger.create_event(**FIELDS))["public_url"]
         town.pages["nowhere"] = f"{address}/organizers/nobody"
+        town.pages_with_look = await _pages_with_look(service, address)
         yield town
+
+
+async def _pages_with_look(service: Service, address: str) -> dict[str, str]:
+    bea = await service.organizer("Bea Draws")
+    await accepted(service, logo := key_of(bea.id, "l"))
+    look = "update users set accent = '#806d00', logo_key = %(logo)s, about = 'We draw.' where id = %(id)s"
+    await service.run_sql(look, logo=logo, id=bea.id)
+    event, past = await bea.create_event(**FIELDS), await bea.create_event(**FIELDS)
+    await _become(service, bea, "past", past["id"])
+    page = f"{address}/organizers/{bea.slug}"
+    return {
+        "organizer": page,
+        "past events": f"{page}?before=9999999999999999-1",
+        "event": event["public_url"],
+        "form": f"{address}/events/{event['id']}/embed",
+    }
 
 
 async def _become(service: Service, ada: Client, state: str, id: int) -> None:
@@ -117,8 +139,8 @@ async def test_every_page_is_accessible_fits_and_loads_nothing_from_elsewhere(
     context = await looking(chromium, scheme, width, language)
     watch = await watched(context, town.address)
 
-    for name, url in town.pages.items():
-        await watch.page.goto(f"{url}?lang={language}")
+    for name, url in (*town.pages.items(), *town.pages_with_look.items()):
+        await watch.page.goto(f"{url}{'&' if '?' in url else '?'}lang={language}")
         await expect(watch.page.locator("main")).to_be_visible()
         assert await too_wide(watch.page) == [], name
         assert await violations(watch.page) == [], name

@@ -1,5 +1,6 @@
-"""The reference in Chromium: it fits small screens, and everybody can read it."""
+"""The reference in Chromium: it fits small screens, everybody can read it, search it, and try what it describes."""
 
+import json
 from typing import Any
 
 from playwright.async_api import Browser, expect
@@ -23,10 +24,48 @@ async def test_the_reference_is_accessible_and_fits_small_screens(
         page.on("console", lambda message: failures.append(message.text))
         page.on("request", lambda request: failures.append(request.url) if address not in request.url else None)
         await page.goto(f"{address}/docs")
+        await page.locator("#get_event .try summary").click()
 
         await expect(page.locator("html")).to_have_attribute("lang", "en")
         await expect(page.get_by_text("Deutsch")).to_have_count(0)
         assert await too_wide(page) == []
         assert await violations(page) == []
         assert failures == []
+        await context.close()
+
+
+async def test_a_reader_searches_an_operation_and_sends_a_request_with_a_key(
+    chromium: Browser, settings: Settings
+) -> None:
+    at = listener()
+    address = f"http://127.0.0.1:{at.getsockname()[1]}"
+    async with running(settings) as service, serving(running_already(service.app), at):
+        ada = await service.organizer()
+        context = await chromium.new_context()
+        page = await context.new_page()
+        await page.goto(f"{address}/docs")
+
+        await page.get_by_label("Search").fill("publish waitinglist_capacity create")
+        operation = page.locator("#create_event")
+        await expect(operation).to_be_visible()
+        await expect(page.locator("#list_keys")).to_be_hidden()
+        await expect(page.get_by_role("link", name="List keys")).to_be_hidden()
+        await expect(page.get_by_role("status").first).to_contain_text("parts have all these words.")
+
+        await operation.locator(".try summary").click()
+        send = operation.get_by_role("button", name="Send the request")
+        await send.click()
+        await expect(operation.locator(".answer h4")).to_contain_text("401")
+        await page.get_by_label("API key").fill(str(ada.key))
+        await send.click()
+        await expect(operation.locator(".answer h4")).to_contain_text("201")
+        event = json.loads(await operation.locator(".answer pre").inner_text())["data"]
+        assert (await ada.get(f"/api/events/{event['id']}")).json()["data"]["title"] == event["title"]
+
+        await page.get_by_label("Search").fill("")
+        again = page.locator("#get_event")
+        await again.locator(".try summary").click()
+        await again.get_by_label("id").fill(str(event["id"]))
+        await again.get_by_role("button", name="Send the request").click()
+        await expect(again.locator(".answer pre")).to_contain_text(event["title"])
         await context.close()

@@ -7,7 +7,7 @@ from playwright.async_api import Browser, expect
 
 from holdfast.accounts import sessions
 from holdfast.events.settings import Settings
-from tests.browser.looking import violations
+from tests.browser.looking import session_cookie, violations
 from tests.browser.registering import Stage, Watch, staged
 
 
@@ -24,7 +24,7 @@ async def test_the_link_and_the_form_are_copied_and_seen(chromium: Browser, stag
     service = stage.service
     await service.run_sql("update users set proved_at = now()")
     secret = await service.database.transact(lambda tx: sessions.begin(tx, stage.ada.id, "link", "Chromium"))
-    await context.add_cookies([{"name": "session", "value": secret, "url": stage.base_url}])
+    await context.add_cookies([session_cookie(stage.base_url, secret)])
     page = await context.new_page()
     await page.goto(f"{stage.base_url}/console/events/{stage.event['id']}")
     copied: list[str] = []
@@ -50,7 +50,7 @@ async def test_a_new_key_is_copied(chromium: Browser, stage: Stage) -> None:
     await context.grant_permissions(["clipboard-read", "clipboard-write"])
     await stage.service.run_sql("update users set proved_at = now()")
     secret = await stage.service.database.transact(lambda tx: sessions.begin(tx, stage.ada.id, "link", "Chromium"))
-    await context.add_cookies([{"name": "session", "value": secret, "url": stage.base_url}])
+    await context.add_cookies([session_cookie(stage.base_url, secret)])
     page = await context.new_page()
     await page.goto(f"{stage.base_url}/console/keys")
     await page.locator("#name").fill("Till")

@@ -88,12 +88,24 @@ async def merchant(tour: Tour) -> None:
 
 
 async def storefront(tour: Tour) -> None:
-    page, shop = await tour.opens("storefront"), await tour.opens("demo shop")
-    jars = page.locator("[data-variant]")
-    await expect(jars.filter(has_text="50 in stock").first).to_be_visible()
+    page = await tour.opens("storefront")
+    await expect(page.locator("[data-variant]").filter(has_text="50 in stock").first).to_be_visible()
+    sides = await tour.opens("demo shop")
+    await sides.get_by_role("link", name="side by side").click()
+    shop, visitor, merchant = (sides.frame_locator("iframe").nth(number) for number in range(3))
+    app = merchant.frame_locator("iframe")
+    await expect(visitor.locator("[data-variant]").filter(has_text="50 in stock").first).to_be_visible()
+    await expect(app.get_by_text("50 units can be sold")).to_be_visible()
+
     await shop.get_by_role("button", name="Sell one 6-pack").click()
-    for text in JARS.values():
-        await expect(jars.filter(has_text=text).first).to_be_visible()
+
+    for jars in (page, visitor):
+        for text in JARS.values():
+            await expect(jars.locator("[data-variant]").filter(has_text=text).first).to_be_visible()
+    await expect(app.get_by_text("44 units can be sold")).to_be_visible()
+    for number in ("44", "7", "3"):
+        await expect(shop.locator("#products strong").get_by_text(number, exact=True)).to_be_visible()
+    await expect(shop.get_by_text("answered 200").first).to_be_visible()
 
 
 async def register(page: Page, email: str) -> None:

@@ -7,7 +7,7 @@ import pytest
 import pytest_asyncio
 
 from holdfast.inventory.settings import Settings
-from tests.databases import scratch_database
+from tests.databases import can_empty, clone, scratch_database
 from tests.inventory.support import Inventory, Shop, running, unlimited
 
 
@@ -18,10 +18,35 @@ def settings(inventory_url: str, tmp_path: Path) -> Settings:
 
 
 @pytest.fixture
-async def inventory(settings: Settings) -> AsyncIterator[Inventory]:
-    """The inventory service in this process, without background work."""
+async def own_inventory(settings: Settings) -> AsyncIterator[Inventory]:
+    """The inventory service in this process, without background work, with a database of this test's own."""
     async with running(settings) as inventory:
         yield inventory
+
+
+@pytest.fixture(scope="module")
+async def module_inventory(
+    inventory_template: str, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Inventory]:
+    """The inventory service of the tests of a module."""
+    with clone(inventory_template) as url:
+        async with running(unlimited(url, tmp_path_factory.mktemp("data"))) as inventory:
+            yield inventory
+
+
+@pytest.fixture
+async def emptied_inventory(module_inventory: Inventory, inventory_template: str) -> Inventory:
+    """The service of a module, with a database as if it were new."""
+    await module_inventory.empty(inventory_template)
+    return module_inventory
+
+
+@pytest.fixture
+def inventory(request: pytest.FixtureRequest, inventory_template: str) -> Inventory:
+    """The service of a test: one of its own if it names that or its settings, else one that the module shares."""
+    names = {"own_inventory", "settings", "inventory_url"}
+    is_shared = names.isdisjoint(request.fixturenames) and can_empty(inventory_template)
+    return request.getfixturevalue("emptied_inventory" if is_shared else "own_inventory")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

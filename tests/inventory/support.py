@@ -1,5 +1,6 @@
 """The cast of the inventory tests: the service, shops with their keys, and short words for what they do."""
 
+import asyncio
 import contextlib
 import functools
 import itertools
@@ -11,15 +12,19 @@ from typing import Any
 
 import httpx2
 
+from holdfast.accounts import sessions
 from holdfast.inventory.api import OPERATIONS
 from holdfast.inventory.product import INVENTORY
 from holdfast.inventory.resources import Database, build
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shopify import proxy
 from holdfast.inventory.shops import operations as shops
+from holdfast.inventory.shops.operations import ENDED_SHOPS
 from holdfast.inventory.stock import audit
 from holdfast.kit.http.rest import OperationTable
+from holdfast.kit.security import api_keys
 from tests.connections import ReusedConnection
+from tests.databases import empty
 
 SINGLE, SIX_PACK, TWELVE_PACK = (f"gid://shopify/ProductVariant/{number}" for number in (1001, 1006, 1012))
 PACKS = [
@@ -152,6 +157,19 @@ class Inventory:
         async with self.database.pool.connection() as connection:
             cursor = await connection.execute(statement, parameters)
             return await cursor.fetchall() if cursor.description is not None else []
+
+    async def empty(self, template_url: str) -> None:
+        """Delete all rows of the database, and let this process drop what it caches of them. Ids begin at 1 again."""
+        ended = await self.sql("select id || ' ' || domain from shops")
+        empty(self.database.url, template_url)
+        self.database.notices.add((channel, "") for channel in (api_keys.CHANNEL, sessions.CHANNEL))
+        self.database.notices.add((ENDED_SHOPS, payload) for (payload,) in ended)
+        await self.database.notices.flush()
+        heard = asyncio.Event()
+        with self.database.listen("test", lambda _: heard.set()):
+            await self.sql("select pg_notify('holdfast', 'test now')")
+            async with asyncio.timeout(5):
+                await heard.wait()
 
     async def differences(self) -> list[str]:
         """What is wrong in the books of any shop."""

@@ -9,6 +9,7 @@ from holdfast.events import api, jobs
 from holdfast.events.console.account.start import PROVE
 from holdfast.events.console.people.registrations import SEARCH
 from holdfast.events.events.model import CHANGE_CHANNEL
+from holdfast.events.pages.routes import READ_ORGANIZER
 from holdfast.events.payments import ownership
 from holdfast.events.payments.ownership import CancelEventsArguments
 from holdfast.events.registrations import substring_search
@@ -67,6 +68,7 @@ ALONE: dict[str, dict[str, Any]] = {
     "find_shown_event": {"event_id": 1},
     "read_event_page": {"event_id": 1},
     "read_organizer_page": {"slug": "other-7", "after": ["2020-01-01T00:00:00Z", 1]},
+    "read_organizer_feed": {"slug": "other-7"},
     "sign_up": {"event_id": 1, "email": "cleo@example.com", "name": "Cleo", "language": "en"},
     "send_details": OWN,
     "look_at_own": OWN,
@@ -99,6 +101,9 @@ ALONE: dict[str, dict[str, Any]] = {
     "prove_account": {"account_id": 1, "session_id": 1, "keep": True},
     "end_access": {"account_id": 1},
     "open_own_data": {"account_id": 1, "session_id": 1, "language": "en"},
+    "get_look": {},
+    "change_look": {"accent": "#8a1f6b", "about": "We draw."},
+    "change_logo": {"key": FIRST},
     "list_own_events": {},
     "look_at_event": {"event_id": 1},
     "count_figures_of_event": {"event_id": 1},
@@ -121,6 +126,10 @@ ALONE: dict[str, dict[str, Any]] = {
     "retry_mail": {"mail_id": 7},
     "search_registrations": {"event_id": 1, "state": None, "text": None, "user_id": None, "newest_first": True}
     | {"after": None, "limit": 50},
+    "move_registrations": {"event_id": 1, "user_ids": [ANN]},
+    "remove_registrations": {"event_id": 1, "user_ids": [ANN]},
+    "check_in_people": {"event_id": 1, "user_ids": [ANN], "device": "By hand"},
+    "look_at_timeline": {"event_id": 1, "user_id": ANN},
     "list_payments": {"event_id": 3, "limit": 50, "before": None},
     "look_at_payer": BEA,
     "look_at_payments": BEA,
@@ -205,6 +214,10 @@ class Work:
             await job.run(Steps(self.database), OF_JOBS[job.task.name])
         await self.operation(PROVE, account_id=next(self.strangers), session_id=0, keep=False)
         await self.operation(SEARCH, text="person7")
+        for state in ("unpaid", "absent"):
+            await self.operation(SEARCH, state=state)
+        await self.operation(READ_ORGANIZER, after=None)
+        await self.operation(READ_ORGANIZER, after=None, before=["2040-01-01T00:00:00Z", 1])
         await self.pages()
         await self.for_admins()
         for loop in (*jobs.LOOPS, *jobs.PAYMENT_LOOPS):

@@ -8,7 +8,7 @@ import pytest_asyncio
 
 from holdfast.events import api
 from holdfast.events.product import EVENTS
-from holdfast.events.registrations import substring_search
+from holdfast.events.registrations import search, substring_search
 from tests.databases import scratch_database
 from tests.events.payments.scene import paying
 from tests.plans.events_rows import fill
@@ -73,9 +73,10 @@ def url(template_url: str) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def few_first() -> Iterator[None]:
-    """Before an index finds a part of a name, few registrations are looked at one by one."""
+    """Before an index finds a part of a name, and for a part with a filter, few registrations are looked at."""
     with pytest.MonkeyPatch.context() as constants:
         constants.setattr(substring_search, "MAX_SCANNED_ROWS", "20")
+        constants.setattr(search, "MAX_FILTERED_ROWS", 20)
         yield
 
 
@@ -113,12 +114,12 @@ async def test_every_statement_reads_what_it_touches(work: Work, url: str) -> No
 
 
 async def test_an_index_that_is_missing_is_found(work: Work, url: str) -> None:
-    [search] = (operation for operation in api.EVERY if operation.name == "search_registrations")
+    [listing] = (operation for operation in api.EVERY if operation.name == "search_registrations")
     with filling(url) as connection:
         connection.execute("drop index registrations_of_event")
     work.recorder.forget()
 
-    await work.operation(search)
+    await work.operation(listing)
 
     reported = findings_of(work.recorder.plans, EXCEPTIONS)
     assert reported.startswith("events/registrations/search.py PLACED_FROM_THE_END (search_registrations; planned for")

@@ -11,6 +11,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Literal, LiteralString
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 
@@ -98,13 +99,15 @@ class SessionRow(Struct):
 class Sessions:
     """Finds sessions by the cookies of requests.
 
-    base_url    the address of the service: with https, cookies are sent over TLS only
+    base_url    the address of the service: with https, cookies are sent over TLS only; without, they have its port in
+                their names, since browsers send them to all ports of a host
     """
 
     def __init__(self, database: Database[Any], directory: Directory, base_url: str) -> None:
         self._database = database
         self._directory = directory
         self._secure = base_url.startswith("https:")
+        self._port = urlsplit(base_url).port
         batches = Batcher[str, Session | None]("find_sessions", self._look_up)
         self._cache = LookupCache(database, CHANNEL, str, batches.submit)
 
@@ -121,8 +124,10 @@ class Sessions:
         return self._cache.forgetting()
 
     def cookie_name(self, name: str) -> str:
-        # A browser accepts a cookie with this prefix in its name from this host only, and only over TLS.
-        return f"__Host-{name}" if self._secure else name
+        if self._secure:
+            # A browser accepts a cookie with this prefix in its name from this host only, and only over TLS.
+            return f"__Host-{name}"
+        return f"{name}-{self._port}" if self._port else name
 
     def cookie(self, name: str, value: str, seconds: int = MAX_SESSION_DAYS * 86_400) -> Header:
         """Return the header that sets a cookie; with 0 seconds it removes the cookie."""

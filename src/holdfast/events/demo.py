@@ -2,7 +2,7 @@
 
 import asyncio
 import datetime as dt
-from typing import NamedTuple
+from typing import LiteralString, NamedTuple
 
 import msgspec
 
@@ -34,6 +34,13 @@ GUESTS = 11
 """The people who have a seat at the event that is nearly full: all but one of its seats."""
 
 
+BEGINS: LiteralString = """
+    select (date_trunc('day', now() at time zone 'Europe/Berlin') + interval '30 days 19 hours')
+           at time zone 'Europe/Berlin'
+"""
+"""When the first event begins: at seven in the evening, 30 days from now."""
+
+
 class DemoKeys(NamedTuple):
     """The new API keys. They are shown only once."""
 
@@ -58,7 +65,7 @@ async def store_examples(tx: Tx, account_id: str | None) -> DemoKeys | None:
     organizer = api_key(demo.api_key.id, demo.organizer.id)
     # This code made the account, so its owner need not be asked who made it.
     await prove(tx, demo.organizer.id)
-    starts: dt.datetime = await tx.value("select date_trunc('hour', now() + interval '30 days')")
+    starts: dt.datetime = await tx.value(BEGINS)
     studio = await _publish(
         tx,
         organizer,

@@ -440,6 +440,17 @@ CREATE FUNCTION searched_words(email text, name text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$ select lower(coalesce(email, '') || ' ' || coalesce(name, '')) $$;
 
+CREATE FUNCTION show_logo() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    update photos set idle_since = null where key = new.logo_key and idle_since is not null;
+    perform from photos where key = old.logo_key for no key update;
+    update photos set idle_since = now()
+     where key = old.logo_key and not exists (select from event_photos where event_photos.key = photos.key);
+    return null;
+end $$;
+
 CREATE FUNCTION show_photos() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -456,7 +467,8 @@ begin
     -- Locked first, so that of two events that let go of a photo at once the second sees that the first did.
     perform from photos where key = any (gone) order by key for no key update;
     update photos set idle_since = now()
-     where key = any (gone) and not exists (select from event_photos where event_photos.key = photos.key);
+     where key = any (gone) and not exists (select from event_photos where event_photos.key = photos.key)
+       and not exists (select from users where users.logo_key = photos.key);
     return null;
 end $$;
 
@@ -1561,8 +1573,14 @@ CREATE TABLE users (
     erased_at timestamp with time zone,
     data_link_at timestamp with time zone,
     data_link_holder bytea,
+    accent text,
+    logo_key text,
+    about text,
+    CONSTRAINT no_look_of_the_erased_is_kept CHECK (((erased_at IS NULL) OR (COALESCE(accent, logo_key, about) IS NULL))),
     CONSTRAINT nothing_of_the_erased_is_kept CHECK (((erased_at IS NULL) OR ((role = 'user'::user_role) AND (COALESCE(name, password_hash) IS NULL) AND ((slug IS NULL) OR (slug ~ '^ended-[a-z2-7]{8}$'::text)) AND (COALESCE(proved_at, data_link_at) IS NULL) AND (data_link_holder IS NULL)))),
     CONSTRAINT only_the_erased_have_no_address CHECK (((email IS NULL) = (erased_at IS NOT NULL))),
+    CONSTRAINT users_about_check CHECK (((length(about) >= 1) AND (length(about) <= 1000))),
+    CONSTRAINT users_accent_check CHECK ((accent ~ '^#[0-9a-f]{6}$'::text)),
     CONSTRAINT users_check CHECK (((role <> 'organizer'::user_role) OR ((slug IS NOT NULL) AND (name IS NOT NULL)))),
     CONSTRAINT users_data_link_holder_check CHECK ((length(data_link_holder) = 32)),
     CONSTRAINT users_email_check CHECK ((email = lower((email COLLATE "C")))),
@@ -1581,11 +1599,15 @@ ALTER TABLE ONLY users
     ADD CONSTRAINT users_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY users
     ADD CONSTRAINT users_public_id_key UNIQUE (public_id);
+ALTER TABLE ONLY users
+    ADD CONSTRAINT users_logo_key_fkey FOREIGN KEY (logo_key) REFERENCES photos(key);
 CREATE INDEX organizers ON users USING btree (id) WHERE (role = 'organizer'::user_role);
 CREATE UNIQUE INDEX users_email_of_organizer ON users USING btree (email) WHERE (role <> 'user'::user_role);
 CREATE UNIQUE INDEX users_email_of_owner ON users USING btree (email) WHERE ((role <> 'organizer'::user_role) OR (proved_at IS NOT NULL));
+CREATE UNIQUE INDEX users_logo ON users USING btree (logo_key) WHERE (logo_key IS NOT NULL);
 CREATE UNIQUE INDEX users_slug ON users USING btree (slug) WHERE (slug IS NOT NULL);
 CREATE TRIGGER release_mails AFTER UPDATE OF proved_at ON users FOR EACH ROW WHEN (((old.proved_at IS NULL) AND (new.proved_at IS NOT NULL) AND (new.role = 'organizer'::user_role))) EXECUTE FUNCTION release_mails_of_organizer();
 CREATE TRIGGER search_person_anew AFTER UPDATE OF email, name ON users FOR EACH ROW WHEN (((old.email IS DISTINCT FROM new.email) OR (old.name IS DISTINCT FROM new.name))) EXECUTE FUNCTION search_person_anew();
+CREATE TRIGGER show_changed_logo AFTER UPDATE OF logo_key ON users FOR EACH ROW WHEN ((new.logo_key IS DISTINCT FROM old.logo_key)) EXECUTE FUNCTION show_logo();
 CREATE TRIGGER tell_of_any_event AFTER UPDATE OF name, slug, proved_at ON users FOR EACH ROW WHEN (((old.slug IS NOT NULL) AND (((old.name IS DISTINCT FROM new.name) OR (old.slug IS DISTINCT FROM new.slug)) OR ((old.proved_at IS NULL) IS DISTINCT FROM (new.proved_at IS NULL))))) EXECUTE FUNCTION tell_of_any_event();
 CREATE TRIGGER tell_of_ready_organizers AFTER UPDATE OF payouts_ready ON users FOR EACH ROW WHEN ((old.payouts_ready <> new.payouts_ready)) EXECUTE FUNCTION tell_of_any_event();

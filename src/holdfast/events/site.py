@@ -6,7 +6,23 @@ from holdfast import accounts
 from holdfast.kit.pages.site import Site
 
 PARAMETERS = (
-    frozenset({"after", "app", "before", "copy", "device", "done", "fate", "offset", "organizer", "paid", "q", "state"})
+    frozenset(
+        {
+            "after",
+            "app",
+            "before",
+            "copy",
+            "device",
+            "done",
+            "fate",
+            "offset",
+            "organizer",
+            "paid",
+            "q",
+            "sort",
+            "state",
+        }
+    )
     | accounts.PARAMETERS
     | accounts.AUTHORIZATION_PARAMETERS
 )

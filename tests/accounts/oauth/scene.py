@@ -12,6 +12,7 @@ import httpx2
 from holdfast.accounts import sessions
 from holdfast.accounts.oauth.tokens import challenge_of
 from holdfast.events.settings import Settings
+from tests.accounts.browser import session_cookie_name
 from tests.kit.mcp.wire import Agent
 from tests.support import Client, Service, running
 
@@ -25,10 +26,11 @@ class Person:
     """Somebody at a browser. It keeps cookies, and follows no redirects by itself."""
 
     def __init__(self, service: Service, cookie: str | None = None, language: str = "en") -> None:
+        address = service.database.resources.settings.base_url
         self.http = httpx2.AsyncClient(
             transport=httpx2.ASGITransport(service.app),
-            base_url=service.database.resources.settings.base_url,
-            cookies={"session": cookie} if cookie else None,
+            base_url=address,
+            cookies={session_cookie_name(address): cookie} if cookie else None,
             headers={"Accept": "text/html", "Accept-Language": language},
         )
 

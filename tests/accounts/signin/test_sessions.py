@@ -184,3 +184,20 @@ async def test_the_database_has_nothing_with_which_somebody_could_sign_in(servic
     stored += await service.run_sql("select mails::text from mails")
 
     assert not [secret for secret in secrets for (row,) in stored if secret in row]
+
+
+async def test_without_tls_a_session_here_does_not_end_the_one_of_the_service_on_another_port(
+    settings: Settings,
+) -> None:
+    # Browsers send a cookie to every port of its host.
+    browser = None
+    for port in (8101, 8102):
+        async with running(settings.model_copy(update={"base_url": f"http://127.0.0.1:{port}"})) as service:
+            person = Browser(service)
+            if browser:
+                person.http.cookies.update(browser.http.cookies)
+            await person.sign_in(ANN)
+            browser = person
+
+    assert browser
+    assert {name for name in browser.http.cookies if "session" in name} == {"session-8101", "session-8102"}

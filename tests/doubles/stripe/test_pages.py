@@ -16,6 +16,7 @@ async def test_somebody_pays_and_goes_on_to_where_they_came_from(scene: Scene) -
     assert "€25.00" in page.text
     assert "Life drawing" in page.text
     assert "no money moves" in page.text
+    assert '<span class="chip warning">Demonstration</span>' in page.text
     assert "https://events.example/back" in page.text
     assert paid.status_code == 303
     assert paid.headers["location"] == f"https://events.example/done?session={session.id}"
@@ -89,6 +90,7 @@ async def test_what_others_wrote_is_shown_as_text(scene: Scene) -> None:
 
 async def test_the_books_are_there_to_read(scene: Scene) -> None:
     empty = await scene.http.get("/")
+    assert '<span class="chip warning">Demonstration</span>' in empty.text
     account = await scene.account()
     session = await scene.session(account)
     payment = scene.processor.pay(session.id)["payment_intent"]

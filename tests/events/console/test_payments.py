@@ -36,6 +36,22 @@ async def give(browser: Browser, page: str, amount: str, **fields: str) -> int:
     return (await browser.http.post(page, data={**form, f"amount-{form['payment']}": amount, **fields})).status_code
 
 
+async def test_what_goes_back_is_said_before_a_seat_or_an_event_is_taken_away(shop: Scene) -> None:
+    browser, ann, page = await paid(shop)
+    person = page.removesuffix("/payments")
+    cancelling = f"/console/events/{ann.event_id}/cancel"
+
+    before = [page_text(await browser.get(path)) for path in (f"{person}?do=wait", f"{person}?do=remove", cancelling)]
+    await browser.send(person, do="wait")
+    after = [page_text(await browser.get(path)) for path in (f"{person}?do=remove", cancelling)]
+
+    for text in before[:2]:
+        assert "€12.00 was paid by card. What has not gone back yet goes back in full." in text
+    assert "Goes back to cards, in full €12.00" in before[2]
+    assert "Nothing goes back" in after[0]
+    assert "Goes back to cards, in full nothing was paid by card" in after[1]
+
+
 async def test_a_part_is_given_back_and_the_person_keeps_the_seat(shop: Scene) -> None:
     browser, ann, page = await paid(shop)
     text = page_text(await browser.get(page))

@@ -52,11 +52,11 @@ async def test_the_forms_of_an_event(service: Service) -> None:
         "Geben Sie einen Titel ein, zum Beispiel Sommerkonzert.",
         "Geben Sie eine Zahl von Plätzen ein, zum Beispiel 30.",
         "Geben Sie höchstens 300 Zeichen ein. Das sind 2.001.",
-        "darf keine NUL-Zeichen enthalten",
-        "muss zwischen dem niedrigsten und dem höchsten Preis liegen",
-        "muss mindestens die Zahl der vergebenen Plätze sein, 2",
-        "muss der IANA-Name einer Zeitzone sein, zum Beispiel Europe/Berlin",
-        "ist keine Währung, die der Zahlungsdienst unterstützt",
+        "Das darf keine NUL-Zeichen enthalten.",
+        "Das muss zwischen dem niedrigsten und dem höchsten Preis liegen.",
+        "Das muss mindestens die Zahl der vergebenen Plätze sein, 2.",
+        "Das muss der IANA-Name einer Zeitzone sein, zum Beispiel Europe/Berlin.",
+        "Das ist keine Währung, die der Zahlungsdienst unterstützt.",
         "Wählen Sie eine Angabe aus der Liste.",
     )
 

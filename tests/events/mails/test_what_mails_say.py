@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from holdfast.events.organizers.accent import OUR_ACCENT, dark_accent
 from tests.events.mails.post import ANN, BOB, Post, body, entry, links
 from tests.events.pages.visitor import Visitor
+from tests.events.photos.steps import accepted, key_of
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -50,6 +52,24 @@ async def test_a_seat_comes_with_all_that_one_needs_on_the_day(post: Post) -> No
     assert stop.startswith("http://events.test/mails/")
     assert f"Stop all mails of Holdfast Events to this address:\n{stop}?lang=en\n" in text
     assert f'href="{stop}?lang=en"' in body(arrived.mail, "html")
+
+
+async def test_a_mail_wears_the_accent_and_the_logo_of_its_organizer(post: Post) -> None:
+    event = await event_of(post)
+    logo = key_of(post.organizer.id, "l")
+    await accepted(post.service, logo)
+    look = "update users set accent = '#8a1f6b', logo_key = %(logo)s where id = %(id)s"
+    await post.service.run_sql(look, logo=logo, id=post.organizer.id)
+    await post.sign_up(event["id"], ANN)
+
+    [arrived] = await post.deliver()
+
+    html = body(arrived.mail, "html")
+    assert f'<img class="logo" src="http://events.test/media/{logo}" height="44" alt="">' in html
+    assert "background: #8a1f6b; color: #ffffff;" in html
+    assert f"background: {dark_accent('#8a1f6b')}; color: #111315;" in html
+    assert OUR_ACCENT not in html
+    assert logo not in body(arrived.mail)
 
 
 async def test_a_mail_and_its_calendar_file_say_until_when_the_event_takes(post: Post) -> None:

@@ -32,7 +32,8 @@ async def test_events_that_are_to_come_are_listed_soonest_first(service: Service
 
     page = await service.http.get(f"/organizers/{ada.slug}")
 
-    assert titles(page) == ["First", "Second", "Third"]
+    assert titles(page) == ["First", "Second", "Third", "Past"]
+    assert page.text.index("Third") < page.text.index("<h2>Past events</h2>") < page.text.index(">Past<")
     assert '<h1 dir="auto">Ada Events</h1>' in page.text
     assert 'content="noindex"' not in page.text
 
@@ -64,6 +65,31 @@ async def test_a_long_list_goes_on_without_leaving_out_or_repeating_an_event(ser
 
     assert listed == expected
     assert pages == 3
+
+
+async def test_past_events_are_found_page_by_page_the_latest_first(service: Service) -> None:
+    ada = await service.organizer()
+    await ada.create_event(title="To come")
+    expected = [f"Event {number}" for number in range(30)]
+    for title in expected:
+        await ada.create_event(title=title, price=900, pricing_mode="fixed")
+    await service.run_sql("update events set datetime = now() - (id / 2) * interval '1 day' where title <> 'To come'")
+    by_date = "select title from events where title <> 'To come' order by datetime desc, id desc"
+    expected = [title for (title,) in await service.run_sql(by_date)]
+
+    path = f"/organizers/{ada.slug}?lang=de"
+    lists: list[list[str]] = []
+    while path:
+        page = await service.http.get(path)
+        lists.append(titles(page))
+        following = re.search(r'href="([^"]+)">Frühere', page.text)
+        path = following[1].replace("&amp;", "&") if following else ""
+
+    assert lists == [["To come", *expected[:6]], expected[6:26], expected[26:]]
+    last = (await service.http.get(f"/organizers/{ada.slug}?before=9999999999999999-1")).text
+    assert f'href="/organizers/{ada.slug}">To the next events' in last
+    # What is over has no price and no places.
+    assert "9.00" not in last
 
 
 async def test_a_card_says_what_a_place_costs_and_whether_there_is_one(service: Service) -> None:

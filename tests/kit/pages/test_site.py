@@ -11,7 +11,7 @@ from starlette.applications import Starlette
 
 from holdfast.kit.http.handler import Reply
 from holdfast.kit.pages.language import ENGLISH, GERMAN, Language, language_of
-from holdfast.kit.pages.layout import CONSOLE_STYLE
+from holdfast.kit.pages.layout import CONSOLE_STYLE, FRAME
 from holdfast.kit.pages.site import Site, redirect
 from tests.kit.pages.asking import request
 
@@ -165,3 +165,9 @@ def test_a_redirect_leads_to_its_address_and_is_no_way_into_the_headers(address:
     assert (sent.status, sent.content, headers(sent)["location"]) == (303, b"", location)
     assert headers(sent)["cache-control"] == "no-store"
     assert headers(sent)["referrer-policy"] == "same-origin"
+
+
+def test_the_colours_of_mails_are_those_of_pages() -> None:
+    letter, tokens = ((FRAME / "templates" / name).read_text() for name in ("letter.html", "tokens.css"))
+
+    assert {*re.findall(r"#[0-9a-f]{6}\b", letter)} <= {*re.findall(r"#[0-9a-f]{6}\b", tokens)}

@@ -40,6 +40,7 @@ def routes(world: PlatformState, oauth: OAuth, webhooks: Webhooks) -> list[BaseR
     return [
         Route("/{shop}", desk.page),
         Route("/{shop}/admin", desk.page),
+        Route("/{shop}/side-by-side", desk.side_by_side),
         Route("/{shop}/admin/orders/{id:int}", desk.order),
         Route("/{shop}/admin/themes/current/editor", desk.theme),
         Route("/{shop}/variants/{id:int}", desk.variant),
@@ -55,6 +56,20 @@ class _MerchantPages:
 
     async def page(self, request: Request) -> Response:
         return self._shop_page(request.path_params["shop"])
+
+    async def side_by_side(self, request: Request) -> Response:
+        """Show the shop, the page of its first product, and the app beside each other."""
+        domain = request.path_params["shop"]
+        shop = self._world.find_shop(domain)
+        if shop is None:
+            return pages.page("gone.html", 404, why=f"There is no shop {domain}.")
+        first = self._world.store.select(Variant, domain, ThingQuery(most=1))
+        frames = [
+            ("Shop", f"/{domain}"),
+            *(("Storefront", storefront.of_variant(domain, variant)) for variant in first),
+            (self._world.app.title, f"/{domain}/admin/apps/{self._world.app.handle}"),
+        ]
+        return pages.page("side-by-side.html", frames="'self'", shop=shop, views=frames)
 
     async def order(self, request: Request) -> Response:
         """Lead to an order on the page of its shop."""

@@ -26,7 +26,7 @@ def routes(world: PlatformState, oauth: OAuth) -> list[BaseRoute]:
         Route("/", pages.open, methods=["POST"]),
         Route("/{shop}/admin/oauth/authorize", pages.ask_to_install),
         Route("/{shop}/admin/oauth/authorize", pages.agreed, methods=["POST"]),
-        *SITE.assets("icon.svg"),
+        *SITE.assets("icon.svg", "live.js"),
     ]
 
 
@@ -73,5 +73,6 @@ class _Pages:
 
 
 def page(template: str, status: int = 200, *, forms: str = "", frames: str = "", **values: Any) -> Response:
-    """A page of the platform."""
-    return to_response(SITE.page(f"templates/{template}", status, forms=forms, frames=frames, **values))
+    """A page of the platform. Its own pages show others of it side by side, in frames."""
+    options = {"forms": forms, "frames": frames, "ancestors": "'self'"}
+    return to_response(SITE.page(f"templates/{template}", status, **options, **values))

@@ -20,6 +20,7 @@ PLACES = {
     "/console/keys": Place(translatable("Keys"), "key-round"),
     "/console/apps": Place(translatable("Apps"), "plug"),
     "/console/mails": Place(translatable("Mails"), "mail"),
+    "/console/look": Place(translatable("Look"), "palette"),
     "/console/payouts": Place(translatable("Payouts"), "wallet"),
     ACCOUNT: Place(translatable("Account"), "circle-user"),
 }

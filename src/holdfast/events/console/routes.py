@@ -8,10 +8,11 @@ from holdfast.accounts.session_gate import ACCOUNT
 from holdfast.accounts.signed_in_pages import SignedInPages
 from holdfast.events.check_in import no_shows
 from holdfast.events.check_in import operations as check_in
-from holdfast.events.console.account import account, keys, start
+from holdfast.events.console.account import account, keys, look, start
 from holdfast.events.console.account.account import AccountPages
 from holdfast.events.console.account.apps import AppsPages
 from holdfast.events.console.account.keys import KeysPages
+from holdfast.events.console.account.look import LookPage
 from holdfast.events.console.account.start import StartPages
 from holdfast.events.console.check_in.check_in import CheckInPage
 from holdfast.events.console.check_in.check_in_device import CheckInDevice
@@ -34,11 +35,12 @@ from holdfast.events.console.payments import event_payments, payments, payouts
 from holdfast.events.console.payments.event_payments import EventPaymentsPage
 from holdfast.events.console.payments.payments import PaymentsPage
 from holdfast.events.console.payments.payouts import PayoutsPage
-from holdfast.events.console.people import registrations
+from holdfast.events.console.people import registrations, several, timeline
 from holdfast.events.console.people.add_registration import AddRegistrationPage
 from holdfast.events.console.people.registration import RegistrationPage
 from holdfast.events.console.people.registrations import RegistrationsPage
 from holdfast.events.console.people.registrations_csv import RegistrationsFile
+from holdfast.events.console.people.several import SeveralRegistrationsPage
 from holdfast.events.console.queues import queues
 from holdfast.events.console.queues.queues import QueuesPages
 from holdfast.events.settings import Settings
@@ -50,6 +52,7 @@ from holdfast.kit.security.secrets import Secret
 OPERATIONS = (
     *start.OPERATIONS,
     *account.OPERATIONS,
+    *look.OPERATIONS,
     *home.OPERATIONS,
     *event_operations.OPERATIONS,
     *photo_operations.OPERATIONS,
@@ -59,6 +62,8 @@ OPERATIONS = (
     *queues.OPERATIONS,
     *mails.OPERATIONS,
     *registrations.OPERATIONS,
+    *several.OPERATIONS,
+    *timeline.OPERATIONS,
     *event_payments.OPERATIONS,
     *payments.OPERATIONS,
     *payouts.OPERATIONS,
@@ -95,10 +100,12 @@ def routes(
         *MailParagraphsPage(console, runner).routes(),
         *KeysPages(console, runner).routes(),
         *AppsPages(console, runner).routes(),
+        *LookPage(console, runner, uploads).routes(),
         *QueuesPages(console, runner, settings.queue_interval).routes(),
         *MailsPage(console, runner).routes(),
         *RegistrationsPage(console, runner).routes(),
         *RegistrationsFile(console, runner).routes(),
+        *SeveralRegistrationsPage(console, runner).routes(),
         *AddRegistrationPage(console, runner).routes(),
         *RegistrationPage(console, runner).routes(),
         *EventPaymentsPage(console, runner).routes(),

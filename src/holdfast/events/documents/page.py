@@ -1,4 +1,7 @@
-"""The reference for people: the OpenAPI document as one page in the layout of the site, by noun, with examples."""
+"""The reference for people: the OpenAPI document as one page in the layout of the site, by noun, with examples.
+
+A script adds a search, buttons that copy, and forms that send requests with a key. The page can be read without it.
+"""
 
 import json
 import re
@@ -18,6 +21,8 @@ from holdfast.kit.process.discovery import HTML, document
 
 Spec = Mapping[str, Any]
 
+ASSETS = ("documents/docs.css", "documents/docs.js")
+
 
 class AnswerExample(Struct):
     """The schema of an answer, if it is an object of the reference, and an example. None: there is no body."""
@@ -27,7 +32,11 @@ class AnswerExample(Struct):
 
 
 class DocumentedOperation(Struct):
-    """An operation as the page shows it."""
+    """An operation as the page shows it.
+
+    request    an example as a shell command
+    content    the body of the example as JSON; empty if it has none
+    """
 
     operationId: str  # noqa: N815 - the word of OpenAPI
     method: str
@@ -38,18 +47,19 @@ class DocumentedOperation(Struct):
     wrapper: str | None
     body: Spec | None
     request: str
+    content: str
     answers: dict[str, AnswerExample]
     refusals: dict[str, str]
 
 
 def routes(spec: Spec) -> list[BaseRoute]:
-    """The routes of the page and its style sheet."""
+    """The routes of the page, its style sheet and its script. `copy.js` is an asset of the site."""
     headers = {name.decode(): value.decode() for name, value in security_headers() if name != b"cache-control"}
-    return [document("/docs", lambda: page(spec).encode(), HTML, headers), *SITE.assets("documents/docs.css")]
+    return [document("/docs", lambda: page(spec).encode(), HTML, headers), *SITE.assets(*ASSETS)]
 
 
 def page(spec: Spec) -> str:
-    """The page as HTML. It has no scripts and loads nothing from other servers."""
+    """The page as HTML. It loads nothing from other servers."""
     nouns: dict[str, list[DocumentedOperation]] = {}
     for path, methods in spec["paths"].items():
         for method, entry in methods.items():
@@ -74,6 +84,8 @@ def _documented(spec: Spec, method: str, path: str, entry: Spec) -> DocumentedOp
         if not more and "$ref" in inner:
             wrapper, body = name, resolve(inner)
     responses = entry["responses"].items()
+    example = examples.BODIES.get(entry["operationId"])
+    content = json.dumps({wrapper: example} if wrapper else example, indent=2) if example else ""
     return DocumentedOperation(
         entry["operationId"],
         method,
@@ -83,14 +95,15 @@ def _documented(spec: Spec, method: str, path: str, entry: Spec) -> DocumentedOp
         parameters=entry["parameters"],
         wrapper=wrapper,
         body=body,
-        request=_request(spec, method, path, entry, wrapper),
+        request=_request(spec, method, path, entry, content),
+        content=content,
         answers={status: _answer(spec, response) for status, response in responses if int(status) < 400},
         refusals={status: response["description"] for status, response in responses if int(status) >= 400},
     )
 
 
-def _request(spec: Spec, method: str, path: str, entry: Spec, wrapper: str | None) -> str:
-    """An example request as a shell command with curl."""
+def _request(spec: Spec, method: str, path: str, entry: Spec, content: str) -> str:
+    """An example request with this body as a shell command with curl."""
     values = {parameter["name"]: _value(parameter) for parameter in entry["parameters"] if parameter["required"]}
     places = {parameter["name"]: parameter["in"] for parameter in entry["parameters"]}
     query = urlencode({name: value for name, value in values.items() if places[name] == "query"})
@@ -99,9 +112,8 @@ def _request(spec: Spec, method: str, path: str, entry: Spec, wrapper: str | Non
     lines = [f"curl {how}'{address}{'?' if query else ''}{query}'"]
     if "security" not in entry:
         lines.append('-H "X-API-Key: $KEY"')
-    if content := examples.BODIES.get(entry["operationId"]):
-        body = json.dumps({wrapper: content} if wrapper else content, indent=2)
-        lines += ["-H 'Content-Type: application/json'", f"-d '{body}'"]
+    if content:
+        lines += ["-H 'Content-Type: application/json'", f"-d '{content}'"]
     return " \\\n  ".join(lines)
 
 

@@ -1,11 +1,11 @@
-"""An event as a calendar file (iCalendar), for mails and for the public page.
+"""Events as calendar files (iCalendar): one for mails and for its public page, or all of an organizer.
 
 Times are in UTC: every calendar shows them in the reader's time zone. The file uses the method PUBLISH, which asks for
 no answer, because declining in a calendar would not cancel a registration. A later file with the same uid replaces it.
 """
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, Protocol
 from urllib.parse import urlsplit
 
@@ -73,13 +73,51 @@ def calendar_file(
     organizer    the name of the organizer
     """
     name = f"registration-{of}" if of else f"event-{event.id}"
+    file = _calendar({"method": method})
+    file.add_component(
+        _entry(event, publisher, name, url=url, stamp=stamp, is_cancelled=method == "CANCEL", organizer=organizer)
+    )
+    return file.to_ical()
+
+
+def calendar_feed(
+    entries: Iterable[tuple[CalendarEvent, str]], publisher: Publisher, *, stamp: dt.datetime, name: str
+) -> bytes:
+    """The calendar of an organizer, for calendars that ask for it again each hour.
+
+    entries    its events, each with the page to which it links; cancelled ones are marked as cancelled
+    name       the name of the organizer
+    """
+    shown_name = header_text(name)
+    file = _calendar({"name": shown_name, "x-wr-calname": shown_name, "x-published-ttl": "PT1H"})
+    for event, url in entries:
+        file.add_component(_entry(event, publisher, f"event-{event.id}", url=url, stamp=stamp, organizer=name))
+    return file.to_ical()
+
+
+def _calendar(properties: Mapping[str, Any]) -> Any:
+    fixed = {"prodid": "-//Holdfast//Holdfast Events//EN", "version": "2.0", "calscale": "GREGORIAN"}
+    return _with_properties(Calendar(), {**fixed, **properties})
+
+
+def _entry(
+    event: CalendarEvent,
+    publisher: Publisher,
+    name: str,
+    *,
+    url: str,
+    stamp: dt.datetime,
+    organizer: str | None,
+    is_cancelled: bool = False,
+) -> Any:
+    """An event in a calendar. `name`: the part of its uid before the `@`."""
     entry: dict[str, Any] = {
         "uid": f"{name}@{urlsplit(publisher.base_url).hostname}",
         "dtstamp": stamp.astimezone(dt.UTC).replace(microsecond=0),
         "dtstart": event.datetime.astimezone(dt.UTC),
         "dtend": event.ends_at and event.ends_at.astimezone(dt.UTC),
         "sequence": event.calendar_sequence,
-        "status": "CANCELLED" if method == "CANCEL" or event.cancelled_at else "CONFIRMED",
+        "status": "CANCELLED" if is_cancelled or event.cancelled_at else "CONFIRMED",
         "summary": header_text(event.title),
         "description": url,
         "url": url,
@@ -88,12 +126,7 @@ def calendar_file(
     }
     if event.latitude is not None and event.longitude is not None:
         entry["geo"] = vGeo((event.latitude, event.longitude))
-    file = _with_properties(
-        Calendar(),
-        {"prodid": "-//Holdfast//Holdfast Events//EN", "version": "2.0", "calscale": "GREGORIAN", "method": method},
-    )
-    file.add_component(_with_properties(Event(), entry))
-    return file.to_ical()
+    return _with_properties(Event(), entry)
 
 
 def _with_properties(component: Any, properties: Mapping[str, Any]) -> Any:

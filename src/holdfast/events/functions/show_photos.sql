@@ -13,7 +13,8 @@ begin
     -- Locked first, so that of two events that let go of a photo at once the second sees that the first did.
     perform from photos where key = any (gone) order by key for no key update;
     update photos set idle_since = now()
-     where key = any (gone) and not exists (select from event_photos where event_photos.key = photos.key);
+     where key = any (gone) and not exists (select from event_photos where event_photos.key = photos.key)
+       and not exists (select from users where users.logo_key = photos.key);
     return null;
 end $$;
 

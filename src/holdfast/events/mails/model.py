@@ -40,6 +40,8 @@ class MailFacts(Struct):
                 all; None: nothing is paid by card
     paragraph   the paragraph of the organizer, as it was typed
     proved_at   when the organizer proved its address, or ended because a stranger had made it; None: neither
+    accent      the accent of the organizer; None: ours
+    logo        the file of the logo of the organizer
     """
 
     id: int
@@ -70,6 +72,8 @@ class MailFacts(Struct):
     paragraph: str | None
     organizer_id: int
     proved_at: dt.datetime | None
+    accent: str | None
+    logo: str | None
 
     @property
     def until(self) -> dt.datetime:
@@ -84,6 +88,7 @@ class RegistrationMail(Struct, tag="registration"):
     message_id    the header `Message-ID`
     caused_at     when the transaction that caused the mail began
     own, page     the addresses of the page of the registration, and of the page of the event
+    logo_url      the address of the logo of the organizer; empty: it has none
     stop          the address that stops all mails to the recipient, without a language
     """
 
@@ -97,6 +102,7 @@ class RegistrationMail(Struct, tag="registration"):
     known: MailFacts
     registration_url: str
     page: str
+    logo_url: str = ""
     stop: str = ""
 
 

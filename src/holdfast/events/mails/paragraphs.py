@@ -13,9 +13,11 @@ from msgspec import Meta, Struct
 from holdfast.events.events import operations as events
 from holdfast.events.events.model import EventRow
 from holdfast.events.ids import EventId
+from holdfast.events.images.logo import logo_url
 from holdfast.events.mails import sql
 from holdfast.events.mails.kinds import KINDS, ParagraphKind
 from holdfast.events.mails.model import MailFacts
+from holdfast.events.pages.look import origin
 from holdfast.events.problems import QUOTA_EXCEEDED
 from holdfast.events.quotas import require_room
 from holdfast.events.resources import Reader, Tx
@@ -55,13 +57,17 @@ class UpdateMailParagraphs(Command):
 class MailParagraphs(Struct):
     """The paragraphs of an event by kind of mail, with the facts about the event for previews.
 
-    base_url    the address of the service in mails
+    base_url      the address of the service in mails
+    logo_url      the address of the logo in mails; empty: the organizer has none
+    images_from   the origin of the logo; empty if it is that of the pages
     """
 
     event: EventRow
     known: MailFacts
     texts: dict[str, str]
     base_url: str
+    logo_url: str
+    images_from: str
 
     @property
     def kinds(self) -> list[ParagraphKind]:
@@ -82,7 +88,9 @@ async def get(reader: Reader, caller: Caller, command: GetMailParagraphs) -> Mai
     no_registration = sql.MailFactsRequest(0, 0, "seat", "", event.id, "", "seat")
     known = await sql.find_facts(reader, [no_registration])
     texts = await sql.find_paragraphs(reader, event.id)
-    return MailParagraphs(event, known[0], texts, reader.resources.settings.base_url)
+    settings = reader.resources.settings
+    logo = logo_url(known[0].logo, settings)
+    return MailParagraphs(event, known[0], texts, settings.base_url, logo, origin(settings))
 
 
 @refuses(NOT_FOUND, FORBIDDEN, QUOTA_EXCEEDED)

@@ -81,6 +81,7 @@ def _example_mail(
         # It has the form of a real link, but its signature is wrong.
         registration_url=f"{paragraphs.base_url}{PATH}/{known.id}-somebody-1-{'0' * SIGNATURE_DIGITS}",
         page=paragraphs.base_url + event_path(paragraphs.event.organizer_slug, known.id),
+        logo_url=paragraphs.logo_url,
         stop=f"{paragraphs.base_url}/mails/{'0' * 64}-{'0' * SIGNATURE_DIGITS}",
     )
 

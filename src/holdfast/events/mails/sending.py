@@ -6,6 +6,7 @@ import msgspec
 
 from holdfast.accounts.signin import links
 from holdfast.accounts.stopped_mails import mailboxes
+from holdfast.events.images.logo import logo_url
 from holdfast.events.mails import limits, sql
 from holdfast.events.mails.kinds import KINDS, Kind
 from holdfast.events.mails.model import (
@@ -79,6 +80,7 @@ async def _about_registrations(database: Database, mails: Sequence[Mail]) -> dic
                 known=facts,
                 registration_url=own_url(settings, resources.secret, cause.event_id, cause.user_id, cause.arrival),
                 page=settings.base_url + event_path(facts.organizer_slug, facts.id),
+                logo_url=logo_url(facts.logo, settings),
             )
     return contents
 

@@ -11,7 +11,7 @@ from holdfast.events.mails.kinds import KINDS, Kind
 from holdfast.events.mails.model import MailFacts
 from holdfast.events.people.operations import ANNOUNCEMENT_LOCK
 from holdfast.events.resources import Reader, Tx
-from holdfast.events.users.model import PUBLIC_NAME
+from holdfast.events.users.model import PUBLIC_ACCENT, PUBLIC_NAME
 from holdfast.kit.mail import outbox
 
 
@@ -40,12 +40,13 @@ async def find_facts(reader: Reader, requests: Sequence[MailFactsRequest]) -> di
                case when payment.is_over then null else coalesce(payment.refund_days, rule.refund_days, 0) end,
                registration.held_until, registration.promoted_at,
                newer.id is null, now(), paragraph.text, organizers.id,
-               coalesce(organizers.proved_at, organizers.erased_at)
+               coalesce(organizers.proved_at, organizers.erased_at), {PUBLIC_ACCENT},
+               case when organizers.proved_at is not null then organizers.logo_key end
           from json_to_recordset(%(requests)s::json)
                as request (index integer, mail_id bigint, kind text, thread text, event_id bigint, user_id text,
                          paragraph text)
          cross join lateral (select * from events where id = request.event_id limit 1) as events
-         cross join lateral (select id, name, slug, proved_at, erased_at from users
+         cross join lateral (select id, name, slug, proved_at, erased_at, accent, logo_key from users
                               where id = events.organizer_id limit 1) as organizers
           left join lateral (select id from users where public_id = request.user_id limit 1) as person on true
           left join lateral (select * from registrations

@@ -18,6 +18,7 @@ from holdfast.events.events.calendar import calendar_file
 from holdfast.events.mails import own_data
 from holdfast.events.mails.kinds import KINDS, Kind, sentences_of
 from holdfast.events.mails.model import DataMail, MailArguments, MailBatch, MailFacts, RegistrationMail
+from holdfast.events.organizers.accent import dark_accent
 from holdfast.events.processor.currencies import digits
 from holdfast.events.registrations.code import qr_code, short_code
 from holdfast.events.web_addresses import replace_links
@@ -109,6 +110,9 @@ def message(mail: RegistrationMail | SignInMail | DataMail, portion: MailBatch) 
             language=language,
             letter=letter,
             first=_marked(letter.first, letter.title),
+            logo=mail.logo_url,
+            accent=known.accent,
+            dark_accent=dark_accent(known.accent) if known.accent else None,
             code=CODE if has_code else "",
             stop=letter.stop,
         ),

@@ -53,7 +53,8 @@ async def end_organizer(tx: Tx, user_id: int, public_id: str, slug: str) -> None
     await tx.run(
         """
         update users set role = 'user', email = null, name = null, slug = %(slug)s, password_hash = null,
-                         public_id = %(public_id)s, data_link_at = null, data_link_holder = null, erased_at = now()
+                         public_id = %(public_id)s, data_link_at = null, data_link_holder = null, erased_at = now(),
+                         accent = null, logo_key = null, about = null
          where id = %(id)s
         """,
         {"id": user_id, "slug": slug, "public_id": public_id},

@@ -8,7 +8,7 @@ import datetime as dt
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode
 
 from markupsafe import Markup
 
@@ -20,13 +20,13 @@ from holdfast.events.images.model import image_attributes, urls
 from holdfast.events.markdown import one_line, without_links
 from holdfast.events.pages.cover import cover_path, cover_svg
 from holdfast.events.pages.event_cache import LinkedEvent
+from holdfast.events.pages.look import look_values, origin
 from holdfast.events.pages.model import EventContent, PricePoint, ReadEvent
 from holdfast.events.pages.registration_form import form_of, period
 from holdfast.events.pages.structured_data import event_json_ld
 from holdfast.events.paths import event_path, id_of, organizer_path
 from holdfast.events.processor.currencies import digits
 from holdfast.events.resources import Database
-from holdfast.events.settings import Settings
 from holdfast.events.site import SITE
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND
@@ -112,6 +112,7 @@ class EventPage:
             "organizer_name": name,
             "is_confirmed": name is not None,
             "organizer_path": language.at(organizer),
+            **look_values(content.accent, content.logo, settings),
             "summary": body.summary,
             "body": Markup(html),  # noqa: S704 - it was cleaned when it was rendered
             "photos": [image_attributes(key, content.sizes.get(key), settings) for key in event.image_keys],
@@ -148,13 +149,6 @@ def price_chart(prices: Sequence[PricePoint], until: dt.datetime) -> Chart | Non
     if len({point.price for point in prices}) < 2:
         return None
     return draw_steps([(point.timestamp, point.price) for point in prices], until)
-
-
-def origin(settings: Settings) -> str:
-    """The origin of photos; empty if it is that of the pages."""
-    media, base = urlsplit(settings.media_url), urlsplit(settings.base_url)
-    same = (media.scheme, media.netloc) == (base.scheme, base.netloc)
-    return "" if same else f"{media.scheme}://{media.netloc}"
 
 
 def map_link(event: EventRow) -> str | None:

@@ -11,8 +11,10 @@ from msgspec import Struct
 from holdfast.events.events.model import CHANGE_CHANNEL, STATUS, Status
 from holdfast.events.events.recurrence import CURRENT_OCCURRENCES
 from holdfast.events.ids import EventId
+from holdfast.events.images.logo import LOGO
 from holdfast.events.pricing.model import PricingMode
 from holdfast.events.resources import Database, Reader
+from holdfast.events.users.model import PUBLIC_ACCENT
 from holdfast.kit.contract.caller import ADMIN
 from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.problems import NOT_FOUND, Problem, refuses
@@ -33,6 +35,7 @@ class RegistrableEvent(Struct, frozen=True):
 
     refund_days     a cancellation at least so many days before the event is refunded in full, a later one not at all
     is_confirmed    whether the owner of the organizer's address has confirmed it
+    accent, logo    the accent and the file of the logo of the organizer, or None
     """
 
     id: int
@@ -49,6 +52,8 @@ class RegistrableEvent(Struct, frozen=True):
     currency: str
     refund_days: int
     is_confirmed: bool
+    accent: str | None
+    logo: str | None
 
 
 class LinkedEvent(Struct, frozen=True):
@@ -105,7 +110,7 @@ async def find_linked_events(reader: Reader, event_ids: Sequence[int]) -> list[L
         with recursive {CURRENT_OCCURRENCES}
         select requested_id, askers.slug,
                concat_ws('.', events.xmin, organizers.xmin, events.datetime <= now(), events.end_datetime <= now(),
-                         rule.refund_days,
+                         rule.refund_days, look.logo,
                          case when events.image_keys <> '{{}}'
                               then (select string_agg(photos.xmin::text, '.' order by key)
                                       from photos where key = any(events.image_keys)) end),
@@ -114,10 +119,11 @@ async def find_linked_events(reader: Reader, event_ids: Sequence[int]) -> list[L
                events.registered_count < events.capacity or events.waitlisted_count < events.waitinglist_capacity,
                organizers.payouts_ready, organizers.slug, events.current_price, events.currency,
                coalesce(rule.refund_days, 0),
-               organizers.proved_at is not null
+               organizers.proved_at is not null, {PUBLIC_ACCENT}, look.logo
           from current_occurrence
           join events on events.id = current_occurrence.id
           join users as organizers on organizers.id = events.organizer_id
+         cross join lateral (select {LOGO} as logo) as look
           left join lateral (select refund_days from payout_accounts
                               where organizer_id = organizers.id and is_confirmed limit 1) as rule on true
           join events as requested_events on requested_events.id = requested_id

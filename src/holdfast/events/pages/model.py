@@ -29,6 +29,7 @@ class EventContent(Struct):
     """The content of the page of an event.
 
     organizer_name    None while the organizer has not confirmed its address
+    accent, logo      the accent and the file of the logo of the organizer, or None
     recurs_from    the first date of its series
     prices         the last prices of a dynamic price, oldest first
     text           its text as HTML, if it is stored
@@ -39,6 +40,8 @@ class EventContent(Struct):
     event: EventRow
     text: RenderedText | None
     organizer_name: str | None
+    accent: str | None
+    logo: str | None
     recurs_from: dt.datetime | None
     now: dt.datetime
     prices: list[PricePoint]
@@ -46,10 +49,47 @@ class EventContent(Struct):
 
 
 class ReadOrganizer(Command):
-    """Asks for the next events of an organizer, after an event with this date and id."""
+    """Asks for events of an organizer.
+
+    after     the date and the id of an event: only those that come after it
+    before    the date and the id of an event: only past ones before it
+    """
 
     slug: str
-    after: tuple[dt.datetime, int] | None
+    after: tuple[dt.datetime, int] | None = None
+    before: tuple[dt.datetime, int] | None = None
+
+
+class ReadFeed(Command):
+    """Asks for the events in the feeds of an organizer."""
+
+    slug: str
+
+
+class FeedEvent(Struct):
+    """An event in the feeds of its organizer."""
+
+    id: int
+    title: str
+    datetime: dt.datetime
+    ends_at: dt.datetime | None
+    timezone: str | None
+    location_name: str | None
+    address: str | None
+    latitude: float | None
+    longitude: float | None
+    calendar_sequence: int
+    cancelled_at: dt.datetime | None
+    inserted_at: dt.datetime
+
+
+class FeedContent(Struct):
+    """The content of the feeds of an organizer. `name`: None while the organizer has not confirmed its address."""
+
+    name: str | None
+    slug: str
+    events: list[FeedEvent]
+    now: dt.datetime
 
 
 class EventCard(Struct):
@@ -71,14 +111,20 @@ class EventCard(Struct):
 
 
 class OrganizerContent(Struct):
-    """The content of the page of an organizer: its next events.
+    """The content of the page of an organizer: its next events, and the last of those that are past.
 
-    name    None while the organizer has not confirmed its address
-    more    whether there are events after these
+    name     None while the organizer has not confirmed its address, as are its words about itself, accent and logo
+    logo     the file of its logo
+    more, more_past    whether there are later and earlier events than these
     """
 
     name: str | None
     slug: str
+    about: str | None
+    accent: str | None
+    logo: str | None
     events: list[EventCard]
+    past: list[EventCard]
     sizes: dict[str, PhotoSizes]
     more: bool
+    more_past: bool

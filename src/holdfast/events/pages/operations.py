@@ -4,7 +4,15 @@ from holdfast.events.events import text
 from holdfast.events.events.operations import find
 from holdfast.events.images.sizes import find_sizes
 from holdfast.events.pages import sql
-from holdfast.events.pages.model import EventContent, OrganizerContent, ReadEvent, ReadOrganizer
+from holdfast.events.pages.model import (
+    EventCard,
+    EventContent,
+    FeedContent,
+    OrganizerContent,
+    ReadEvent,
+    ReadFeed,
+    ReadOrganizer,
+)
 from holdfast.events.resources import Reader
 from holdfast.kit.contract.caller import ADMIN, Caller
 from holdfast.kit.contract.problems import NOT_FOUND, refuses
@@ -13,6 +21,12 @@ list_prices = sql.list_prices
 
 PAGE_SIZE = 20
 """The most events on one page of an organizer."""
+
+MAX_PAST_EVENTS = 6
+"""The most past events below the next ones."""
+
+FEED_SIZE = 200
+"""The most events in a feed."""
 
 
 @refuses(NOT_FOUND)
@@ -26,17 +40,55 @@ async def read(reader: Reader, caller: Caller, command: ReadEvent) -> EventConte
     prices = await sql.list_prices(reader, row.id) if row.pricing_mode == "dynamic" else []
     sizes = await find_sizes(reader, row.image_keys) if row.image_keys else {}
     stored = await text.find(reader, row.id)
-    return EventContent(row, stored, extras.organizer_name, extras.recurs_from, extras.now, prices, sizes)
+    return EventContent(
+        row,
+        stored,
+        extras.organizer_name,
+        extras.accent,
+        extras.logo,
+        extras.recurs_from,
+        extras.now,
+        prices,
+        sizes,
+    )
 
 
 @refuses(NOT_FOUND)
 async def read_organizer(reader: Reader, caller: Caller, command: ReadOrganizer) -> OrganizerContent:
-    """Read the next events of an organizer."""
-    organizer = await sql.find_organizer(reader, command.slug)
-    if organizer is None:
-        raise NOT_FOUND(f"No organizer has the slug {command.slug}.")
-    cards = await sql.list_upcoming(reader, organizer.id, command.after, PAGE_SIZE + 1)
-    page_cards = cards[:PAGE_SIZE]
-    photos = [card.photo for card in page_cards if card.photo]
+    """Read the next events of an organizer, and the last of those that are past."""
+    organizer = await _find_organizer(reader, command.slug)
+    events: list[EventCard] = []
+    past: list[EventCard] = []
+    past_limit = PAGE_SIZE if command.before else MAX_PAST_EVENTS
+    if not command.before:
+        events = await sql.list_upcoming(reader, organizer.id, command.after, PAGE_SIZE + 1)
+    if not command.after:
+        past = await sql.list_past(reader, organizer.id, command.before, past_limit + 1)
+    photos = [card.photo for card in (*events[:PAGE_SIZE], *past[:past_limit]) if card.photo]
     sizes = await find_sizes(reader, photos) if photos else {}
-    return OrganizerContent(organizer.name, command.slug, page_cards, sizes, len(cards) > PAGE_SIZE)
+    return OrganizerContent(
+        organizer.name,
+        command.slug,
+        organizer.about,
+        organizer.accent,
+        organizer.logo,
+        events[:PAGE_SIZE],
+        past[:past_limit],
+        sizes,
+        len(events) > PAGE_SIZE,
+        len(past) > past_limit,
+    )
+
+
+@refuses(NOT_FOUND)
+async def read_feed(reader: Reader, caller: Caller, command: ReadFeed) -> FeedContent:
+    """Read the events in the feeds of an organizer."""
+    organizer = await _find_organizer(reader, command.slug)
+    events = await sql.list_for_feeds(reader, organizer.id, FEED_SIZE)
+    return FeedContent(organizer.name, command.slug, events, await sql.now(reader))
+
+
+async def _find_organizer(reader: Reader, slug: str) -> sql.OrganizerRow:
+    if organizer := await sql.find_organizer(reader, slug):
+        return organizer
+    raise NOT_FOUND(f"No organizer has the slug {slug}.")

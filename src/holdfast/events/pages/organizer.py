@@ -1,4 +1,4 @@
-"""The page of an organizer, `/organizers/<slug>`: its upcoming events, soonest first."""
+"""The page of an organizer, `/organizers/<slug>`: its upcoming events, soonest first, and past ones apart."""
 
 import datetime as dt
 import re
@@ -9,7 +9,7 @@ from itertools import groupby
 from holdfast.events.images.model import ImageAttributes, image_attributes
 from holdfast.events.markdown import one_line
 from holdfast.events.pages.cover import title_cover
-from holdfast.events.pages.event import origin
+from holdfast.events.pages.look import look_values, origin
 from holdfast.events.pages.model import EventCard, OrganizerContent, ReadOrganizer
 from holdfast.events.paths import organizer_path
 from holdfast.events.processor.currencies import digits
@@ -24,7 +24,10 @@ from holdfast.kit.pages.site import security_headers
 from holdfast.kit.running.runner import Run
 
 _SLUG = re.compile("[a-z0-9-]{3,100}")
-_PLACE = re.compile(rb"(?:^|&)after=(-?[0-9]{1,18})-([1-9][0-9]{0,17})(?:&|$)")
+_PLACES = {
+    name: re.compile(rb"(?:^|&)%b=(-?[0-9]{1,18})-([1-9][0-9]{0,17})(?:&|$)" % name.encode())
+    for name in ("after", "before")
+}
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MICROSECOND = dt.timedelta(microseconds=1)
 
@@ -41,21 +44,24 @@ class OrganizerPage:
     async def answer(self, caller: Caller, request: Request) -> Reply:
         """The page of the organizer in the address. Raises `not_found`."""
         language = language_of(request)
-        slug = request.scope["path_params"]["slug"]
-        if not _SLUG.fullmatch(slug):
-            raise NOT_FOUND()
-        organizer: OrganizerContent = await self._read(caller, ReadOrganizer(slug=slug, after=place_in(request.query)))
+        slug = checked_slug(request)
+        before = place_in(request.query, "before")
+        after = None if before else place_in(request.query, "after")
+        organizer: OrganizerContent = await self._read(caller, ReadOrganizer(slug=slug, after=after, before=before))
         address = self._settings.base_url + organizer_path(slug)
         content = SITE.render(
             "pages/organizer.html",
             language=language,
             organizer=organizer,
             name=one_line(organizer.name or ""),
+            **look_values(organizer.accent, organizer.logo, self._settings),
             is_confirmed=organizer.name is not None,
             address=language.at(address),
             alternates={code: f"{address}?lang={code}" for code in LANGUAGES} | {"x-default": address},
-            later=place_after(organizer.events[-1]) if organizer.more else None,
-            months=_months(organizer.events, language),
+            is_past=before is not None,
+            earlier=place_of(organizer.past[-1]) if organizer.more_past else None,
+            later=place_of(organizer.events[-1]) if organizer.more else None,
+            months=_months(organizer.past if before else organizer.events, language),
             photo=partial(self._photo, organizer),
             cover=title_cover,
             digits=digits,
@@ -72,14 +78,22 @@ def _months(cards: Sequence[EventCard], language: Language) -> list[tuple[str, l
     return [(month, list(of_month)) for month, of_month in by_month]
 
 
-def place_after(card: EventCard) -> str:
-    """The place in the list after an event, as the query parameter `after`."""
+def checked_slug(request: Request) -> str:
+    """The slug in the path of a request. Raises `not_found` for one that no organizer can have."""
+    slug = request.scope["path_params"]["slug"]
+    if not _SLUG.fullmatch(slug):
+        raise NOT_FOUND()
+    return slug
+
+
+def place_of(card: EventCard) -> str:
+    """The place of an event in the list, as the query parameters `after` and `before`."""
     return f"{(card.datetime - _EPOCH) // _MICROSECOND}-{card.id}"
 
 
-def place_in(query: bytes) -> tuple[dt.datetime, int] | None:
-    """The place in the list that a query names. None if it names none: the list starts at the beginning."""
-    match = _PLACE.search(query)
+def place_in(query: bytes, name: str) -> tuple[dt.datetime, int] | None:
+    """The place in the list that a parameter of a query names. None if it names none."""
+    match = _PLACES[name].search(query)
     try:
         return (_EPOCH + int(match[1]) * _MICROSECOND, int(match[2])) if match else None
     except OverflowError:

@@ -11,6 +11,7 @@ from markupsafe import Markup
 from starlette.routing import BaseRoute, Route
 
 from holdfast.events.pages import link_pages
+from holdfast.events.pages.look import look_values, origin
 from holdfast.events.paths import event_path, organizer_path
 from holdfast.events.processor.currencies import digits
 from holdfast.events.registrations import links, own_registration
@@ -154,6 +155,8 @@ class OwnRegistrationPages:
         """The values that the templates share."""
         return {
             "own": registration,
+            **look_values(registration.accent, registration.logo, self._settings),
+            "images": origin(self._settings),
             "zone": registration.timezone or "UTC",
             "digits": digits(registration.currency),
             "organizer_path": language.at(organizer_path(registration.organizer_slug)),

@@ -12,6 +12,7 @@ from starlette.routing import BaseRoute, Route
 from holdfast.events.pages import registration_form
 from holdfast.events.pages.event import EventPage
 from holdfast.events.pages.event_cache import LinkedEvent, RegistrableEvent
+from holdfast.events.pages.look import look_values, origin
 from holdfast.events.paths import event_path, id_of
 from holdfast.events.problems import EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, PAYMENT_UNAVAILABLE
 from holdfast.events.registrations import details_mail, links, sign_up
@@ -124,7 +125,8 @@ class FormPage:
         if signed_up.is_repeated:
             await self._send_details(caller, SendDetails(**signed_up.link._asdict()))
         if not signed_up.is_new:
-            return SITE.page("pages/known.html", language=language, framed=self._framed, event=event)
+            values = look_values(event.accent, event.logo, self._settings)
+            return SITE.page("pages/known.html", language=language, framed=self._framed, event=event, **values)
         path = links.outcome_path(self._secret, signed_up.link, framed=self._framed)
         return redirect(language.at(path), framed=self._framed)
 
@@ -185,6 +187,8 @@ class FormPage:
             language=language,
             framed=self._framed,
             headers=headers,
+            images=origin(self._settings),
+            **look_values(event.accent, event.logo, self._settings),
             event=event,
             zone=event.timezone or "UTC",
             address=language.at(event_path(event.organizer_slug, event.id)),

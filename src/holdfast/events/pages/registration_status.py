@@ -8,6 +8,7 @@ import random
 from starlette.routing import BaseRoute, Route
 
 from holdfast.events.pages import link_pages
+from holdfast.events.pages.look import look_values, origin
 from holdfast.events.pages.own_registration import qr
 from holdfast.events.paths import event_path
 from holdfast.events.processor.currencies import digits
@@ -49,7 +50,7 @@ class OutcomePage:
     """Answers requests for the status of a registration, by itself or in a frame."""
 
     def __init__(self, database: Database, runner: Runner, limits: Limits, *, framed: bool) -> None:
-        self._secret = database.resources.secret
+        self._settings, self._secret = database.resources.settings, database.resources.secret
         self._look = runner[link_pages.READ_REGISTRATION]
         self._look_at_removed = runner[link_pages.READ_REMOVED_PAYMENT]
         self._limits = limits
@@ -79,6 +80,8 @@ class OutcomePage:
             language=language,
             framed=self._framed,
             own=registration,
+            images=origin(self._settings),
+            **look_values(registration.accent, registration.logo, self._settings),
             zone=registration.timezone or "UTC",
             digits=digits(registration.currency),
             refresh=refresh_seconds(registration, paid=paid),

@@ -21,7 +21,9 @@ from holdfast.events.pages.cover_file import CoverImage
 from holdfast.events.pages.event import EventPage
 from holdfast.events.pages.event_cache import LinkedEvent
 from holdfast.events.pages.live_event import LiveEvents
+from holdfast.events.pages.look import STYLESHEETS, answer_stylesheet
 from holdfast.events.pages.organizer import OrganizerPage
+from holdfast.events.pages.organizer_feeds import OrganizerFeeds
 from holdfast.events.resources import Database
 from holdfast.events.site import SITE
 from holdfast.kit.contract.caller import Caller
@@ -37,11 +39,13 @@ from holdfast.kit.running.runner import Runner
 
 READ = Operation("read_event_page", None, read(operations.read))
 READ_ORGANIZER = Operation("read_organizer_page", None, read(operations.read_organizer))
+READ_FEED = Operation("read_organizer_feed", None, read(operations.read_feed))
 OPERATIONS = (
     *(
         event_cache.FIND_LINKED_EVENT,
         READ,
         READ_ORGANIZER,
+        READ_FEED,
         *registration_pages.OPERATIONS,
         link_pages.READ_REGISTRATION,
         link_pages.READ_REMOVED_PAYMENT,
@@ -79,12 +83,16 @@ def routes(
     cover = CoverImage(linked_events)
     calendar = CalendarFile(settings, runner[READ])
     organizer = OrganizerPage(settings, runner[READ_ORGANIZER])
+    feeds = OrganizerFeeds(settings, runner[READ_FEED])
     return [
         page("/organizers/{slug}/events/{event_id}", event.access, event.answer),
         *registration_pages.routes(database, runner, limits, linked_events, event),
         page("/events/{event_id}/cover-{version}.png", cover.access, cover.answer),
         *event_stream.routes(limits, live_events, streams),
+        page("/accents/{name}.css", STYLESHEETS, answer_stylesheet),
         page("/events/{event_id}/calendar.ics", calendar.access, calendar.answer),
+        page("/organizers/{slug}/events.ics", feeds.access, feeds.calendar),
+        page("/organizers/{slug}/events.rss", feeds.access, feeds.rss),
         page("/organizers/{slug}", organizer.access, organizer.answer),
         constant_page(
             SITE, "/", "pages/home.html", limits, "home", base_url=settings.base_url, cover=cover_svg(EXAMPLE)

@@ -1,12 +1,14 @@
 """SQL statements of the public pages."""
 
 import datetime as dt
+from typing import LiteralString
 
 from msgspec import Struct
 
-from holdfast.events.pages.model import EventCard, PricePoint
+from holdfast.events.images.logo import LOGO
+from holdfast.events.pages.model import EventCard, FeedEvent, PricePoint
 from holdfast.events.resources import Reader
-from holdfast.events.users.model import PUBLIC_NAME
+from holdfast.events.users.model import PUBLIC_ACCENT, PUBLIC_NAME
 
 MAX_PRICES = 1_000
 """The most prices that a page reads of a price history: the latest ones."""
@@ -16,6 +18,8 @@ class EventExtras(Struct):
     """The data on the page of an event that is not in its row."""
 
     organizer_name: str | None
+    accent: str | None
+    logo: str | None
     recurs_from: dt.datetime | None
     now: dt.datetime
 
@@ -24,7 +28,7 @@ async def find_extras(reader: Reader, event_id: int) -> EventExtras | None:
     return await reader.row(
         EventExtras,
         f"""
-        select {PUBLIC_NAME} as organizer_name, recurs_from, now() as now
+        select {PUBLIC_NAME} as organizer_name, {PUBLIC_ACCENT} as accent, {LOGO} as logo, recurs_from, now() as now
           from events join users as organizers on organizers.id = events.organizer_id
          where events.id = %(event_id)s
         """,
@@ -47,18 +51,32 @@ async def list_prices(reader: Reader, event_id: int) -> list[PricePoint]:
 
 
 class OrganizerRow(Struct):
-    """The id and the public name of an organizer."""
+    """The id of an organizer, and what the public sees of it."""
 
     id: int
     name: str | None
+    about: str | None
+    accent: str | None
+    logo: str | None
 
 
 async def find_organizer(reader: Reader, slug: str) -> OrganizerRow | None:
     return await reader.row(
         OrganizerRow,
-        f"select id, {PUBLIC_NAME} as name from users as organizers where slug = %(slug)s and erased_at is null",
+        f"""
+        select id, {PUBLIC_NAME} as name, case when proved_at is not null then about end as about,
+               {PUBLIC_ACCENT} as accent, {LOGO} as logo
+          from users as organizers where slug = %(slug)s and erased_at is null
+        """,
         {"slug": slug},
     )
+
+
+_CARD: LiteralString = """
+    id, title, datetime, end_datetime as ends_at, timezone, location_name, address, pricing_mode, currency,
+    current_price, capacity - registered_count as left, waitinglist_capacity - waitlisted_count as room,
+    image_keys[1] as photo
+"""
 
 
 async def list_upcoming(
@@ -71,10 +89,8 @@ async def list_upcoming(
     date, id = after or (None, 0)
     return await reader.rows(
         EventCard,
-        """
-        select id, title, datetime, end_datetime as ends_at, timezone, location_name, address, pricing_mode, currency,
-               current_price, capacity - registered_count as left, waitinglist_capacity - waitlisted_count as room,
-               image_keys[1] as photo
+        f"""
+        select {_CARD}
           from events
          where organizer_id = %(organizer_id)s and cancelled_at is null and published and datetime > now()
            and (datetime, id) > (coalesce(%(date)s::timestamptz, '-infinity'), %(id)s)
@@ -82,3 +98,44 @@ async def list_upcoming(
         """,
         {"organizer_id": organizer_id, "date": date, "id": id, "limit": limit},
     )
+
+
+async def list_past(
+    reader: Reader, organizer_id: int, before: tuple[dt.datetime, int] | None, limit: int
+) -> list[EventCard]:
+    """Published events of an organizer that have begun and are not cancelled, the latest first.
+
+    before    the date and the id of the event before which the list begins; None: it begins with the last
+    """
+    date, id = before or (None, 0)
+    return await reader.rows(
+        EventCard,
+        f"""
+        select {_CARD}
+          from events
+         where organizer_id = %(organizer_id)s and cancelled_at is null and published and datetime <= now()
+           and (datetime, id) < (coalesce(%(date)s::timestamptz, 'infinity'), %(id)s)
+         order by datetime desc, id desc limit %(limit)s
+        """,
+        {"organizer_id": organizer_id, "date": date, "id": id, "limit": limit},
+    )
+
+
+async def list_for_feeds(reader: Reader, organizer_id: int, limit: int) -> list[FeedEvent]:
+    """Published events of an organizer from 30 days ago on, also cancelled ones, soonest first."""
+    return await reader.rows(
+        FeedEvent,
+        """
+        select id, title, datetime, end_datetime as ends_at, timezone, location_name, address, latitude, longitude,
+               calendar_sequence, cancelled_at, inserted_at
+          from events
+         where organizer_id = %(organizer_id)s and published and datetime > now() - interval '30 days'
+         order by datetime, id limit %(limit)s
+        """,
+        {"organizer_id": organizer_id, "limit": limit},
+    )
+
+
+async def now(reader: Reader) -> dt.datetime:
+    """The time of the database."""
+    return await reader.value("select now()")

@@ -10,11 +10,12 @@ from typing import Literal, LiteralString
 import msgspec
 from msgspec import Struct
 
+from holdfast.events.images.logo import LOGO
 from holdfast.events.registrations import seating, sql
 from holdfast.events.registrations.cancellation import cancellation_deadline
 from holdfast.events.registrations.links import Link
 from holdfast.events.resources import Reader, Tx
-from holdfast.events.users.model import PUBLIC_NAME
+from holdfast.events.users.model import PUBLIC_ACCENT, PUBLIC_NAME
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command, Id
 from holdfast.kit.contract.problems import NOT_FOUND, Problem, refuses
@@ -61,6 +62,7 @@ class OwnRegistration(Struct, frozen=True):
     refund_days     a cancellation earlier than so many days before the event is refunded in full; None: no card payment
     disputed        `open`: a dispute about the payment is not decided, and nothing is refunded before that; `lost`:
                     the bank of the card has given the money back itself
+    accent, logo    the accent and the file of the logo of the organizer, or None
     now             the time of the database
     mails_wait      whether mails wait until the organizer proves its address
     """
@@ -96,6 +98,8 @@ class OwnRegistration(Struct, frozen=True):
     waiting: int
     organizer_name: str | None
     organizer_slug: str
+    accent: str | None
+    logo: str | None
     now: dt.datetime
     mails_wait: bool
 
@@ -203,7 +207,8 @@ FIND_OWN: LiteralString = f"""
            events.title, events.datetime, events.end_datetime as ends_at, events.timezone, events.location_name,
            events.address, events.cancellation_hours, events.cancelled_at,
            events.waitlisted_count - moved.number as waiting,
-           {PUBLIC_NAME} as organizer_name, organizers.slug as organizer_slug, clock_timestamp() as now,
+           {PUBLIC_NAME} as organizer_name, organizers.slug as organizer_slug, {PUBLIC_ACCENT} as accent,
+           {LOGO} as logo, clock_timestamp() as now,
            organizers.proved_at is null as mails_wait
       from registration
      cross join lateral (select case when registration.status = 'waitlisted' then {_BETWEEN} else 0 end as number)
@@ -226,7 +231,7 @@ FIND_OWN: LiteralString = f"""
                           where registration.amount_due is not null and event_id = registration.event_id
                             and user_id = registration.user_id and arrival = registration.arrival
                           order by id desc limit 1) as payment on true
-     cross join lateral (select name, slug, proved_at from users
+     cross join lateral (select name, slug, proved_at, accent, logo_key from users
                           where id = events.organizer_id limit 1) as organizers
 """
 

@@ -4,15 +4,21 @@ A part ends at a registration, and the next one begins there. So the last part o
 """
 
 import datetime as dt
-from collections.abc import Collection, Mapping, Sequence
-from typing import Annotated, Literal, LiteralString
+from typing import Annotated, Any, LiteralString
 
 import msgspec
 from msgspec import Meta, Struct
 
 from holdfast.accounts.signin.addresses import canonical
 from holdfast.events.ids import EventId
-from holdfast.events.registrations import substring_search
+from holdfast.events.registrations import list_filters, substring_search
+from holdfast.events.registrations.list_filters import (
+    FILTERS,
+    MAX_FILTERED_ROWS,
+    STATUS_CONDITIONS,
+    ListedStatus,
+    ListFilter,
+)
 from holdfast.events.registrations.model import NAME
 from holdfast.events.registrations.operations import REFUSALS
 from holdfast.events.registrations.sql import in_order, number_waiting
@@ -23,7 +29,6 @@ from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, refuses
 
-ListedStatus = Literal["registered", "held", "waitlisted", "pending", "rejected"]
 MAX_PAGE_SIZE = 5_000
 """The most registrations of one part."""
 
@@ -33,14 +38,17 @@ _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 class SearchRegistrations(Command):
     """Asks for a part of the registrations of an event.
 
-    text     a text that the address or the name contains
-    after    the `key` of the registration after which the part begins
+    state       a status, or a filter
+    text        a text that the address or the name contains
+    user_ids    only the registrations of these people
+    after       the `key` of the registration after which the part begins
     """
 
     event_id: EventId
-    state: ListedStatus | None = None
+    state: ListedStatus | ListFilter | None = None
     text: Annotated[str, Meta(max_length=254)] | None = None
     user_id: PublicId | None = None
+    user_ids: Annotated[list[PublicId], Meta(max_length=50)] | None = None
     newest_first: bool = True
     after: Annotated[str, Meta(pattern=r"^[0-9]{1,16}-[0-9]{1,18}$(?!\n)")] | None = None
     limit: Annotated[int, Meta(ge=1, le=MAX_PAGE_SIZE)] = 50
@@ -110,7 +118,7 @@ class RegistrationView(Struct, frozen=True):
     @property
     def key(self) -> str:
         """Its position in the order of arrival."""
-        return f"{(self.received_at - _EPOCH) // dt.timedelta(microseconds=1)}-{self.arrival}"
+        return _key_of(self.received_at, self.arrival)
 
 
 class RegistrationsPart(Struct, frozen=True):
@@ -134,7 +142,9 @@ async def search(tx: Tx, caller: Caller, command: SearchRegistrations) -> Regist
     if not rows:
         rows = await _find(tx, caller, command, CONTAINS if text else "", text)
     part = rows[: command.limit]
-    return RegistrationsPart(head, part, part[-1].key if len(rows) > command.limit else None)
+    if len(rows) > command.limit:
+        return RegistrationsPart(head, part, part[-1].key)
+    return RegistrationsPart(head, part, None if text else await _last_read(tx, command))
 
 
 FIND_EVENT: LiteralString = """
@@ -144,15 +154,6 @@ FIND_EVENT: LiteralString = """
            exists (select from check_in_scans where event_id = events.id and is_entry) as has_entries
       from events where id = %(id)s
 """
-
-STATUS_CONDITIONS: Mapping[ListedStatus, LiteralString] = {
-    "registered": "event_id = %(event_id)s and status = 'registered'",
-    "held": "event_id = %(event_id)s and status = 'held'",
-    "waitlisted": "event_id = %(event_id)s and status = 'waitlisted'",
-    "pending": "event_id = %(event_id)s and status = 'pending'",
-    "rejected": "event_id = %(event_id)s and status = 'rejected'",
-}
-"""The index of an event has the rows of each condition in order."""
 
 MATCHES: LiteralString = f"""
     select users.public_id as user_id, users.email, {NAME} as name, registrations.status::text, registrations.reason,
@@ -212,25 +213,12 @@ async def _find(
     tx: Tx, caller: Caller, command: SearchRegistrations, contains: LiteralString, text: str
 ) -> list[RegistrationView]:
     """The registrations of the part, and one more if there are more."""
-    of_one: LiteralString = "and users.public_id = %(user_id)s" if command.user_id else ""
-    after: LiteralString = ""
-    if command.after:
-        compared: LiteralString = "<" if command.newest_first else ">"
-        after = f"and (received_at, arrival) {compared} (%(received_at)s, %(arrival)s)"
-    order: LiteralString = "received_at desc, arrival desc" if command.newest_first else "received_at, arrival"
-    states: Collection[LiteralString] = (
-        [STATUS_CONDITIONS[command.state]] if command.state else STATUS_CONDITIONS.values()
-    )
-    conditions: Sequence[LiteralString] = [f"{condition} {after}" for condition in states]
-    moment, _, arrival = (command.after or "0-0").partition("-")
-    params = {
-        **msgspec.structs.asdict(command),
-        "seen_by": caller.tenant_id,
-        "text": text,
-        "received_at": _EPOCH + dt.timedelta(microseconds=int(moment)),
-        "arrival": int(arrival),
-        "limit": command.limit + 1,
-    }
+    of_some: LiteralString = "and users.public_id = %(user_id)s" if command.user_id else ""
+    if command.user_ids is not None:
+        of_some = "and users.public_id = any(%(user_ids)s)"
+    order = _order(command)
+    conditions = list_filters.sources(command.state, _after(command))
+    filter_condition = list_filters.condition(command.state)
 
     async def read(source: LiteralString) -> list[RegistrationView]:
         return await tx.rows(
@@ -241,16 +229,63 @@ async def _find(
                   from ({source}) as registrations
                  cross join (select %(seen_by)s::bigint as seen_by) as viewer
                   join users on users.id = registrations.user_id {BY_CARD}
-                 where true {of_one} {contains}
+                 where {filter_condition} {of_some} {contains}
                  order by {order} limit %(limit)s)
             {PLACED_FROM_THE_END if command.newest_first else PLACED}
             """,
-            params,
+            {**_params(command), "seen_by": caller.tenant_id, "text": text},
         )
 
-    if contains is CONTAINS and not of_one:
-        return await substring_search.search(tx, command.event_id, text, conditions, order, command.limit + 1, read)
-    if contains or of_one:  # a match may be anywhere
-        of_event: LiteralString = STATUS_CONDITIONS[command.state] if command.state else "event_id = %(event_id)s"
-        return await read(f"select * from registrations where {of_event} {after}")
-    return await read(in_order(conditions, order, "%(limit)s"))
+    if contains is CONTAINS and not of_some:
+        limit = command.limit + 1
+        return await substring_search.search(
+            tx, command.event_id, text, conditions, order, limit, read, filter_condition
+        )
+    if contains or of_some:  # a match may be anywhere
+        of_event = STATUS_CONDITIONS.get(command.state, "event_id = %(event_id)s")
+        return await read(f"select * from registrations where {of_event} {_after(command)}")
+    return await read(in_order(conditions, order, "%(read)s"))
+
+
+async def _last_read(tx: Tx, command: SearchRegistrations) -> str | None:
+    """The key of the last registration that a part with a filter has read; None if it has read them all."""
+    if command.state not in FILTERS:
+        return None
+    order = _order(command)
+    source = in_order(list_filters.sources(command.state, _after(command)), order, "%(read)s")
+    rows = await tx.tuples(
+        f"""
+        select received_at, arrival from ({source}) as rows
+         order by {order} offset %(read)s::bigint - 1 limit 1
+        """,
+        _params(command),
+    )
+    return _key_of(*rows[0]) if rows else None
+
+
+def _after(command: SearchRegistrations) -> LiteralString:
+    """The condition that the part begins behind the registration `after`."""
+    if not command.after:
+        return ""
+    compared: LiteralString = "<" if command.newest_first else ">"
+    return f"and (received_at, arrival) {compared} (%(received_at)s, %(arrival)s)"
+
+
+def _order(command: SearchRegistrations) -> LiteralString:
+    return "received_at desc, arrival desc" if command.newest_first else "received_at, arrival"
+
+
+def _params(command: SearchRegistrations) -> dict[str, Any]:
+    moment, _, arrival = (command.after or "0-0").partition("-")
+    limit = command.limit + 1
+    return {
+        **msgspec.structs.asdict(command),
+        "received_at": _EPOCH + dt.timedelta(microseconds=int(moment)),
+        "arrival": int(arrival),
+        "limit": limit,
+        "read": max(limit, MAX_FILTERED_ROWS) if command.state in FILTERS else limit,
+    }
+
+
+def _key_of(received_at: dt.datetime, arrival: int) -> str:
+    return f"{(received_at - _EPOCH) // dt.timedelta(microseconds=1)}-{arrival}"

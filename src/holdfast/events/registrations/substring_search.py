@@ -56,6 +56,7 @@ async def search(
     order: LiteralString,
     limit: int,
     read: Callable[[LiteralString], Awaitable[list[T]]],
+    filter_condition: LiteralString = "true",
 ) -> list[T]:
     """The first registrations of an event that contain a text.
 
@@ -63,6 +64,7 @@ async def search(
     limit         the largest number of registrations that are read
     read          reads the registrations that contain the text, among the rows of a `select` from `registrations`. The
                   `select` has the parameters `event_id`, `text`, `seen_by` and `limit`
+    filter_condition    a further condition, which `read` checks too
     """
     if not await _is_indexed(tx, event_id) or len(text) < MIN_INDEXED_CHARACTERS:
         return await read(
@@ -82,11 +84,12 @@ async def search(
         f"select * from registrations where {condition} and (received_at, arrival) > {INDEXED_UNTIL}"
         for condition in conditions
     )
+    fitting: LiteralString = f"({' or '.join(conditions)}) and {filter_condition}"
     return await read(
         f"""
-        {_page(matches, f"received_at = at and arrival = number and ({' or '.join(conditions)})", order)}
+        {_page(matches, f"received_at = at and arrival = number and {fitting}", order)}
         union all
-        {_page(f"({later}) as registrations", "true", order)}
+        {_page(f"({later}) as registrations", filter_condition, order)}
         """
     )
 

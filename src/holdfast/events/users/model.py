@@ -44,6 +44,9 @@ PUBLIC_NAME: LiteralString = "case when organizers.proved_at is not null then or
 Null until the owner of its address has confirmed it: any visitor can register a name and an address.
 """
 
+PUBLIC_ACCENT: LiteralString = "case when organizers.proved_at is not null then organizers.accent end"
+"""The accent of such an organizer, as its name; null: ours."""
+
 
 EMAIL: LiteralString = "coalesce(users.email, 'erased-' || users.public_id || '@erased.invalid')"
 """The address in a row of `users`. Erased people have none; a placeholder, which cannot exist, stands for it."""

@@ -92,7 +92,7 @@ class EmbeddedSessionGate(SessionGate):
         if not shop:
             session = await self.sessions.of(request)
             return None if session is None or session.way == "platform" else session
-        session = await self.sessions.find(request.cookies.get(self._cookie(shop), ""))
+        session = await self.sessions.find(request.cookies.get(self.sessions.cookie_name(self._cookie(shop)), ""))
         account = session and session.account
         is_own = isinstance(account, Merchant) and account.staff_id is not None and account.shop == shop
         return session if is_own else None
@@ -136,9 +136,8 @@ class EmbeddedSessionGate(SessionGate):
         called = request.headers.get(b"user-agent", b"").decode("latin-1")
         entering = StaffSignIn(shop, claims.user_id, called)
         secret = await self._database.transact(partial(operations.begin_staff_session, entering=entering))
-        name = self._cookie(shop).removeprefix("__Host-")
         reply = redirect(path, ancestors=self.page_context(request).ancestors)
-        reply.headers = [*reply.headers, self.sessions.framed_cookie(name, secret, PLATFORM_HOURS * 3600)]
+        reply.headers = [*reply.headers, self.sessions.framed_cookie(self._cookie(shop), secret, PLATFORM_HOURS * 3600)]
         return reply
 
     def refuse(self, problem: Problem, request: Request) -> Reply:
@@ -152,8 +151,9 @@ class EmbeddedSessionGate(SessionGate):
         return shops[0] if len(shops) == 1 and is_domain(shops[0]) else ""
 
     def _cookie(self, shop: str) -> str:
+        """Return the name of the cookie, as the sessions of people name theirs."""
         # A person may work in several shops at once.
-        return self.sessions.cookie_name(f"shop-{shop}")
+        return f"shop-{shop}"
 
     def _admins(self, shop: str) -> list[str]:
         """Return the origins of the admin of a shop."""

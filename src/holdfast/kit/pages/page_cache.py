@@ -31,20 +31,21 @@ class CachedPage(Struct, frozen=True):
     content: bytes
     headers: Sequence[Header]
     etag: bytes
+    media_type: bytes = HTML
 
     def reply(self, request: Request) -> Reply:
         """The page, or 304 for a browser that already has it."""
         if self.etag in request.headers.get(b"if-none-match", b""):
             return Reply(304, headers=self.headers)
-        return Reply(200, self.content, self.headers, HTML)
+        return Reply(200, self.content, self.headers, self.media_type)
 
 
-def cached_page(content: str, headers: Sequence[Header]) -> CachedPage:
-    """A page that browsers cache, and revalidate each time they show it again."""
+def cached_page(content: str, headers: Sequence[Header], media_type: bytes = HTML) -> CachedPage:
+    """A page, or another text, that browsers cache, and revalidate each time they show it again."""
     encoded = content.encode()
     etag = f'"{sha256(encoded).hexdigest()[:32]}"'.encode()
     others = [header for header in headers if header[0] != b"cache-control"]
-    return CachedPage(encoded, (*others, (b"cache-control", b"no-cache"), (b"etag", etag)), etag)
+    return CachedPage(encoded, (*others, (b"cache-control", b"no-cache"), (b"etag", etag)), etag, media_type)
 
 
 class PageCache:

@@ -59,11 +59,11 @@ class AccountPages:
         # If the address of an organizer is not proved, only a sign-in by mail shows that the visitor owns the address.
         is_stranger = not session.account.is_proved and session.way != "link"
         if session.account.tenant_id is not None and is_stranger:
-            return SITE.page("pages/person_end.html", 403, language=language, state="organizer")
+            return self._own_data(session, request, "organizer", 403)
         if request.method != "POST":
             if session.account.tenant_id is not None and session.account.is_proved:
-                return SITE.page("pages/person_end.html", 403, language=language, state="organizer")
-            return self._signed_in.page(session, request, "console/account/own_data.html", here=ACCOUNT, state="asking")
+                return self._own_data(session, request, "organizer", 403)
+            return self._own_data(session, request, "asking")
         await self._signed_in.read(session, request)
         command = OpenDataLink(account_id=session.account_id, session_id=session.id, language=language.code)
         try:
@@ -71,7 +71,11 @@ class AccountPages:
         except Problem as problem:
             if problem.type is not FORBIDDEN:
                 raise
-            return SITE.page("pages/person_end.html", 403, language=language, state="organizer")
+            return self._own_data(session, request, "organizer", 403)
         if opened.link is None:
-            return self._signed_in.page(session, request, "console/account/own_data.html", here=ACCOUNT, state="sent")
+            return self._own_data(session, request, "sent")
         return redirect(language.at(path(self._secret, opened.link)))
+
+    def _own_data(self, session: Session, request: Request, state: str, status: int = 200) -> Reply:
+        template = "console/account/own_data.html"
+        return self._signed_in.page(session, request, template, status, here=ACCOUNT, state=state)

@@ -20,7 +20,10 @@
     const verdict = document.querySelector(`template[data-say="${say}"]`).content.cloneNode(true);
     const filled = { name: name ?? "", device: device ?? "", at: at ? clock.format(at) : "" };
     for (const slot of verdict.querySelectorAll("[data-fill]")) slot.textContent = filled[slot.dataset.fill];
+    const { kind } = verdict.firstElementChild.dataset;
     part("verdict").replaceChildren(verdict);
+    part("verdict").scrollIntoView({ block: "nearest" });
+    signal(kind);
   }
 
   const showVerdict = ({ id, say, name, entry }) =>
@@ -29,6 +32,8 @@
   function deviceName() {
     const name = part("device").value.trim();
     if (name) localStorage.setItem("check-in device", name);
+    // The forms for people without a code tell the name too.
+    for (const field of document.querySelectorAll("input[type=hidden][name=device]")) field.value = name || field.value;
     return name;
   }
 
@@ -65,7 +70,6 @@
     const isSame = text === last.text && performance.now() - last.at < SAME_CODE_MS;
     last = { text, at: performance.now() };
     if (isSame) return;
-    navigator.vibrate?.(60);
     readInTurn(text);
   }
 
@@ -157,6 +161,9 @@
     const { until } = await store.standing();
     if (until && until < Date.now()) await store.forget();
     part("device").value ||= localStorage.getItem("check-in device") ?? "";
+    deviceName();
+    part("device").addEventListener("change", deviceName);
+    connectSound(part("sound"));
     part("scanner").hidden = false;
     part("typing").addEventListener("submit", (event) => {
       event.preventDefault();

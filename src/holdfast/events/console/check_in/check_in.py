@@ -35,6 +35,7 @@ PAGE_SCRIPTS = (
     "console/check_in/qr_reader/qr_find.js",
     "console/check_in/qr_reader/qr.js",
     "console/check_in/camera.js",
+    "console/check_in/signal.js",
     "console/check_in/check_in.js",
 )
 """The scripts of the page in their order. They come after the scripts of every page."""

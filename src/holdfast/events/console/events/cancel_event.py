@@ -1,4 +1,4 @@
-"""The page that cancels an event. It shows first how many people get a mail."""
+"""The page that cancels an event. It shows first how many people get a mail, and what is refunded."""
 
 from starlette.routing import BaseRoute
 
@@ -8,6 +8,7 @@ from holdfast.events.console.events.event_operations import COUNT_PEOPLE, READ_E
 from holdfast.events.console.frame import HOME, Console, organizer
 from holdfast.events.events.model import CancelEvent, GetEvent
 from holdfast.events.paths import id_of
+from holdfast.events.processor.currencies import digits
 from holdfast.kit.http.handler import Reply, Request
 from holdfast.kit.running.runner import Runner
 
@@ -33,4 +34,6 @@ class CancelEventPage:
         if details.event.status == "cancelled":
             return self._console.to(request, f"{HOME}/events/{event_id}")
         people: PeopleCounts = await self._count(organizer(session), GetEvent(event_id=event_id))
-        return self._console.page(session, request, "events/cancel_event.html", event=details.event, people=people)
+        return self._console.page(
+            session, request, "events/cancel_event.html", event=details.event, people=people, digits=digits
+        )

@@ -7,6 +7,7 @@ shows the stored values beside the typed ones.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec import structs
 from starlette.routing import BaseRoute
 
 from holdfast.accounts.sessions import Session
@@ -17,13 +18,16 @@ from holdfast.events.console.events.event_form import (
     command_values,
     errors_in_words,
     field_values,
+    is_more_open,
     typed_values,
     version_of,
 )
 from holdfast.events.console.events.event_operations import EDIT_EVENT, READ_EVENT, EditEvent, EditResult, EventDetails
+from holdfast.events.console.events.event_preview import PREVIEW_PART, preview_of
 from holdfast.events.console.frame import HOME, Console, organizer
 from holdfast.events.events.model import EventRow, GetEvent, UpdateEvent
 from holdfast.events.paths import id_of
+from holdfast.events.processor.currencies import digits
 from holdfast.kit.contract.command import Errors, check
 from holdfast.kit.contract.messages import message
 from holdfast.kit.contract.problems import Problem
@@ -55,8 +59,13 @@ class EditEventPage:
         fields = await self._console.signed_in.read(session, request) if request.method == "POST" else None
         details: EventDetails = await self._look(organizer(session), GetEvent(event_id=event_id))
         if fields is None:
-            return self._form(session, request, details.event, field_values(details.event), {})
+            return self._form(session, request, details, field_values(details.event), {})
         values = {name: text for name, text in typed_values(fields).items() if name not in FIXED_FIELDS}
+        if fields.get("do") == PREVIEW_PART:
+            return self._form(session, request, details, values, {}, template="events/event_preview.html")
+        if fields.get("do") == "preview":
+            version = fields.get("version", "")
+            return self._form(session, request, details, values, {}, version=version)
         raw, unread = command_values(values, details.event)
         try:
             changes = _changes(details.event, values, raw, unread)
@@ -69,34 +78,42 @@ class EditEventPage:
             unread_errors = {name: field_errors[name] for name in unread.keys() & field_errors.keys()}
             errors = errors_in_words(field_errors, raw, details.event.pricing_mode) | unread_errors
             by_others = fields.get("version") != version_of(details.event)
-            return self._form(
-                session, request, details.event, values, errors, 409 if by_others else 422, by_others=by_others
-            )
+            return self._form(session, request, details, values, errors, 409 if by_others else 422, by_others=by_others)
         if not edited.is_done:
-            return self._form(session, request, edited.event, values, {}, 409, by_others=True)
+            changed = structs.replace(details, event=edited.event)
+            return self._form(session, request, changed, values, {}, 409, by_others=True)
         return self._console.to(request, f"{HOME}/events/{event_id}")
 
     def _form(
         self,
         session: Session,
         request: Request,
-        event: EventRow,
+        details: EventDetails,
         values: Mapping[str, str],
         errors: Mapping[str, Sequence[str]],
         status: int = 200,
         *,
         by_others: bool = False,
+        version: str = "",
+        template: str = "events/edit_event.html",
     ) -> Reply:
+        """The form, or a part of it. `version`: the version that the organizer saw; empty: the present one."""
+        event = details.event
         stored = field_values(event)
+        shown_values = {**stored, **values}
         return self._console.page(
             session,
             request,
-            "events/edit_event.html",
+            template,
             status,
             event=event,
-            version=version_of(event),
-            values={**stored, **values},
+            version=version or version_of(event),
+            values=shown_values,
             errors=errors,
+            is_more_open=is_more_open(shown_values, errors),
+            preview=preview_of(shown_values, next(iter(details.photos), None), event),
+            digits=digits,
+            images=details.images_from,
             others=[(name, stored[name]) for name in stored if values.get(name, stored[name]) != stored[name]]
             if by_others
             else [],

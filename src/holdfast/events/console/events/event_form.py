@@ -16,7 +16,7 @@ from holdfast.events.events.zones import ZONES, zone
 from holdfast.events.pricing.model import mismatches
 from holdfast.events.processor.currencies import CURRENCIES, digits, is_payable
 from holdfast.kit.contract.command import Errors
-from holdfast.kit.contract.messages import message, translatable
+from holdfast.kit.contract.messages import Message, message, translatable
 from holdfast.kit.pages.form_errors import form_errors
 from holdfast.kit.pages.language import local_time
 
@@ -27,6 +27,12 @@ DEGREES = ("latitude", "longitude")
 MOMENTS = ("datetime", "ends_at")
 NAMES = (*TEXTS, *MOMENTS, "timezone", *NUMBERS, *PRICES, *DEGREES)
 """The names of the fields, which are also the fields of the commands."""
+
+MORE_NAMES = (
+    *("waitinglist_capacity", "cancellation_hours", "recurrence_frequency", "recurrence_interval"),
+    *DEGREES,
+)
+"""The names of the fields behind "More options", without the time zone: the preview says which that is."""
 
 NEW_FORM_VALUES = {
     **dict.fromkeys(NAMES, ""),
@@ -64,6 +70,7 @@ LABELS = {
 
 INSTRUCTIONS = {
     "title": message("Enter a title, such as Summer concert."),
+    "body": message("Enter a text, such as: We draw for two hours. Bring a pencil."),
     "datetime": message("Enter a date and a time, such as 2030-01-31T18:00."),
     "recurrence_interval": message("Enter a whole number, such as 2."),
     "capacity": message("Enter a number of places, such as 30."),
@@ -92,7 +99,7 @@ CHOICES = {
     "pricing_mode": {
         "free": translatable("free"),
         "fixed": translatable("one price for all"),
-        "dynamic": translatable("a price that moves with demand"),
+        "dynamic": translatable("a price that moves"),
     },
 }
 """The labels of the values, for fields with few values."""
@@ -116,6 +123,12 @@ def field_values(event: EventRow) -> dict[str, str]:
 def version_of(event: EventRow) -> str:
     """A digest of the values that the fields show. It changes whenever one of them changes."""
     return sha256(msgspec.json.encode(field_values(event), order="sorted")).hexdigest()[:32]
+
+
+def is_more_open(values: Mapping[str, str], errors: Mapping[str, Sequence[str]]) -> bool:
+    """Whether "More options" shows something to see: an error, or a value that a new event does not have."""
+    is_wrong = any(errors.get(name) for name in (*MORE_NAMES, "timezone"))
+    return is_wrong or any(values.get(name, usual) != usual for name in MORE_NAMES for usual in [NEW_FORM_VALUES[name]])
 
 
 def typed_values(fields: Mapping[str, str]) -> dict[str, str]:
@@ -148,7 +161,7 @@ def command_values(values: Mapping[str, str], event: EventRow | None = None) -> 
                 example = "1250" if not places else f"12.{'50'.ljust(places, '0')}"
                 errors[name] = [message("Enter an amount, such as %(example)s.", example=example)]
             elif raw[name] and not is_free and (wrong := _why_not_payable(raw[name], currency)):
-                errors[name] = [wrong]
+                errors[name] = [_sentence(wrong)]
     for name in values.keys() & set(MOMENTS):
         if values[name]:
             raw[name] = _moment_of(values[name], values.get("timezone", ""))
@@ -160,20 +173,34 @@ def command_values(values: Mapping[str, str], event: EventRow | None = None) -> 
 
 
 def errors_in_words(errors: Mapping[str, Sequence[str]], raw: Mapping[str, Any], mode: Any) -> dict[str, Sequence[str]]:
-    """The same errors as the form says them. Messages about prices do not mention minor units."""
+    """The same errors as sentences. Messages about prices do not mention minor units."""
     words = {
         ("free", "price"): message("must be empty or 0 for a free event"),
-        ("fixed", "price"): message("must be more than 0; choose “free” for an event that costs nothing"),
+        ("fixed", "price"): message(
+            "must be more than 0, such as 12.50; choose “free” for an event that costs nothing"
+        ),
         ("dynamic", "price"): message("must lie between the lowest and the highest price"),
-        ("dynamic", "min_price"): message("is needed for a price that moves"),
-        ("dynamic", "max_price"): message("is needed for a price that moves, and must be above the lowest price"),
+        ("dynamic", "min_price"): message("is needed for a price that moves, such as 8.00"),
+        ("dynamic", "max_price"): message(
+            "is needed for a price that moves, such as 20.00, and must be above the lowest price"
+        ),
     }
     price, lowest, highest = (value if isinstance(value := raw.get(name), int) else None for name in PRICES)
     broken = mismatches(mode, price or 0, lowest, highest) if mode in {"free", "fixed", "dynamic"} else {}
     return {
-        name: [words[mode, name]] if name in broken and (mode, name) in words else messages
+        name: [
+            _sentence(error)
+            for error in ([words[mode, name]] if (mode, name) in words and name in broken else messages)
+        ]
         for name, messages in form_errors(errors, INSTRUCTIONS).items()
     }
+
+
+def _sentence(error: str) -> str:
+    """An error as a sentence: the API says what is wrong with a field without a subject, such as "must be later"."""
+    if not isinstance(error, Message) or not error.text.startswith(("must ", "is ", "needs ")):
+        return error
+    return message("This %(refusal)s.", refusal=error)
 
 
 def amount_text(minor: int | None, currency: str) -> str:

@@ -3,14 +3,14 @@
 import datetime as dt
 from typing import LiteralString
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from holdfast.events.console.events.event_form import version_of
 from holdfast.events.events import operations as events
 from holdfast.events.events.model import EventRow, GetEvent, UpdateEvent
 from holdfast.events.images.model import ImageAttributes, image_attributes
 from holdfast.events.images.sizes import find_sizes
-from holdfast.events.pages.event import origin
+from holdfast.events.pages.look import origin
 from holdfast.events.pages.model import PricePoint
 from holdfast.events.pages.operations import list_prices
 from holdfast.events.problems import QUOTA_EXCEEDED
@@ -28,13 +28,15 @@ MAX_COUNTED = 2_000
 class PeopleCounts(Struct):
     """The numbers of people of an event, by status.
 
-    mailed    how many of the registered and waitlisted people get mails about the event
+    mailed     how many of the registered and waitlisted people get mails about the event
+    refunds    what was paid by card and goes back if the event is cancelled, by currency, in minor units
     """
 
     registered: int
     waiting: int
     pending: int
     mailed: int
+    refunds: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
 
 
 class EventDetails(Struct):
@@ -123,10 +125,11 @@ async def count_figures(reader: Reader, caller: Caller, command: GetEvent) -> Ev
 
 @refuses(NOT_FOUND, FORBIDDEN)
 async def count_people(reader: Reader, caller: Caller, command: GetEvent) -> PeopleCounts:
-    """Count the people of an event from its registrations, not from stored counters."""
+    """Count the people of an event from its registrations, and its refunds from its payments."""
     event = await events.find(reader, caller, command.event_id)
     people = await reader.row(PeopleCounts, _PEOPLE, {"event_id": event.id})
     assert people
+    people.refunds = await reader.tuples(_REFUNDS, {"event_id": event.id})
     return people
 
 
@@ -171,6 +174,12 @@ _REVENUE: LiteralString = """
     select currency, sum(amount - refunded)::bigint
       from payments where event_id = %(event_id)s and state = 'paid' group by currency order by currency
 """
+_REFUNDS: LiteralString = """
+    select currency, sum(amount - refunded - kept)::bigint
+      from payments where event_id = %(event_id)s and state = 'paid' and refunded + kept < amount
+     group by currency order by currency
+"""
+"""The same payments as in the function `give_back_all`."""
 _PEOPLE: LiteralString = """
     select count(*) filter (where status = 'registered') as registered,
            count(*) filter (where status = 'waitlisted') as waiting,

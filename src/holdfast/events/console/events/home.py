@@ -15,7 +15,7 @@ from holdfast.events.events.model import STATUS, Status
 from holdfast.events.images.model import ImageAttributes, PhotoSizes, image_attributes
 from holdfast.events.images.sizes import find_sizes
 from holdfast.events.pages.cover import title_cover
-from holdfast.events.pages.event import origin
+from holdfast.events.pages.look import origin
 from holdfast.events.pricing.model import PricingMode
 from holdfast.events.processor.currencies import digits
 from holdfast.events.resources import Reader

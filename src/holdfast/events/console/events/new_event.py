@@ -17,6 +17,7 @@ from holdfast.events.console.events.event_form import (
     command_values,
     errors_in_words,
     field_values,
+    is_more_open,
     typed_values,
 )
 from holdfast.events.console.events.event_operations import (
@@ -26,12 +27,14 @@ from holdfast.events.console.events.event_operations import (
     EventDetails,
     ReadEventDefaults,
 )
+from holdfast.events.console.events.event_preview import PREVIEW_PART, PREVIEW_SCRIPT, preview_of
 from holdfast.events.console.events.photo_operations import READ_PHOTOS, PhotoList, ReadPhotos
 from holdfast.events.console.events.uploads import FileRefusal, Uploads
 from holdfast.events.console.frame import HOME, Console, organizer
 from holdfast.events.events.model import CreateEvent, GetEvent
 from holdfast.events.paths import id_of
-from holdfast.events.processor.currencies import CURRENCIES
+from holdfast.events.processor.currencies import CURRENCIES, digits
+from holdfast.events.site import SITE
 from holdfast.kit.contract.command import check
 from holdfast.kit.contract.problems import IDEMPOTENCY_KEY_REUSED, Problem
 from holdfast.kit.http.handler import Reply, Request, read_query
@@ -63,7 +66,7 @@ class NewEventPage:
         )
 
     def routes(self) -> list[BaseRoute]:
-        return [self._console.route(NEW, "new_event", self.answer, "POST")]
+        return [self._console.route(NEW, "new_event", self.answer, "POST"), *SITE.assets(PREVIEW_SCRIPT)]
 
     async def answer(self, session: Session, request: Request) -> Reply:
         """Show the form, filled with the values of the event to copy; with POST create the event."""
@@ -77,7 +80,7 @@ class NewEventPage:
             return await self._form(session, request, values, {})
         usual: EventDefaults = await self._usual(organizer(session), ReadEventDefaults())
         known = {"timezone": usual.timezone or "", "currency": usual.currency}
-        return await self._form(session, request, {**NEW_FORM_VALUES, **known}, {})
+        return await self._form(session, request, {**NEW_FORM_VALUES, **known}, {}, is_first=not usual.timezone)
 
     async def _create(self, session: Session, request: Request) -> Reply:
         fields, uploaded, refused = await self._uploads.read(session, request)
@@ -87,7 +90,9 @@ class NewEventPage:
             *(photo.key for photo in uploaded),
         ]
         again = {**NEW_FORM_VALUES, **values, "copy": copied}
-        if refused or fields.get("do") == "upload":
+        if fields.get("do") == PREVIEW_PART:
+            return await self._form(session, request, again, {}, keys=keys, template="events/event_preview.html")
+        if refused or fields.get("do") in {"upload", "preview"}:
             status = 422 if refused else 200
             return await self._form(session, request, again, {}, status, keys=keys, refused=refused)
         raw, unread = command_values(values)
@@ -129,21 +134,30 @@ class NewEventPage:
         keys: Sequence[str] = (),
         refused: Sequence[FileRefusal] = (),
         was_sent: bool = False,
+        is_first: bool = False,
+        template: str = "events/new_event.html",
     ) -> Reply:
-        looked: PhotoList = await self._look_at(organizer(session), ReadPhotos(keys=[*keys]))
+        """The form, or a part of it. `is_first`: whether no time zone of the organizer is known."""
+        copied_keys = await self._photos(session, values.get("copy", ""))
+        looked: PhotoList = await self._look_at(organizer(session), ReadPhotos(keys=[*copied_keys, *keys]))
+        shown_photo = next((photo for _, photo in looked.photos), None)
         return self._console.page(
             session,
             request,
-            "events/new_event.html",
+            template,
             status,
             values=values,
             errors=errors,
-            photos=looked.photos,
+            photos=[(key, photo) for key, photo in looked.photos if key in keys],
             refused=refused,
             images=looked.images_from,
             once=secrets.token_urlsafe(16),
             was_sent=was_sent,
             is_new=True,
+            is_first=is_first,
+            is_more_open=is_more_open(values, errors),
+            preview=preview_of(values, shown_photo),
+            digits=digits,
             labels=LABELS,
             choices=CHOICES,
             currencies=sorted(CURRENCIES),

@@ -8,7 +8,7 @@ from holdfast.events.images import acceptance
 from holdfast.events.images.container import UnfitFile
 from holdfast.events.images.model import ImageAttributes, image_attributes
 from holdfast.events.images.sizes import accept, find_sizes
-from holdfast.events.pages.event import origin
+from holdfast.events.pages.look import origin
 from holdfast.events.problems import QUOTA_EXCEEDED, TOO_MANY_UPLOADS
 from holdfast.events.resources import Concluded, Reader, Steps, Tx
 from holdfast.kit.contract.caller import Caller

@@ -58,6 +58,7 @@ async function send(file, row) {
   for (const box of before.querySelectorAll("input:not(:checked)[type=checkbox]"))
     fresh.querySelector(`input[value="${box.value}"]`)?.removeAttribute("checked");
   before.replaceWith(document.adoptNode(fresh));
+  form.dispatchEvent(new Event("input"));
   return answer.querySelector("#refused li")?.lastElementChild?.textContent;
 }
 

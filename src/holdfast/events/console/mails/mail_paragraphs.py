@@ -95,7 +95,7 @@ class MailParagraphsPage:
             is_saved=is_saved,
             previewed=previewed,
             previews=previews,
-            images="data:" if previews else "",
+            images=f"data: {of.images_from}".strip() if previews else "",
             styles=previews[0].style if previews else "",
         )
 

@@ -10,6 +10,7 @@ from starlette.routing import BaseRoute
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.frame import Console, organizer
 from holdfast.events.console.people.registrations import SEARCH, list_path
+from holdfast.events.console.people.timeline import READ_TIMELINE, ReadTimeline
 from holdfast.events.paths import id_of
 from holdfast.events.problems import EVENT_FULL, REGISTRATION_PENDING, REGISTRATION_REJECTED
 from holdfast.events.processor.currencies import digits
@@ -32,6 +33,7 @@ class RegistrationPage:
     def __init__(self, console: Console, runner: Runner) -> None:
         self._console = console
         self._search: Run = runner[SEARCH]
+        self._timeline: Run = runner[READ_TIMELINE]
 
     def routes(self) -> list[BaseRoute]:
         return [self._console.route(f"{list_path('{event_id}')}/{{user_id}}", "registration", self.answer, "POST")]
@@ -84,6 +86,7 @@ class RegistrationPage:
             raise NOT_FOUND("There is no such registration any more.", hint="See the list of registrations.")
         [registration] = part.registrations
         is_confirmed_first = registration.status in CONFIRMED_IN.get(change, ())
+        timeline = await self._timeline(organizer(session), check(ReadTimeline, ids))
         return self._console.page(
             session,
             request,
@@ -91,6 +94,7 @@ class RegistrationPage:
             status,
             event=part.event,
             registration=registration,
+            timeline=timeline,
             change=change,
             path=list_path(part.event.id),
             digits=digits,

@@ -1,4 +1,4 @@
-"""The page of the registrations of one event: a list that refreshes itself, with a search and filters."""
+"""The page of the registrations of one event: a list that refreshes itself, with a search, filters and sorting."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,6 +9,7 @@ from starlette.routing import BaseRoute
 
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.frame import HOME, Console, organizer
+from holdfast.events.console.people import sorting
 from holdfast.events.paths import id_of
 from holdfast.events.processor.currencies import digits
 from holdfast.events.registrations import search
@@ -23,7 +24,10 @@ SEARCH = Operation("search_registrations", None, single(search.search))
 OPERATIONS = (SEARCH,)
 """It has no route and no tool of its own."""
 
-NOTICES = ("removed",)
+NOTICES = ("removed", "several_removed", "several_moved", "several_in", "none_chosen")
+
+PAGE_SIZE = 40
+"""The registrations on a page. They can all be chosen: a query has at most 50 parameters."""
 
 
 def list_path(event_id: int | str) -> str:
@@ -34,6 +38,11 @@ def list_path(event_id: int | str) -> str:
 def adding_path(event_id: int | str) -> str:
     """The path of the form that registers a person for an event."""
     return f"{HOME}/events/{event_id}/add-registration"
+
+
+def several_path(event_id: int | str) -> str:
+    """The path of what is done with several registrations of an event."""
+    return f"{HOME}/events/{event_id}/several-registrations"
 
 
 class RegistrationsPage:
@@ -50,19 +59,42 @@ class RegistrationsPage:
         """List registrations, newest first; the waiting list in its order."""
         query = read_query(request.query)
         command = search_command(request, query)
-        part: RegistrationsPart = await self._search(organizer(session), command)
+        sort = sorting.read(query.get("sort", ""))
+        if sort and sort.key == "received":
+            command = msgspec.structs.replace(command, newest_first=sort.is_descending)
+        is_sorted = sort is not None and sort.key != "received"
+        limit = sorting.MAX_SORTED if is_sorted else PAGE_SIZE
+        part: RegistrationsPart = await self._search(
+            organizer(session),
+            msgspec.structs.replace(command, limit=limit, after=None if is_sorted else command.after),
+        )
+        rows, more = part.registrations, part.more and {"after": part.more}
+        is_too_many = is_sorted and part.more is not None
+        if sort and is_sorted:
+            offset = sorting.read_offset(query.get("offset", ""))
+            rows = rows if is_too_many else sorting.sort(rows, sort)
+            more = {"offset": str(offset + PAGE_SIZE)} if len(rows) > offset + PAGE_SIZE else None
+            rows = rows[offset : offset + PAGE_SIZE]
+        filters = query_of(command)
+        sorted_by = {"sort": query["sort"]} if sort else {}
         return self._console.page(
             session,
             request,
             "people/registrations.html",
             event=part.event,
-            registrations=part.registrations,
+            registrations=rows,
             asked=command,
             digits=digits,
             path=list_path(part.event.id),
             adding=adding_path(part.event.id),
-            kept=urlencode(query_of(command)),
-            more=urlencode({**query_of(command), "after": part.more}) if part.more else None,
+            several=several_path(part.event.id),
+            kept=urlencode(filters),
+            here=urlencode({**filters, **sorted_by}),
+            more=urlencode({**filters, **sorted_by, **more}) if more else None,
+            is_first=not command.after and not query.get("offset"),
+            sort=sort,
+            is_too_many=is_too_many,
+            count=query.get("count", ""),
             notice=query.get("done") if query.get("done") in NOTICES else None,
         )
 

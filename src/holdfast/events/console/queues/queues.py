@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from starlette.routing import BaseRoute
 
 from holdfast.accounts.sessions import Session
+from holdfast.events.console.events.share import COPY_SCRIPT
 from holdfast.events.console.frame import Console, organizer
 from holdfast.events.console.queues import queue_form
 from holdfast.events.problems import QUOTA_EXCEEDED
@@ -88,7 +89,9 @@ class QueuesPages:
             return self._console.to(request, f"{QUEUES}/{command.queue_id}")
         queue: Queue = await self._get(organizer(session), command)
         history: QueueHistory = await self._look(organizer(session), command)
-        return self._console.page(session, request, "queues/queue.html", here=QUEUES, queue=queue, seen=history)
+        return self._console.page(
+            session, request, "queues/queue.html", here=QUEUES, queue=queue, seen=history, scripts=[COPY_SCRIPT]
+        )
 
     async def edit(self, session: Session, request: Request) -> Reply:
         """Show the form of a queue; with POST change it."""

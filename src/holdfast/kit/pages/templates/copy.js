@@ -8,6 +8,7 @@ for (const button of document.querySelectorAll("button[data-copies]")) {
     try {
       await navigator.clipboard.writeText(text.textContent);
       button.textContent = button.dataset.done;
+      button.removeAttribute("aria-label"); // else screen readers go on reading the old name
     } catch {
       text.closest("details")?.setAttribute("open", "");
       getSelection().selectAllChildren(text);

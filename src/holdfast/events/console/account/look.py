@@ -1,0 +1,110 @@
+"""The page on which an organizer chooses how its pages and mails look: accent, logo, and words about itself."""
+
+from collections.abc import Mapping, Sequence
+
+from starlette.routing import BaseRoute
+
+from holdfast.accounts.sessions import Session
+from holdfast.events.console.events.photo_operations import READ_PHOTOS, PhotoList, ReadPhotos
+from holdfast.events.console.events.uploads import FileRefusal, UploadForm, Uploads
+from holdfast.events.console.frame import Console, organizer
+from holdfast.events.organizers import look
+from holdfast.events.organizers.accent import OUR_ACCENT, is_color, nearest_passing, passes, stylesheet_path
+from holdfast.events.organizers.look import ChangeLook, GetLook, Look
+from holdfast.events.photos import logo
+from holdfast.events.photos.logo import ChangeLogo
+from holdfast.events.site import SITE
+from holdfast.kit.contract.command import check
+from holdfast.kit.http.handler import Reply, Request, read_query
+from holdfast.kit.pages.form_errors import NOT_REFUSED, FormRefusal, try_form
+from holdfast.kit.pages.language import language_of
+from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.run_modes import read, single
+from holdfast.kit.running.runner import Runner
+
+LOOK_PATH = "/console/look"
+
+GET_LOOK = Operation("get_look", None, read(look.get))
+CHANGE_LOOK = Operation("change_look", None, single(look.change))
+CHANGE_LOGO = Operation("change_logo", None, single(logo.change))
+OPERATIONS = (GET_LOOK, CHANGE_LOOK, CHANGE_LOGO)
+"""They have no routes and no tools of their own."""
+
+
+class LookPage:
+    """Answers requests for the page."""
+
+    def __init__(self, console: Console, runner: Runner, uploads: Uploads) -> None:
+        self._console = console
+        self._uploads = uploads
+        self._get, self._change, self._change_logo = runner[GET_LOOK], runner[CHANGE_LOOK], runner[CHANGE_LOGO]
+        self._photos = runner[READ_PHOTOS]
+
+    def routes(self) -> list[BaseRoute]:
+        return [self._console.route(LOOK_PATH, "look", self.answer, "POST")]
+
+    async def answer(self, session: Session, request: Request) -> Reply:
+        """Show the look of the organizer; with POST change it."""
+        if request.method != "POST":
+            return await self._page(session, request)
+        form = await self._uploads.read(session, request, 1)
+        match form.fields.get("do"):
+            case "logo":
+                return await self._store_logo(session, request, form)
+            case "remove":
+                await self._change_logo(organizer(session), ChangeLogo())
+            case _:
+                values = _values_of(form.fields)
+                changed = await try_form(lambda: self._change(organizer(session), check(ChangeLook, values)))
+                if isinstance(changed, FormRefusal):
+                    return await self._page(session, request, values=form.fields, refusal=changed)
+        return self._console.to(request, f"{LOOK_PATH}?done=saved")
+
+    async def _store_logo(self, session: Session, request: Request, form: UploadForm) -> Reply:
+        """Make the file of a form the logo."""
+        if form.refused:
+            return await self._page(session, request, refused=form.refused)
+        if not form.photos:
+            chosen = SITE.texts(language_of(request)).gettext("Choose a file.")
+            return await self._page(session, request, refused=[FileRefusal("", chosen)])
+        await self._change_logo(organizer(session), ChangeLogo(key=form.photos[0].key))
+        return self._console.to(request, f"{LOOK_PATH}?done=saved")
+
+    async def _page(
+        self,
+        session: Session,
+        request: Request,
+        *,
+        values: Mapping[str, str] | None = None,
+        refusal: FormRefusal = NOT_REFUSED,
+        refused: Sequence[FileRefusal] = (),
+    ) -> Reply:
+        stored: Look = await self._get(organizer(session), GetLook())
+        keys = [stored.logo_key] if stored.logo_key else []
+        logos: PhotoList = await self._photos(organizer(session), ReadPhotos(keys=keys))
+        typed = (values or {}).get("accent", "")
+        return self._console.page(
+            session,
+            request,
+            "account/look.html",
+            422 if refused else refusal.status,
+            here=LOOK_PATH,
+            look=stored,
+            logo_image=logos.photos[0][1] if logos.photos else None,
+            preview_style=stylesheet_path(stored.accent) if stored.accent else "",
+            values=values or {"accent": stored.accent or OUR_ACCENT, "about": stored.about or ""},
+            errors=refusal.errors,
+            our_accent=OUR_ACCENT,
+            nearest=nearest_passing(typed) if is_color(typed) and not passes(typed) else "",
+            refused=refused,
+            is_saved=values is None and not refused and read_query(request.query).get("done") == "saved",
+            images=logos.images_from,
+        )
+
+
+def _values_of(fields: Mapping[str, str]) -> dict[str, str | None]:
+    """The values of a form: its accent is that of the pressed button, or else that of the field."""
+    button = fields.get("do", "")
+    accent = button.removeprefix("accent ") if button.startswith("accent ") else fields.get("accent", "").lower()
+    about = fields.get("about", "").replace("\r\n", "\n").strip()
+    return {"accent": accent if accent != OUR_ACCENT else None, "about": about or None}

@@ -1,0 +1,58 @@
+// Keeps the preview of an event beside its form up to date: the service draws it from what is typed so far. It is a module,
+// so that its names are its own.
+const DELAY_MILLISECONDS = 400;
+// The preview shows no text, and one photo.
+const UNSHOWN_FIELDS = ["body", "files", "once"];
+
+const form = document.querySelector("form[data-preview]");
+let timer;
+let isBusy = false;
+let isStale = false;
+
+// Draws a new preview. One request is on its way at a time: what is typed meanwhile is drawn after it.
+async function draw() {
+  if (isBusy) {
+    isStale = true;
+    return;
+  }
+  isBusy = true;
+  isStale = false;
+  try {
+    const answer = await fetch(form.action, { method: "POST", body: fields(), redirect: "error" });
+    const page = new DOMParser().parseFromString(answer.ok ? await answer.text() : "", "text/html");
+    const fresh = page.getElementById("preview");
+    if (fresh) document.getElementById("preview").replaceWith(document.adoptNode(fresh));
+  } catch {
+    // Without a connection the last preview stays.
+  }
+  isBusy = false;
+  if (isStale) await draw();
+}
+
+function fields() {
+  const typed = new URLSearchParams();
+  let hasPhoto = false;
+  for (const [name, value] of new FormData(form)) {
+    const isPhoto = /^photo\d/.test(name);
+    if (UNSHOWN_FIELDS.includes(name) || (isPhoto && hasPhoto)) continue;
+    hasPhoto ||= isPhoto;
+    typed.set(name, value);
+  }
+  typed.set("do", "preview_part");
+  return typed;
+}
+
+form.addEventListener("input", () => {
+  clearTimeout(timer);
+  timer = setTimeout(draw, DELAY_MILLISECONDS);
+});
+
+// The first event of an organizer takes place where the browser is, unless the organizer says otherwise.
+const zone = document.getElementById("timezone");
+if (form.dataset.preview === "first" && !zone.value) {
+  zone.value = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  if (zone.selectedIndex < 0) zone.value = "";
+  if (zone.value) draw();
+}
+
+for (const element of form.querySelectorAll("[data-plain]")) element.hidden = true;

@@ -1,0 +1,86 @@
+"""The feeds of an organizer, `/organizers/<slug>/events.ics` and `.rss`: its published events, as calendar and as RSS.
+
+A feed has at most 200 events. Calendars also get those of the last 30 days, and cancelled ones, marked as cancelled.
+"""
+
+import re
+from email.utils import format_datetime
+from xml.etree.ElementTree import Element, SubElement, tostring
+
+from holdfast.events.events.calendar import calendar_feed
+from holdfast.events.markdown import one_line
+from holdfast.events.pages.model import FeedContent, FeedEvent, ReadFeed
+from holdfast.events.pages.organizer import checked_slug
+from holdfast.events.paths import event_path, organizer_path
+from holdfast.events.settings import Settings
+from holdfast.events.site import SITE
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.http.handler import NOSNIFF, Access, Header, Reply, Request
+from holdfast.kit.pages.language import Language, language_of
+from holdfast.kit.pages.page_cache import cached_page
+from holdfast.kit.running.runner import Run
+
+_NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+class OrganizerFeeds:
+    """Answers requests for the feeds of organizers. `read` reads their content."""
+
+    access = Access("organizer_feed")
+
+    def __init__(self, settings: Settings, read: Run) -> None:
+        self._settings = settings
+        self._read = read
+
+    async def calendar(self, caller: Caller, request: Request) -> Reply:
+        """The feed as a calendar. Raises `not_found`."""
+        language, content = await self._content(caller, request)
+        entries = [(event, self._url(content, event)) for event in content.events]
+        # Without minutes, so that the file changes when an event does, and else once an hour.
+        stamp = content.now.replace(minute=0, second=0, microsecond=0)
+        file = calendar_feed(entries, self._settings, stamp=stamp, name=_name(content, language))
+        return cached_page(file.decode(), _headers(language), b"text/calendar; charset=utf-8").reply(request)
+
+    async def rss(self, caller: Caller, request: Request) -> Reply:
+        """The feed as RSS: the events to come that are not cancelled, the newest first. Raises `not_found`."""
+        language, content = await self._content(caller, request)
+        name = _name(content, language)
+        feed = Element("rss", version="2.0")
+        channel = SubElement(feed, "channel")
+        _add(channel, "title", name)
+        _add(channel, "link", self._settings.base_url + organizer_path(content.slug))
+        summary = SITE.texts(language).gettext("Events of %(name)s: dates, places and registration.")
+        _add(channel, "description", summary % {"name": name})
+        _add(channel, "language", language.code)
+        to_come = [event for event in content.events if event.cancelled_at is None and event.datetime > content.now]
+        for event in sorted(to_come, key=lambda event: (event.inserted_at, event.id), reverse=True):
+            item = SubElement(channel, "item")
+            _add(item, "title", one_line(event.title))
+            _add(item, "link", self._url(content, event))
+            _add(item, "guid", self._url(content, event))
+            _add(item, "pubDate", format_datetime(event.inserted_at))
+            period = language.period(event.datetime, event.ends_at, event.timezone or "UTC")
+            place = one_line(event.location_name or event.address or "")
+            _add(item, "description", f"{period} · {place}" if place else period)
+        text = tostring(feed, encoding="unicode", xml_declaration=False)
+        document = f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'
+        return cached_page(document, _headers(language), b"application/rss+xml; charset=utf-8").reply(request)
+
+    async def _content(self, caller: Caller, request: Request) -> tuple[Language, FeedContent]:
+        slug = checked_slug(request)
+        return language_of(request), await self._read(caller, ReadFeed(slug=slug))
+
+    def _url(self, content: FeedContent, event: FeedEvent) -> str:
+        return self._settings.base_url + event_path(content.slug, event.id)
+
+
+def _name(content: FeedContent, language: Language) -> str:
+    return one_line(content.name or SITE.texts(language).gettext("Unconfirmed organizer"))
+
+
+def _headers(language: Language) -> list[Header]:
+    return [NOSNIFF, (b"content-language", language.code.encode()), (b"vary", b"accept-language")]
+
+
+def _add(parent: Element, name: str, text: str) -> None:
+    SubElement(parent, name).text = _NOT_IN_XML.sub(" ", text)

@@ -1,0 +1,61 @@
+"""What a page costs on a phone with a slow network and a slow processor: bytes, what moves, the first paint."""
+
+from typing import Any, NamedTuple
+
+from playwright.async_api import Browser
+
+from tests.browser.visitors import PHONE, Visitor, signed_in
+
+
+class Measured(NamedTuple):
+    """What a page costs on a phone with a slow network and a slow processor.
+
+    kilobytes   the page with its scripts and styles, as they are sent, without images
+    shift       how much moved while the page was loaded: the layout shift of Chromium
+    paint_ms    milliseconds until something is seen
+    """
+
+    kilobytes: float
+    shift: float
+    paint_ms: float
+
+    def __str__(self) -> str:
+        return f"{self.kilobytes:.0f} kB, shift {self.shift:.3f}, first paint {self.paint_ms:.0f} ms"
+
+
+async def measure(chromium: Browser, visitor: Visitor, addresses: list[str]) -> list[Measured]:
+    """What each page costs, loaded for the first time."""
+    measured: list[Measured] = []
+    for address in addresses:
+        context = await signed_in(chromium, visitor, "light", PHONE, "en")
+        await context.add_init_script(OBSERVER)
+        page = await context.new_page()
+        session: Any = await context.new_cdp_session(page)
+        await session.send("Network.enable")
+        await session.send("Network.emulateNetworkConditions", SLOW_NETWORK)
+        await session.send("Emulation.setCPUThrottlingRate", {"rate": SLOW_PROCESSOR})
+        await page.goto(address, wait_until="load")
+        measured.append(Measured(*await page.evaluate(MEASURED)))
+        await context.close()
+    return measured
+
+
+SLOW_NETWORK = {"offline": False, "latency": 150, "downloadThroughput": 200_000, "uploadThroughput": 94_000}
+"""A slow phone: the latency in milliseconds, the throughput in bytes a second."""
+
+SLOW_PROCESSOR = 4
+"""How many times slower than this machine a phone is."""
+
+OBSERVER = """
+    window.shift = 0;
+    new PerformanceObserver((list) => { for (const entry of list.getEntries()) window.shift += entry.value })
+        .observe({ type: "layout-shift", buffered: true });
+"""
+MEASURED = """
+    () => {
+        const sent = [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")]
+            .filter((entry) => !["img", "image", "css"].includes(entry.initiatorType));
+        const paint = performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? 0;
+        return [sent.reduce((sum, entry) => sum + entry.encodedBodySize, 0) / 1000, window.shift, paint];
+    }
+"""

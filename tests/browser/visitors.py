@@ -1,0 +1,201 @@
+"""Three visitors of what `holdfast up` starts, and all pages that each of them finds by following links.
+
+Somebody who has nothing yet ("empty"), the demonstration ("typical"), and somebody with forty events and hundreds of
+people ("full").
+"""
+
+import asyncio
+import re
+from datetime import UTC, datetime, timedelta
+from email import message_from_bytes
+from email.policy import default
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import parse_qs, urldefrag, urlsplit
+
+import httpx2
+from playwright.async_api import Browser, BrowserContext, Page
+
+from tests.browser.looking import LOCALES
+from tests.support import eventually
+
+PHONE, DESK = 390, 1280
+"""Widths of screens, in pixels."""
+
+MAX_PAGES = 120
+"""The most pages of one visitor."""
+
+MANY_EVENTS, MANY_PEOPLE = 40, 300
+
+LEFT_OUT = re.compile(
+    r"/sign-out|/sign-in/|/mcp|/oauth/|/media/|/photos/|\.(csv|ics|png|jpe?g|rss|txt|md|js|css|json|svg)$|"
+    # Pages of other visitors, and links that begin a download.
+    r"/calendar$|/admin/oauth/"
+)
+"""Addresses that are no pages, or that change something."""
+
+EXAMPLE_QUERIES = {"status", "tab", "page", "sort", "view"}
+"""Names of query parameters that make another page of the same address."""
+
+
+class Visitor(NamedTuple):
+    """Somebody whose pages are drawn.
+
+    starts    the addresses at which they begin
+    mailed    the page on which they ask for a link, the directory of the mails, and their address
+    links     links that sign them in; they work once
+    """
+
+    name: str
+    starts: list[str]
+    mailed: tuple[str, Path, str] | None = None
+    links: tuple[str, ...] = ()
+
+
+async def visitors(output: str, data_dir: Path) -> list[Visitor]:
+    """Those whose pages are drawn; the demonstration is there, and the others are made."""
+    links = dict(
+        re.findall(r"^  (\S.*?)  +(http://\S+)$", output.partition("To look at in a browser")[2], re.MULTILINE)
+    )
+    [console] = re.findall(r"^Inventory .*?^  console +(http://\S+)$", output, re.MULTILINE | re.DOTALL)
+    [payments] = re.findall(r"^Demo payments +(http://\S+)$", output, re.MULTILINE)
+    events = links["mails"].removesuffix("/mails")
+    inventory = console.partition("/sign-in/")[0]
+    public = [links[name] for name in links if name not in {"organizer", "merchant"}]
+    open_pages = [f"{origin}/{path}" for origin in (events, inventory) for path in ("", "docs", "nowhere")]
+    consoles = [f"{events}/console", f"{events}/account"]
+    typical = Visitor(
+        "typical",
+        [*public, *open_pages, f"{payments}/components", *consoles, f"{inventory}/console"],
+        links=(links["organizer"], console),
+    )
+    async with httpx2.AsyncClient(base_url=events, timeout=60) as http:
+        slug = await fill(http)
+    mails = data_dir / "mail"
+    return [
+        Visitor("empty", [f"{events}/sign-in", *consoles], (f"{events}/sign-in", mails, "empty@example.com")),
+        typical,
+        Visitor("full", [f"{events}/organizers/{slug}", *consoles], (f"{events}/sign-in", mails, "full@example.com")),
+    ]
+
+
+async def ask_for_link(page: Page, address: str, mails: Path, email: str) -> str:
+    """Ask for a mail with a link that signs somebody in, in the browser in which the link works. Returns the link."""
+    await page.goto(address)
+    await page.get_by_role("textbox").first.fill(email)
+    await page.keyboard.press("Enter")
+
+    def links() -> list[str]:
+        return [link for path in mails.rglob("*.eml") for link in links_to(email, path)]
+
+    async def is_mailed() -> bool:
+        return bool(await asyncio.to_thread(links))
+
+    await eventually(is_mailed)
+    return links()[0]
+
+
+async def become_organizer(page: Page, account: str) -> None:
+    """Give an organizer a name, which the console asks for when somebody comes first."""
+    await page.goto(account.replace("/account", "/console"))
+    if page.url.endswith("/start"):
+        await page.get_by_role("textbox").first.fill("Nobody Yet")
+        await page.get_by_role("textbox").last.fill("nobody-yet")
+        await page.keyboard.press("Enter")
+        await page.wait_for_url(lambda url: not url.endswith("/start"))
+
+
+def links_to(email: str, path: Path) -> list[str]:
+    """The links to sign in of a mail in a file, if it is to this address."""
+    mail = message_from_bytes(path.read_bytes(), policy=default)
+    body = mail.get_body(["plain"])
+    return re.findall(r"http://\S+/sign-in/\S+", body.get_content()) if body and mail["to"] == email else []
+
+
+async def fill(http: httpx2.AsyncClient) -> str:
+    """Make an organizer with many events, one of them with many people. Returns its slug."""
+    body = {"name": "Philharmonic Society of the Free and Hanseatic City", "email": "full@example.com", "slug": "full"}
+    answer = await http.post("/api/organizers/register", json={"organizer": body})
+    key = {"X-API-Key": answer.json()["data"]["api_key"]["key"]}
+    soon = datetime.now(UTC).replace(microsecond=0, minute=0)
+    ids: list[int] = []
+    for number in range(MANY_EVENTS):
+        begins = soon + timedelta(days=1 + 3 * number)
+        event: dict[str, Any] = {
+            "title": f"Concert {number + 1} of the season, with an introduction for families and a talk afterwards",
+            "body": "Doors open **an hour** before. " * 20,
+            "datetime": begins.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "timezone": "Europe/Berlin",
+            "capacity": MANY_PEOPLE - 50 if number == 0 else 20,
+            "waitinglist_capacity": 100,
+            "price": 0,
+            "pricing_mode": "free",
+            "location_name": "Großer Saal",
+            "address": "Platz der Deutschen Einheit 1\n20457 Hamburg",
+        }
+        answer = await http.post("/api/events", json={"event": event}, headers=key)
+        ids.append(answer.json()["data"]["id"])
+    for number in range(MANY_PEOPLE):
+        person = {"event_id": ids[0], "email": f"guest-with-a-long-address-{number}@orchestra.example.com"}
+        await http.post("/api/registrations", json={"registration": person}, headers=key)
+    return "full"
+
+
+async def pages_of(chromium: Browser, visitor: Visitor) -> list[str]:
+    """The addresses of all pages that somebody finds by following links, one of each kind."""
+    context = await signed_in(chromium, visitor, "light", DESK, "en")
+    page = await context.new_page()
+    origins = {urlsplit(url).netloc for url in visitor.starts}
+    waiting, known, addresses = [*visitor.starts], {kind(url) for url in visitor.starts}, list[str]()
+    while waiting and len(addresses) < MAX_PAGES:
+        url = waiting.pop(0)
+        answer = await page.goto(url, wait_until="domcontentloaded")
+        if not answer or "text/html" not in answer.headers.get("content-type", ""):
+            continue
+        addresses.append(url)
+        links: list[str] = await page.eval_on_selector_all("a[href]", "links => links.map((link) => link.href)")
+        for link in links:
+            address = urldefrag(link).url
+            is_page = urlsplit(address).netloc in origins and not LEFT_OUT.search(urlsplit(address).path)
+            if is_page and kind(address) not in known:
+                known.add(kind(address))
+                waiting.append(address)
+    await context.close()
+    return addresses
+
+
+def kind(url: str) -> str:
+    """What pages of the same kind have in common: their address without ids, and what their query chooses."""
+    parts = urlsplit(url)
+    path = re.sub(r"(?<=/)(\d+[\w-]*|[0-9a-f]{8,})(?=/|$)|(?<=/registrations/)\w+", "ID", parts.path)
+    chosen = sorted(name for name in parse_qs(parts.query) if name in EXAMPLE_QUERIES)
+    return f"{parts.netloc}{path}?{'&'.join(chosen)}"
+
+
+async def signed_in(chromium: Browser, visitor: Visitor, scheme: Any, width: int, language: str) -> BrowserContext:
+    """A browser in which the visitor is signed in. Nothing moves in it."""
+    context = await chromium.new_context(
+        storage_state=_states.get(visitor.name),
+        color_scheme=scheme,
+        viewport={"width": width, "height": 900},
+        locale=LOCALES[language],
+        reduced_motion="reduce",
+    )
+    if visitor.name not in _states:
+        page = await context.new_page()
+        for link in [await ask_for_link(page, *visitor.mailed)] if visitor.mailed else visitor.links:
+            await page.goto(link)
+            await page.locator("main button").first.click()
+            await page.wait_for_load_state()
+            if await (keep := page.get_by_role("button", name="It is mine: keep it")).count():
+                await keep.click()
+                await page.wait_for_load_state()
+        if visitor.mailed:
+            await become_organizer(page, visitor.starts[-1])
+        await page.close()
+        _states[visitor.name] = await context.storage_state()
+    return context
+
+
+_states: dict[str, Any] = {}
+"""The cookies of visitors who are signed in: their links work once."""

@@ -1,0 +1,132 @@
+"""Several people of an event at once: what is said before, what is done, and what is left out with the reason."""
+
+import re
+from typing import Any
+
+import httpx2
+
+from tests.accounts.browser import Browser, token
+from tests.events.console.event_scene import foreign_event
+from tests.events.console.organizing import main_text, signed_in
+from tests.events.console.test_payments import paid
+from tests.events.payments.scene import Scene
+from tests.events.people.scene import handle_of, listed, sign_up
+from tests.support import Client, Service
+
+
+async def boxes(service: Service, *names: str) -> str:
+    """The query of the boxes of people."""
+    return "&".join([f"p-{await handle_of(service, f'{name}@example.com')}=1" for name in names])
+
+
+async def confirm(browser: Browser, page: httpx2.Response) -> httpx2.Response:
+    """Send the form of a confirmation."""
+    [people] = re.findall(r'name="people" value="([^"]*)"', page.text)
+    [action] = re.findall(r'name="do" value="([^"]*)"', page.text)
+    path = str(page.url).partition("?")[0]
+    return await browser.http.post(path, data={"token": token(page), "people": people, "do": action})
+
+
+async def states(ada: Client, event: dict[str, Any]) -> dict[str, str]:
+    return {row["email"].partition("@")[0]: row["status"] for row in await listed(ada, event)}
+
+
+async def test_several_are_moved_and_none_of_them_gets_the_seat_of_another(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event(capacity=2, waitinglist_capacity=5)
+    await sign_up(service, event, "ann", "bob", "cleo", "dan")
+    await service.run_sql("delete from mails")
+    path = f"/console/events/{event['id']}/several-registrations"
+
+    question = await browser.get(f"{path}?do=wait&{await boxes(service, 'ann', 'bob', 'cleo')}")
+    untouched = await states(ada, event)
+    answer = await confirm(browser, question)
+
+    text = main_text(question)
+    assert "ann@example.com Ann Example Seat Loses the seat, and waits until you give one again · is told by" in text
+    assert "cleo@example.com Cleo Example Waiting list, place 1 Nothing" in text
+    assert untouched == {"ann": "registered", "bob": "registered", "cleo": "waitlisted", "dan": "waitlisted"}
+    assert "Done with 2 of 3 people" in main_text(answer)
+    assert "cleo@example.com The person is on the waiting list." in main_text(answer)
+    # The seats go to those who wait; ann and bob stay on the list.
+    assert await states(ada, event) == {
+        "ann": "waitlisted",
+        "bob": "waitlisted",
+        "cleo": "registered",
+        "dan": "registered",
+    }
+    mails = await service.run_sql("select split_part(recipient, '@', 1), kind from mails order by recipient")
+    assert mails == [("ann", "waitlisted"), ("bob", "waitlisted"), ("cleo", "promoted"), ("dan", "promoted")]
+
+
+async def test_several_are_removed_and_who_waits_among_them_is_not_promoted_first(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event(capacity=1, waitinglist_capacity=5)
+    await sign_up(service, event, "ann", "bob", "cleo")
+    await service.run_sql("delete from mails")
+    path = f"/console/events/{event['id']}/several-registrations"
+
+    question = await browser.get(f"{path}?do=remove&{await boxes(service, 'ann', 'bob')}")
+    answer = await confirm(browser, question)
+
+    assert answer.status_code == 303
+    assert "2 registrations are removed." in main_text(await browser.get(answer.headers["location"]))
+    assert await states(ada, event) == {"cleo": "registered"}
+    mails = await service.run_sql("select split_part(recipient, '@', 1), kind from mails order by recipient")
+    assert mails == [("ann", "removed"), ("bob", "removed"), ("cleo", "promoted")]
+
+
+async def test_several_are_checked_in_once(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event(capacity=2, waitinglist_capacity=5)
+    await sign_up(service, event, "ann", "bob", "cleo")
+    path = f"/console/events/{event['id']}/several-registrations"
+
+    first = await confirm(browser, await browser.get(f"{path}?do=in&{await boxes(service, 'ann')}"))
+    again = await confirm(browser, await browser.get(f"{path}?do=in&{await boxes(service, 'ann', 'bob', 'cleo')}"))
+
+    assert first.status_code == 303
+    assert "Done with 1 of 3 people" in main_text(again)
+    assert "ann@example.com The person is in already." in main_text(again)
+    assert "cleo@example.com The person is on the waiting list." in main_text(again)
+    rows = await service.run_sql(
+        "select split_part(email, '@', 1), device, is_entry from check_in_scans join users on users.id = user_id"
+    )
+    assert sorted(rows) == [("ann", "By hand", True), ("bob", "By hand", True)]
+
+
+async def test_nobody_reaches_people_of_another_organizer_or_chooses_nobody(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    mine, event = await ada.create_event(), await foreign_event(service)
+    await sign_up(service, event, "ann")
+    [path, foreign] = [f"/console/events/{one['id']}/several-registrations" for one in (mine, event)]
+    handle = await handle_of(service, "ann@example.com")
+    form = token(await browser.get("/console/keys"))
+
+    for action in ("in", "wait", "remove"):
+        fields = {"token": form, "people": handle, "do": action}
+        assert (await browser.get(f"{foreign}?do={action}&p-{handle}=1")).status_code == 403
+        assert (await browser.http.post(foreign, data=fields)).status_code == 403
+        assert "None of these" in main_text(await browser.get(f"{path}?do={action}&p-{handle}=1"))
+        nobody = await browser.get(f"{path}?do={action}")
+        assert nobody.headers["location"].endswith("?done=none_chosen")
+    assert (await browser.get(f"{path}?do=else&p-{handle}=1")).status_code == 400
+    assert await service.run_sql("select status::text from registrations") == [("registered",)]
+
+
+async def test_who_has_paid_by_card_is_told_apart_and_gets_it_back(shop: Scene) -> None:
+    browser, ann, person = await paid(shop)
+    await shop.service.run_sql("update events set capacity = 2")
+    await shop.register(ann.event_id, "bob@example.com")
+    path = f"/console/events/{ann.event_id}/several-registrations"
+    handles = person.split("/")[-2], await handle_of(shop.service, "bob@example.com")
+
+    unpaid = main_text(await browser.get(f"/console/events/{ann.event_id}/registrations?state=unpaid"))
+    question = await browser.get(f"{path}?do=remove&p-{handles[0]}=1&p-{handles[1]}=1")
+    await confirm(browser, question)
+
+    assert ("bob@example.com" in unpaid, "ann@example.com" in unpaid) == (True, False)
+    [about_bob, about_ann] = re.findall(r"Loses the seat.*?mail", main_text(question))
+    assert "what was paid by card goes back" in about_ann
+    assert "what was paid by card goes back" not in about_bob
+    assert await shop.service.run_sql("select amount, reason from refunds") == [(1200, "seat_lost")]

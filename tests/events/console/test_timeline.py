@@ -1,0 +1,38 @@
+"""The page of a person: what happened with the registration, in order."""
+
+import re
+
+from tests.events.console.test_payments import paid
+from tests.events.console.test_several_registrations import confirm
+from tests.events.payments.scene import Scene
+
+
+async def test_the_timeline_has_what_was_stored_in_its_order(shop: Scene) -> None:
+    browser, ann, payments = await paid(shop)
+    person = payments.removesuffix("/payments")
+    handle = person.rpartition("/")[2]
+    several = f"/console/events/{ann.event_id}/several-registrations"
+    await confirm(browser, await browser.get(f"{several}?do=in&p-{handle}=1"))
+    await shop.service.run_sql(
+        "update mails set outcome = 'failed', error = '550 5.1.1 no such user', ended_at = now() where kind = 'seat'"
+    )
+    await shop.service.run_sql(
+        "insert into mails (kind, thread, recipient, arguments) values ('seat', 'other', 'ann@example.com', '{}')"
+    )
+    await shop.service.run_sql(
+        "insert into refunds (payment_id, amount, reason) select id, 100, 'by_organizer' from payments"
+    )
+
+    page = await browser.get(person)
+
+    entries = [
+        re.sub(r"(today|yesterday|tomorrow), \S+ [AP]M UTC", "at", " ".join(re.sub(r"<[^>]*>", " ", entry).split()))
+        for entry in re.findall(r"<li>(<svg.*?)</li>", page.text, re.DOTALL)
+    ]
+    assert entries[:2] == ["Registered at", "A seat was held until it is paid at"]
+    assert "Paid €12.00 at" in entries
+    [failed] = [entry for entry in entries if entry.startswith("Mail failed: A seat at")]
+    assert "The mail server does not know this address" in failed
+    assert "Came in, scanned by By hand at" in entries
+    assert "€1.00 is on its way back at" in entries
+    assert len([entry for entry in entries if entry.startswith("Mail")]) == 2  # none of the other event
