@@ -1,6 +1,7 @@
 """The merchants' console in Chromium, in the admin of a shop and in a window of its own: everybody can read it."""
 
 import contextlib
+import time
 from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ import pytest
 from playwright.async_api import Browser, Page, expect
 
 from holdfast.doubles.shopify.admin_frame import BRIDGE
+from holdfast.doubles.shopify.seed import add_more
 from holdfast.inventory.product import INVENTORY
 from holdfast.inventory.shops.model import SCOPES
 from tests.browser.looking import looking, looks, submit, too_wide, violations
@@ -17,6 +19,7 @@ from tests.databases import scratch_database, template_database
 from tests.inventory.console.signing_in import Owner, add_merchant
 from tests.inventory.installs.merchants import DOMAIN, Scene, beside_the_platform
 from tests.inventory.support import PACKS, SIX_PACK, unlimited
+from tests.inventory.sync.scene import Scene as SyncScene
 from tests.serving import listener, running_already, serving
 
 POOLS = {"en": "Pools", "de": "Bestände"}
@@ -93,7 +96,7 @@ async def test_a_merchant_installs_the_app_in_the_admin_and_makes_a_new_key_in_i
         frame = page.frame_locator("iframe")
         await expect(frame.locator("h1")).to_have_text(POOLS[language])
         await looked_at(page)
-        await frame.get_by_role("link", name=SETTINGS[language]).click()
+        await page.get_by_role("link", name=SETTINGS[language]).click()
         await frame.get_by_text(SHOW[language]).click()
         key = await frame.locator("#key").inner_text()
         shop = await scene.shop(key)
@@ -108,7 +111,7 @@ async def test_a_merchant_installs_the_app_in_the_admin_and_makes_a_new_key_in_i
         assert faults == []
         # Without its session, the page asks the admin around it who is there, and goes on.
         await context.clear_cookies()
-        await frame.get_by_role("link", name=POOLS[language], exact=True).click()
+        await page.get_by_role("link", name=POOLS[language], exact=True).click()
         await expect(frame.locator("h1")).to_have_text(POOLS[language])
         assert [urlsplit(frame.url).netloc for frame in page.frames[1:]] == [urlsplit(base_url).netloc]
         assert faults == []
@@ -129,11 +132,11 @@ async def test_the_page_of_a_pool_follows_an_agent_in_the_frame(
         shop = await scene.shop()
         await scene.inventory.regenerate(shop, *SCOPES)
         await shop.golden()
-        await frame.get_by_role("link", name="Pools", exact=True).click()
+        await page.get_by_role("link", name="Pools", exact=True).click()
         await frame.get_by_role("link", name="Honey jars", exact=True).click()
         await frame.get_by_text("The same as a table").click()
         await frame.get_by_role("link", name="Enter a count").focus()
-        picture = frame.locator("figure path")
+        picture = frame.locator("figure path.line")
         before = await picture.get_attribute("d") or ""
         await frame.locator("main").evaluate("(main) => (main.dataset.was = 'there')")
 
@@ -141,12 +144,12 @@ async def test_the_page_of_a_pool_follows_an_agent_in_the_frame(
 
         await expect(frame.locator("#now")).to_contain_text("44 units can be sold", timeout=SOON)
         await expect(picture).not_to_have_attribute("d", before)
-        await expect(frame.locator("figcaption")).to_contain_text("44 now")
+        await expect(frame.locator("#moments tbody tr").nth(1)).to_contain_text("44Sales")
         await expect(frame.locator("#draws tbody tr").first).to_contain_text("6 units")
-        await expect(frame.locator("#entries .card").first).to_contain_text(
+        await expect(frame.locator("#entries li").first).to_contain_text(
             "An agent sold 6 units: 1 \N{MULTIPLICATION SIGN} Variant 1006"
         )
-        await expect(frame.locator("#members .card").first).to_contain_text("44 can be sold now")
+        await expect(frame.locator("#members tbody tr").first).to_contain_text("44 can be sold now")
         await expect(frame.locator("main")).to_have_attribute("data-was", "there")
         await expect(frame.locator("#moments")).to_have_attribute("open", "")
         await expect(frame.get_by_role("link", name="Enter a count")).to_be_focused()
@@ -154,13 +157,70 @@ async def test_the_page_of_a_pool_follows_an_agent_in_the_frame(
         # What is focused stays so where everything around it is new.
         await frame.get_by_role("link", name="Why just so many?").first.focus()
         await shop.call("record_sale", variant_gid=SIX_PACK, quantity=1)
-        await expect(frame.locator("#members .card").first).to_contain_text("38 can be sold now", timeout=SOON)
+        await expect(frame.locator("#members tbody tr").first).to_contain_text("38 can be sold now", timeout=SOON)
         await expect(frame.get_by_role("link", name="Why just so many?").first).to_be_focused()
 
         # When the session has ended, the admin says again who is there.
         await context.clear_cookies()
         await shop.call("record_sale", variant_gid=SIX_PACK, quantity=1)
         await expect(frame.locator("#now")).to_contain_text("32 units can be sold", timeout=SOON)
+        assert faults == []
+        await context.close()
+
+
+async def test_a_merchant_makes_three_pools_from_imported_products(
+    chromium: Browser, template: str, tmp_path: Path
+) -> None:
+    async with staged(template, tmp_path) as (scene, base_url):
+        add_more(scene.platform.world, DOMAIN)
+        await scene.install(base_url)
+        shop = await scene.shop()
+        await SyncScene(scene, shop).imported()
+        context = await looking(chromium, "light", 1280, "en")
+        page = await context.new_page()
+        faults = watched(page)
+        await page.goto(f"{scene.platform.address}/{DOMAIN}/admin/apps/holdfast")
+        frame = page.frame_locator("iframe")
+        await expect(frame.get_by_role("img", name="draw on one stock of jars")).to_be_visible()
+        begun, clicks = time.monotonic(), 1
+        await frame.get_by_role("link", name="Make pools from your products").click()
+        for name in ("Beeswax candles", "Honey jars", "Lavender soap"):
+            await frame.get_by_role("button", name=f"Accept {name}").click()
+            clicks += 1
+            await expect(page.get_by_role("status")).to_have_text(f"{name} is a pool now.")
+        print(f"three pools from imported products: {clicks} clicks, {time.monotonic() - begun:.1f} s")
+
+        assert clicks == 4
+        assert await violations(page) == []
+        await expect(frame.get_by_role("link", name="Open the theme editor")).to_be_visible()
+        await frame.get_by_role("link", name="Show the pools").click()
+        await expect(frame.locator("tbody tr")).to_have_count(3)
+        assert await violations(page) == []
+
+        # Around the frame the admin has the navigation, the title and the save bar; in it the page wears its look.
+        await expect(frame.get_by_role("navigation", name="Console")).to_have_count(0)
+        await expect(page.locator("[data-title]")).to_have_text("Pools")
+        await page.get_by_role("link", name="Settings", exact=True).click()
+        await expect(page.locator("[data-title]")).to_have_text("Settings")
+        await expect(frame.locator("body")).to_have_css("background-color", "rgb(241, 241, 241)")
+        await page.get_by_role("link", name="Pools", exact=True).click()
+        await frame.get_by_role("link", name="Lavender soap", exact=True).click()
+        await frame.get_by_text("More").click()
+        await frame.get_by_role("link", name="Edit the pool").click()
+        await frame.get_by_label("Low stock at").fill("9")
+        await page.get_by_role("button", name="Save").click()
+        await expect(frame.locator("#facts")).to_contain_text("9 units")
+        await expect(page.get_by_role("button", name="Save")).to_be_hidden()
+        await page.get_by_role("link", name="Pools", exact=True).click()
+
+        # Who took the last six jars? The page of the pool says so, one click away.
+        await scene.inventory.regenerate(shop, *SCOPES)
+        await shop.call("record_sale", variant_gid=SIX_PACK, quantity=1)
+        await frame.get_by_role("link", name="Honey jars", exact=True).click()
+        await expect(frame.locator("#entries li").first).to_contain_text(
+            "An agent sold 6 units: 1 \N{MULTIPLICATION SIGN} Honey jars · 6-pack · then 44 on hand"
+        )
+        assert await violations(page) == []
         assert faults == []
         await context.close()
 

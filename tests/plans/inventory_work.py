@@ -36,6 +36,9 @@ BROWSER = b64encode(b"b" * 32).decode()
 ALONE: dict[str, dict[str, Any]] = {
     "list_actors": {"entry_ids": [1, 2]},
     "look_at_pool": {"pool_id": 1},
+    "get_pool_figures": {"pool_ids": [1, 2]},
+    "list_unsynced_pools": {"query": "lids"},
+    "suggest_pools": {},
     "list_undone": {"entry_ids": [1, 2]},
     "list_units_per_sale": {"entries": [(1, 1, SINGLE, 1, "2030-01-01T00:00:00Z")]},
     "name_variants": {"gids": [SINGLE]},

@@ -183,7 +183,9 @@ def service(database: Database) -> Service:
             *gate.routes(limits),
             *signing_in.routes(),
             *StoppedMailsPages(across, limits, SITE, resources.secret).routes(),
-            *console_routes.routes(signed_in, run, settings.base_url, resources.platform, live, streams),
+            *console_routes.routes(
+                signed_in, run, settings.base_url, resources.platform, settings.client_id, live, streams
+            ),
         ],
         authenticate=credentials.caller,
         limits=limits,

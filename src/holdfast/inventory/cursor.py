@@ -41,7 +41,12 @@ def cursor_page(rows: list[T], command: CursorPage, key: Callable[[T], Any]) -> 
     """
     page = rows[: command.limit]
     more = len(rows) > command.limit
-    return page, urlsafe_b64encode(msgspec.json.encode(key(page[-1]))).decode() if more else None
+    return page, cursor_after(key(page[-1])) if more else None
+
+
+def cursor_after(key: object) -> str:
+    """Return the cursor of the items after the one with a key."""
+    return urlsafe_b64encode(msgspec.json.encode(key)).decode()
 
 
 def _is_storable(last_item: object) -> bool:

@@ -3,11 +3,18 @@
 from pathlib import Path
 
 from holdfast import accounts
+from holdfast.inventory.unit_words import counted_unit
 from holdfast.kit.pages.site import Site
 
 PARAMETERS = frozenset(
-    {"cursor", "days_of_cover", "gid", "q", "shop", "status", "threshold", "unlinked"} | accounts.PARAMETERS
+    {"cursor", "days_of_cover", "gid", "made", "q", "shop", "status", "threshold", "unlinked"} | accounts.PARAMETERS
 )
 """The query parameters that pages read."""
 
-SITE = Site("Holdfast Inventory", Path(__file__).parent, accounts.FOLDER, parameters=PARAMETERS)
+SITE = Site(
+    "Holdfast Inventory",
+    Path(__file__).parent,
+    accounts.FOLDER,
+    parameters=PARAMETERS,
+    filters={"counted_unit": counted_unit},
+)

@@ -1,5 +1,6 @@
 """Who is in the console inside the platform's admin, and in whose frame it is shown."""
 
+import html
 import re
 import time
 from typing import Any
@@ -265,9 +266,12 @@ async def test_pools_are_listed_with_what_can_be_sold(settings: Settings) -> Non
         page = await admin.get()
 
         assert "<b>Honig" not in page.text
+        # What the platform's script shows around the frame.
+        assert '<ui-title-bar title="Bestände"></ui-title-bar>' in page.text
+        assert f'<s-app-nav>\n  <a href="{html.escape(admin.at("/console"))}" rel="home">' in page.text
         text = main_text(page)
-        assert "<b>Honig</b> 1.050 Einheiten verkäuflich" in text
-        assert "geringer Bestand 0 Varianten" in text
+        assert "<b>Honig</b> 0 Varianten 1.050 Einheiten verkäuflich" in text
+        assert "geringer Bestand" in text.partition("Einheiten verkäuflich")[2]
 
 
 async def key(admin: Admin) -> str:

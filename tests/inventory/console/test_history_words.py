@@ -78,3 +78,17 @@ async def test_an_order_leads_to_the_admin_of_the_platform(admin: Admin, own_sho
     address = f"{admin.scene.platform.address}/{admin.domain}/admin/orders/{order.id}"
     assert f'<a href="{address}" target="_top"><bdi>#{order.id}</bdi></a>' in page.text
     assert f"Order #{order.id} took 2 units · then 48 on hand “ 2 of Jar sold. ”" in main_text(page)
+
+
+async def test_a_merchants_own_unit_has_its_singular(admin: Admin, own_shop: Shop) -> None:
+    pool = await own_shop.pool(2, unit="jars", members=NAMED)
+    other = await own_shop.pool(2, unit="Glas")
+    await own_shop.call("record_sale", variant_gid=SINGLE, quantity=1)
+
+    text = main_text(await admin.get(f"/console/pools/{pool['id']}"))
+
+    assert "1 jar can be sold" in text
+    assert "one sale takes 1 jar " in text
+    assert "one sale takes 6 jars " in text
+    assert "An agent sold 1 jar :" in text
+    assert "An agent counted 2 Gläser" in await history(admin, other)

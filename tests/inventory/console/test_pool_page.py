@@ -2,6 +2,9 @@
 
 import re
 
+import pytest
+
+from holdfast.inventory.stock import pool_page
 from tests.inventory.console.scene import Admin, main_text
 from tests.inventory.support import PACKS, SIX_PACK, Shop
 
@@ -18,40 +21,46 @@ async def test_a_pool_shows_its_stock_its_variants_and_its_history(admin: Admin,
 
     assert page.status_code == 200, page.text
     assert "<bdi>&lt;b&gt;Honey&lt;/b&gt;</bdi>" in page.text
-    assert "42 units can be sold · low stock" in text
+    assert "42 units can be sold low stock" in text
     assert "On hand 44 units Kept for holds 0 units Kept back as a buffer 2 units Low stock at 45 units" in text
-    assert "50 units first, 44 at the lowest, 50 at the highest, 44 now." in text
+    assert "Sales Counts Corrections and others The same as a table" in text
+    assert "UTC 44 Corrections and others" in text
     assert "Corrections 1 6 units" in text
     assert "7 can be sold now one sale takes 6 units" in text
-    assert "one sale takes 1 unit ·" in text
+    assert "one sale takes 1 unit Why just so many?" in text
     assert "An agent took 6 units · then 44 on hand “ <i>broken</i> ”" in text
     assert f'href="{admin.at(f"/console/pools/{id}")}"' in (await admin.get()).text
 
 
-async def test_the_line_of_the_stock_goes_down_when_something_is_taken(admin: Admin, own_shop: Shop) -> None:
-    pool = await own_shop.pool(100)
-    await own_shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-50)
-
-    page = await admin.get(f"/console/pools/{pool['id']}")
-
-    match = re.search(r'<path d="M0 (\d+)H\d+V(\d+)H600"', page.text)
-    assert match, page.text
-    assert (int(match[1]), int(match[2])) == (4, 60)
-
-
 async def test_the_picture_shows_changes_when_they_were_made(admin: Admin, own_shop: Shop) -> None:
-    pool = await own_shop.pool(100)
-    await own_shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-50)
+    pool = await own_shop.pool(100, members=PACKS)
+    await own_shop.call("record_sale", variant_gid=SIX_PACK, quantity=5)
+    await own_shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-20)
     await admin.inventory.sql("alter table ledger disable trigger user")
-    for days, which in (("20 days", "delta > 0"), ("10 days 1 minute", "delta < 0")):
+    for days, which in (("20 days", "kind = 'set'"), ("10 days", "kind = 'sale'"), ("5 days", "kind = 'adjust'")):
         await admin.inventory.sql(f"update ledger set created_at = now() - interval '{days}' where {which}")
 
     page = await admin.get(f"/console/pools/{pool['id']}")
 
-    # The picture is 600 wide, and its moments are 10 apart; this change is a little left of the middle.
-    match = re.search(r'<path d="M0 (\d+)H(\d+)V(\d+)H600"', page.text)
-    assert match, page.text
-    assert int(match[2]) == 299
+    # The picture is 584 wide and 172 high; it begins with the count, 20 days ago.
+    assert 'd="M56 8.0H56.0V8.0H348.0V59.6H' in page.text
+    assert '<circle class="circle" cx="348.0" cy="59.6" r="4"/>' in page.text
+    assert '<path class="triangle" d="M494.0 ' in page.text
+
+
+async def test_of_many_changes_the_picture_has_the_newest_one_by_one_and_the_rest_in_steps(
+    admin: Admin, own_shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool_page, "MAX_NEWEST_CHANGES", 2)
+    pool = await own_shop.pool(100)
+    for quantity in (90, 80, 70, 60):
+        await own_shop.call("set_pool_quantity", pool_id=pool["id"], quantity=quantity)
+    await admin.inventory.sql("alter table ledger disable trigger user")
+    await admin.inventory.sql("update ledger set created_at = now() - (20 - 3 * seq) * interval '1 day'")
+
+    page = await admin.get(f"/console/pools/{pool['id']}")
+
+    assert re.findall("UTC ([0-9]+) Counts", main_text(page)) == ["60", "70", "80", "90"]
 
 
 async def test_a_kit_is_explained_by_every_pool_it_draws_on(admin: Admin, own_shop: Shop) -> None:

@@ -80,11 +80,16 @@ class ShopifyDouble:
         """A new shop with one location. Raises `ShopifyRefusal`."""
         return shops.open_shop(self.world, domain, points=points)
 
-    def begin(self, domain: str) -> None:
-        """Open a shop with the products for newcomers, unless it exists. Raises `ShopifyRefusal`."""
+    def begin(self, domain: str, *, with_more: bool = False) -> None:
+        """Open a shop with the products for newcomers, unless it exists. Raises `ShopifyRefusal`.
+
+        with_more    with the products for people who try the app, too
+        """
         if self.world.find_shop(domain) is None:
             self.open(domain)
             seed.fill(self.world, domain)
+            if with_more:
+                seed.add_more(self.world, domain)
 
     def shop(self, domain: str) -> Shop:
         """A shop. Raises `ShopifyRefusal`."""

@@ -22,5 +22,5 @@ def served(listener: socket.socket, inventory_url: str, secret: str, data_dir: P
     domain           the shop that exists from the start
     """
     double = ShopifyDouble(address_of(listener), App(CLIENT_ID, secret, inventory_url), path=data_dir / FILE)
-    double.begin(domain)
+    double.begin(domain, with_more=True)
     return serving.guarded_server(double.app, listener)

@@ -42,6 +42,7 @@ def routes(world: PlatformState, oauth: OAuth, webhooks: Webhooks) -> list[BaseR
         Route("/{shop}/admin", desk.page),
         Route("/{shop}/side-by-side", desk.side_by_side),
         Route("/{shop}/admin/orders/{id:int}", desk.order),
+        Route("/{shop}/admin/themes/current/editor", desk.theme),
         Route("/{shop}/variants/{id:int}", desk.variant),
         *(Route(f"/{{shop}}/{name}", desk.does(deed), methods=["POST"]) for name, deed in deeds.items()),
     ]
@@ -79,6 +80,14 @@ class _MerchantPages:
         except ShopifyRefusal as refused:
             return pages.page("gone.html", 404, why=str(refused))
         return serving.to_response(redirect(f"/{domain}#order-{order.id}"))
+
+    async def theme(self, request: Request) -> Response:
+        """Lead to the page of a product, whose theme has the block already."""
+        domain = request.path_params["shop"]
+        variants = self._world.store.select(Variant, domain, ThingQuery(most=1))
+        if not variants:
+            return pages.page("gone.html", 404, why=f"The shop {domain} has no product.")
+        return serving.to_response(redirect(storefront.of_variant(domain, variants[0])))
 
     async def variant(self, request: Request) -> Response:
         """Show the page on which a variant is counted by hand."""

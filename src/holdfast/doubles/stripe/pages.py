@@ -34,6 +34,10 @@ _EXAMPLE = [
 ]
 """The numbers of the charts in the gallery of components."""
 
+_EXAMPLE_KINDS = [
+    {3: "correction", 5: "count", 12: "count"}.get(number, "sale" if number else "") for number in range(len(_EXAMPLE))
+]
+
 _SPACES = re.compile(r"[\s-]+")
 
 
@@ -70,7 +74,7 @@ class _Pages:
             token="",
             values={"title": "Open studio", "zone": "UTC", "price": "fixed"},
             errors={"capacity": ["must be an integer"]},
-            steps=draw_steps(_EXAMPLE, _EXAMPLE[-1][0] + dt.timedelta(hours=4)),
+            steps=draw_steps(_EXAMPLE, _EXAMPLE[-1][0] + dt.timedelta(hours=4), _EXAMPLE_KINDS),
             bars=draw_bars(_EXAMPLE),
         )
         return to_response(page)

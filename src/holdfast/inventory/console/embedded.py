@@ -55,9 +55,9 @@ class EmbeddedSessionGate(SessionGate):
         self._platform = database.resources.platform
 
     def routes(self, limits: Limits) -> list[BaseRoute]:
-        """Return the route that takes session tokens from pages, and the script that sends them."""
+        """Return the route that takes session tokens from pages, and the scripts of pages inside the admin."""
         handler = Handler(Access("console_enter", None, "installs"), limits, self.enter, self.refuse, methods=("POST",))
-        return [Route(ENTER, handler, methods=["POST"]), *SITE.assets("console/enter.js")]
+        return [Route(ENTER, handler, methods=["POST"]), *SITE.assets("console/enter.js", "console/in_admin.js")]
 
     def page_context(self, request: Request) -> PageContext:
         language, shop = language_of(request), self._shop(request)

@@ -7,7 +7,7 @@ from starlette.routing import BaseRoute
 from holdfast.accounts.session_gate import ACCOUNT
 from holdfast.accounts.signed_in_pages import SignedInPages
 from holdfast.inventory.availability.availability_cache import AvailabilityCache
-from holdfast.inventory.catalog import names
+from holdfast.inventory.catalog import names, pool_suggestions
 from holdfast.inventory.console.frame import HOME, Console
 from holdfast.inventory.console.live_changes import LiveConsole
 from holdfast.inventory.console.pools.holds import HoldsPage
@@ -18,6 +18,7 @@ from holdfast.inventory.console.pools.pool_status import PoolStatusPages
 from holdfast.inventory.console.pools.pools import PoolsPage
 from holdfast.inventory.console.pools.quantities import QuantityPages
 from holdfast.inventory.console.pools.spreadsheets import SpreadsheetsPage
+from holdfast.inventory.console.pools.suggestions import SuggestionsPage
 from holdfast.inventory.console.pools.undo import UndoPage
 from holdfast.inventory.console.settings import settings
 from holdfast.inventory.console.settings.settings import SettingsPages
@@ -27,6 +28,7 @@ from holdfast.inventory.console.variants.variants import VariantsPage
 from holdfast.inventory.merchants import operations as merchants
 from holdfast.inventory.shopify.platform import Platform
 from holdfast.inventory.stock import pool_page
+from holdfast.inventory.sync import pool_figures
 from holdfast.kit.http.event_streams import Streams
 from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.run_modes import read, single
@@ -35,6 +37,9 @@ from holdfast.kit.running.runner import Run
 OPERATIONS = (
     Operation("list_actors", None, read(merchants.list_actors)),
     Operation("look_at_pool", None, read(pool_page.get_pool_history)),
+    Operation("get_pool_figures", None, read(pool_figures.get_pool_figures)),
+    Operation("list_unsynced_pools", None, read(pool_figures.list_unsynced_pools)),
+    Operation("suggest_pools", None, read(pool_suggestions.suggest_pools)),
     Operation("name_variants", None, read(names.name_variants)),
     Operation("list_undone", None, read(pool_page.list_reverted_entries)),
     Operation("list_units_per_sale", None, read(pool_page.list_units_per_sale)),
@@ -52,14 +57,20 @@ def routes(
     run: Mapping[str, Run],
     base_url: str,
     platform: Platform,
+    client_id: str,
     live: AvailabilityCache,
     streams: Streams,
 ) -> list[BaseRoute]:
-    """The routes of the console. `run`: the operations of agents and of the console, by name."""
+    """The routes of the console.
+
+    run          the operations of agents and of the console, by name
+    client_id    of the app at the platform
+    """
     console = Console(signed_in, run)
     return [
         *LiveConsole(console, live, streams).routes(),
         *PoolsPage(console).routes(),
+        *SuggestionsPage(console, platform, client_id).routes(),
         *PoolForms(console).routes(),  # its path of a new pool would else be the path of a pool
         *PoolStatusPages(console).routes(),
         *PoolPage(console, platform).routes(),

@@ -2,6 +2,7 @@
 
 from typing import ClassVar
 
+from holdfast.inventory.unit_words import counted_unit
 from holdfast.kit.mail.message import MailMessage, header_text
 from holdfast.kit.pages.language import language_with_code
 from holdfast.kit.pages.layout import Frame
@@ -25,9 +26,10 @@ def message(mail: LowStockMail, frame: Frame) -> MailMessage:
     texts = frame.texts(language)
     _, ngettext = texts.gettext, texts.ngettext
     # Marks keep a name in another direction of writing from changing the order of the words around it.
-    pool, unit = f"\u2068{header_text(mail.pool)}\u2069", f"\u2068{header_text(mail.unit)}\u2069"
+    pool = f"\u2068{header_text(mail.pool)}\u2069"
+    unit = f"\u2068{header_text(counted_unit(mail.unit, mail.available))}\u2069"
     number = language.number(mail.available)
-    # Only the default unit has a plural that is known; others are as people typed them.
+    # The default unit is translated; others are words of the merchant.
     amount = (
         ngettext("%(number)s unit", "%(number)s units", mail.available) % {"number": number}
         if mail.unit == "units"

@@ -2,15 +2,15 @@
 drawn in that time, and which entries were reverted.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from msgspec import Meta, Struct
 
 from holdfast.inventory.problems import no_pool
 from holdfast.inventory.resources import Reader
-from holdfast.inventory.stock.model import PoolId
+from holdfast.inventory.stock.model import EntryKind, PoolId
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.problems import NOT_FOUND, refuses
@@ -19,7 +19,10 @@ DAYS = 30
 """How many days before today, in UTC, the chart of a pool begins."""
 
 STEPS = 60
-"""How many moments of stock the chart has after the first: more would not be visible."""
+"""How many moments of stock the chart has after the first, before the newest changes."""
+
+MAX_NEWEST_CHANGES = 200
+"""The most changes that the chart shows one by one, the newest. More would not be visible."""
 
 MAX_NAMED_DRAWS = 20
 """How many variants are listed one by one, those that took most first. All others are summed up."""
@@ -55,11 +58,11 @@ class ListUnitsPerSale(Command):
 
 
 class StockMoment(Struct):
-    """The stock of a pool from a moment on."""
+    """The stock of a pool from a moment on. `kind`: of the entry that changed it then; None: nothing did."""
 
     at: datetime
     on_hand: int
-    held: int
+    kind: EntryKind | None
 
 
 class DrawSum(Struct):
@@ -80,7 +83,7 @@ class DrawSum(Struct):
 class PoolHistory(Struct):
     """The stock of a pool in the last 30 days and today, or since its first entry.
 
-    moments        the oldest first
+    moments        where the chart begins, each change, and now
     by_variant     the largest first; unknown variants, and all others, come last
     by_source      the same units by source
     """
@@ -94,33 +97,7 @@ class PoolHistory(Struct):
 async def get_pool_history(reader: Reader, caller: Caller, command: GetPoolHistory) -> PoolHistory:
     """Return the stock of a pool over time, and the sums of what was drawn."""
     params = {"shop_id": caller.tenant, "pool_id": command.pool_id, "days": DAYS}
-    moments = await reader.rows(
-        StockMoment,
-        """
-        -- Materialized, so that each moment is reckoned once and then looked up by the index.
-        with begun as materialized (
-            select id, greatest(coalesce((select min(created_at) from ledger
-                                          where ledger.shop_id = %(shop_id)s and pool_id = pools.id),
-                                         inserted_at),
-                                (date_trunc('day', now() at time zone 'UTC') - make_interval(days => %(days)s))
-                                    at time zone 'UTC') as since
-              from pools where shop_id = %(shop_id)s and id = %(pool_id)s),
-        moments as materialized (
-            select id, step, since + (now() - since) * least(step::float / %(steps)s, 1) as at
-              -- The last two are now: one for what has changed since the one before, one for the end of the line.
-              from begun cross join generate_series(0, %(steps)s + 1) as step)
-        -- A change since the moment before is shown when it was made.
-        select case when changed_at > lag(at) over (order by step) then changed_at else at end as at,
-               coalesce(balance_after, 0) as on_hand, coalesce(held_after, 0) as held
-          from moments
-          left join lateral (
-               select balance_after, held_after, created_at as changed_at from ledger
-                where shop_id = %(shop_id)s and pool_id = moments.id and created_at <= at
-                order by created_at desc, seq desc limit 1) as last on true
-         order by step
-        """,
-        {**params, "steps": STEPS},
-    )
+    moments = await _moments(reader, params)
     if not moments:
         raise no_pool(command.pool_id)
     draw_rows = await reader.tuples(
@@ -144,6 +121,57 @@ async def get_pool_history(reader: Reader, caller: Caller, command: GetPoolHisto
     )
     by_variant = [DrawSum(*row) for is_variant, *row in draw_rows if is_variant]
     return PoolHistory(moments, by_variant, [DrawSum(*row) for is_variant, *row in draw_rows if not is_variant])
+
+
+async def _moments(reader: Reader, params: Mapping[str, Any]) -> list[StockMoment]:
+    """Return where the chart of a pool begins, the changes of its stock, and now; nothing if there is no such pool.
+
+    The newest changes come one by one; of those before, the last one of each step.
+    """
+    moments = await reader.rows(
+        StockMoment,
+        """
+        -- Materialized, so that each moment is reckoned once and then looked up by the index.
+        with begun as materialized (
+            select id, greatest(coalesce((select min(created_at) from ledger
+                                          where ledger.shop_id = %(shop_id)s and pool_id = pools.id),
+                                         inserted_at),
+                                (date_trunc('day', now() at time zone 'UTC') - make_interval(days => %(days)s))
+                                    at time zone 'UTC') as since
+              from pools where shop_id = %(shop_id)s and id = %(pool_id)s),
+        moments as materialized (
+            select id, step, since + (now() - since) * least(step::float / %(steps)s, 1) as at
+              -- The last two are now: one for what has changed since the one before, one for the end of the line.
+              from begun cross join generate_series(0, %(steps)s + 1) as step),
+        states as (
+            select step, at, coalesce(balance_after, 0) as on_hand, kind, changed_at,
+                   step > 0 and changed_at > lag(at) over (order by step) as is_change
+              from moments
+              left join lateral (
+                   select balance_after, kind, created_at as changed_at from ledger
+                    where shop_id = %(shop_id)s and pool_id = moments.id and created_at <= at
+                    order by created_at desc, seq desc limit 1) as last on true)
+        select case when is_change then changed_at else at end as at, on_hand,
+               case when is_change then kind::text end as kind
+          from states where is_change or step in (0, %(steps)s + 1)
+         order by step
+        """,
+        {**params, "steps": STEPS},
+    )
+    if not moments:
+        return []
+    begin, *changes, now = moments
+    newest = await reader.rows(
+        StockMoment,
+        """
+        select created_at as at, balance_after as on_hand, kind::text as kind from ledger
+         where shop_id = %(shop_id)s and pool_id = %(pool_id)s and created_at > %(since)s
+         order by created_at desc, seq desc limit %(most)s
+        """,
+        {**params, "since": begin.at, "most": MAX_NEWEST_CHANGES},
+    )
+    before = [change for change in changes if change.at < newest[-1].at] if len(newest) == MAX_NEWEST_CHANGES else []
+    return [begin, *before, *reversed(newest), now]
 
 
 async def list_reverted_entries(reader: Reader, caller: Caller, command: ListRevertedEntries) -> list[int]:

@@ -21,11 +21,20 @@ TIME_TICKS = 4
 
 
 class Point(Struct, frozen=True):
-    """A number, and the moment from which it holds. `x`: its place from the left."""
+    """A number, the moment from which it holds, and the kind of what changed it. `x`: its place from the left."""
 
     moment: dt.datetime
     value: int
     x: float
+    kind: str = ""
+
+
+class Mark(Struct, frozen=True):
+    """Where something of a kind changed the number."""
+
+    kind: str
+    x: float
+    y: float
 
 
 class ValueTick(Struct, frozen=True):
@@ -51,7 +60,11 @@ class Bar(Struct, frozen=True):
 
 
 class Chart(Struct, frozen=True):
-    """A chart in a box of `width` by `height`. It has bars, or else a line with the area below it."""
+    """A chart in a box of `width` by `height`. It has bars, or else a line with the area below it.
+
+    marks     what changed the number, for lines whose values have kinds
+    is_brief  whether it shows less than two days, so that the hours tell its moments apart
+    """
 
     points: list[Point]
     value_ticks: list[ValueTick]
@@ -59,15 +72,20 @@ class Chart(Struct, frozen=True):
     line: str
     area: str
     bars: list[Bar]
+    marks: list[Mark] = []
+    is_brief: bool = False
     width: int = WIDTH
     height: int = HEIGHT
     left: int = LEFT
 
 
-def draw_steps(values: Sequence[tuple[dt.datetime, int]], until: dt.datetime) -> Chart | None:
+def draw_steps(
+    values: Sequence[tuple[dt.datetime, int]], until: dt.datetime, kinds: Sequence[str] = ()
+) -> Chart | None:
     """A line in steps: each number holds until the next one, the last until `until`.
 
     values    at least two moments with their numbers, oldest first; None is returned for fewer
+    kinds     what changed each number, to be told apart by marks; empty: no mark
     """
     if len(values) < 2:
         return None
@@ -78,14 +96,21 @@ def draw_steps(values: Sequence[tuple[dt.datetime, int]], until: dt.datetime) ->
     def across(moment: dt.datetime) -> float:
         return round(LEFT + (moment - start).total_seconds() / span * (WIDTH - LEFT), 1)
 
-    # Of the changes in one step of the drawing, only the last is visible.
-    by_step = {int((moment - start).total_seconds() / span * MAX_POINTS): (moment, value) for moment, value in values}
-    points = [Point(moment, value, across(moment)) for moment, value in by_step.values()]
+    by_step: dict[int, Point] = {}
+    marks: dict[tuple[int, str], Mark] = {}
+    for (moment, value), kind in zip(values, kinds or [""] * len(values), strict=True):
+        # Of the changes in one step of the drawing, only the last is visible, and the last mark of each kind.
+        step = int((moment - start).total_seconds() / span * MAX_POINTS)
+        by_step[step] = Point(moment, value, across(moment), kind)
+        if kind:
+            marks[step, kind] = Mark(kind, across(moment), down(value))
+    points = [*by_step.values()]
     line = (
         f"M{LEFT} {down(values[0][1])}" + "".join(f"H{point.x}V{down(point.value)}" for point in points) + f"H{WIDTH}"
     )
     area = f"{line}V{HEIGHT - BOTTOM}H{LEFT}Z"
-    return Chart(points, ticks, _time_axis(start, end), line, area, [])
+    is_brief = end - start < dt.timedelta(days=2)
+    return Chart(points, ticks, _time_axis(start, end), line, area, [], [*marks.values()], is_brief)
 
 
 def draw_bars(values: Sequence[tuple[dt.datetime, int]]) -> Chart | None:

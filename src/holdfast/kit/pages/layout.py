@@ -1,6 +1,6 @@
 """The frame of pages and mails: the templates and translations of a service, in the shared layout."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache, cached_property, partial
 from hashlib import sha256
 from pathlib import Path
@@ -16,6 +16,8 @@ from holdfast.kit.http.query_parameters import NO_PARAMETERS, known_parameters
 from holdfast.kit.pages.language import ENGLISH, LANGUAGES, Language, query_in_language, translations
 
 FRAME = Path(__file__).parent
+
+NO_FILTERS: Mapping[str, Callable[..., str]] = {}
 KIT = FRAME.parent
 
 NO_LABELS: Mapping[str, str] = {}
@@ -37,10 +39,18 @@ class Frame:
 
     title         the name of the service
     parameters    the query parameters that its pages read: links to other languages keep these, and no others
+    filters       filters of its templates, by name
     folders       the folders with its templates, assets and `translations`; files are named by their paths in them
     """
 
-    def __init__(self, title: str, *folders: Path, parameters: Collection[str] = NO_PARAMETERS) -> None:
+    def __init__(
+        self,
+        title: str,
+        *folders: Path,
+        parameters: Collection[str] = NO_PARAMETERS,
+        filters: Mapping[str, Callable[..., str]] = NO_FILTERS,
+    ) -> None:
+        self._filters = filters
         self._folders = (*folders, FRAME / "templates")
         self.title = title
         self.parameters = frozenset(parameters)
@@ -93,6 +103,7 @@ class Frame:
         environment.policies["ext.i18n.trimmed"] = True
         texts: Any = self.texts(language)
         environment.install_gettext_translations(texts, newstyle=True)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] - the extension adds it
+        environment.filters.update(self._filters)
         environment.filters["worded"] = partial(_messages_text, texts, language)
         known: dict[str, Any] = environment.globals
         known.update(asset=self.asset, languages=LANGUAGES, in_language=self._in_language, site=self.title)

@@ -7,17 +7,18 @@ from starlette.routing import BaseRoute
 from holdfast.accounts.sessions import Session
 from holdfast.inventory.availability.model import Availability, GetAvailability
 from holdfast.inventory.console.frame import HOME, Console, merchant
-from holdfast.inventory.console.pools import stock_line
 from holdfast.inventory.console.pools.history_rows import ACTORS, HistoryRows
 from holdfast.inventory.console.variants.variant_names import names_of
 from holdfast.inventory.pools.model import GetPool, PoolWithMembers
 from holdfast.inventory.shopify.platform import Platform
 from holdfast.inventory.site import SITE
-from holdfast.inventory.stock.model import GetStockHistory, PoolId
+from holdfast.inventory.stock.model import EntryKind, GetStockHistory, PoolId
 from holdfast.inventory.stock.pool_page import GetPoolHistory, PoolHistory
 from holdfast.kit.contract.command import Command, check
 from holdfast.kit.contract.messages import translatable
 from holdfast.kit.http.handler import Reply, Request, read_query
+from holdfast.kit.pages.chart import draw_steps
+from holdfast.kit.pages.language import language_of
 from holdfast.kit.pages.signed_in_pages import command_in_path
 
 POOL = f"{HOME}/pools/{{pool_id}}"
@@ -40,6 +41,22 @@ SOURCES = {
 }
 """The words for the sources of what was drawn; any other source is shown by its name."""
 
+CHART_KINDS = {
+    "sale": ("circle", translatable("Sales")),
+    "count": ("square", translatable("Counts")),
+    "correction": ("triangle", translatable("Corrections and others")),
+}
+"""The marks of changes in the chart, with their names."""
+
+KIND_IN_CHART: Mapping[EntryKind | None, str] = {
+    "sale": "sale",
+    "cancel": "sale",
+    "set": "count",
+    "import": "count",
+    **dict.fromkeys(("adjust", "restock", "transfer", "external_edit", "reconcile", "revert"), "correction"),
+}
+"""The kind of mark for each kind of entry that changes what is on hand."""
+
 
 class PoolPage:
     """Answers requests for the page of a pool, and for its history."""
@@ -51,7 +68,7 @@ class PoolPage:
 
     def routes(self) -> list[BaseRoute]:
         return [
-            *SITE.assets("live.js"),
+            *SITE.assets("live.js", "chart.js"),
             self._console.route(POOL, "pool", self.show),
             self._console.route(f"{POOL}/history", "pool_history", self.history),
         ]
@@ -64,12 +81,20 @@ class PoolPage:
         pool = await pool_of(self._console, session, request)
         command = check(GetStockHistory, {"pool_id": pool.id, "limit": MAX_NEWEST_ENTRIES})
         lines, older = await self._rows.read(session, request, command)
+        texts = SITE.texts(language_of(request))
         return self._console.page(
             session,
             request,
             "pools/pool.html",
             pool=pool,
-            line=stock_line.draw(look.moments),
+            since=look.moments[0].at,
+            drawn=draw_steps(
+                [(moment.at, moment.on_hand) for moment in look.moments],
+                look.moments[-1].at,
+                [KIND_IN_CHART.get(moment.kind, "") for moment in look.moments],
+            ),
+            kinds={kind: (shape, texts.gettext(name)) for kind, (shape, name) in CHART_KINDS.items()},
+            most_on_hand=max(moment.on_hand for moment in look.moments),
             by_variant=look.by_variant,
             by_source=look.by_source,
             names=await names_of(self._console, session, request, gids_of(pool, look)),
@@ -78,7 +103,7 @@ class PoolPage:
             lines=lines,
             older=older,
             actors=ACTORS,
-            scripts=["live.js"],
+            scripts=["live.js", "chart.js"],
         )
 
     async def history(self, session: Session, request: Request) -> Reply:

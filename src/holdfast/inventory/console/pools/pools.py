@@ -1,14 +1,27 @@
 """The first page of the console: the shop's pools."""
 
+import asyncio
+from collections.abc import Mapping, Sequence
+
 from starlette.routing import BaseRoute
 
 from holdfast.accounts.sessions import Session
 from holdfast.inventory.console.frame import HOME, Console, merchant
-from holdfast.inventory.pools.model import ListPools, PoolList
+from holdfast.inventory.pools.model import GetPool, ListPools, Pool, PoolList
+from holdfast.inventory.sync.pool_figures import GetPoolFigures, ListUnsyncedPools, PoolFigures, UnsyncedPools
 from holdfast.kit.contract.command import check
+from holdfast.kit.contract.messages import translatable
 from holdfast.kit.http.handler import Reply, Request, read_query
 
 PAGE_SIZE = 50
+
+FILTERS = {
+    "": translatable("All pools"),
+    "low": translatable("Low stock"),
+    "unsynced": translatable("Not synchronised"),
+    "archived": translatable("Archived pools"),
+}
+"""The pools that the list can be limited to, by the value of the parameter `status`."""
 
 
 class PoolsPage:
@@ -16,7 +29,8 @@ class PoolsPage:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._list = console.run["list_pools"]
+        self._list, self._pool = console.run["list_pools"], console.run["get_pool"]
+        self._figures, self._list_unsynced = console.run["get_pool_figures"], console.run["list_unsynced_pools"]
 
     def routes(self) -> list[BaseRoute]:
         return [self._console.route(HOME, "pools", self.list)]
@@ -24,19 +38,34 @@ class PoolsPage:
     async def list(self, session: Session, request: Request) -> Reply:
         """List the shop's pools, oldest first; archived pools have a list of their own."""
         query = read_query(request.query)
-        archived = query.get("status") == "archived"
-        options = {
-            "limit": PAGE_SIZE,
-            "cursor": query.get("cursor") or None,
-            "status": "archived" if archived else None,
-        }
-        pool_list: PoolList = await self._list(merchant(session), check(ListPools, options))
+        pool_filter = query.get("status", "") if query.get("status") in FILTERS else ""
+        search = query.get("q", "").strip()
+        pools, cursor = await self._pools(session, pool_filter, search, query.get("cursor") or None)
+        command = GetPoolFigures(pool_ids=[pool.id for pool in pools])
+        figures: Mapping[int, PoolFigures] = await self._figures(merchant(session), command)
         return self._console.page(
             session,
             request,
             "pools/pools.html",
-            pools=pool_list.pools,
-            after=pool_list.next_cursor,
-            archived=archived,
+            pools=pools,
+            figures=figures,
+            after=cursor,
+            pool_filter=pool_filter,
+            values={"q": search, "status": pool_filter},
+            filters=FILTERS,
             scripts=["live.js"],
         )
+
+    async def _pools(
+        self, session: Session, pool_filter: str, search: str, cursor: str | None
+    ) -> tuple[Sequence[Pool], str | None]:
+        """Return a page of the pools of a filter whose names contain a text, and the cursor of the next page."""
+        options = {"limit": PAGE_SIZE, "cursor": cursor, "query": search or None}
+        if pool_filter == "unsynced":
+            unsynced: UnsyncedPools = await self._list_unsynced(merchant(session), check(ListUnsyncedPools, options))
+            commands = [GetPool(pool_id=id, include_members=False) for id in unsynced.pool_ids]
+            pools = await asyncio.gather(*(self._pool(merchant(session), command) for command in commands))
+            return pools, unsynced.next_cursor
+        options |= {"status": "archived" if pool_filter == "archived" else None, "low_stock_only": pool_filter == "low"}
+        pool_list: PoolList = await self._list(merchant(session), check(ListPools, options))
+        return pool_list.pools, pool_list.next_cursor

@@ -1,0 +1,149 @@
+"""Suggests pools for the variants of a shop: packs of different sizes of the same product draw on one stock."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+
+from holdfast.inventory.catalog.names import ONLY_VARIANT
+from holdfast.inventory.catalog.pack_sizes import read_pack_size
+from holdfast.inventory.cursor import CursorPage, cursor_after
+from holdfast.inventory.resources import Reader
+from holdfast.kit.contract.caller import Caller
+
+MAX_VARIANTS = 2_500
+"""The most variants that are read for one page of suggestions. A product of the platform has at most 2,048."""
+
+MAX_SUGGESTIONS = 20
+MAX_MEMBERS = 50
+"""The most variants of a suggestion: each is a field of its form."""
+
+
+class ProductVariant(Struct, frozen=True):
+    """A variant of the shop at the platform. `available`: there, over all locations; `linked`: to any pool."""
+
+    gid: str
+    product_gid: str
+    product_title: str
+    title: str
+    sku: str | None
+    tracked: bool
+    available: int
+    linked: bool
+
+
+class SuggestedMember(Struct, frozen=True):
+    """A variant of a suggested pool, and the units that one sale of it takes."""
+
+    variant: ProductVariant
+    units_per_sale: int
+
+
+class PoolSuggestion(Struct, frozen=True):
+    """A pool that could be made. `quantity`: what seems to be there, in single units."""
+
+    name: str
+    quantity: int
+    members: Sequence[SuggestedMember]
+
+
+class SuggestPools(CursorPage):
+    """Read the products of the shop by title, and suggest pools for them."""
+
+
+class PoolSuggestions(Struct):
+    """Suggested pools, and the cursor of the products after those that were read."""
+
+    suggestions: list[PoolSuggestion]
+    next_cursor: str | None
+
+
+def suggest(variants: Iterable[ProductVariant]) -> list[PoolSuggestion]:
+    """Return the pools that some variants suggest, in the order of the variants.
+
+    A pool has variants of one product, or of products whose titles differ by the pack alone, in two sizes or more. What
+    is left of their titles without the pack, such as a colour, is the same. A product of which a variant is linked to a
+    pool already suggests none.
+    """
+    groups: dict[tuple[str, str], list[SuggestedMember]] = {}
+    names: dict[tuple[str, str], str] = {}
+    for variant in variants:
+        product, product_size = read_pack_size(variant.product_title)
+        option, option_size = _option(variant, product)
+        key = (product.casefold(), option.casefold())
+        names.setdefault(key, " · ".join(part for part in (product, option) if part)[:100].strip())
+        groups.setdefault(key, []).append(SuggestedMember(variant, option_size or product_size or 1))
+    return [
+        PoolSuggestion(names[key], first_quantity(members), sorted(members, key=lambda member: member.units_per_sale))
+        for key, members in groups.items()
+        if names[key] and _is_shared(members)
+    ]
+
+
+def _is_shared(members: Sequence[SuggestedMember]) -> bool:
+    """Return whether variants are packs of different sizes, and none of them draws on a pool yet."""
+    sizes = {member.units_per_sale for member in members}
+    is_linked = any(member.variant.linked for member in members)
+    return len(sizes) > 1 and len(members) <= MAX_MEMBERS and not is_linked
+
+
+def first_quantity(members: Sequence[SuggestedMember]) -> int:
+    """Return how many single units seem to be there.
+
+    If there are as many packs as could be made of the smallest ones, the platform shows the same goods several times:
+    they are counted once. Else each pack holds goods of its own, and all are added up.
+    """
+    counted = [(member.units_per_sale, member.variant.available) for member in members if member.variant.tracked]
+    units = [size * max(available, 0) for size, available in counted]
+    if not units:
+        return 0
+    most = max(units)
+    is_one_stock = all(max(available, 0) == most // size for size, available in counted)
+    return most if is_one_stock else sum(units)
+
+
+def _option(variant: ProductVariant, product: str) -> tuple[str, int | None]:
+    """Return what a variant's title says besides its pack size and the product, and that size."""
+    rest: list[str] = []
+    size: int | None = None
+    for option in "" if variant.title == ONLY_VARIANT else variant.title.split(" / "):
+        title = read_pack_size(option)
+        size = size or title.size
+        # "Single jar" of "Honey jars" says no more than "Single"; so does "6-pack of jars".
+        words = [word for word in title.rest.split() if title.size is None or not _is_word_of(word, product)]
+        if words:
+            rest.append(" ".join(words))
+    return " / ".join(rest), size
+
+
+def _is_word_of(word: str, product: str) -> bool:
+    """Return whether a product's title has a word, in the singular or the plural, or whether it only joins others."""
+    stem = re.sub(r"(?:es|s|n|en)$", "", word.casefold())
+    return word.casefold() in {"of", "von", "a", "the"} or any(
+        re.sub(r"(?:es|s|n|en)$", "", other) == stem for other in product.casefold().split()
+    )
+
+
+async def suggest_pools(reader: Reader, caller: Caller, command: SuggestPools) -> PoolSuggestions:
+    """Return pools that the products of the shop suggest, the products in the order of their titles."""
+    rows = await reader.rows(
+        ProductVariant,
+        """
+        select gid, product_gid, product_title, title, sku, tracked,
+               (select coalesce(sum(available), 0)::bigint from levels
+                 where levels.shop_id = %(shop_id)s and levels.item_gid = known.item_gid) as available,
+               exists (select from members where members.shop_id = %(shop_id)s and variant_gid = gid) as linked
+          from catalog_variants as known
+         where shop_id = %(shop_id)s and product_title > %(after)s
+         order by product_title, title, gid limit %(limit)s
+        """,
+        {"shop_id": caller.tenant, "after": command.after(str) or "", "limit": MAX_VARIANTS},
+    )
+    cursor: str | None = None
+    if len(rows) == MAX_VARIANTS:
+        # The last product may go on; it is read with the next page, unless it is the only one.
+        last = rows[-1].product_title
+        rows = [row for row in rows if row.product_title != last] or rows
+        cursor = cursor_after(rows[-1].product_title)
+    suggestions = suggest(rows)
+    return PoolSuggestions(suggestions[:MAX_SUGGESTIONS], cursor)

@@ -1,0 +1,109 @@
+"""What the list of pools shows of each pool: its level on 14 days, what was sold, and whether the platform has it."""
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from holdfast.inventory.cursor import CursorPage, cursor_page
+from holdfast.inventory.resources import Reader
+from holdfast.inventory.stock.model import Filled
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.command import Command
+
+DAYS = 14
+"""How many days the figures are of, the last of them today, in UTC."""
+
+
+class GetPoolFigures(Command):
+    """Get the figures of pools."""
+
+    pool_ids: Annotated[Sequence[int], Meta(max_length=200)]
+
+
+class PoolFigures(Struct):
+    """The figures of a pool.
+
+    levels          on hand at the end of each of 14 days, the last of them now
+    sold            units that sales took in these days, less those that came back
+    sync            whether the platform has what the pool has; `pending`: it is being told; None: nothing is told
+    """
+
+    pool_id: int
+    levels: list[int]
+    sold: int
+    sync: Literal["same", "pending", "different"] | None
+
+    def days_of_cover(self, available: int) -> float | None:
+        """Return for how many days a quantity lasts at the pace of these days; None if nothing was sold."""
+        return available * DAYS / self.sold if self.sold > 0 else None
+
+
+class ListUnsyncedPools(CursorPage):
+    """List pools of which the platform has another quantity."""
+
+    query: Filled | None = None
+
+
+class UnsyncedPools(Struct):
+    """The ids of pools."""
+
+    pool_ids: list[int]
+    next_cursor: str | None
+
+
+async def get_pool_figures(reader: Reader, caller: Caller, command: GetPoolFigures) -> dict[int, PoolFigures]:
+    """Return the figures of pools by their ids."""
+    rows = await reader.rows(
+        PoolFigures,
+        """
+        with today as materialized (select date_trunc('day', now() at time zone 'UTC') as day)
+        select pool.id as pool_id,
+               array(select coalesce(balance_after, 0)
+                       from generate_series(1 - %(days)s, 0) as step
+                       left join lateral (
+                            select balance_after from ledger
+                             where ledger.shop_id = %(shop_id)s and pool_id = pool.id
+                               and created_at < (today.day + make_interval(days => step + 1)) at time zone 'UTC'
+                             order by created_at desc, seq desc limit 1) as last on true
+                      order by step) as levels,
+               (select coalesce(sum(taken - returned), 0)::bigint from drawn
+                 where drawn.shop_id = %(shop_id)s and pool_id = pool.id
+                   and drawn.day > today.day::date - %(days)s and source in ('webhook', 'record_sale')) as sold,
+               (select case when bool_or(parked is not null or expected <> available) then 'different'
+                            when bool_or(target <> available) then 'pending' when count(*) > 0 then 'same' end
+                  from members
+                  join catalog_variants as known on known.shop_id = %(shop_id)s and known.gid = variant_gid
+                  join levels on levels.shop_id = %(shop_id)s and levels.item_gid = known.item_gid
+                 where members.shop_id = %(shop_id)s and members.pool_id = pool.id and target is not null) as sync
+          from unnest(%(ids)s::bigint[]) as pool (id) cross join today
+        """,
+        {"shop_id": caller.tenant, "ids": [*command.pool_ids], "days": DAYS},
+    )
+    return {row.pool_id: row for row in rows}
+
+
+async def list_unsynced_pools(reader: Reader, caller: Caller, command: ListUnsyncedPools) -> UnsyncedPools:
+    """Return the pools of which the platform has another quantity, by id."""
+    rows = await reader.tuples(
+        """
+        select id from pools
+         where shop_id = %(shop_id)s and id > %(after)s and status_key <> 'archived'
+           and id in (select pool_id from levels
+                        join catalog_variants as known on known.shop_id = %(shop_id)s
+                                                       and known.item_gid = levels.item_gid
+                        join members on members.shop_id = %(shop_id)s and variant_gid = known.gid
+                       where levels.shop_id = %(shop_id)s and target is not null
+                         and (available <> target or parked is not null))
+           and (%(query)s::text is null or strpos(name_key, lower(%(query)s)) > 0)
+         order by id limit %(limit)s
+        """,
+        {
+            "shop_id": caller.tenant,
+            "after": command.after(int) or 0,
+            "query": command.query,
+            "limit": command.limit + 1,
+        },
+    )
+    ids, cursor = cursor_page([id for (id,) in rows], command, lambda pool_id: pool_id)
+    return UnsyncedPools(ids, cursor)
