@@ -1,7 +1,6 @@
 """The merchants' console in Chromium, in the admin of a shop and in a window of its own: everybody can read it."""
 
 import contextlib
-import time
 from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +14,7 @@ from holdfast.doubles.shopify.seed import add_more
 from holdfast.inventory.product import INVENTORY
 from holdfast.inventory.shops.model import SCOPES
 from tests.browser.looking import looking, looks, submit, too_wide, violations
+from tests.browser.person import at_task
 from tests.databases import scratch_database, template_database
 from tests.inventory.console.signing_in import Owner, add_merchant
 from tests.inventory.installs.merchants import DOMAIN, Scene, beside_the_platform
@@ -182,15 +182,13 @@ async def test_a_merchant_makes_three_pools_from_imported_products(
         await page.goto(f"{scene.platform.address}/{DOMAIN}/admin/apps/holdfast")
         frame = page.frame_locator("iframe")
         await expect(frame.get_by_role("img", name="draw on one stock of jars")).to_be_visible()
-        begun, clicks = time.monotonic(), 1
-        await frame.get_by_role("link", name="Make pools from your products").click()
-        for name in ("Beeswax candles", "Honey jars", "Lavender soap"):
-            await frame.get_by_role("button", name=f"Accept {name}").click()
-            clicks += 1
-            await expect(page.get_by_role("status")).to_have_text(f"{name} is a pool now.")
-        print(f"three pools from imported products: {clicks} clicks, {time.monotonic() - begun:.1f} s")
+        async with at_task(context, "make three pools from imported products") as person:
+            await person.click(frame.get_by_role("link", name="Make pools from your products"))
+            for name in ("Beeswax candles", "Honey jars", "Lavender soap"):
+                await person.click(frame.get_by_role("button", name=f"Accept {name}"))
+                await expect(page.get_by_role("status")).to_have_text(f"{name} is a pool now.")
 
-        assert clicks == 4
+        assert person.clicks == 4
         assert await violations(page) == []
         await expect(frame.get_by_role("link", name="Open the theme editor")).to_be_visible()
         await frame.get_by_role("link", name="Show the pools").click()
@@ -216,10 +214,12 @@ async def test_a_merchant_makes_three_pools_from_imported_products(
         # Who took the last six jars? The page of the pool says so, one click away.
         await scene.inventory.regenerate(shop, *SCOPES)
         await shop.call("record_sale", variant_gid=SIX_PACK, quantity=1)
-        await frame.get_by_role("link", name="Honey jars", exact=True).click()
-        await expect(frame.locator("#entries li").first).to_contain_text(
-            "An agent sold 6 units: 1 \N{MULTIPLICATION SIGN} Honey jars · 6-pack · then 44 on hand"
-        )
+        async with at_task(context, "find out who took the last six jars") as person:
+            await person.click(frame.get_by_role("link", name="Honey jars", exact=True))
+            await expect(frame.locator("#entries li").first).to_contain_text(
+                "An agent sold 6 units: 1 \N{MULTIPLICATION SIGN} Honey jars · 6-pack · then 44 on hand"
+            )
+        assert person.clicks == 1
         assert await violations(page) == []
         assert faults == []
         await context.close()
