@@ -60,6 +60,20 @@ async def test_a_document_that_is_still_the_same_is_not_sent_again(inventory: In
         assert (await http.get(path, headers={"If-None-Match": '"x"'})).status_code == 200
 
 
+async def test_a_document_is_compressed_for_clients_that_take_that_under_an_etag_of_its_own(
+    inventory: Inventory,
+) -> None:
+    for path in DOCUMENTS:
+        plain = await inventory.http.get(path, headers={"Accept-Encoding": "identity"})
+        small = await inventory.http.get(path, headers={"Accept-Encoding": "gzip"})
+
+        assert "content-encoding" not in plain.headers
+        assert small.headers["content-encoding"] == "gzip"
+        assert plain.headers["vary"] == small.headers["vary"] == "Accept-Encoding"
+        assert plain.headers["etag"] != small.headers["etag"]
+        assert small.content == plain.content
+
+
 async def test_a_page_may_ask_beforehand(inventory: Inventory) -> None:
     http = inventory.http
     response = await http.options("/mcp/server-card", headers={"Access-Control-Request-Headers": "If-None-Match"})

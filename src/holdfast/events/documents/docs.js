@@ -6,7 +6,6 @@ const count = document.getElementById("found");
 const sections = [...document.querySelectorAll(".reference main > section")];
 const links = new Map([...document.querySelectorAll(".reference nav li a")].map((link) => [link.hash.slice(1), link]));
 
-tools.hidden = false;
 tools.addEventListener("submit", (event) => event.preventDefault());
 
 // Each section with its text, read once.
@@ -71,7 +70,6 @@ async function send(form) {
 }
 
 for (const details of document.querySelectorAll(".try")) {
-  details.hidden = false;
   const form = details.querySelector("form");
   form.addEventListener("submit", async (event) => {
     event.preventDefault();

@@ -9,7 +9,6 @@ import gzip
 import re
 import time
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import urlencode
 from weakref import WeakKeyDictionary
@@ -26,6 +25,7 @@ from holdfast.inventory.shopify import proxy
 from holdfast.inventory.shops.model import Shop
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import Problem
+from holdfast.kit.http.compression import accepts_gzip
 from holdfast.kit.http.event_streams import RETRY, EventStream, Owner, Streams
 from holdfast.kit.http.handler import Access, Handler, Header, Reply, Request, envelope, read_query
 from holdfast.kit.running.rate_limits import Limits, address
@@ -97,8 +97,8 @@ class Storefront:
         answer = self._answers.get(cached_shop)
         if answer is None or (answer.version, answer.window) != (cached_shop.version, window):
             answer = await self._fresh_answer(shop, cached_shop, window)
-        accepts_gzip = _accepts_gzip(request.headers.get(b"accept-encoding", b""))
-        encoding = answer.compressed if accepts_gzip else answer.plain
+        is_compressed = accepts_gzip(request.headers.get(b"accept-encoding", b""))
+        encoding = answer.compressed if is_compressed else answer.plain
         known = request.headers.get(b"if-none-match")
         unchanged = known is not None and not {encoding.etag, b"*"}.isdisjoint(_tags(known))
         return encoding.unchanged if unchanged else encoding.full
@@ -192,16 +192,6 @@ def _encoding(etag: bytes, content: bytes, *more: Header) -> EncodedReply:
         *more,
     )
     return EncodedReply(etag, Reply(200, content, headers), Reply(304, headers=headers))
-
-
-@lru_cache(256)
-def _accepts_gzip(header: bytes) -> bool:
-    """Return whether gzip is among the accepted encodings, and not with `q=0`."""
-    for choice in header.decode("latin-1").lower().split(","):
-        coding, _, weight = choice.partition(";")
-        if coding.strip() in {"gzip", "*"}:
-            return not re.fullmatch(r"\s*q\s*=\s*0(\.0*)?\s*", weight)
-    return False
 
 
 def _tags(header: bytes) -> Sequence[bytes]:

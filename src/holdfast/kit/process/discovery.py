@@ -4,6 +4,7 @@ Each is built once, when the service starts, from the table of operations and th
 them are public. A service adds further documents with `document`.
 """
 
+import gzip
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -18,6 +19,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from holdfast.kit.http.compression import accepts_gzip
 from holdfast.kit.mcp import EndpointConfig
 from holdfast.kit.mcp.endpoint import VERSIONS
 from holdfast.kit.running.operation import Operations
@@ -219,25 +221,31 @@ def document(
 ) -> Route:
     """A document that pages of every origin may read, and that clients may cache and revalidate by its ETag.
 
+    Clients that accept gzip get it compressed, with an ETag of its own.
+
     body       its content, or a function that returns it, which is called once, for the first request
     headers    additional headers
     """
 
     @cache
-    def build() -> tuple[bytes, dict[str, str]]:
+    def build(compressed: bool) -> tuple[bytes, dict[str, str]]:
+        if compressed:
+            content, headers_of_plain = build(False)
+            changes = {"ETag": f'{headers_of_plain["ETag"][:-1]}-gzip"', "Content-Encoding": "gzip"}
+            return gzip.compress(content, mtime=0), {**headers_of_plain, **changes}
         content = body if isinstance(body, bytes) else body()
-        etag = f'"{sha256(content).hexdigest()[:32]}"'
         return content, {
             **CORS,
             "Cache-Control": f"public, max-age={CACHE_MAX_AGE_SECONDS}",
-            "ETag": etag,
+            "ETag": f'"{sha256(content).hexdigest()[:32]}"',
+            "Vary": "Accept-Encoding",
             **(headers or {}),
         }
 
     async def show(request: Request) -> Response:
         if request.method == "OPTIONS":
             return Response(status_code=204, headers=CORS)
-        content, all_headers = build()
+        content, all_headers = build(accepts_gzip(request.headers.get("accept-encoding", "").encode("latin-1")))
         if _has_version(request.headers.getlist("if-none-match"), all_headers["ETag"]):
             return Response(status_code=304, headers=all_headers)
         return Response(content, headers=all_headers, media_type=media_type)
