@@ -38,7 +38,7 @@
 
   // The events reach the document, so that a chart that live.js replaces goes on to work.
   document.addEventListener("pointermove", ({ target, clientX }) => {
-    const svg = target.closest("[data-chart] svg");
+    const svg = target.closest("[data-chart] svg[role=img]");
     if (!svg) return;
     const figure = svg.closest("[data-chart]");
     const box = svg.getBoundingClientRect();
