@@ -1,5 +1,6 @@
 """Several people of an event at once: what is said before, what is done, and what is left out with the reason."""
 
+import asyncio
 import re
 from typing import Any
 
@@ -11,7 +12,7 @@ from tests.events.console.organizing import main_text, signed_in
 from tests.events.console.test_payments import paid
 from tests.events.payments.scene import Scene
 from tests.events.people.scene import handle_of, listed, sign_up
-from tests.support import Client, Service
+from tests.support import Client, Service, eventually
 
 
 async def boxes(service: Service, *names: str) -> str:
@@ -112,6 +113,28 @@ async def test_nobody_reaches_people_of_another_organizer_or_chooses_nobody(serv
         assert nobody.headers["location"].endswith("?done=none_chosen")
     assert (await browser.get(f"{path}?do=else&p-{handle}=1")).status_code == 400
     assert await service.run_sql("select status::text from registrations") == [("registered",)]
+
+
+async def test_an_event_that_is_handed_over_meanwhile_is_left_alone(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    bob = await service.organizer()
+    event = await ada.create_event(waitinglist_capacity=5)
+    await sign_up(service, event, "ann")
+    path = f"/console/events/{event['id']}/several-registrations"
+    form = token(await browser.get("/console/keys"))
+    people = await handle_of(service, "ann@example.com")
+
+    for action in ("in", "wait", "remove"):
+        await service.run_sql("update events set organizer_id = %(id)s", id=ada.id)
+        async with service.database.transaction() as tx:
+            await tx.run("update events set organizer_id = %(id)s", {"id": bob.id})
+            request = browser.http.post(path, data={"token": form, "people": people, "do": action})
+            meanwhile = asyncio.create_task(request)
+            await eventually(lambda: service.run_sql("select from pg_locks where not granted"))
+        assert (await meanwhile).status_code == 403
+
+    assert await service.run_sql("select status::text from registrations") == [("registered",)]
+    assert await service.run_sql("select from check_in_scans") == []
 
 
 async def test_who_has_paid_by_card_is_told_apart_and_gets_it_back(shop: Scene) -> None:
