@@ -153,3 +153,15 @@ async def test_who_has_paid_by_card_is_told_apart_and_gets_it_back(shop: Scene) 
     assert "what was paid by card goes back" in about_ann
     assert "what was paid by card goes back" not in about_bob
     assert await shop.service.run_sql("select amount, reason from refunds") == [(1200, "seat_lost")]
+
+
+async def test_nothing_is_promised_to_who_has_got_the_money_back_already(shop: Scene) -> None:
+    browser, ann, person = await paid(shop)
+    handle = person.split("/")[-2]
+    path = f"/console/events/{ann.event_id}/several-registrations"
+    await confirm(browser, await browser.get(f"{path}?do=wait&p-{handle}=1"))
+
+    question = main_text(await browser.get(f"{path}?do=remove&p-{handle}=1"))
+
+    assert "The registration is deleted · is told by mail" in question
+    assert await shop.service.run_sql("select amount from refunds") == [(1200,)]
