@@ -150,8 +150,8 @@ async def test_who_has_paid_by_card_is_told_apart_and_gets_it_back(shop: Scene) 
 
     assert ("bob@example.com" in unpaid, "ann@example.com" in unpaid) == (True, False)
     [about_bob, about_ann] = re.findall(r"Loses the seat.*?mail", main_text(question))
-    assert "what was paid by card goes back" in about_ann
-    assert "what was paid by card goes back" not in about_bob
+    assert "what was paid by card and has not gone back yet goes back" in about_ann
+    assert "what was paid by card and has not gone back yet goes back" not in about_bob
     assert await shop.service.run_sql("select amount, reason from refunds") == [(1200, "seat_lost")]
 
 
