@@ -153,9 +153,10 @@ def person(number: int) -> str:
     return f"{number:08x}".translate(str.maketrans("0189", "ghij"))
 
 
-def lists(of: Crowded, deep: int) -> Mapping[str, bytes]:
+def lists(of: Crowded, port: int, deep: int) -> Mapping[str, bytes]:
     """The requests for every list of the API, of the tools and of the console, by what they list and who asks.
 
+    port    the port of the service, which the name of the cookie contains
     deep    the offset of pages far behind the first
     """
     keys = {"organizer": of.key, "small organizer": of.small_key, "admin": of.admin_key}
@@ -196,7 +197,7 @@ def lists(of: Crowded, deep: int) -> Mapping[str, bytes]:
         "queues": "/console/queues",
         "keys": "/console/keys",
     }.items():
-        requests[f"console: {name}"] = load.request("GET", path, Cookie=f"session={of.session}")
+        requests[f"console: {name}"] = load.request("GET", path, Cookie=f"session-{port}={of.session}")
     return requests
 
 

@@ -111,8 +111,11 @@ def fill(environment: dict[str, str], sizes: Sizes) -> Crowded:
     return Crowded(key, pools, session)
 
 
-def lists(of: Crowded) -> Mapping[str, bytes]:
-    """The requests for every list of the tools and of the console, by what they list."""
+def lists(of: Crowded, port: int) -> Mapping[str, bytes]:
+    """The requests for every list of the tools and of the console, by what they list.
+
+    port    the port of the service, which the name of the cookie contains
+    """
     pool = {"pool_id": 1}
     gid = "gid://shopify/ProductVariant/40000000001"
     requests = {
@@ -145,7 +148,7 @@ def lists(of: Crowded) -> Mapping[str, bytes]:
         "holds": "/console/holds",
         "variants to link": "/console/pools/1/variants",
     }.items():
-        requests[f"console: {name}"] = load.request("GET", path, Cookie=f"session={of.session}")
+        requests[f"console: {name}"] = load.request("GET", path, Cookie=f"session-{port}={of.session}")
     return requests
 
 

@@ -96,7 +96,8 @@ def measure_events(directory: Path, run: Run, sizes: tuple[list[int], list[int]]
     with server(command, environments[0]) as small, server(command, environments[1]) as large:
         ports = (small, large)
         lists = [
-            crowded_events.lists(database, deep) for database, deep in zip(both, (DEEP // run.share, DEEP), strict=True)
+            crowded_events.lists(database, port, deep)
+            for database, port, deep in zip(both, ports, (DEEP // run.share, DEEP), strict=True)
         ]
         measure_lists("Lists of the events service", ports, lists, run.pages)
         table = table_of_paths("Hot paths of the events service", run.requests, run.rounds)
@@ -127,9 +128,8 @@ def measure_inventory(directory: Path, run: Run, sizes: tuple[list[int], list[in
     command = [holdfast(), "inventory", "serve", "--port", "0", "--no-background"]
     with server(command, environments[0]) as small, server(command, environments[1]) as large:
         ports = (small, large)
-        measure_lists(
-            "Lists of the inventory service", ports, [crowded_shop.lists(database) for database in both], run.pages
-        )
+        lists = [crowded_shop.lists(database, port) for database, port in zip(both, ports, strict=True)]
+        measure_lists("Lists of the inventory service", ports, lists, run.pages)
         table = table_of_paths("Hot paths of the inventory service", run.requests, run.rounds)
         paths = [crowded_shop.paths(database) for database in both]
         for name in paths[0]:

@@ -444,8 +444,9 @@ CREATE FUNCTION show_logo() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
 begin
+    -- Locked first, as in `show_photos`.
+    perform from photos where key in (old.logo_key, new.logo_key) order by key for no key update;
     update photos set idle_since = null where key = new.logo_key and idle_since is not null;
-    perform from photos where key = old.logo_key for no key update;
     update photos set idle_since = now()
      where key = old.logo_key and not exists (select from event_photos where event_photos.key = photos.key);
     return null;
@@ -457,6 +458,10 @@ CREATE FUNCTION show_photos() RETURNS trigger
 declare
     gone text[];
 begin
+    -- Locked first: of two transactions that show a photo and let go of it at once, the second sees what the first did.
+    perform from photos
+      where key = any (new.image_keys || array(select event_photos.key from event_photos where event_id = new.id))
+      order by key for no key update;
     insert into event_photos (event_id, key)
     select new.id, shown.key from unnest(new.image_keys) as shown (key) order by shown.key
         on conflict do nothing;
@@ -464,8 +469,6 @@ begin
     with hidden as (
         delete from event_photos where event_id = new.id and key <> all (new.image_keys) returning key)
     select array_agg(key) into gone from hidden;
-    -- Locked first, so that of two events that let go of a photo at once the second sees that the first did.
-    perform from photos where key = any (gone) order by key for no key update;
     update photos set idle_since = now()
      where key = any (gone) and not exists (select from event_photos where event_photos.key = photos.key)
        and not exists (select from users where users.logo_key = photos.key);

@@ -93,7 +93,7 @@ async def test_a_photo_of_another_organizer_is_neither_shown_nor_used(service: S
     theirs = key_of(other.id, "a")
     await accepted(service, theirs)
 
-    answer = await send(browser, do="upload", photo1=theirs, photo2="photos/1/x.jpg")
+    answer = await send(browser, do="upload", photo1=theirs, photo2="photos/1/x.jpg", photo3="\0")
     sent = await send(browser, photo1=theirs)
 
     assert (answer.status_code, checked_photos(answer)) == (200, {})

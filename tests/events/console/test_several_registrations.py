@@ -1,5 +1,6 @@
 """Several people of an event at once: what is said before, what is done, and what is left out with the reason."""
 
+import asyncio
 import re
 from typing import Any
 
@@ -11,7 +12,7 @@ from tests.events.console.organizing import main_text, signed_in
 from tests.events.console.test_payments import paid
 from tests.events.payments.scene import Scene
 from tests.events.people.scene import handle_of, listed, sign_up
-from tests.support import Client, Service
+from tests.support import Client, Service, eventually
 
 
 async def boxes(service: Service, *names: str) -> str:
@@ -114,6 +115,28 @@ async def test_nobody_reaches_people_of_another_organizer_or_chooses_nobody(serv
     assert await service.run_sql("select status::text from registrations") == [("registered",)]
 
 
+async def test_an_event_that_is_handed_over_meanwhile_is_left_alone(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    bob = await service.organizer()
+    event = await ada.create_event(waitinglist_capacity=5)
+    await sign_up(service, event, "ann")
+    path = f"/console/events/{event['id']}/several-registrations"
+    form = token(await browser.get("/console/keys"))
+    people = await handle_of(service, "ann@example.com")
+
+    for action in ("in", "wait", "remove"):
+        await service.run_sql("update events set organizer_id = %(id)s", id=ada.id)
+        async with service.database.transaction() as tx:
+            await tx.run("update events set organizer_id = %(id)s", {"id": bob.id})
+            request = browser.http.post(path, data={"token": form, "people": people, "do": action})
+            meanwhile = asyncio.create_task(request)
+            await eventually(lambda: service.run_sql("select from pg_locks where not granted"))
+        assert (await meanwhile).status_code == 403
+
+    assert await service.run_sql("select status::text from registrations") == [("registered",)]
+    assert await service.run_sql("select from check_in_scans") == []
+
+
 async def test_who_has_paid_by_card_is_told_apart_and_gets_it_back(shop: Scene) -> None:
     browser, ann, person = await paid(shop)
     await shop.service.run_sql("update events set capacity = 2")
@@ -127,6 +150,18 @@ async def test_who_has_paid_by_card_is_told_apart_and_gets_it_back(shop: Scene) 
 
     assert ("bob@example.com" in unpaid, "ann@example.com" in unpaid) == (True, False)
     [about_bob, about_ann] = re.findall(r"Loses the seat.*?mail", main_text(question))
-    assert "what was paid by card goes back" in about_ann
-    assert "what was paid by card goes back" not in about_bob
+    assert "what was paid by card and has not gone back yet goes back" in about_ann
+    assert "what was paid by card and has not gone back yet goes back" not in about_bob
     assert await shop.service.run_sql("select amount, reason from refunds") == [(1200, "seat_lost")]
+
+
+async def test_nothing_is_promised_to_who_has_got_the_money_back_already(shop: Scene) -> None:
+    browser, ann, person = await paid(shop)
+    handle = person.split("/")[-2]
+    path = f"/console/events/{ann.event_id}/several-registrations"
+    await confirm(browser, await browser.get(f"{path}?do=wait&p-{handle}=1"))
+
+    question = main_text(await browser.get(f"{path}?do=remove&p-{handle}=1"))
+
+    assert "The registration is deleted · is told by mail" in question
+    assert await shop.service.run_sql("select amount from refunds") == [(1200,)]

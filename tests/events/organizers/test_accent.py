@@ -14,6 +14,7 @@ from holdfast.events.organizers.accent import (
     OUR_DARK_ACCENT,
     Shades,
     contrast,
+    dark_accent,
     dark_shades,
     light_shades,
     nearest_passing,
@@ -42,6 +43,10 @@ def test_what_passes_and_what_is_derived_from_it_can_be_read() -> None:
         assert (accent == color) == passes(color)
         assert_readable(light_shades(accent), "#ffffff", "#f6f6f3", DARKEST_LIGHT_GROUND)
         assert_readable(dark_shades(accent), DARK_INK, "#191c1f", LIGHTEST_DARK_GROUND)
+
+
+def test_the_accent_of_dark_mails_is_computed_once_for_all_mails() -> None:
+    assert dark_accent("#8a1f6b") is dark_accent("#8a1f6b")
 
 
 def test_the_nearest_colour_that_passes_is_a_shade_of_the_same_colour() -> None:

@@ -1,5 +1,7 @@
 """Calendars and feed readers follow the published events of an organizer."""
 
+import asyncio
+import threading
 from typing import Any
 from xml.etree import ElementTree
 
@@ -83,3 +85,29 @@ async def test_feeds_are_bounded_and_do_not_name_an_unconfirmed_organizer(servic
         assert [f"Day {day}" in text for day in (1, 2, 3)] == [True, True, False]
         assert "Unconfirmed organizer" in text
         assert "Ada" not in text
+
+
+async def test_a_calendar_is_written_once_until_it_changes_and_holds_up_no_other_request(
+    service: Service, monkeypatch: Any
+) -> None:
+    writers = list[threading.Thread]()
+    write = Calendar.to_ical
+
+    def note(calendar: Calendar) -> bytes:
+        writers.append(threading.current_thread())
+        return write(calendar)
+
+    monkeypatch.setattr(Calendar, "to_ical", note)
+    ada = await service.organizer("Ada Events")
+    event = await ada.create_event(title="Pottery")
+    path = f"/organizers/{ada.slug}/events.ics"
+
+    answers = await asyncio.gather(*[service.http.get(path) for _ in range(5)])
+    written = len(writers)
+    await ada.patch(f"/api/events/{event['id']}", {"event": {"title": "Watercolours"}})
+    changed = await service.http.get(path)
+
+    assert (written, len(writers)) == (1, 2)
+    assert threading.main_thread() not in writers
+    assert all("Pottery" in answer.text for answer in answers)
+    assert "Watercolours" in changed.text

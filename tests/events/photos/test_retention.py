@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import LiteralString
 
 import pytest
 
@@ -12,7 +13,7 @@ from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.steps import Steps
 from tests.events.photos.pictures import picture
 from tests.events.photos.steps import a_day_passes, files, presign, states, stored, upload
-from tests.support import Client, Service, running
+from tests.support import Client, Service, eventually, running
 
 
 @pytest.fixture
@@ -109,6 +110,32 @@ async def test_a_photo_that_two_events_let_go_of_at_once_is_not_forgotten(servic
         await asyncio.gather(*(set_photos(ada, event) for event in events))
 
     assert await service.run_sql("select count(*) from photos where idle_since is null") == [(0,)]
+
+
+@pytest.mark.parametrize("letting_go", ["update events set image_keys = '{}'", "update users set logo_key = null"])
+async def test_a_photo_that_is_let_go_of_while_an_event_takes_it_is_kept(
+    service: Service, letting_go: LiteralString
+) -> None:
+    ada = await service.organizer()
+    key = await upload(service, ada)
+    one, other = await ada.create_event(image_keys=[key]), await ada.create_event()
+    if "logo" in letting_go:
+        await service.run_sql("update users set logo_key = %(key)s where id = %(id)s", key=key, id=ada.id)
+        await set_photos(ada, one)
+
+    async with service.database.transaction() as tx:
+        await tx.run(f"{letting_go} where id = %(id)s", {"id": ada.id if "logo" in letting_go else one["id"]})
+        taking = asyncio.create_task(set_photos(ada, other, key))
+
+        async def is_taken_or_waits() -> object:
+            return taking.done() or await service.run_sql("select from pg_locks where not granted")
+
+        await eventually(is_taken_or_waits)
+    await taking
+    await a_day_passes(service)
+    await clear_photos(Steps(service.database))
+
+    assert await are_stored(service, key) == [True]
 
 
 async def test_a_photo_put_back_in_time_is_kept(service: Service) -> None:

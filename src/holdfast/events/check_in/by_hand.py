@@ -36,8 +36,9 @@ FIND: LiteralString = """
 @refuses(NOT_FOUND, FORBIDDEN)
 async def check_in(tx: Tx, caller: Caller, command: CheckInSeveral) -> SeveralResult:
     """Store the entry of each person who has a seat and is not in yet."""
+    # Locked first: an event that is handed over or cancelled at the same time is seen as it is then.
+    await sql.lock_event(tx, caller, command.event_id)
     event = await find_event(tx, caller, command.event_id)
-    await sql.lock_event(tx, caller, event.id)
     params = {"event_id": event.id, "user_ids": list(dict.fromkeys(command.user_ids))}
     now = time.time_ns() // 1_000_000
     result, scans = SeveralResult([], {}), list[sql.NewScan]()

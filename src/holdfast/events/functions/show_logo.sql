@@ -1,8 +1,9 @@
 -- Which photos are logos: they stay, and the one that is replaced is deleted after a day like a photo of an event.
 create or replace function show_logo() returns trigger language plpgsql as $$
 begin
+    -- Locked first, as in `show_photos`.
+    perform from photos where key in (old.logo_key, new.logo_key) order by key for no key update;
     update photos set idle_since = null where key = new.logo_key and idle_since is not null;
-    perform from photos where key = old.logo_key for no key update;
     update photos set idle_since = now()
      where key = old.logo_key and not exists (select from event_photos where event_photos.key = photos.key);
     return null;

@@ -64,6 +64,7 @@ def dark_shades(accent: str) -> Shades:
     return Shades(lighter, _mixed(lighter, WHITE, 0.35), _faint(lighter, "#191c1f"), DARK_INK)
 
 
+@lru_cache(1_000)
 def dark_accent(accent: str) -> str:
     """The accent on a dark page: the darkest shade of it that is easy to read there."""
     return _shade_until(accent, LIGHTEST_DARK_GROUND, MIN_CONTRAST + 1, towards=1)

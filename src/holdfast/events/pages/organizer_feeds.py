@@ -3,9 +3,13 @@
 A feed has at most 200 events. Calendars also get those of the last 30 days, and cancelled ones, marked as cancelled.
 """
 
+import asyncio
 import re
 from email.utils import format_datetime
+from hashlib import sha256
 from xml.etree.ElementTree import Element, SubElement, tostring
+
+import msgspec
 
 from holdfast.events.events.calendar import calendar_feed
 from holdfast.events.markdown import one_line
@@ -17,7 +21,7 @@ from holdfast.events.site import SITE
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.http.handler import NOSNIFF, Access, Header, Reply, Request
 from holdfast.kit.pages.language import Language, language_of
-from holdfast.kit.pages.page_cache import cached_page
+from holdfast.kit.pages.page_cache import CachedPage, PageCache, cached_page
 from holdfast.kit.running.runner import Run
 
 _NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -31,15 +35,22 @@ class OrganizerFeeds:
     def __init__(self, settings: Settings, read: Run) -> None:
         self._settings = settings
         self._read = read
+        self._calendars = PageCache()
 
     async def calendar(self, caller: Caller, request: Request) -> Reply:
         """The feed as a calendar. Raises `not_found`."""
         language, content = await self._content(caller, request)
-        entries = [(event, self._url(content, event)) for event in content.events]
         # Without minutes, so that the file changes when an event does, and else once an hour.
-        stamp = content.now.replace(minute=0, second=0, microsecond=0)
-        file = calendar_feed(entries, self._settings, stamp=stamp, name=_name(content, language))
-        return cached_page(file.decode(), _headers(language), b"text/calendar; charset=utf-8").reply(request)
+        content.now = content.now.replace(minute=0, second=0, microsecond=0)
+        key = language.code, sha256(msgspec.json.encode(content)).digest()
+        # Writing 200 events takes a tenth of a second: other requests are answered meanwhile, and it is done once.
+        page = await self._calendars.get(key, lambda: asyncio.to_thread(self._calendar, content, language))
+        return page.reply(request)
+
+    def _calendar(self, content: FeedContent, language: Language) -> CachedPage:
+        entries = [(event, self._url(content, event)) for event in content.events]
+        file = calendar_feed(entries, self._settings, stamp=content.now, name=_name(content, language))
+        return cached_page(file.decode(), _headers(language), b"text/calendar; charset=utf-8")
 
     async def rss(self, caller: Caller, request: Request) -> Reply:
         """The feed as RSS: the events to come that are not cancelled, the newest first. Raises `not_found`."""

@@ -19,12 +19,18 @@ async def send_again(tx: Tx, caller: Caller, command: SendDetails) -> None:
     """Put a mail into the outbox, unless one was sent in the last hour or the mails were stopped."""
     await tx.run(
         """
-        with due as (
-            update registrations set details_at = now()
+        -- Locked by its key first: with all conditions, the registrations of a status may be read before the statistics
+        -- of a new table are made.
+        with own as materialized (
+            select * from registrations
              where event_id = %(event_id)s and user_id = (select id from users where public_id = %(user_id)s)
-               and arrival = %(arrival)s and notify and status in ('registered', 'waitlisted')
-               and (details_at is null or details_at < now() - interval '1 hour')
-         returning event_id, arrival, name, language, status, reason)
+               for no key update),
+        due as (
+            update registrations set details_at = now() from own
+             where (registrations.event_id, registrations.user_id) = (own.event_id, own.user_id)
+               and own.arrival = %(arrival)s and own.notify and own.status in ('registered', 'waitlisted')
+               and (own.details_at is null or own.details_at < now() - interval '1 hour')
+         returning own.event_id, own.arrival, own.name, own.language, own.status, own.reason)
         insert into mails (kind, thread, recipient, arguments)
         select mail_kind(status::text, 'repeated'),
                'registration ' || event_id || ' ' || users.public_id, users.email,

@@ -93,10 +93,11 @@ async def move(tx: Tx, caller: Caller, command: MoveSeveral) -> SeveralResult:
 
 async def _lock(tx: Tx, caller: Caller, command: SeveralCommand) -> dict[str, SkipReason]:
     """The status of each registration that there is, by public id. Locks the event of the caller."""
+    # Locked first: an event that is handed over at the same time is no more the caller's.
+    await sql.lock_event_of(tx, command.event_id)
     organizer_id = await sql.organizer_of(tx, command.event_id)
     if organizer_id is None or not caller.may_access(organizer_id):
         raise REFUSALS["not_found" if organizer_id is None else "forbidden"](command.event_id)
-    await sql.lock_event_of(tx, command.event_id)
     keys = [(command.event_id, user_id, caller.tenant_id) for user_id in command.user_ids]
     matches = await sql.find_registrations(tx, keys)
     return {match.user_id: match.status for match in matches if match and match.status}

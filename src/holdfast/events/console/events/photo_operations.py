@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from holdfast.events.images import acceptance
 from holdfast.events.images.container import UnfitFile
-from holdfast.events.images.model import ImageAttributes, image_attributes
+from holdfast.events.images.model import ImageAttributes, content_type_of, image_attributes
 from holdfast.events.images.sizes import accept, find_sizes
 from holdfast.events.pages.look import origin
 from holdfast.events.problems import QUOTA_EXCEEDED, TOO_MANY_UPLOADS
@@ -58,13 +58,12 @@ async def store_photo(steps: Steps, caller: Caller, command: StorePhoto) -> Conc
 
 
 async def read_photos(reader: Reader, caller: Caller, command: ReadPhotos) -> PhotoList:
-    """Read photos in the order of the keys. Keys that are not of the organizer are left out."""
-    own_keys = {
-        key for (key,) in await reader.tuples(_OWN_PHOTOS, {"keys": command.keys, "organizer_id": caller.tenant})
-    }
+    """Read photos in the order of the keys. Keys that are not of the organizer, or are no keys, are left out."""
+    keys = [key for key in command.keys if content_type_of(key)]
+    own_keys = {key for (key,) in await reader.tuples(_OWN_PHOTOS, {"keys": keys, "organizer_id": caller.tenant})}
     known_sizes = await find_sizes(reader, [*own_keys]) if own_keys else {}
     settings = reader.resources.settings
-    photos = [(key, image_attributes(key, known_sizes.get(key), settings)) for key in command.keys if key in own_keys]
+    photos = [(key, image_attributes(key, known_sizes.get(key), settings)) for key in keys if key in own_keys]
     return PhotoList(photos, origin(settings))
 
 

@@ -63,16 +63,16 @@ class RegistrationsPage:
         if sort and sort.key == "received":
             command = msgspec.structs.replace(command, newest_first=sort.is_descending)
         is_sorted = sort is not None and sort.key != "received"
-        limit = sorting.MAX_SORTED if is_sorted else PAGE_SIZE
-        part: RegistrationsPart = await self._search(
-            organizer(session),
-            msgspec.structs.replace(command, limit=limit, after=None if is_sorted else command.after),
-        )
-        rows, more = part.registrations, part.more and {"after": part.more}
+        page = msgspec.structs.replace(command, limit=PAGE_SIZE)
+        to_sort = msgspec.structs.replace(command, limit=sorting.MAX_SORTED, after=None)
+        part: RegistrationsPart = await self._search(organizer(session), to_sort if is_sorted else page)
         is_too_many = is_sorted and part.more is not None
-        if sort and is_sorted:
+        if is_too_many:
+            part = await self._search(organizer(session), page)
+        rows, more = part.registrations, part.more and {"after": part.more}
+        if sort and is_sorted and not is_too_many:
             offset = sorting.read_offset(query.get("offset", ""))
-            rows = rows if is_too_many else sorting.sort(rows, sort)
+            rows = sorting.sort(rows, sort)
             more = {"offset": str(offset + PAGE_SIZE)} if len(rows) > offset + PAGE_SIZE else None
             rows = rows[offset : offset + PAGE_SIZE]
         filters = query_of(command)
