@@ -35,8 +35,11 @@ passwords.HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Two workers for each core: tests also wait, for timers and for connections and processes to start and end."""
-    return max(1, 2 * (os.cpu_count() or 1))
+    """Three workers for two cores: tests also wait, for timers and for connections and processes to start and end.
+
+    More would cost more than they wait: each collects all tests and makes databases of its own.
+    """
+    return max(1, 3 * (os.cpu_count() or 1) // 2)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -77,6 +80,7 @@ def template_url(data_dir: Path) -> Iterator[str]:
             # A database in which autovacuum works just then could not be dropped otherwise.
             connection.execute("grant pg_signal_backend to holdfast")
             connection.execute("alter system set fsync = off")
+            connection.execute("alter system set full_page_writes = off")
             connection.execute("select pg_reload_conf()")
     with template_database(server, "holdfast_template", EVENTS) as url:
         yield url

@@ -41,9 +41,10 @@ LONG = {
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Do not even import them when they are left out."""
-    is_left_out = config.option.markexpr == "not long" and any(collection_path == HERE / name for name in LONG)
-    return True if is_left_out else None
+    """Do not even import those that are left out."""
+    is_long = any(collection_path.is_relative_to(HERE / name) for name in LONG)
+    left_out = {"not long": is_long, "long": not is_long and collection_path.is_file()}
+    return True if left_out.get(config.option.markexpr) else None
 
 
 @pytest.hookimpl(tryfirst=True)

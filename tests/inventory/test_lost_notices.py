@@ -22,6 +22,8 @@ from tests.inventory.webhooks.deliveries import deliver, installed
 from tests.inventory.webhooks.test_handling import Scene as Deliveries
 from tests.support import eventually
 
+pytestmark = pytest.mark.usefixtures("own_inventory")  # It changes the schema.
+
 
 @pytest.fixture
 async def synced(inventory: Inventory) -> AsyncGenerator[Scene]:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.inventory.support import Inventory, Shop
 
-pytestmark = pytest.mark.usefixtures("inventory")  # Its pools have the ids 1, 2 and so on.
+pytestmark = pytest.mark.usefixtures("own_inventory")  # Its pools have the ids 1, 2 and so on; it changes the schema.
 
 
 async def low(shop: Shop, **arguments: Any) -> list[str]:

@@ -6,6 +6,8 @@ from tests.inventory.console.scene import Admin, main_text
 from tests.inventory.orders.stories import PlatformOrder, tell
 from tests.inventory.support import PACKS, SINGLE, SIX_PACK, Shop
 
+pytestmark = pytest.mark.usefixtures("own_inventory")  # It changes the schema.
+
 NAMED = [{**PACKS[0], "title": "Jar"}, {**PACKS[1], "title": "6-pack"}]
 
 

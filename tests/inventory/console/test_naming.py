@@ -1,10 +1,14 @@
 """Variants have the same name on every page: the title, else the SKU, else the number in the id."""
 
+import pytest
+
 from holdfast.inventory.catalog.names import MAX_VARIANTS
 from tests.inventory.console.scene import Admin, main_text
 from tests.inventory.console.stocking import Stocking
 from tests.inventory.orders.stories import PlatformOrder, tell
 from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Shop
+
+pytestmark = pytest.mark.usefixtures("own_inventory")  # It changes the schema.
 
 
 async def test_a_variant_is_called_by_its_title_its_sku_or_the_number_in_its_id(admin: Admin, own_shop: Shop) -> None:

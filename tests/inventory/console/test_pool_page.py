@@ -8,6 +8,8 @@ from holdfast.inventory.stock import pool_page
 from tests.inventory.console.scene import Admin, main_text
 from tests.inventory.support import PACKS, SIX_PACK, Shop
 
+pytestmark = pytest.mark.usefixtures("own_inventory")  # It changes the schema.
+
 
 async def test_a_pool_shows_its_stock_its_variants_and_its_history(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.call(
