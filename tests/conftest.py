@@ -35,11 +35,8 @@ passwords.HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Three workers for two cores: tests also wait, for timers and for connections and processes to start and end.
-
-    More would cost more than they wait: each collects all tests and makes databases of its own.
-    """
-    return max(1, 3 * (os.cpu_count() or 1) // 2)
+    """Two workers for each core: tests also wait, for timers and for connections and processes to start and end."""
+    return max(1, 2 * (os.cpu_count() or 1))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,9 +1,14 @@
 """The operations of the console refuse what belongs to others by themselves, whatever their pages have asked before."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
 
+from holdfast.events.check_in import by_hand
+from holdfast.events.check_in.by_hand import CheckInSeveral
+from holdfast.events.console.account import look
 from holdfast.events.console.events import copy_event, event_operations
 from holdfast.events.console.events.copy_event import CopyEvent
 from holdfast.events.console.events.event_operations import EditEvent
@@ -14,8 +19,11 @@ from holdfast.events.events.model import CreateEvent, GetEvent, UpdateEvent
 from holdfast.events.mails.paragraphs import UpdateMailParagraphs
 from holdfast.events.payments.operations import ListPersonPayments
 from holdfast.events.payments.payment_list import ListPayments
+from holdfast.events.photos.logo import ChangeLogo
 from holdfast.events.problems import QUOTA_EXCEEDED
 from holdfast.events.queues.model import GetQueue
+from holdfast.events.registrations import several
+from holdfast.events.registrations.several import MoveSeveral, RemoveSeveral, SeveralCommand
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import person
 from holdfast.kit.contract.command import check
@@ -66,6 +74,29 @@ async def test_nobody_counts_the_people_of_somebody_elses_event_or_of_none(
     assert await refusal(service, operation, bob, GetEvent(event_id=NOWHERE)) is NOT_FOUND
 
 
+@pytest.mark.parametrize(
+    ("operation", "command"),
+    [
+        (several.REMOVE_SEVERAL, RemoveSeveral),
+        (several.MOVE_SEVERAL, MoveSeveral),
+        (by_hand.CHECK_IN_SEVERAL, partial(CheckInSeveral, device="Door 1")),
+    ],
+    ids=["remove", "move", "check in"],
+)
+async def test_nobody_changes_the_people_of_somebody_elses_event_or_of_none(
+    service: Service, operation: Operation, command: Callable[..., SeveralCommand]
+) -> None:
+    ada, bob = await service.organizer(), await service.organizer()
+    event = await ada.create_event()
+    poll = await ada.register(event["id"], email="ann@example.com")
+    await service.settle()
+    people = [poll.rpartition("/")[2]]
+
+    assert await refusal(service, operation, bob, command(event_id=event["id"], user_ids=people)) is FORBIDDEN
+    assert await refusal(service, operation, bob, command(event_id=NOWHERE, user_ids=people)) is NOT_FOUND
+    assert (await ada.get(poll)).json()["data"]["status"] == "registered"
+
+
 async def test_nobody_looks_at_the_queue_of_somebody_else(service: Service) -> None:
     ada, bob = await service.organizer(), await service.organizer()
     queue = await ada.create_queue()
@@ -90,6 +121,14 @@ async def test_a_copy_takes_no_photo_of_somebody_else(service: Service) -> None:
     command = copy(event["id"], image_keys=["photos/2/abcdefghijklmnopqrstuv.jpg"])
 
     assert await refusal(service, copy_event.COPY_EVENT, ada, command) is VALIDATION_FAILED
+
+
+async def test_a_logo_is_no_photo_of_somebody_else(service: Service) -> None:
+    ada = await service.organizer()
+
+    command = ChangeLogo(key="photos/2/abcdefghijklmnopqrstuv.jpg")
+
+    assert await refusal(service, look.CHANGE_LOGO, ada, command) is VALIDATION_FAILED
 
 
 async def test_a_copy_counts_among_the_events_that_an_organizer_may_have(settings: Settings) -> None:

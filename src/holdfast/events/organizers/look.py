@@ -9,7 +9,6 @@ from holdfast.events.resources import Reader, Tx
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command, rule
 from holdfast.kit.contract.messages import message
-from holdfast.kit.contract.problems import VALIDATION_FAILED, refuses
 
 MAX_ABOUT_CHARACTERS = 1_000
 
@@ -63,7 +62,6 @@ async def get(reader: Reader, caller: Caller, command: GetLook) -> Look:
     return look
 
 
-@refuses(VALIDATION_FAILED)
 async def change(tx: Tx, caller: Caller, command: ChangeLook) -> None:
     """Change the accent and the words of an organizer."""
     await tx.run(
