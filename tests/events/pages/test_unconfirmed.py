@@ -48,6 +48,17 @@ async def test_they_name_an_unconfirmed_organizer_without_name_and_links_and_are
         assert not [link for link in links if "evil.example" in link], path
 
 
+async def test_feeds_are_not_indexed_until_the_address_is_proved(service: Service, stranger: Client) -> None:
+    await pages(service, stranger)
+    feeds = [f"/organizers/victim-bank/events.{kind}" for kind in ("ics", "rss")]
+
+    before = [(await service.http.get(path)).headers.get("x-robots-tag") for path in feeds]
+    await service.prove(stranger)
+    after = [(await service.http.get(path)).headers.get("x-robots-tag") for path in feeds]
+
+    assert (before, after) == (["noindex"] * 2, [None] * 2)
+
+
 async def test_they_are_in_german_too(service: Service, stranger: Client) -> None:
     for path in await pages(service, stranger):
         page = await service.http.get(f"{path}?lang=de")

@@ -50,7 +50,7 @@ class OrganizerFeeds:
     def _calendar(self, content: FeedContent, language: Language) -> CachedPage:
         entries = [(event, self._url(content, event)) for event in content.events]
         file = calendar_feed(entries, self._settings, stamp=content.now, name=_name(content, language))
-        return cached_page(file.decode(), _headers(language), b"text/calendar; charset=utf-8")
+        return cached_page(file.decode(), _headers(content, language), b"text/calendar; charset=utf-8")
 
     async def rss(self, caller: Caller, request: Request) -> Reply:
         """The feed as RSS: the events to come that are not cancelled, the newest first. Raises `not_found`."""
@@ -75,7 +75,7 @@ class OrganizerFeeds:
             _add(item, "description", f"{period} · {place}" if place else period)
         text = tostring(feed, encoding="unicode", xml_declaration=False)
         document = f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'
-        return cached_page(document, _headers(language), b"application/rss+xml; charset=utf-8").reply(request)
+        return cached_page(document, _headers(content, language), b"application/rss+xml; charset=utf-8").reply(request)
 
     async def _content(self, caller: Caller, request: Request) -> tuple[Language, FeedContent]:
         slug = checked_slug(request)
@@ -89,8 +89,10 @@ def _name(content: FeedContent, language: Language) -> str:
     return one_line(content.name or SITE.texts(language).gettext("Unconfirmed organizer"))
 
 
-def _headers(language: Language) -> list[Header]:
-    return [NOSNIFF, (b"content-language", language.code.encode()), (b"vary", b"accept-language")]
+def _headers(content: FeedContent, language: Language) -> list[Header]:
+    headers = [NOSNIFF, (b"content-language", language.code.encode()), (b"vary", b"accept-language")]
+    # As the pages of an organizer that is not confirmed, its feeds are not for search engines.
+    return headers if content.name else [*headers, (b"x-robots-tag", b"noindex")]
 
 
 def _add(parent: Element, name: str, text: str) -> None:
