@@ -49,7 +49,7 @@ class ConsentPreview(Struct):
     scope_results: list[RequestedScope]
 
 
-class _Session(Struct):
+class _AttestedSession(Struct):
     session_token: str
 
 
@@ -81,7 +81,7 @@ class AnotherServer:
     async def begin(self, trusted: str) -> str:
         """Exchange a trusted-auth token for the token of a session there."""
         arguments = {"profile_id": self.profile, "token": trusted, "session_duration_minutes": SESSION_MINUTES}
-        return (await self._ask("sessions/attest", arguments, _Session)).session_token
+        return (await self._ask("sessions/attest", arguments, _AttestedSession)).session_token
 
     async def preview(self, session: str, request: Mapping[str, Any]) -> ConsentPreview:
         """Return the client and the scopes of a request. Raises `invalid_request` if the server rejects the request."""

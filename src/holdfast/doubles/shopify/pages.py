@@ -20,7 +20,7 @@ SITE = Site("Demo shops", Path(__file__).parent)
 
 def routes(world: PlatformState, oauth: OAuth) -> list[BaseRoute]:
     """The pages."""
-    pages = _Pages(world, oauth)
+    pages = _ShopPages(world, oauth)
     return [
         Route("/", pages.shops),
         Route("/", pages.open, methods=["POST"]),
@@ -30,7 +30,7 @@ def routes(world: PlatformState, oauth: OAuth) -> list[BaseRoute]:
     ]
 
 
-class _Pages:
+class _ShopPages:
     def __init__(self, world: PlatformState, oauth: OAuth) -> None:
         self._world = world
         self._oauth = oauth

@@ -43,7 +43,7 @@ _SPACES = re.compile(r"[\s-]+")
 
 def routes(world: ProcessorState) -> list[BaseRoute]:
     """The pages."""
-    pages = _Pages(world)
+    pages = _PaymentPages(world)
     return [
         Route("/", pages.overview),
         Route("/components", pages.components),
@@ -60,7 +60,7 @@ def money(amount: int, currency: str) -> str:
     return ENGLISH.money(amount, currency.upper(), minor_unit_digits(currency))
 
 
-class _Pages:
+class _PaymentPages:
     def __init__(self, world: ProcessorState) -> None:
         self._world = world
 

@@ -38,10 +38,10 @@ BLOCK = "live-stock"
 QUANTITY = NumberField(0, MAX_QUANTITY, 50)
 
 
-class MadePool(Command):
+class NewPool(Command):
     """The parameter that names the pool that was just made."""
 
-    made: PoolId
+    new_pool: PoolId
 
 
 class SuggestionsPage:
@@ -72,7 +72,7 @@ class SuggestionsPage:
         )
         if isinstance(done, FormRefusal):
             return await self._page(session, request, fields, done)
-        return self._console.to(request, f"{SUGGESTIONS}?made={done.pool.id}")
+        return self._console.to(request, f"{SUGGESTIONS}?new_pool={done.pool.id}")
 
     async def _page(
         self,
@@ -99,7 +99,7 @@ class SuggestionsPage:
             labels=LABELS,
             units_prefix=UNITS_PREFIX,
             title_of=_title_of,
-            made=await self._made_pool(session, query),
+            new_pool=await self._new_pool(session, query),
             has_pools=bool(pools.pools),
             theme_editor=self._theme_editor(shop_of(session)),
             once=single_use_forms.new_token(),
@@ -118,13 +118,13 @@ class SuggestionsPage:
         query = {"template": "product", "addAppBlockId": f"{self._client_id}/{BLOCK}", "target": "mainSection"}
         return self._platform.at(shop, f"/admin/themes/current/editor?{urlencode(query)}")
 
-    async def _made_pool(self, session: Session, query: Mapping[str, str]) -> PoolWithMembers | None:
+    async def _new_pool(self, session: Session, query: Mapping[str, str]) -> PoolWithMembers | None:
         """Return the pool that was just made; None if the address names none of the shop."""
-        if "made" not in query:
+        if "new_pool" not in query:
             return None
         try:
-            made = check(MadePool, with_integers(MadePool, {"made": query["made"]}))
-            return await self._pool(merchant(session), GetPool(pool_id=made.made, include_members=False))
+            parameter = check(NewPool, with_integers(NewPool, {"new_pool": query["new_pool"]}))
+            return await self._pool(merchant(session), GetPool(pool_id=parameter.new_pool, include_members=False))
         except Problem as problem:
             if problem.type is NOT_FOUND or problem.errors:
                 return None
