@@ -16,7 +16,7 @@ from starlette.routing import Route
 
 from holdfast.doubles.stripe.processor import StripeDouble
 from holdfast.doubles.stripe.webhooks import Endpoint
-from tests.serving import listener, serving
+from tests.serving import PLAIN, listener, serving
 from tests.support import eventually
 
 T = TypeVar("T")
@@ -149,7 +149,7 @@ async def playing(path: Path | None = None, **options: Any) -> AsyncGenerator[Sc
     try:
         async with (
             serving(processor.app, here),
-            httpx2.AsyncClient(base_url=address, trust_env=False) as http,
+            httpx2.AsyncClient(base_url=address, verify=PLAIN, trust_env=False) as http,
         ):
             yield Scene(processor, heard, http)
     finally:

@@ -10,6 +10,7 @@ from structlog.testing import capture_logs
 from holdfast.events.oauth import issuer as module
 from holdfast.events.oauth import jwks
 from holdfast.events.oauth.issuer import Issuer
+from holdfast.kit.security.certificates import trusted_certificates
 from tests.events.oauth.authorization_server import AUDIENCE, AuthorizationServer, authorization_server, self_signed
 from tests.events.oauth.failures import FAILURES
 from tests.events.oauth.outcomes import is_unavailable
@@ -70,6 +71,7 @@ async def test_an_issuer_that_is_https_has_its_keys_by_https(tmp_path: Path, mon
     certificate = self_signed(tmp_path)
     async with authorization_server(certificate=certificate) as server:
         monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        trusted_certificates.cache_clear()
         token = server.token()
         assert await Issuer(server.issuer, AUDIENCE).verify(token)
 
@@ -81,6 +83,7 @@ async def test_an_issuer_that_is_https_has_its_keys_by_https(tmp_path: Path, mon
             assert plain.readings == 0
 
         monkeypatch.delenv("SSL_CERT_FILE")
+        trusted_certificates.cache_clear()
         metadata["jwks_uri"] = f"{server.origin}/keys"
         await is_unavailable(Issuer(server.issuer, AUDIENCE), token)  # nobody vouches for its certificate
         assert server.readings == 1

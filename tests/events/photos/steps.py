@@ -8,6 +8,7 @@ import httpx2
 from holdfast.events.images.model import size_names
 from holdfast.events.storage.store import Store
 from tests.events.photos.pictures import picture
+from tests.serving import PLAIN
 from tests.support import Client, Service
 
 JPEG = "image/jpeg"
@@ -26,7 +27,7 @@ async def put(service: Service, url: str, content: bytes, content_type: str = JP
     headers = {"Content-Type": content_type, **headers}
     if url.startswith(service.database.resources.settings.base_url):
         return await service.http.put(url, content=content, headers=headers)
-    async with httpx2.AsyncClient() as http:
+    async with httpx2.AsyncClient(verify=PLAIN) as http:
         return await http.put(url, content=content, headers=headers)
 
 

@@ -15,7 +15,7 @@ from holdfast.inventory.resources import Steps
 from holdfast.inventory.settings import Settings
 from holdfast.kit.running import steps
 from tests.inventory.support import Inventory, Shop, running
-from tests.serving import listener, serving
+from tests.serving import PLAIN, listener, serving
 
 CLIENT, SECRET = "client-tests", "shpss_tests"
 DOMAIN = "ada.myshopify.com"
@@ -95,7 +95,7 @@ async def beside_the_platform(settings: Settings, base_url: str = BASE_URL) -> A
     try:
         async with (
             serving(platform.app, here),
-            httpx2.AsyncClient(base_url=address, trust_env=False) as browser,
+            httpx2.AsyncClient(base_url=address, verify=PLAIN, trust_env=False) as browser,
             running(changed) as inventory,
         ):
             yield Scene(inventory, platform, browser)

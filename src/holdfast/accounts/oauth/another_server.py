@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from holdfast.accounts.oauth.problems import INVALID_REQUEST
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE
+from holdfast.kit.security.certificates import trusted_certificates
 
 TIMEOUT_SECONDS = 10.0
 MAX_ANSWER_BYTES = 262_144
@@ -94,7 +95,7 @@ class AnotherServer:
 
     async def _ask(self, path: str, arguments: Mapping[str, Any], into: type[T]) -> T:
         try:
-            async with asyncio.timeout(TIMEOUT_SECONDS), await asyncio.to_thread(self._client) as http:
+            async with asyncio.timeout(TIMEOUT_SECONDS), await self._client() as http:
                 response = await http.post(f"{self.api}/{path}", json=arguments)
             content = response.content[:MAX_ANSWER_BYTES]
             if 400 <= response.status_code < 500 and response.status_code not in {401, 403, 429}:
@@ -108,5 +109,8 @@ class AnotherServer:
             log.warning("the authorization server did not answer", path=path, error=repr(error))
             raise SERVICE_UNAVAILABLE("The authorization server cannot be asked right now.", retry_after=5) from error
 
-    def _client(self) -> httpx2.AsyncClient:
-        return httpx2.AsyncClient(auth=(self.id, self.secret), timeout=TIMEOUT_SECONDS, follow_redirects=False)
+    async def _client(self) -> httpx2.AsyncClient:
+        trusted = await asyncio.to_thread(trusted_certificates)
+        return httpx2.AsyncClient(
+            auth=(self.id, self.secret), timeout=TIMEOUT_SECONDS, verify=trusted, follow_redirects=False
+        )

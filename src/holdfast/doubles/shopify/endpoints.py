@@ -16,6 +16,7 @@ from holdfast.doubles.shopify.bulk import Bulks
 from holdfast.doubles.shopify.errors import OAuthRefusal
 from holdfast.doubles.shopify.oauth import OAuth
 from holdfast.doubles.shopify.platform_state import PlatformState
+from holdfast.kit.security.certificates import trusted_certificates
 
 PREFIX, SUBPATH = "apps", "holdfast"
 PROXY_TIMEOUT_SECONDS = 10
@@ -71,7 +72,9 @@ class _Endpoints:
             "X-Forwarded-For": request.client.host if request.client else "127.0.0.1",
         }
         transport = self._world.transport
-        async with httpx2.AsyncClient(timeout=PROXY_TIMEOUT_SECONDS, trust_env=False, transport=transport) as client:
+        async with httpx2.AsyncClient(
+            timeout=PROXY_TIMEOUT_SECONDS, verify=trusted_certificates(), trust_env=False, transport=transport
+        ) as client:
             try:
                 answer = await client.get(url, headers=headers)
             except httpx2.HTTPError:

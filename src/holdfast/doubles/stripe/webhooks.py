@@ -12,6 +12,7 @@ import httpx2
 from holdfast.doubles.shared import webhooks
 from holdfast.doubles.stripe.platform_state import ProcessorState, moment, without_private
 from holdfast.doubles.stripe.store import Thing
+from holdfast.kit.security.certificates import trusted_certificates
 
 ANSWER_TIMEOUT_SECONDS = 10
 MAX_RETRY_SECONDS = 3600
@@ -94,7 +95,7 @@ class Webhooks(webhooks.WebhookSender):
         return event
 
     def _client(self) -> httpx2.AsyncClient:
-        return httpx2.AsyncClient(timeout=ANSWER_TIMEOUT_SECONDS, trust_env=False)
+        return httpx2.AsyncClient(timeout=ANSWER_TIMEOUT_SECONDS, verify=trusted_certificates(), trust_env=False)
 
     async def _attempt(self, client: httpx2.AsyncClient, delivery: int) -> float | None:
         row: tuple[str, int, float, int] = self._db.execute(

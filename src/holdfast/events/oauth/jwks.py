@@ -14,6 +14,8 @@ from joserfc.errors import JoseError, SecurityWarning
 from joserfc.jwk import ECKey, OKPKey, RSAKey
 from msgspec import Struct
 
+from holdfast.kit.security.certificates import trusted_certificates
+
 READ_TIMEOUT_SECONDS = 5.0
 """Seconds that reading the metadata and the keys may take together."""
 
@@ -43,7 +45,7 @@ class _KeySet(Struct):
 
 async def read(issuer: str) -> list[Key]:
     """The keys with which an issuer signs now. Raises `TimeoutError`, `ValueError`, or an error of the HTTP client."""
-    async with asyncio.timeout(READ_TIMEOUT_SECONDS), await asyncio.to_thread(_client) as http:
+    async with asyncio.timeout(READ_TIMEOUT_SECONDS), await _client() as http:
         address = await _find_jwks_uri(http, issuer)
         keys = [*islice(usable_keys((await _get(http, address, _KeySet)).keys), MAX_KEYS + 1)]
     if len(keys) > MAX_KEYS:
@@ -51,11 +53,12 @@ async def read(issuer: str) -> list[Key]:
     return keys[:MAX_KEYS]
 
 
-def _client() -> httpx2.AsyncClient:
-    """An HTTP client for one reading. Creating it is slow, because it reads the certificates of the machine."""
+async def _client() -> httpx2.AsyncClient:
+    """An HTTP client for one reading."""
     # Compressed answers are not accepted: they could be far larger than the counted bytes.
     headers = {"accept": "application/json", "accept-encoding": "identity"}
-    return httpx2.AsyncClient(headers=headers, timeout=READ_TIMEOUT_SECONDS, follow_redirects=False)
+    trusted = await asyncio.to_thread(trusted_certificates)
+    return httpx2.AsyncClient(headers=headers, timeout=READ_TIMEOUT_SECONDS, verify=trusted, follow_redirects=False)
 
 
 async def _find_jwks_uri(http: httpx2.AsyncClient, issuer: str) -> str:

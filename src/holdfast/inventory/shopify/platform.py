@@ -3,13 +3,14 @@
 import asyncio
 import math
 import re
-import ssl
 from collections.abc import AsyncGenerator, Mapping
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import httpx2
 import msgspec
+
+from holdfast.kit.security.certificates import trusted_certificates
 
 CALL_TIMEOUT_SECONDS = 30.0
 """The most seconds that a call may take."""
@@ -75,7 +76,7 @@ class Platform:
     @cached_property
     def _client(self) -> httpx2.AsyncClient:
         limits = httpx2.Limits(max_connections=64, max_keepalive_connections=32, keepalive_expiry=30)
-        return httpx2.AsyncClient(timeout=self._seconds, limits=limits, verify=_trust(), trust_env=False)
+        return httpx2.AsyncClient(timeout=self._seconds, limits=limits, verify=trusted_certificates(), trust_env=False)
 
     def at(self, shop: str, path: str) -> str:
         """Return the address of a path of a shop."""
@@ -141,9 +142,3 @@ def failure_of(answer: PlatformAnswer) -> PlatformUnreachable | None:
     if answer.status == 408 or answer.status >= 500:
         return PlatformUnreachable(f"The platform answered with status {answer.status}.", answer.retry_after)
     return None
-
-
-@cache
-def _trust() -> ssl.SSLContext:
-    """Return the trusted certificate authorities. They are read once, since that takes as long as many calls."""
-    return httpx2.create_ssl_context()

@@ -20,6 +20,7 @@ import httpx2
 
 from holdfast.kit.contract.messages import message
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE
+from holdfast.kit.security.certificates import trusted_certificates
 
 CONNECT_TIMEOUT_SECONDS = 3
 """Seconds that the connection to one of several addresses may take."""
@@ -153,10 +154,7 @@ class OutboundClient:
         raise FetchRefusal(message("cannot be reached, or has no certificate to be believed"))
 
     async def _trusted(self) -> ssl.SSLContext:
-        if self._trust is None:
-            # Reading the certificates of the system is slow, especially the first time.
-            self._trust = await asyncio.to_thread(httpx2.create_ssl_context)
-        return self._trust
+        return self._trust or await asyncio.to_thread(trusted_certificates)
 
     async def _addresses(self, url: httpx2.URL) -> Sequence[str]:
         """The addresses of a host. Raises `FetchRefusal` unless all of them may be reached."""
