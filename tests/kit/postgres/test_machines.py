@@ -5,41 +5,32 @@ import pytest
 from structlog.testing import capture_logs
 
 from holdfast.events.settings import Settings
-from tests.support import eventually, running
+from holdfast.kit.postgres.machines import count_machines
+from tests.support import Service, eventually, running
 
 ANOTHER = "holdfast events 0badcafe listener"
 """What a process of another machine calls the session by which it listens."""
 
 
-async def warnings(settings: Settings, *, begins_again: bool = False) -> list[str]:
-    """What a process that starts with these settings warns of, until it has looked."""
-    with psycopg.connect(settings.database_url) as connection:
-        row = connection.execute("select clock_timestamp()").fetchone()
-        assert row
-    with capture_logs() as logs:
-        async with running(settings) as service:
-
-            async def has_looked() -> bool:
-                return bool(
-                    await service.run_sql(
-                        "select from pg_stat_activity where query like '%%distinct (application_name, client_addr)%%'"
-                        " and pid <> pg_backend_pid() and state = 'idle' and datname = current_database()"
-                        # Sessions are used again, and name the last query of an earlier test.
-                        " and query_start > %(begun)s",
-                        begun=row[0],
-                    )
-                )
-
-            await eventually(has_looked)
-    return [log["event"] for log in logs if log["log_level"] == "warning"]
+async def is_listening(service: Service) -> bool:
+    return await count_machines(service.database) == 1
 
 
 async def test_a_second_machine_is_told_what_it_would_keep_for_itself_and_the_setting_for_it(
     settings: Settings,
 ) -> None:
-    with psycopg.connect(settings.database_url, application_name=ANOTHER):
-        limits, photos = await warnings(settings)
+    with psycopg.connect(settings.database_url, application_name=ANOTHER), capture_logs() as logs:
 
+        async def are_warned() -> bool:
+            return len(warnings()) == 2
+
+        def warnings() -> list[str]:
+            return [log["event"] for log in logs if log["log_level"] == "warning"]
+
+        async with running(settings):
+            await eventually(are_warned)
+
+    limits, photos = warnings()
     assert limits.startswith("several machines use this database, but each counts rate limits by itself")
     assert "RATE_LIMIT_STORAGE_URL" in limits
     assert "S3_BUCKET" in photos
@@ -52,7 +43,10 @@ async def test_nobody_is_warned_of_what_machines_share(settings: Settings) -> No
 
 
 @pytest.mark.parametrize("another", ["holdfast inventory 0badcafe listener", "holdfast events jobs", "psql"])
-async def test_another_program_of_the_database_is_no_machine(settings: Settings, another: str) -> None:
-    with psycopg.connect(settings.database_url, application_name=another):
-        async with running(settings):
-            assert await warnings(settings) == []
+async def test_another_program_of_the_database_is_no_machine(own_service: Service, another: str) -> None:
+    await eventually(lambda: is_listening(own_service))
+
+    with psycopg.connect(own_service.database.url, application_name=another):
+        assert await count_machines(own_service.database) == 1
+    with psycopg.connect(own_service.database.url, application_name=ANOTHER):
+        assert await count_machines(own_service.database) == 2

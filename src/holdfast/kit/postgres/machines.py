@@ -6,7 +6,7 @@ from typing import Any, LiteralString
 
 import structlog
 
-from holdfast.kit.postgres.database import Database, Reader
+from holdfast.kit.postgres.database import Database
 from holdfast.kit.postgres.notifications import MACHINE, listener_name
 
 log = structlog.get_logger()
@@ -24,13 +24,15 @@ async def warn_of_several_machines(database: Database[Any], unshared: Sequence[s
         while True:
             await connected.wait()
             connected.clear()
-            if await database.read(lambda reader: _machines(reader, database.name)) > 1:
+            if await count_machines(database) > 1:
                 for description in unshared:
                     log.warning(f"several machines use this database, but {description}")
 
 
-async def _machines(reader: Reader[Any], service: str) -> int:
-    return await reader.value(MACHINES, {"name": listener_name(service, "_" * len(MACHINE))})
+async def count_machines(database: Database[Any]) -> int:
+    """Return how many machines have a process of this service that listens."""
+    name = listener_name(database.name, "_" * len(MACHINE))
+    return await database.read(lambda reader: reader.value(MACHINES, {"name": name}))
 
 
 MACHINES: LiteralString = """
