@@ -39,6 +39,7 @@ ALONE: dict[str, dict[str, Any]] = {
     "get_pool_figures": {"pool_ids": [1, 2]},
     "list_unsynced_pools": {"query": "lids"},
     "suggest_pools": {},
+    "import_products": {},
     "list_undone": {"entry_ids": [1, 2]},
     "list_units_per_sale": {"entries": [(1, 1, SINGLE, 1, "2030-01-01T00:00:00Z")]},
     "name_variants": {"gids": [SINGLE]},
