@@ -47,6 +47,7 @@ ALONE: dict[str, dict[str, Any]] = {
     "want_low_stock": {"enabled": True, "language": "de"},
     "show_access": {},
     "renew_key": {"scopes": ["read_pools"]},
+    "name_keys": {"key_ids": [1, 2]},
     "look_at_mailbox": {"mailbox": BROWSER},
     "stop_mails_to_mailbox": {"mailbox": BROWSER},
     "resume_mails_to_mailbox": {"mailbox": BROWSER},

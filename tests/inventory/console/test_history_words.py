@@ -2,6 +2,7 @@
 
 import pytest
 
+from holdfast.inventory.stock import expiry
 from tests.inventory.console.scene import Admin, main_text
 from tests.inventory.orders.stories import PlatformOrder, tell
 from tests.inventory.support import PACKS, SINGLE, SIX_PACK, Shop
@@ -56,7 +57,7 @@ async def test_each_change_is_told_by_who_made_it_and_what_it_did(admin: Admin, 
     text = await history(admin, pool)
 
     for sentence in (
-        "An agent counted 50 units ( +50 units )",
+        "An agent made the pool with 50 units",
         "An agent took 1 unit · then 49 on hand “ One jar was broken. ”",
         "An agent added 2 units",
         "An agent brought in 3 units",
@@ -68,6 +69,28 @@ async def test_each_change_is_told_by_who_made_it_and_what_it_did(admin: Admin, 
     ):
         assert sentence in text, sentence
     assert "An agent moved 4 units here from another pool" in await history(admin, other)
+
+
+async def test_the_history_is_limited_to_a_kind_and_names_the_key_and_what_time_did(
+    admin: Admin, own_shop: Shop
+) -> None:
+    pool = await own_shop.pool(50, members=NAMED)
+    id = pool["id"]
+    await own_shop.call("record_sale", variant_gid=SIX_PACK, quantity=2)
+    await own_shop.call("hold_quantity", pool_id=id, quantity=5)
+    await admin.inventory.sql("update holds set expires_at = now()")
+    assert await expiry.expire(admin.inventory.database) == 1
+
+    sales = main_text(await admin.get(f"/console/pools/{id}?kind=sales"))
+    holds = main_text(await admin.get(f"/console/pools/{id}/history?kind=holds"))
+    transfers = main_text(await admin.get(f"/console/pools/{id}/history?kind=transfers"))
+
+    assert "An agent sold 12 units : 2 \N{MULTIPLICATION SIGN} 6-pack · then 38 on hand" in sales
+    assert f"with the key {own_shop.key[:8]}…" in sales
+    assert "made the pool" not in sales
+    assert "A hold of 5 units ended by itself: its time was over" in holds
+    assert "sold" not in holds
+    assert "Nothing of this kind has happened yet." in transfers
 
 
 async def test_an_order_leads_to_the_admin_of_the_platform(admin: Admin, own_shop: Shop) -> None:
@@ -93,4 +116,4 @@ async def test_a_merchants_own_unit_has_its_singular(admin: Admin, own_shop: Sho
     assert "one sale takes 1 jar " in text
     assert "one sale takes 6 jars " in text
     assert "An agent sold 1 jar :" in text
-    assert "An agent counted 2 Gläser" in await history(admin, other)
+    assert "An agent made the pool with 2 Gläser" in await history(admin, other)

@@ -65,13 +65,16 @@ async def list_merchant_ids(reader: Reader[Any], shop_id: int) -> list[int]:
 
 
 async def list_actors(reader: Reader[Any], shop_id: int, entry_ids: Sequence[int]) -> list[EntryActor]:
-    """Return the merchants of those of the entries that merchants made."""
+    """Return the merchants and the keys of those of the entries that merchants or agents made."""
     return await reader.rows(
         EntryActor,
         """
-        select ledger.id as entry_id, email, staff_id
-          from ledger join merchants on merchants.shop_id = ledger.shop_id and merchants.id = ledger.actor_id
-         where ledger.shop_id = %(shop_id)s and ledger.id = any(%(ids)s) and actor = 'staff'
+        select ledger.id as entry_id, email, staff_id, case when actor = 'agent' then actor_id end as key_id
+          from ledger
+          left join merchants on actor = 'staff' and merchants.shop_id = ledger.shop_id
+                             and merchants.id = ledger.actor_id
+         where ledger.shop_id = %(shop_id)s and ledger.id = any(%(ids)s)
+           and (merchants.id is not null or (actor = 'agent' and actor_id is not null))
         """,
         {"shop_id": shop_id, "ids": list(entry_ids)},
     )

@@ -41,6 +41,7 @@ SUGGESTED_SCOPES = ("read_inventory", "read_pools")
 ACROSS = (
     Operation("show_access", None, read(access.show)),
     Operation("renew_key", None, single(access.renew)),
+    Operation("name_keys", None, read(access.name_keys)),
 )
 """Operations on keys. No transaction of a shop can read keys, so these run in none, and name the shop."""
 
