@@ -107,13 +107,16 @@ class SettingsPages:
         self, session: Session, request: Request, scopes: Sequence[str], refusal: FormRefusal = NOT_REFUSED
     ) -> Reply:
         keys: Sequence[Key] = await self._show(merchant(session), ShowAccess())
+        present = [scope for key in keys if key.active for scope in key.scopes]
         return self._page(
             session,
             request,
             "settings/new_key.html",
             refusal.status,
             chosen=scopes,
-            present=[scope for key in keys if key.active for scope in key.scopes],
+            has_key=any(key.active for key in keys),
+            present=present,
+            lost=[scope for scope in present if scope not in scopes],
             refused=bool(refusal.errors),
         )
 
