@@ -93,6 +93,31 @@ async def test_the_history_is_limited_to_a_kind_and_names_the_key_and_what_time_
     assert "Nothing of this kind has happened yet." in transfers
 
 
+async def test_agents_with_one_key_are_told_apart_by_what_their_programs_call_themselves(
+    admin: Admin, own_shop: Shop
+) -> None:
+    pool = await own_shop.pool(50, members=NAMED)
+    sale = {"name": "record_sale", "arguments": {"variant_gid": SINGLE, "quantity": 1}}
+    message = {"jsonrpc": "2.0", "id": 1}
+    about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "<b>Mira", "version": "1"}}
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/clientInfo": {"name": "Ben", "version": "1"},
+    }
+
+    begun = await own_shop.post({**message, "method": "initialize", "params": about})
+    session = {"mcp-session-id": begun.headers["mcp-session-id"]}
+    await own_shop.post({**message, "method": "tools/call", "params": sale}, **session)
+    era = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": "record_sale"}
+    await own_shop.post({**message, "method": "tools/call", "params": {**sale, "_meta": meta}}, **era)
+
+    page = await admin.get(f"/console/pools/{pool['id']}/history")
+    assert "Agent <b>Mira sold 1 unit" in main_text(page)
+    assert "Agent <bdi>&lt;b&gt;Mira</bdi>" in page.text
+    assert "Agent Ben sold 1 unit" in main_text(page)
+
+
 async def test_an_order_leads_to_the_admin_of_the_platform(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(50, members=NAMED)
     order = PlatformOrder((SINGLE, 2))

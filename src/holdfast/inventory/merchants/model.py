@@ -49,9 +49,13 @@ class ListActors(Command):
 
 
 class EntryActor(Struct, frozen=True):
-    """Who made an entry: the address or the platform's number of a merchant, or the id of an agent's key."""
+    """Who made an entry: the address or the platform's number of a merchant, or the id of an agent's key.
+
+    agent_name    what the program of the agent calls itself; None: not stated
+    """
 
     entry_id: int
     email: str | None
     staff_id: str | None
     key_id: int | None
+    agent_name: str | None

@@ -69,12 +69,13 @@ async def list_actors(reader: Reader[Any], shop_id: int, entry_ids: Sequence[int
     return await reader.rows(
         EntryActor,
         """
-        select ledger.id as entry_id, email, staff_id, case when actor = 'agent' then actor_id end as key_id
+        select ledger.id as entry_id, email, staff_id, case when actor = 'agent' then actor_id end as key_id,
+               agent_name
           from ledger
           left join merchants on actor = 'staff' and merchants.shop_id = ledger.shop_id
                              and merchants.id = ledger.actor_id
          where ledger.shop_id = %(shop_id)s and ledger.id = any(%(ids)s)
-           and (merchants.id is not null or (actor = 'agent' and actor_id is not null))
+           and (merchants.id is not null or actor = 'agent')
         """,
         {"shop_id": shop_id, "ids": list(entry_ids)},
     )
