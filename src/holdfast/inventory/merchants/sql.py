@@ -72,10 +72,11 @@ async def list_actors(reader: Reader[Any], shop_id: int, entry_ids: Sequence[int
         select ledger.id as entry_id, email, staff_id, case when actor = 'agent' then actor_id end as key_id,
                agent_name
           from ledger
-          left join merchants on actor = 'staff' and merchants.shop_id = ledger.shop_id
-                             and merchants.id = ledger.actor_id
+          left join lateral (
+               select id, email, staff_id from merchants
+                where actor = 'staff' and merchants.shop_id = %(shop_id)s and id = actor_id limit 1) as merchant on true
          where ledger.shop_id = %(shop_id)s and ledger.id = any(%(ids)s)
-           and (merchants.id is not null or actor = 'agent')
+           and (merchant.id is not null or actor = 'agent')
         """,
         {"shop_id": shop_id, "ids": list(entry_ids)},
     )
