@@ -135,7 +135,7 @@ async def test_the_page_of_a_pool_follows_an_agent_in_the_frame(
         await page.get_by_role("link", name="Pools", exact=True).click()
         await frame.get_by_role("link", name="Honey jars", exact=True).click()
         await frame.get_by_text("The same as a table").click()
-        await frame.get_by_role("link", name="Enter a count").focus()
+        await frame.get_by_role("link", name="Enter what you counted").focus()
         picture = frame.locator("figure path.line")
         before = await picture.get_attribute("d") or ""
         await frame.locator("main").evaluate("(main) => (main.dataset.was = 'there')")
@@ -152,13 +152,13 @@ async def test_the_page_of_a_pool_follows_an_agent_in_the_frame(
         await expect(frame.locator("#members tbody tr").first).to_contain_text("44 can be sold now")
         await expect(frame.locator("main")).to_have_attribute("data-was", "there")
         await expect(frame.locator("#moments")).to_have_attribute("open", "")
-        await expect(frame.get_by_role("link", name="Enter a count")).to_be_focused()
+        await expect(frame.get_by_role("link", name="Enter what you counted")).to_be_focused()
 
         # What is focused stays so where everything around it is new.
-        await frame.get_by_role("link", name="Why just so many?").first.focus()
+        await frame.get_by_role("link", name="How it is calculated").first.focus()
         await shop.call("record_sale", variant_gid=SIX_PACK, quantity=1)
         await expect(frame.locator("#members tbody tr").first).to_contain_text("38 can be sold now", timeout=SOON)
-        await expect(frame.get_by_role("link", name="Why just so many?").first).to_be_focused()
+        await expect(frame.get_by_role("link", name="How it is calculated").first).to_be_focused()
 
         # When the session has ended, the admin says again who is there.
         await context.clear_cookies()

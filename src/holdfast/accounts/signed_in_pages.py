@@ -175,6 +175,8 @@ class SignedInPages:
             ancestors=context.ancestors,
             language=context.language,
             home=context.home,
+            programs=context.programs,
+            **context.values,
             **(self._console_values(session) if session else {}),
         )
 

@@ -612,7 +612,9 @@ CREATE TABLE ledger (
     created_at timestamp with time zone NOT NULL,
     heard_at timestamp with time zone DEFAULT (NULLIF(current_setting('holdfast.heard_at'::text, true), ''::text))::timestamp with time zone,
     by_variant jsonb,
+    agent_name text,
     CONSTRAINT ledger_actor_check CHECK ((actor = ANY (ARRAY['agent'::text, 'staff'::text, 'platform'::text, 'system'::text]))),
+    CONSTRAINT ledger_agent_name_check CHECK ((length(agent_name) <= 64)),
     CONSTRAINT ledger_held_after_check CHECK ((held_after >= 0)),
     CONSTRAINT nothing_is_promised_twice CHECK (((balance_after >= held_after) OR ((delta >= 0) AND (held_delta <= 0)) OR below_zero OR (kind = ANY (ARRAY['cancel'::entry_kind, 'external_edit'::entry_kind, 'reconcile'::entry_kind])) OR ((kind = 'sale'::entry_kind) AND ((actor = ANY (ARRAY['platform'::text, 'system'::text])) OR ((delta >= held_delta) AND (balance_after >= 0))))))
 );

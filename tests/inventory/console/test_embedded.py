@@ -5,6 +5,8 @@ import re
 import time
 from typing import Any
 
+import httpx2
+
 from holdfast.accounts.sessions import PLATFORM_HOURS
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shops import operations as shops
@@ -80,6 +82,29 @@ async def test_every_answer_names_the_admin_of_the_shop_alone(admin: Admin) -> N
 
     assert {admin.policy(answer) for answer in answers} == {address}
     assert [answer for answer in answers if "x-frame-options" in answer.headers] == []
+
+
+async def test_an_error_in_the_admin_keeps_its_look_its_navigation_and_a_way_back(admin: Admin) -> None:
+    await admin.open()
+    page = await admin.get()
+
+    for path, status in (("/console/nothing", 404), ("/console/pools/999", 404), ("/console?cursor=no", 422)):
+        error = await admin.get(path)
+
+        assert error.status_code == status
+        assert '<body class="console in-admin"' in error.text
+        assert "<s-app-nav>" in error.text
+        assert f'<a href="{admin.at("/console/holds")}"' in error.text
+        assert f'<a href="{admin.at("/console")}">To the start page</a>' in error.text
+        assert bridge(error) == bridge(page)
+
+
+def bridge(page: httpx2.Response) -> tuple[list[str], str]:
+    """The scripts of a page inside the admin, and where they may come from."""
+    policy = page.headers["content-security-policy"]
+    scripts = re.findall(r'<script src="(http[^"]*)"', page.text)
+    assert scripts
+    return scripts, policy.partition("script-src")[2].partition(";")[0]
 
 
 async def test_at_the_real_platform_the_admin_has_two_addresses(admin: Admin) -> None:

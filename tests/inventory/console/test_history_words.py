@@ -2,6 +2,7 @@
 
 import pytest
 
+from holdfast.inventory.stock import expiry
 from tests.inventory.console.scene import Admin, main_text
 from tests.inventory.orders.stories import PlatformOrder, tell
 from tests.inventory.support import PACKS, SINGLE, SIX_PACK, Shop
@@ -56,7 +57,7 @@ async def test_each_change_is_told_by_who_made_it_and_what_it_did(admin: Admin, 
     text = await history(admin, pool)
 
     for sentence in (
-        "An agent counted 50 units ( +50 units )",
+        "An agent made the pool with 50 units",
         "An agent took 1 unit · then 49 on hand “ One jar was broken. ”",
         "An agent added 2 units",
         "An agent brought in 3 units",
@@ -68,6 +69,53 @@ async def test_each_change_is_told_by_who_made_it_and_what_it_did(admin: Admin, 
     ):
         assert sentence in text, sentence
     assert "An agent moved 4 units here from another pool" in await history(admin, other)
+
+
+async def test_the_history_is_limited_to_a_kind_and_names_the_key_and_what_time_did(
+    admin: Admin, own_shop: Shop
+) -> None:
+    pool = await own_shop.pool(50, members=NAMED)
+    id = pool["id"]
+    await own_shop.call("record_sale", variant_gid=SIX_PACK, quantity=2)
+    await own_shop.call("hold_quantity", pool_id=id, quantity=5)
+    await admin.inventory.sql("update holds set expires_at = now()")
+    assert await expiry.expire(admin.inventory.database) == 1
+
+    sales = main_text(await admin.get(f"/console/pools/{id}?kind=sales"))
+    holds = main_text(await admin.get(f"/console/pools/{id}/history?kind=holds"))
+    transfers = main_text(await admin.get(f"/console/pools/{id}/history?kind=transfers"))
+
+    assert "An agent sold 12 units : 2 \N{MULTIPLICATION SIGN} 6-pack · then 38 on hand" in sales
+    assert f"with the key {own_shop.key[:8]}…" in sales
+    assert "made the pool" not in sales
+    assert "A hold of 5 units ended by itself: its time was over" in holds
+    assert "sold" not in holds
+    assert "Nothing of this kind has happened yet." in transfers
+
+
+async def test_agents_with_one_key_are_told_apart_by_what_their_programs_call_themselves(
+    admin: Admin, own_shop: Shop
+) -> None:
+    pool = await own_shop.pool(50, members=NAMED)
+    sale = {"name": "record_sale", "arguments": {"variant_gid": SINGLE, "quantity": 1}}
+    message = {"jsonrpc": "2.0", "id": 1}
+    about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "<b>Mira", "version": "1"}}
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/clientInfo": {"name": "Ben", "version": "1"},
+    }
+
+    begun = await own_shop.post({**message, "method": "initialize", "params": about})
+    session = {"mcp-session-id": begun.headers["mcp-session-id"]}
+    await own_shop.post({**message, "method": "tools/call", "params": sale}, **session)
+    era = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": "record_sale"}
+    await own_shop.post({**message, "method": "tools/call", "params": {**sale, "_meta": meta}}, **era)
+
+    page = await admin.get(f"/console/pools/{pool['id']}/history")
+    assert "Agent <b>Mira sold 1 unit" in main_text(page)
+    assert "Agent <bdi>&lt;b&gt;Mira</bdi>" in page.text
+    assert "Agent Ben sold 1 unit" in main_text(page)
 
 
 async def test_an_order_leads_to_the_admin_of_the_platform(admin: Admin, own_shop: Shop) -> None:
@@ -93,4 +141,4 @@ async def test_a_merchants_own_unit_has_its_singular(admin: Admin, own_shop: Sho
     assert "one sale takes 1 jar " in text
     assert "one sale takes 6 jars " in text
     assert "An agent sold 1 jar :" in text
-    assert "An agent counted 2 Gläser" in await history(admin, other)
+    assert "An agent made the pool with 2 Gläser" in await history(admin, other)

@@ -24,7 +24,7 @@ async def test_a_hold_is_shown_and_released_once(merchant: Stocking) -> None:
     assert (done.status_code, done.headers["location"]) == (303, merchant.at(PATH))
     assert (await merchant.shop.call("get_pool", pool_id=pool["id"]))["held"] == 0
     assert (await merchant.shop.entries())[0]["actor"] == "staff"
-    assert "Nothing is held." in main_text(await merchant.get(PATH))
+    assert "Nothing is held. Agents make holds," in main_text(await merchant.get(PATH))
 
 
 async def test_a_hold_that_ended_meanwhile_is_said_to_have(merchant: Stocking) -> None:

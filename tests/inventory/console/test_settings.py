@@ -46,6 +46,11 @@ async def test_a_new_key_has_the_scopes_that_were_chosen_and_the_old_one_is_out_
     # What only looks is suggested, and the page says what the present key allows.
     assert re.findall(r'name="(\w+)" value="on" checked>', form.text) == ["read_inventory", "read_pools"]
     assert form.text.count("The key that you have now allows it.") == len(ALL)
+    assert "Your shop has one key, so the new one replaces it." in main_text(form)
+    assert (
+        "The key that you have now also allows the following, and it is not chosen below:"
+        " Sell, count, hold and move stock. Make and change pools, and link variants."
+    ) in main_text(form)
 
     done = await admin.send("/console/settings/key", read_pools="on")
 
@@ -119,6 +124,9 @@ async def test_a_shop_without_a_key_can_have_one_made(admin: Admin, shop: Shop) 
     page = await admin.get("/console/settings")
 
     assert "Your shop has no key." in main_text(page)
+    form = main_text(await admin.get("/console/settings/key"))
+    assert "replaces it" not in form
+    assert "also allows" not in form
     await admin.send("/console/settings/key", **dict.fromkeys(ALL, "on"))
     assert (await shown_key(admin)).startswith("hf_")
 

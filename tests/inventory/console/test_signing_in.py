@@ -150,7 +150,9 @@ async def test_an_owner_of_a_shop_that_has_uninstalled_the_app_is_out(owner: Own
     assert main_text(done).startswith("No account has your address.")
 
 
-async def test_what_a_merchant_did_is_known_by_the_address(owner: Owner, shop: Shop) -> None:
+async def test_what_a_merchant_did_is_known_by_the_address_and_what_an_agent_did_by_the_key(
+    owner: Owner, shop: Shop
+) -> None:
     [(id,)] = await owner.inventory.sql("select id from merchants")
     pool = await shop.pool(10)
     await owner.inventory.sql(
@@ -166,4 +168,7 @@ async def test_what_a_merchant_did_is_known_by_the_address(owner: Owner, shop: S
         lambda reader: operations.list_actors(reader, person(id, shop.id), ListActors(entry_ids=[1, 2, 3])), shop.id
     )
 
-    assert [(actor.entry_id, actor.email, actor.staff_id) for actor in actors] == [(2, EMAIL, None)]
+    [agent, merchant] = actors
+    assert (merchant.entry_id, merchant.email, merchant.staff_id, merchant.key_id) == (2, EMAIL, None, None)
+    assert (agent.entry_id, agent.email, agent.staff_id) == (1, None, None)
+    assert await owner.inventory.sql("select id from api_keys where active") == [(agent.key_id,)]

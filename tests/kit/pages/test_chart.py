@@ -34,6 +34,23 @@ def test_a_number_holds_until_the_next_one() -> None:
     assert drawn.line == f"M{LEFT} 8.0H{float(LEFT)}V8.0H{middle}V{float(HEIGHT - BOTTOM)}H{WIDTH}"
 
 
+@pytest.mark.parametrize(
+    ("span", "labels"),
+    [
+        (dt.timedelta(seconds=40), ["12:00"]),
+        (dt.timedelta(seconds=90), ["12:00", "12:01"]),
+        (dt.timedelta(hours=3), ["12:00", "13:00", "14:00", "15:00"]),
+        (dt.timedelta(days=2, hours=1), ["1 Nov", "2 Nov", "3 Nov"]),
+    ],
+)
+def test_no_two_moments_of_the_axis_have_the_same_label(span: dt.timedelta, labels: list[str]) -> None:
+    drawn = draw_steps([(START, 4), (START + span / 2, 3)], START + span)
+
+    assert drawn
+    written = "%H:%M" if drawn.is_brief else "%-d %b"
+    assert [tick.moment.strftime(written) for tick in drawn.time_ticks] == labels
+
+
 def test_what_never_changed_has_no_line() -> None:
     assert draw_steps(hourly(4), START) is None
     assert draw_bars([]) is None

@@ -31,6 +31,12 @@ class RenewKey(Command):
     scopes: Annotated[list[Scope], Meta(min_length=1)]
 
 
+class NameKeys(Command):
+    """Get by what merchants recognize keys of the shop."""
+
+    key_ids: Annotated[list[int], Meta(max_length=500)]
+
+
 class Key(Struct, frozen=True):
     """A key of a shop.
 
@@ -72,7 +78,19 @@ async def show(reader: Reader, caller: Caller, command: ShowAccess) -> list[Key]
         """,
         {"shop_id": caller.tenant, "looked_at": MAX_SEARCHED_ENTRIES, "most": MAX_KEYS},
     )
-    return [Key(id, _text(reader, sealed, active), scopes, active, *use) for id, sealed, scopes, active, *use in rows]
+    return [
+        Key(id, _text(reader, sealed, active=active), scopes, active, *use) for id, sealed, scopes, active, *use in rows
+    ]
+
+
+async def name_keys(reader: Reader, caller: Caller, command: NameKeys) -> dict[int, str]:
+    """Return the beginnings of keys of the shop, by their ids. Keys that cannot be decrypted any more are left out."""
+    rows = await reader.tuples(
+        "select id, sealed from api_keys where shop_id = %(shop_id)s and id = any(%(ids)s)",
+        {"shop_id": caller.tenant, "ids": command.key_ids},
+    )
+    texts = {id: _text(reader, sealed, active=False) for id, sealed in rows}
+    return {id: text for id, text in texts.items() if text}
 
 
 async def renew(tx: Tx, caller: Caller, command: RenewKey) -> None:
@@ -80,7 +98,7 @@ async def renew(tx: Tx, caller: Caller, command: RenewKey) -> None:
     await shops.regenerate_key(tx, caller.tenant, sorted({*command.scopes}))
 
 
-def _text(reader: Reader, sealed: bytes, active: bool) -> str:
+def _text(reader: Reader, sealed: bytes, *, active: bool) -> str:
     try:
         text = reader.resources.secret.unseal(sealed)
     except UnsealError:

@@ -20,7 +20,9 @@ from holdfast.inventory.resources import Steps, Tx
 from holdfast.inventory.shopify.admin import Query
 from holdfast.inventory.shopify.platform import PlatformRefusal, PlatformUnreachable
 from holdfast.inventory.sync import levels
-from holdfast.kit.contract.problems import Problem
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.command import Command
+from holdfast.kit.contract.problems import Problem, refuses
 
 POLL_SECONDS = 2.0
 """Seconds from one poll of an operation to the next."""
@@ -94,6 +96,20 @@ async def begin(tx: Tx, shop_id: int) -> None:
     """Start to import a shop, soon after this transaction. An import that is under way is abandoned."""
     import_id = await imports.begin(tx, shop_id)
     await tx.enqueue(IMPORT, ImportTask(shop_id, import_id), tenant=shop_id)
+
+
+class ImportProducts(Command):
+    """Import the products of the shop now."""
+
+
+@refuses(SHOP_NOT_CONNECTED)
+async def import_products(tx: Tx, caller: Caller, command: ImportProducts) -> None:
+    """Start to import the shop's products from the platform. An import that is under way goes on instead."""
+    obstacle = await imports.find_obstacle(tx, caller.tenant)
+    if obstacle == "not_connected":
+        raise SHOP_NOT_CONNECTED()
+    if obstacle is None:
+        await begin(tx, caller.tenant)
 
 
 async def import_all(steps: Steps) -> int:

@@ -1,5 +1,7 @@
 """Statements on imports and their progress."""
 
+from typing import Literal
+
 from holdfast.inventory.catalog.model import Import
 from holdfast.inventory.resources import Reader, Tx
 from holdfast.inventory.shops import status
@@ -15,6 +17,22 @@ async def begin(tx: Tx, shop_id: int) -> int:
            set import_id = catalogs.import_id + 1, bulk_gid = null, stored_lines = 0, objects = 0,
                requested_at = clock_timestamp(), finished_at = null, error = null
         returning import_id
+        """,
+        {"shop_id": shop_id},
+    )
+
+
+async def find_obstacle(tx: Tx, shop_id: int) -> Literal["not_connected", "running"] | None:
+    """Return why a new import should not start; None: nothing. An import that has failed does not stand in the way."""
+    return await tx.value(
+        """
+        select case when not exists (select from installs
+                                      where shop_id = %(shop_id)s and uninstalled_at is null and broken is null)
+                    then 'not_connected'
+                    when exists (select from catalogs
+                                  where shop_id = %(shop_id)s and requested_at is not null and finished_at is null
+                                    and error is null)
+                    then 'running' end
         """,
         {"shop_id": shop_id},
     )

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -52,18 +53,58 @@ class SuggestPools(CursorPage):
 
 
 class PoolSuggestions(Struct):
-    """Suggested pools, and the cursor of the products after those that were read."""
+    """Suggested pools, what was read for them, and the cursor of the products after those that were read.
+
+    products    how many products were read, with `variants` variants
+    linked      how many kinds of goods are sold in several sizes, and suggest nothing because they draw on a pool
+    too_large   how many suggest nothing because they have too many variants
+    """
 
     suggestions: list[PoolSuggestion]
     next_cursor: str | None
+    products: int
+    variants: int
+    linked: int
+    too_large: int
+
+
+class PackGroup(NamedTuple):
+    """Variants that are packs of the same goods, in two sizes or more, and the name of a pool for them."""
+
+    name: str
+    members: list[SuggestedMember]
+
+    @property
+    def is_linked(self) -> bool:
+        return any(member.variant.linked for member in self.members)
+
+    @property
+    def is_too_large(self) -> bool:
+        return len(self.members) > MAX_MEMBERS
 
 
 def suggest(variants: Iterable[ProductVariant]) -> list[PoolSuggestion]:
     """Return the pools that some variants suggest, in the order of the variants.
 
-    A pool has variants of one product, or of products whose titles differ by the pack alone, in two sizes or more. What
-    is left of their titles without the pack, such as a colour, is the same. A product of which a variant is linked to a
-    pool already suggests none.
+    A product of which a variant is linked to a pool already suggests none.
+    """
+    return _suggestions(group_packs(variants))
+
+
+def _suggestions(groups: Iterable[PackGroup]) -> list[PoolSuggestion]:
+    return [
+        PoolSuggestion(name, first_quantity(members), sorted(members, key=lambda member: member.units_per_sale))
+        for group in groups
+        if not group.is_linked and not group.is_too_large
+        for name, members in [group]
+    ]
+
+
+def group_packs(variants: Iterable[ProductVariant]) -> list[PackGroup]:
+    """Return the variants that are packs of the same goods, in the order of the variants.
+
+    They are of one product, or of products whose titles differ by the pack alone, in two sizes or more. What is left of
+    their titles without the pack, such as a colour, is the same.
     """
     groups: dict[tuple[str, str], list[SuggestedMember]] = {}
     names: dict[tuple[str, str], str] = {}
@@ -74,17 +115,10 @@ def suggest(variants: Iterable[ProductVariant]) -> list[PoolSuggestion]:
         names.setdefault(key, " · ".join(part for part in (product, option) if part)[:100].strip())
         groups.setdefault(key, []).append(SuggestedMember(variant, option_size or product_size or 1))
     return [
-        PoolSuggestion(names[key], first_quantity(members), sorted(members, key=lambda member: member.units_per_sale))
+        PackGroup(names[key], members)
         for key, members in groups.items()
-        if names[key] and _is_shared(members)
+        if names[key] and len({member.units_per_sale for member in members}) > 1
     ]
-
-
-def _is_shared(members: Sequence[SuggestedMember]) -> bool:
-    """Return whether variants are packs of different sizes, and none of them draws on a pool yet."""
-    sizes = {member.units_per_sale for member in members}
-    is_linked = any(member.variant.linked for member in members)
-    return len(sizes) > 1 and len(members) <= MAX_MEMBERS and not is_linked
 
 
 def first_quantity(members: Sequence[SuggestedMember]) -> int:
@@ -145,5 +179,12 @@ async def suggest_pools(reader: Reader, caller: Caller, command: SuggestPools) -
         last = rows[-1].product_title
         rows = [row for row in rows if row.product_title != last] or rows
         cursor = cursor_after(rows[-1].product_title)
-    suggestions = suggest(rows)
-    return PoolSuggestions(suggestions[:MAX_SUGGESTIONS], cursor)
+    groups = group_packs(rows)
+    return PoolSuggestions(
+        suggestions=_suggestions(groups)[:MAX_SUGGESTIONS],
+        next_cursor=cursor,
+        products=len({row.product_gid for row in rows}),
+        variants=len(rows),
+        linked=sum(group.is_linked for group in groups),
+        too_large=sum(group.is_too_large and not group.is_linked for group in groups),
+    )

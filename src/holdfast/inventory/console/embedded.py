@@ -34,6 +34,9 @@ from holdfast.kit.running.rate_limits import Limits
 ENTER = "/console/enter"
 HOME = "/console"
 
+CONSOLE_PAGE = "console/page.html"
+"""The template in which errors are shown to merchants: it follows the look of the platform inside its admin."""
+
 ENTERED = "entered"
 """The parameter of a page after a session token was sent: if there is still no cookie, the browser kept none."""
 
@@ -62,14 +65,17 @@ class EmbeddedSessionGate(SessionGate):
     def page_context(self, request: Request) -> PageContext:
         language, shop = language_of(request), self._shop(request)
         if not shop:
-            return PageContext(language, values={"bridge": None})
+            return PageContext(language, values={"bridge": None, "console_page": CONSOLE_PAGE})
         bridge = self._settings.app_bridge
         return PageContext(
             replace(language, query_fields=(("shop", shop),)),
             ancestors=" ".join(self._admins(shop)),
             programs=_origin(bridge),
             home=HOME,
-            values={"bridge": {"address": bridge, "client_id": self._settings.client_id}},
+            values={
+                "bridge": {"address": bridge, "client_id": self._settings.client_id},
+                "console_page": CONSOLE_PAGE,
+            },
         )
 
     async def arrive(self, request: Request) -> Reply | None:
@@ -113,7 +119,7 @@ class EmbeddedSessionGate(SessionGate):
             query=request.query,
             path=_with_query(request.path, _page_parameters(query)),
             entered=any(name == ENTERED for name, _ in query),
-            admin=self._platform.at(shop, f"/admin/apps/{self._settings.client_id}"),
+            admin=self._app_in_admin(shop),
             **context.values,
         )
 
@@ -141,7 +147,10 @@ class EmbeddedSessionGate(SessionGate):
         return reply
 
     def refuse(self, problem: Problem, request: Request) -> Reply:
-        return refusal_page(problem, request, ancestors=self.page_context(request).ancestors, shop=self._shop(request))
+        context, shop = self.page_context(request), self._shop(request)
+        return refusal_page(
+            problem, request, ancestors=context.ancestors, shop=shop, admin=self._app_in_admin(shop) if shop else ""
+        )
 
     def _shop(self, request: Request) -> str:
         """Return the shop in whose admin a page is shown; empty for pages in a window of their own."""
@@ -149,6 +158,10 @@ class EmbeddedSessionGate(SessionGate):
             return ""
         shops = [value for name, value in _query(request) if name == "shop"]
         return shops[0] if len(shops) == 1 and is_domain(shops[0]) else ""
+
+    def _app_in_admin(self, shop: str) -> str:
+        """Return the address of the app in the admin of a shop."""
+        return self._platform.at(shop, f"/admin/apps/{self._settings.client_id}")
 
     def _cookie(self, shop: str) -> str:
         """Return the name of the cookie, as the sessions of people name theirs."""

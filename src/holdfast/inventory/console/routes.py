@@ -7,7 +7,7 @@ from starlette.routing import BaseRoute
 from holdfast.accounts.session_gate import ACCOUNT
 from holdfast.accounts.signed_in_pages import SignedInPages
 from holdfast.inventory.availability.availability_cache import AvailabilityCache
-from holdfast.inventory.catalog import names, pool_suggestions
+from holdfast.inventory.catalog import importing, names, pool_suggestions
 from holdfast.inventory.console.frame import HOME, Console
 from holdfast.inventory.console.live_changes import LiveConsole
 from holdfast.inventory.console.pools.holds import HoldsPage
@@ -40,6 +40,7 @@ OPERATIONS = (
     Operation("get_pool_figures", None, read(pool_figures.get_pool_figures)),
     Operation("list_unsynced_pools", None, read(pool_figures.list_unsynced_pools)),
     Operation("suggest_pools", None, read(pool_suggestions.suggest_pools)),
+    Operation("import_products", None, single(importing.import_products)),
     Operation("name_variants", None, read(names.name_variants)),
     Operation("list_undone", None, read(pool_page.list_reverted_entries)),
     Operation("list_units_per_sale", None, read(pool_page.list_units_per_sale)),

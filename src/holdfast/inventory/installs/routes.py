@@ -122,11 +122,12 @@ def refuse(problem: Problem, request: Request) -> Reply:
     return refusal_page(problem, request)
 
 
-def refusal_page(problem: Problem, request: Request, *, ancestors: str = "", shop: str = "") -> Reply:
+def refusal_page(problem: Problem, request: Request, *, ancestors: str = "", shop: str = "", admin: str = "") -> Reply:
     """Return the same page.
 
     ancestors    the sites that may show it in a frame
     shop         the shop to which it links, to start again; empty: none
+    admin        the address of the app in the admin of that shop, to try again what will pass; empty: none
     """
     return SITE.page(
         "installs/refused.html",
@@ -135,6 +136,7 @@ def refusal_page(problem: Problem, request: Request, *, ancestors: str = "", sho
         ancestors=ancestors,
         problem=problem,
         again=f"{BEGIN}?{urlencode({'shop': shop})}" if shop else None,
+        admin=admin,
     )
 
 

@@ -43,14 +43,19 @@ class StaffSignIn(Struct, frozen=True):
 
 
 class ListActors(Command):
-    """Get which merchants made which entries of the history."""
+    """Get which merchants and which keys made which entries of the history."""
 
     entry_ids: Annotated[list[int], Meta(max_length=500)]
 
 
 class EntryActor(Struct, frozen=True):
-    """The merchant who made an entry: an address, or the platform's number."""
+    """Who made an entry: the address or the platform's number of a merchant, or the id of an agent's key.
+
+    agent_name    what the program of the agent calls itself; None: not stated
+    """
 
     entry_id: int
     email: str | None
     staff_id: str | None
+    key_id: int | None
+    agent_name: str | None

@@ -31,7 +31,7 @@ async def end_sessions(tx: Tx[Any], shop_id: int) -> None:
 
 
 async def list_actors(reader: Reader, caller: Caller, command: ListActors) -> list[EntryActor]:
-    """Return which merchants of the shop made which entries. Entries of other actors are left out."""
+    """Return which merchants, and which keys of agents, made which entries. Entries of other actors are left out."""
     return await sql.list_actors(reader, caller.tenant, command.entry_ids)
 
 

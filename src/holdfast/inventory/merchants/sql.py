@@ -65,13 +65,18 @@ async def list_merchant_ids(reader: Reader[Any], shop_id: int) -> list[int]:
 
 
 async def list_actors(reader: Reader[Any], shop_id: int, entry_ids: Sequence[int]) -> list[EntryActor]:
-    """Return the merchants of those of the entries that merchants made."""
+    """Return the merchants and the keys of those of the entries that merchants or agents made."""
     return await reader.rows(
         EntryActor,
         """
-        select ledger.id as entry_id, email, staff_id
-          from ledger join merchants on merchants.shop_id = ledger.shop_id and merchants.id = ledger.actor_id
-         where ledger.shop_id = %(shop_id)s and ledger.id = any(%(ids)s) and actor = 'staff'
+        select ledger.id as entry_id, email, staff_id, case when actor = 'agent' then actor_id end as key_id,
+               agent_name
+          from ledger
+          left join lateral (
+               select id, email, staff_id from merchants
+                where actor = 'staff' and merchants.shop_id = %(shop_id)s and id = actor_id limit 1) as merchant on true
+         where ledger.shop_id = %(shop_id)s and ledger.id = any(%(ids)s)
+           and (merchant.id is not null or actor = 'agent')
         """,
         {"shop_id": shop_id, "ids": list(entry_ids)},
     )

@@ -49,15 +49,15 @@ async def insert_entries(tx: Tx, shop_id: int, version: int, entries: Sequence[M
             update shared_inventories set version = %(version)s, entries = entries + json_array_length(%(entries)s)
              where shop_id = %(shop_id)s)
         insert into ledger (shop_id, id, pool_id, seq, kind, delta, held_delta, balance_after, held_after, below_zero,
-                            version, actor, actor_id, source, source_ref, reason, idempotency_key, reverts_id,
-                            hold_id, by_variant, created_at)
+                            version, actor, actor_id, agent_name, source, source_ref, reason, idempotency_key,
+                            reverts_id, hold_id, by_variant, created_at)
         select %(shop_id)s, id, pool_id, seq, kind, delta, held_delta, balance_after, held_after, below_zero,
-               version, actor, actor_id, source, source_ref, reason, idempotency_key, reverts_id, hold_id, by_variant,
-               created_at
+               version, actor, actor_id, agent_name, source, source_ref, reason, idempotency_key, reverts_id, hold_id,
+               by_variant, created_at
           from json_to_recordset(%(entries)s) as entry (
                id bigint, pool_id bigint, seq bigint, kind entry_kind, delta bigint, held_delta bigint,
                balance_after bigint, held_after bigint, below_zero boolean, version bigint, actor text, actor_id bigint,
-               source text, source_ref text, reason text, idempotency_key text, reverts_id bigint,
+               agent_name text, source text, source_ref text, reason text, idempotency_key text, reverts_id bigint,
                hold_id bigint, by_variant jsonb, created_at timestamptz)
         """,
         {"shop_id": shop_id, "version": version, "entries": msgspec.json.encode(entries).decode()},

@@ -135,7 +135,7 @@ class PendingEntries:
             stock.entry_count + 1 if draft.hold_for else draft.ends and draft.ends.id,
         )
         entries, pools, affected = stock.apply(draft.postings, cause)
-        self._entries += [self._row(entry, cause, command.idempotency_key) for entry in entries]
+        self._entries += [self._row(entry, call, cause) for entry in entries]
         hold = Hold(cause.hold_id, stock.now + draft.hold_for, draft.source_ref) if draft.hold_for else None
         if hold and hold.id:
             quantities = {entry.pool_id: entry.held_delta for entry in entries}
@@ -146,14 +146,15 @@ class PendingEntries:
         change = StockChange(stock.version, command.dry_run, entries, pools, affected, hold)
         return as_dry_run(change) if command.dry_run else change
 
-    def _row(self, entry: Entry, cause: ChangeCause, key: str | None) -> dict[str, Any]:
+    def _row(self, entry: Entry, call: Call[W], cause: ChangeCause) -> dict[str, Any]:
         pool = self._stock.pools[entry.pool_id]
         return {
             **asdict(entry),
             "seq": pool.entry_count,
             "below_zero": pool.allow_negative,
             "actor_id": cause.actor_id,
-            "idempotency_key": key,
+            "agent_name": call.caller.program or None,
+            "idempotency_key": call.command.idempotency_key,
         }
 
     async def flush(self, tx: Tx, shop_id: int) -> None:

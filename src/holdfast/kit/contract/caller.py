@@ -16,6 +16,7 @@ class Caller(Struct, frozen=True):
     id         the id of the API key, of the person's session, or of the access token's grant; 0 if there is none
     tenant_id  the organizer or shop that the caller belongs to; None: it is unrestricted
     scopes     the scopes that it has; None: everything that its tenant may do
+    program    what the program of an agent calls itself, unchecked, at most 64 characters; empty: not stated
     """
 
     principal: Principal
@@ -23,6 +24,7 @@ class Caller(Struct, frozen=True):
     id: int
     tenant_id: int | None
     scopes: frozenset[str] | None = None
+    program: str = ""
 
     @property
     def is_admin(self) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from urllib.parse import urlsplit
 
+from msgspec.structs import replace
 from starlette.types import Receive, Scope, Send
 
 from holdfast.kit.contract import problems
@@ -24,6 +25,7 @@ from holdfast.kit.http.handler import (
     require_method,
 )
 from holdfast.kit.mcp import handshake, stateless
+from holdfast.kit.mcp.client_names import client_name, name_in_session_id
 from holdfast.kit.mcp.handshake import Handshake
 from holdfast.kit.mcp.jsonrpc import INVALID_REQUEST, RpcError, RpcMessage, decode_utf8, read_items, read_message
 from holdfast.kit.mcp.model import EndpointConfig
@@ -186,13 +188,15 @@ class Endpoint:
             if _ARRAY.match(text):
                 items = read_items(text)
                 if older and version in handshake.WITH_BATCHES:
-                    return await self._handshake.answer_batch(caller, items)
+                    return await self._handshake.answer_batch(_named(caller, headers), items)
                 raise RpcError(INVALID_REQUEST, "This version of the protocol knows no batches: send one message.")
             message = read_message(text)
         except RpcError as fault:
             return era.refusal(fault)
         if older and not (isinstance(message, RpcMessage) and message.is_stateless):
-            return await self._handshake.answer(caller, message)
+            return await self._handshake.answer(_named(caller, headers), message)
+        if isinstance(message, RpcMessage) and (name := client_name(message.params.about.client_info)):
+            caller = replace(caller, program=name)
         return await self._stateless.answer(caller, message, headers, repeated, authenticated)
 
     def _cross_origin(self, headers: Headers) -> Sequence[Header]:
@@ -218,6 +222,12 @@ class Endpoint:
         if self._config.resource_metadata:
             members["resource_metadata"] = self._config.resource_metadata
         return "Bearer " + ", ".join(f'{name}="{value}"' for name, value in members.items())
+
+
+def _named(caller: Caller, headers: Headers) -> Caller:
+    """Return a caller of the older era with the name of its program, as its session id has it."""
+    name = name_in_session_id(headers.get(b"mcp-session-id", b""))
+    return replace(caller, program=name) if name else caller
 
 
 def accepts(headers: Headers, kind: bytes) -> bool:

@@ -1,11 +1,10 @@
 """The protocol up to 2025-11-25: a client sends `initialize` first, and then its requests.
 
 No state is kept between requests, so any process can answer any request. The answer to `initialize` still has a session
-id, because clients open the stream of changes only if they have one.
+id, because clients open the stream of changes only if they have one. It carries the name of the client.
 """
 
 import re
-import secrets
 from collections.abc import Mapping, Sequence
 
 from msgspec import UNSET, Raw, UnsetType
@@ -15,6 +14,7 @@ from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.http.event_streams import Feed, encode_event
 from holdfast.kit.http.handler import Header, Reply
 from holdfast.kit.mcp import jsonrpc as rpc
+from holdfast.kit.mcp.client_names import client_name, new_session_id
 from holdfast.kit.mcp.model import Change, EndpointConfig
 from holdfast.kit.mcp.resources import NoSuchResource, ResourceMethods
 from holdfast.kit.mcp.streams import ChangeStream, Reauthenticate, encode_notifications
@@ -83,13 +83,15 @@ class Handshake:
         try:
             work = await self._method(message)(caller, message.params)
             content = _success_response(message, await rpc.perform(work))
-            return Reply(200, content, headers=self._session() if message.method == "initialize" else ())
+            return Reply(200, content, headers=self._session(message) if message.method == "initialize" else ())
         except rpc.RpcError as fault:
             return self.refusal(fault, message)
 
-    def _session(self) -> Sequence[Header]:
-        """A random session id. Clients repeat it; the service ignores it."""
-        return [(b"mcp-session-id", secrets.token_urlsafe(16).encode())] if self._config.changes else ()
+    def _session(self, message: rpc.RpcMessage) -> Sequence[Header]:
+        """A random session id with the name of the client. Clients repeat it; the service reads only the name."""
+        if not self._config.changes:
+            return ()
+        return [(b"mcp-session-id", new_session_id(client_name(message.params.client_info)))]
 
     def _method(self, message: rpc.RpcMessage) -> rpc.Method:
         method = self._methods.get(message.method)

@@ -33,6 +33,7 @@ class RequestMeta(Struct, frozen=True):
     client_capabilities: dict[str, Any] | UnsetType = field(
         default=UNSET, name="io.modelcontextprotocol/clientCapabilities"
     )
+    client_info: Raw | UnsetType = field(default=UNSET, name="io.modelcontextprotocol/clientInfo")
 
 
 class SubscriptionFilter(Struct, frozen=True, rename="camel"):
@@ -52,6 +53,7 @@ class Params(Struct, frozen=True, rename="camel"):
     uri: str | UnsetType = UNSET
     cursor: str | None = None
     notifications: SubscriptionFilter | UnsetType = UNSET
+    client_info: Raw | UnsetType = UNSET
 
 
 NO_PARAMS = Params()

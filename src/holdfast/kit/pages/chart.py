@@ -18,6 +18,8 @@ MAX_POINTS = 200
 MAX_BAR_WIDTH = 48
 VALUE_TICKS = 4
 TIME_TICKS = 4
+MINUTE, DAY = dt.timedelta(minutes=1), dt.timedelta(days=1)
+"""The spans that labels of moments name."""
 
 
 class Point(Struct, frozen=True):
@@ -110,7 +112,8 @@ def draw_steps(
     )
     area = f"{line}V{HEIGHT - BOTTOM}H{LEFT}Z"
     is_brief = end - start < dt.timedelta(days=2)
-    return Chart(points, ticks, _time_axis(start, end), line, area, [], [*marks.values()], is_brief)
+    axis = _time_axis(start, end, MINUTE if is_brief else DAY)
+    return Chart(points, ticks, axis, line, area, [], [*marks.values()], is_brief)
 
 
 def draw_bars(values: Sequence[tuple[dt.datetime, int]]) -> Chart | None:
@@ -129,7 +132,7 @@ def draw_bars(values: Sequence[tuple[dt.datetime, int]]) -> Chart | None:
         top = down(value)
         bars.append(Bar(round(left + (width - wide) / 2, 1), top, wide, round(HEIGHT - BOTTOM - top, 1)))
     last = values[-1][0] if len(values) > 1 else values[0][0]
-    return Chart(points, ticks, _time_axis(values[0][0], last), "", "", bars)
+    return Chart(points, ticks, _time_axis(values[0][0], last, DAY), "", "", bars)
 
 
 def _value_axis(values: Sequence[int]) -> tuple[list[ValueTick], Callable[[int], float]]:
@@ -151,15 +154,18 @@ def _round_step(span: int) -> int:
     return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least)
 
 
-def _time_axis(start: dt.datetime, end: dt.datetime) -> list[TimeTick]:
+def _time_axis(start: dt.datetime, end: dt.datetime, label_span: dt.timedelta) -> list[TimeTick]:
+    """Return moments from `start` to `end`, at least a `label_span` apart: so no two have the same label."""
     if start == end:
         return [TimeTick(start, LEFT, "start")]
-    span, last = WIDTH - LEFT, TIME_TICKS - 1
+    span, last = WIDTH - LEFT, min(TIME_TICKS - 1, (end - start) // label_span)
+    if last == 0:
+        return [TimeTick(end, WIDTH, "end")]
     return [
         TimeTick(
             start + number * (end - start) / last,
             round(LEFT + number * span / last, 1),
             "start" if number == 0 else "end" if number == last else "middle",
         )
-        for number in range(TIME_TICKS)
+        for number in range(last + 1)
     ]

@@ -95,6 +95,7 @@ class Site(Frame):
         ancestors: str = "",
         language: Language | None = None,
         home: str = "/",
+        programs: str = "",
         query: bytes | None = None,
         **values: Any,
     ) -> Reply:
@@ -109,6 +110,7 @@ class Site(Frame):
             language=language or language_of(request),
             framed=framed,
             ancestors=ancestors,
+            programs=programs,
             headers=headers_of(problem),
             home=home,
             query=request.query if query is None else query,

@@ -1,12 +1,13 @@
 """The history of a pool as people read it: who did what, for which variants or order, and whether it was undone."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
 
 from holdfast.accounts.sessions import Session
+from holdfast.inventory.agents.access import NameKeys
 from holdfast.inventory.console.frame import Console, merchant, shop_of
 from holdfast.inventory.console.variants.variant_names import gids_in, names_of, with_names
 from holdfast.inventory.merchants.model import EntryActor, ListActors
@@ -20,8 +21,8 @@ from holdfast.kit.http.handler import Request
 ACTORS = {
     "agent": translatable("An agent"),
     "staff": translatable("Somebody of the shop"),
-    "platform": translatable("The platform"),
-    "system": translatable("This service"),
+    "platform": translatable("The sync from the platform"),
+    "system": translatable("The operator of this service"),
 }
 """The words for the actors of entries, as the first words of a sentence."""
 
@@ -47,10 +48,15 @@ class SoldVariant(NamedTuple):
 
 
 class HistoryRow(Struct):
-    """An entry of the history, the merchant who made it, whether it was undone, its reason, and what it is about."""
+    """An entry of the history, and what is told of it.
+
+    actor    the merchant or the key that made it; None: neither did
+    key      the beginning of the key; empty if it is not known
+    """
 
     entry: Entry
     actor: EntryActor | None
+    key: str
     is_undone: bool
     reason: str | None
     order: OrderLink | None
@@ -68,6 +74,7 @@ class HistoryRows:
         self._console = console
         self._platform = platform
         self._history, self._actors = console.run["get_stock_history"], console.run["list_actors"]
+        self._keys = console.run["name_keys"]
         self._undone, self._units = console.run["list_undone"], console.run["list_units_per_sale"]
 
     async def read(
@@ -78,6 +85,7 @@ class HistoryRows:
         ids = [entry.id for entry in history.entries if entry.id]
         actors: list[EntryActor] = await self._actors(merchant(session), ListActors(entry_ids=ids))
         actors_by_entry = {actor.entry_id: actor for actor in actors}
+        keys = await self._name_keys(session, {actor.key_id for actor in actors if actor.key_id})
         undone: list[int] = await self._undone(merchant(session), ListRevertedEntries(entry_ids=ids))
         sales = _direct_sales(history.entries)
         units = await self._units_per_sale(session, sales)
@@ -89,7 +97,8 @@ class HistoryRows:
             order, reason = self._order_and_reason(session, entry, names)
             return HistoryRow(
                 entry,
-                actors_by_entry.get(entry.id or 0),
+                actor := actors_by_entry.get(entry.id or 0),
+                keys.get(actor.key_id, "") if actor and actor.key_id else "",
                 entry.id in undone,
                 reason,
                 order,
@@ -101,6 +110,10 @@ class HistoryRows:
             )
 
         return [row(entry) for entry in history.entries], history.next_cursor
+
+    async def _name_keys(self, session: Session, ids: Collection[int]) -> Mapping[int, str]:
+        """Return the beginnings of keys, by their ids."""
+        return await self._keys(merchant(session), NameKeys(key_ids=sorted(ids))) if ids else {}
 
     async def _units_per_sale(self, session: Session, sales: Sequence[VariantEntry]) -> Mapping[VariantEntry, int]:
         """Return the units that one sale of each variant took when the entry was made, as far as they are known."""

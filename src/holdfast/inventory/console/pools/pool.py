@@ -1,6 +1,6 @@
 """The page of one pool: its stock, what can be sold of it, its stock over time, and its history."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from starlette.routing import BaseRoute
 
@@ -58,6 +58,28 @@ KIND_IN_CHART: Mapping[EntryKind | None, str] = {
 """The kind of mark for each kind of entry that changes what is on hand."""
 
 
+HISTORY_FILTERS = {
+    "": translatable("Everything"),
+    "sales": translatable("Sales"),
+    "counts": translatable("Counts"),
+    "corrections": translatable("Corrections"),
+    "transfers": translatable("Transfers"),
+    "holds": translatable("Holds"),
+    "platform": translatable("Changes at the platform"),
+}
+"""The filters of the history with their names, by the value of the parameter `kind`."""
+
+KINDS_OF_FILTER: Mapping[str, Sequence[EntryKind]] = {
+    "sales": ("sale", "cancel"),
+    "counts": ("set", "import"),
+    "corrections": ("adjust", "restock", "revert"),
+    "transfers": ("transfer",),
+    "holds": ("hold", "release"),
+    "platform": ("external_edit", "reconcile"),
+}
+"""The kinds of entries that each filter shows."""
+
+
 class PoolPage:
     """Answers requests for the page of a pool, and for its history."""
 
@@ -79,7 +101,8 @@ class PoolPage:
             merchant(session), GetPoolHistory(pool_id=command_in_path(PoolPath, request).pool_id)
         )
         pool = await pool_of(self._console, session, request)
-        command = check(GetStockHistory, {"pool_id": pool.id, "limit": MAX_NEWEST_ENTRIES})
+        kind = filter_of(request)
+        command = history_command(pool, kind, limit=MAX_NEWEST_ENTRIES)
         lines, older = await self._rows.read(session, request, command)
         texts = SITE.texts(language_of(request))
         return self._console.page(
@@ -103,17 +126,27 @@ class PoolPage:
             lines=lines,
             older=older,
             actors=ACTORS,
+            kind=kind,
+            filters=HISTORY_FILTERS,
             scripts=["live.js", "chart.js"],
         )
 
     async def history(self, session: Session, request: Request) -> Reply:
         """Show the history of a pool, the newest entries first."""
         pool = await pool_of(self._console, session, request)
-        after = read_query(request.query).get("cursor") or None
-        command = check(GetStockHistory, {"pool_id": pool.id, "limit": PAGE_SIZE, "cursor": after})
+        kind = filter_of(request)
+        command = history_command(pool, kind, PAGE_SIZE, read_query(request.query).get("cursor") or None)
         lines, older = await self._rows.read(session, request, command)
         return self._console.page(
-            session, request, "pools/pool_history.html", pool=pool, lines=lines, older=older, actors=ACTORS
+            session,
+            request,
+            "pools/pool_history.html",
+            pool=pool,
+            lines=lines,
+            older=older,
+            actors=ACTORS,
+            kind=kind,
+            filters=HISTORY_FILTERS,
         )
 
     async def _limiting(self, session: Session, pool: PoolWithMembers) -> Mapping[str, int]:
@@ -122,6 +155,20 @@ class PoolPage:
             return {}
         availability: Availability = await self._available(merchant(session), GetAvailability(pool_id=pool.id))
         return availability.limiting_pool
+
+
+def filter_of(request: Request) -> str:
+    """Return the filter of the history that the address names; empty if it names none."""
+    kind = read_query(request.query).get("kind", "")
+    return kind if kind in HISTORY_FILTERS else ""
+
+
+def history_command(
+    pool: PoolWithMembers, history_filter: str, limit: int, cursor: str | None = None
+) -> GetStockHistory:
+    """Return the command for a page of the history. Raises `validation_failed` for a malformed cursor."""
+    kinds = KINDS_OF_FILTER.get(history_filter)
+    return check(GetStockHistory, {"pool_id": pool.id, "kinds": kinds, "limit": limit, "cursor": cursor})
 
 
 def gids_of(pool: PoolWithMembers, look: PoolHistory) -> set[str]:

@@ -1,4 +1,6 @@
-"""The page that suggests pools for the products of the shop. Each is made by a click, in one transaction."""
+"""The page that suggests pools for the products of the shop. Each is made by a click, in one transaction; products that
+are not there yet are imported.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,6 +9,7 @@ from urllib.parse import urlencode
 from starlette.routing import BaseRoute
 
 from holdfast.accounts.sessions import Session
+from holdfast.inventory.catalog.importing import ImportProducts
 from holdfast.inventory.catalog.names import ONLY_VARIANT
 from holdfast.inventory.catalog.pool_suggestions import (
     PoolSuggestion,
@@ -18,9 +21,10 @@ from holdfast.inventory.console.frame import HOME, Console, merchant, shop_of
 from holdfast.inventory.console.number_fields import NumberField, read_numbers
 from holdfast.inventory.console.variants.variants import UNITS_PER_SALE, UNITS_PREFIX, incomplete, storable_label
 from holdfast.inventory.pools.model import CreatePool, GetPool, ListPools, PoolChange, PoolList, PoolWithMembers
-from holdfast.inventory.problems import NAME_TAKEN
+from holdfast.inventory.problems import NAME_TAKEN, SHOP_NOT_CONNECTED
 from holdfast.inventory.shopify.platform import Platform
 from holdfast.inventory.stock.model import MAX_QUANTITY, PoolId
+from holdfast.inventory.sync.answers import GetSyncStatus, SyncStatus
 from holdfast.kit.contract.command import Command, check, with_integers
 from holdfast.kit.contract.messages import message, translatable
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
@@ -52,16 +56,22 @@ class SuggestionsPage:
         self._platform = platform
         self._client_id = client_id
         self._suggest, self._create = console.run["suggest_pools"], console.run["create_pool"]
+        self._import, self._status = console.run["import_products"], console.run["get_sync_status"]
         self._pool, self._list = console.run["get_pool"], console.run["list_pools"]
 
     def routes(self) -> list[BaseRoute]:
         return [self._console.route(SUGGESTIONS, "suggestions", self.answer, "POST")]
 
     async def answer(self, session: Session, request: Request) -> Reply:
-        """Show suggestions, or make the pool of one."""
+        """Show suggestions, make the pool of one, or start to import the products."""
         if request.method != "POST":
             return await self._page(session, request)
         fields = await self._console.signed_in.read(session, request)
+        if fields.get("do") == "import":
+            started = await try_form(lambda: self._import(merchant(session), ImportProducts()), SHOP_NOT_CONNECTED)
+            if isinstance(started, FormRefusal):
+                return await self._page(session, request, fields, started)
+            return self._console.to(request, SUGGESTIONS)
         suggestions = await self._suggestions(session, fields.get("cursor", ""))
         known = {member.variant.gid: member.variant for pool in suggestions.suggestions for member in pool.members}
         done = await try_form(
@@ -85,12 +95,22 @@ class SuggestionsPage:
         cursor = (fields or query).get("cursor", "")
         suggestions = await self._suggestions(session, cursor)
         pools: PoolList = await self._list(merchant(session), ListPools(limit=1))
+        state: SyncStatus = await self._status(merchant(session), GetSyncStatus())
+        is_imported = bool(suggestions.variants) or state.imported.status == "done"
+        # This service does not know whether the theme shows the live number: step 3 is never done.
+        done = [step for step, is_done in ((1, is_imported), (2, bool(pools.pools))) if is_done]
         return self._console.page(
             session,
             request,
             "pools/suggestions.html",
             refusal.status,
+            read=suggestions,
             suggestions=[(_key(suggestion), suggestion, _values(suggestion)) for suggestion in suggestions.suggestions],
+            imported=state.imported,
+            is_connected=state.connected,
+            is_unconnected=refusal.code == SHOP_NOT_CONNECTED.code,
+            done=done,
+            step=2 if suggestions.suggestions else next(number for number in (1, 2, 3) if number not in done),
             after=suggestions.next_cursor,
             cursor=cursor,
             sent=fields or {},
@@ -102,7 +122,9 @@ class SuggestionsPage:
             new_pool=await self._new_pool(session, query),
             has_pools=bool(pools.pools),
             theme_editor=self._theme_editor(shop_of(session)),
+            shop=shop_of(session) if self._client_id else "",
             once=single_use_forms.new_token(),
+            scripts=["live.js"],
         )
 
     async def _suggestions(self, session: Session, cursor: str) -> PoolSuggestions:

@@ -41,6 +41,7 @@ SUGGESTED_SCOPES = ("read_inventory", "read_pools")
 ACROSS = (
     Operation("show_access", None, read(access.show)),
     Operation("renew_key", None, single(access.renew)),
+    Operation("name_keys", None, read(access.name_keys)),
 )
 """Operations on keys. No transaction of a shop can read keys, so these run in none, and name the shop."""
 
@@ -106,13 +107,16 @@ class SettingsPages:
         self, session: Session, request: Request, scopes: Sequence[str], refusal: FormRefusal = NOT_REFUSED
     ) -> Reply:
         keys: Sequence[Key] = await self._show(merchant(session), ShowAccess())
+        present = [scope for key in keys if key.active for scope in key.scopes]
         return self._page(
             session,
             request,
             "settings/new_key.html",
             refusal.status,
             chosen=scopes,
-            present=[scope for key in keys if key.active for scope in key.scopes],
+            has_key=any(key.active for key in keys),
+            present=present,
+            lost=[scope for scope in present if scope not in scopes],
             refused=bool(refusal.errors),
         )
 

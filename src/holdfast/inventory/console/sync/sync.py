@@ -6,6 +6,7 @@ from typing import Any
 from starlette.routing import BaseRoute
 
 from holdfast.accounts.sessions import Session
+from holdfast.inventory.catalog.importing import ImportProducts
 from holdfast.inventory.console.frame import Console, merchant, shop_of
 from holdfast.inventory.console.variants.variant_names import names_of
 from holdfast.inventory.pools.model import GetPool, ListPools, PoolList, PoolWithMembers
@@ -57,6 +58,7 @@ class SyncPage:
         self._console = console
         self._status, self._drift = console.run["get_sync_status"], console.run["get_drift"]
         self._reconcile, self._resync = console.run["reconcile"], console.run["resync"]
+        self._import_products = console.run["import_products"]
         self._pools, self._pool = console.run["list_pools"], console.run["get_pool"]
 
     def routes(self) -> list[BaseRoute]:
@@ -67,17 +69,22 @@ class SyncPage:
         if request.method != "POST":
             return await self._status_page(session, request)
         fields = await self._console.signed_in.read(session, request)
-        pool_id = chosen_pool_id(fields)
-        does = {"reconcile": self._compare, "resync": self._set_again}.get(fields.get("do", ""))
+        does = {"reconcile": self._compare, "resync": self._set_again, "import": self._import}.get(fields.get("do", ""))
         if does is None:
             raise BAD_REQUEST("The form names nothing to do.", hint="Open the page again.")
-        done = await try_form(lambda: does(session, request, pool_id, fields), SHOP_NOT_CONNECTED, SERVICE_UNAVAILABLE)
+        done = await try_form(lambda: does(session, request, fields), SHOP_NOT_CONNECTED, SERVICE_UNAVAILABLE)
         if isinstance(done, FormRefusal):
             return await self._status_page(session, request, done)
         return done
 
-    async def _compare(self, session: Session, request: Request, pool_id: int, fields: Mapping[str, str]) -> Reply:
+    async def _import(self, session: Session, request: Request, fields: Mapping[str, str]) -> Reply:
+        """Start to import the products."""
+        await self._import_products(merchant(session), ImportProducts())
+        return self._console.to(request, SYNC)
+
+    async def _compare(self, session: Session, request: Request, fields: Mapping[str, str]) -> Reply:
         """Compare a pool with the platform; after confirmation, have its policy handle the differences."""
+        pool_id = chosen_pool_id(fields)
         if "sure" in fields:
             command = Reconcile(pool_id=pool_id, dry_run=False)
             done = await single_use_forms.run_once(self._reconcile, merchant(session), command, fields, Reconciled)
@@ -94,8 +101,9 @@ class SyncPage:
             waits_for=comparison.waits_for,
         )
 
-    async def _set_again(self, session: Session, request: Request, pool_id: int, fields: Mapping[str, str]) -> Reply:
+    async def _set_again(self, session: Session, request: Request, fields: Mapping[str, str]) -> Reply:
         """Show how many levels would be set again; after confirmation, set them."""
+        pool_id = chosen_pool_id(fields)
         command = Resync(pool_id=pool_id, dry_run="sure" not in fields)
         if not command.dry_run:
             await single_use_forms.run_once(self._resync, merchant(session), command, fields, Resynced)
@@ -136,6 +144,7 @@ class SyncPage:
             failed=refusal.code,
             headers=refusal.headers,
             shop=shop_of(session),
+            scripts=["live.js"],
         )
 
     async def _page(
