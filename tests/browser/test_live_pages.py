@@ -7,6 +7,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, Page, expect
 
 from holdfast.events.settings import Settings
+from tests.browser.following import open_live
 from tests.browser.registering import Stage, Watch, staged
 from tests.events.console.organizing import signed_in
 from tests.events.people.scene import sign_up
@@ -25,16 +26,6 @@ async def organizer(stage: Stage, context: BrowserContext) -> Client:
     for name, value in browser.http.cookies.items():
         await context.add_cookies([{"name": name, "value": value, "url": stage.base_url}])
     return ada
-
-
-async def open_live(context: BrowserContext, url: str, stream: str) -> Page:
-    """Open a page, and wait until it follows its stream."""
-    page = await context.new_page()
-    async with page.expect_response(lambda response: stream in response.url) as opened:
-        await page.goto(url)
-    response = await opened.value
-    assert (response.status, response.headers["content-type"]) == (200, "text/event-stream")
-    return page
 
 
 def fetches(page: Page) -> list[str]:

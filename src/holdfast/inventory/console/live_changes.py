@@ -1,7 +1,8 @@
-"""The stream of the console, `GET /console/stream`: it tells a merchant which pools of the shop have changed.
+"""The stream of the console, `GET /console/stream`: it tells a merchant what has changed of the shop.
 
 A page then fetches itself again. Its events are named `changed`; their data has the names of what has changed, such as
-`pool 7`, or no names if everything may have changed. A stream ends as soon as its session does.
+`pool 7`, or `sync` for how the shop follows the platform, or no names if everything may have changed. A stream ends as
+soon as its session does.
 """
 
 import re
@@ -13,6 +14,7 @@ from starlette.routing import BaseRoute
 
 from holdfast.accounts.sessions import Session
 from holdfast.inventory.availability.availability_cache import AvailabilityCache
+from holdfast.inventory.availability.cached_shop import STATUS
 from holdfast.inventory.console.frame import HOME, Console, merchant
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.event_streams import EndOfStream, EventStream, Owner, Streams, encode_event
@@ -49,7 +51,7 @@ class LiveConsole:
         return [self._console.route(STREAM, "stream", self.changes)]
 
     async def changes(self, session: Session, request: Request) -> Reply:
-        """Stream which pools change from now on. Raises `method_not_allowed`, and `rate_limited`."""
+        """Stream what changes from now on. Raises `method_not_allowed`, and `rate_limited`."""
         require_method(request, ("GET",))
         caller = merchant(session)
         owners: Mapping[Owner, object] = {"address": address(request.scope), "tenant": caller.tenant}
@@ -74,12 +76,10 @@ class LiveConsole:
 
 
 def _encoded(messages: Sequence[Change] | None) -> bytes:
-    """Return all messages as one event; no bytes if they are about no pool. None: some of them are not known."""
+    """Return all messages as one event; no bytes if there are none. None: some of them are not known."""
     if messages is None:
         return encode_event(msgspec.json.encode(ChangeMessage()), name="changed")
-    pools = {match[1] for message in messages for uri in message.uris if (match := _POOL.fullmatch(uri))}
-    if not pools:
-        return b""
-    return encode_event(
-        msgspec.json.encode(ChangeMessage([f"pool {id}" for id in sorted(pools, key=int)])), name="changed"
-    )
+    uris = {uri for message in messages for uri in message.uris}
+    pools = sorted((match[1] for uri in uris if (match := _POOL.fullmatch(uri))), key=int)
+    names = [*(f"pool {id}" for id in pools), *(["sync"] if STATUS in uris else [])]
+    return encode_event(msgspec.json.encode(ChangeMessage(names)), name="changed") if names else b""

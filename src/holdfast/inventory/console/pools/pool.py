@@ -113,7 +113,14 @@ class PoolPage:
         command = check(GetStockHistory, {"pool_id": pool.id, "limit": PAGE_SIZE, "cursor": after})
         lines, older = await self._rows.read(session, request, command)
         return self._console.page(
-            session, request, "pools/pool_history.html", pool=pool, lines=lines, older=older, actors=ACTORS
+            session,
+            request,
+            "pools/pool_history.html",
+            pool=pool,
+            lines=lines,
+            older=older,
+            actors=ACTORS,
+            scripts=["live.js"],
         )
 
     async def _limiting(self, session: Session, pool: PoolWithMembers) -> Mapping[str, int]:

@@ -97,6 +97,7 @@ class SuggestionsPage:
             errors=refusal.errors,
             is_name_taken=refusal.code == NAME_TAKEN.code,
             labels=LABELS,
+            scripts=["live.js"],
             units_prefix=UNITS_PREFIX,
             title_of=_title_of,
             new_pool=await self._new_pool(session, query),

@@ -136,6 +136,7 @@ class SyncPage:
             failed=refusal.code,
             headers=refusal.headers,
             shop=shop_of(session),
+            scripts=["live.js"],
         )
 
     async def _page(

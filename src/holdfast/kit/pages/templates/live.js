@@ -5,6 +5,7 @@
 // data-about   the changes that concern the page, such as `event 7`, or `event` for all events
 // data-poll    seconds between two polls; 0: the page never fetches itself
 // data-page    address of the page to fetch, if it is another one: a form that was refused stands at its own address
+// data-prefilled  a part has fields with values that nobody has typed
 // data-state   a part with the same state stays as it is
 // data-count   flashes when its text changes
 // data-tells   the text of a part that screen readers are told when it changes; by default its first paragraph
@@ -61,7 +62,10 @@ function show(fresh) {
 function isInUse(part, focused) {
   const fields = "input:not([type=hidden], [type=checkbox], [type=radio]), select, textarea";
   if (part.contains(focused) && focused.matches(fields)) return true;
-  return [...part.querySelectorAll(fields)].some((field) => field.matches("input, textarea") && field.value);
+  const isPrefilled = "prefilled" in part.dataset;
+  return [...part.querySelectorAll(fields)].some(
+    (field) => field.matches("input, textarea") && field.value !== (isPrefilled ? field.defaultValue : ""),
+  );
 }
 
 // What an element has become: found by its id, a link by where it leads, a field by its name and value.
