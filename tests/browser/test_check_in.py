@@ -37,7 +37,7 @@ async def test_scanners_that_were_offline_agree_afterwards(chromium: Browser, st
     ]
 
     assert "✓ Valid" in await typed(first, codes["cleo"])
-    await expect(second.locator("#entered")).to_have_text("1", timeout=15_000)
+    await expect(second.locator("#entered")).to_have_text("1")  # a stream tells it: the page asks every 15 seconds
     for context in contexts:
         await context.set_offline(True)
     assert "✓ Valid" in await typed(first, codes["ann"])

@@ -7,9 +7,12 @@ import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, Page, expect
 
 from holdfast.events.settings import Settings
+from tests.browser.following import open_live
+from tests.browser.looking import submit
 from tests.browser.registering import Stage, Watch, staged
+from tests.events.check_in.scene import link_of
 from tests.events.console.organizing import signed_in
-from tests.events.people.scene import sign_up
+from tests.events.people.scene import handle_of, sign_up
 from tests.support import Client
 
 
@@ -19,22 +22,13 @@ async def stage(settings: Settings) -> AsyncIterator[Stage]:
         yield stage
 
 
-async def organizer(stage: Stage, context: BrowserContext) -> Client:
-    """An organizer who is signed in in a browser."""
+async def organizer(stage: Stage, *contexts: BrowserContext) -> Client:
+    """An organizer who is signed in in these browsers."""
     ada, browser = await signed_in(stage.service)
     for name, value in browser.http.cookies.items():
-        await context.add_cookies([{"name": name, "value": value, "url": stage.base_url}])
+        for context in contexts:
+            await context.add_cookies([{"name": name, "value": value, "url": stage.base_url}])
     return ada
-
-
-async def open_live(context: BrowserContext, url: str, stream: str) -> Page:
-    """Open a page, and wait until it follows its stream."""
-    page = await context.new_page()
-    async with page.expect_response(lambda response: stream in response.url) as opened:
-        await page.goto(url)
-    response = await opened.value
-    assert (response.status, response.headers["content-type"]) == (200, "text/event-stream")
-    return page
 
 
 def fetches(page: Page) -> list[str]:
@@ -44,20 +38,24 @@ def fetches(page: Page) -> list[str]:
     return urls
 
 
-async def register(chromium: Browser, stage: Stage, event: dict[str, Any], email: str) -> None:
-    """A visitor in another browser registers on the page of an event."""
+async def register(chromium: Browser, stage: Stage, event: dict[str, Any], email: str) -> Page:
+    """A visitor in another browser registers on the page of an event. Returns the page that says how it went."""
     page = await (await chromium.new_context()).new_page()
     await page.goto(event["public_url"])
     await page.get_by_label("E-mail address").fill(email)
     async with page.expect_navigation():
         await page.get_by_label("E-mail address").press("Enter")
     await stage.service.settle()
+    return page
 
 
-async def test_a_registration_appears_on_the_page_of_the_event(chromium: Browser, stage: Stage) -> None:
+async def test_a_registration_and_an_edit_appear_on_the_pages_of_the_event_and_its_organizer(
+    chromium: Browser, stage: Stage
+) -> None:
     context = await chromium.new_context(reduced_motion="no-preference")
     watch = Watch(context)
     page = await open_live(context, stage.event["public_url"], "/stream")
+    organizer_page = await open_live(context, f"{stage.base_url}/organizers/{stage.ada.slug}", "/stream")
     loads = fetches(page)
     left = page.locator("[data-count=left]")
     await expect(left).to_have_text("3 places left")
@@ -69,7 +67,13 @@ async def test_a_registration_appears_on_the_page_of_the_event(chromium: Browser
     await expect(left).not_to_have_class("changed")
     await register(chromium, stage, stage.event, "bob@example.com")
     await expect(left).to_have_text("1 place left")
+    await expect(organizer_page.locator(f"[data-count=left-{stage.event['id']}]")).to_have_text("1 place left")
     assert loads == []
+
+    await stage.ada.patch(f"/api/events/{stage.event['id']}", {"event": {"title": "Late pottery"}})
+
+    await expect(page.locator("h1")).to_have_text("Late pottery")
+    await expect(organizer_page.get_by_role("link", name="Late pottery")).to_be_visible()
     assert watch.failures == []
 
 
@@ -178,3 +182,73 @@ async def test_a_registration_appears_in_the_list_of_registrations(chromium: Bro
     await register(chromium, stage, event, "ann@example.com")
 
     await expect(page.get_by_role("link", name="ann@example.com")).to_be_visible()
+
+
+async def test_who_waits_sees_the_seat_that_somebody_else_gives_back(chromium: Browser, stage: Stage) -> None:
+    service = stage.service
+    event = await stage.ada.create_event(capacity=1, waitinglist_capacity=2)
+    await sign_up(service, event, "ann", "bob")
+    links = [f"{stage.base_url}/registrations/{await link_of(service, event['id'], name)}" for name in ("ann", "bob")]
+    waiting, leaving = [await chromium.new_context() for _ in range(2)]
+    watch = Watch(waiting)
+    page = await open_live(waiting, links[1])
+    outcome = await register(chromium, stage, event, "cleo@example.com")
+    async with outcome.expect_response(lambda response: "/stream" in response.url):
+        await outcome.reload()
+    await expect(outcome.locator("main h2")).to_contain_text("place 2 of 2")
+
+    going = await leaving.new_page()
+    await going.goto(links[0])
+    await going.locator("main form button").click()
+    await service.settle()
+
+    await expect(page.locator("main h2")).to_have_text("You have a seat.")
+    await expect(page.locator(".ticket")).to_be_visible()
+    await expect(outcome.locator("main h2")).to_contain_text("place 1 of 1")
+    assert watch.failures == []
+
+
+async def test_what_one_organizer_does_appears_on_the_pages_of_another(chromium: Browser, stage: Stage) -> None:
+    watching, acting = [await chromium.new_context(reduced_motion="reduce") for _ in range(2)]
+    ada = await organizer(stage, watching, acting)
+    watch, console = Watch(watching), f"{stage.base_url}/console"
+    event, later = await ada.create_event(capacity=3, waitinglist_capacity=2), await ada.create_event()
+    await sign_up(stage.service, event, "ann", "bob", "cleo", "dan")
+    await stage.service.run_sql("update events set datetime = now() where id = %(id)s", id=event["id"])
+    people = f"{console}/events/{event['id']}/registrations"
+    ids = {name: await handle_of(stage.service, f"{name}@example.com") for name in ("ann", "bob", "cleo")}
+
+    table = await open_live(watching, people)
+    person = await open_live(watching, f"{people}/{ids['ann']}")
+    no_shows = await open_live(watching, f"{console}/events/{event['id']}/check-in/no-shows")
+    queues = await open_live(watching, f"{console}/queues", "/console/stream/queues")
+    mails = await watching.new_page()
+    await mails.goto(f"{console}/mails")
+    await table.locator(f"[name=p-{ids['bob']}]").check()
+    entries = await person.locator(".timeline li").count()
+    sent = await mails.locator("#live li").count()
+    await expect(no_shows.locator("#live dd").first).to_have_text("3")
+
+    # Two at once are checked in, and one more is removed, while another is chosen here.
+    desk = await acting.new_page()
+    await desk.goto(people)
+    for name in ("ann", "cleo"):
+        await desk.locator(f"[name=p-{ids[name]}]").check()
+    await submit(desk.locator("button[name=do][value=in]"))
+    await submit(desk.locator("button[name=do][value=in]"))
+
+    await expect(person.locator(".timeline li")).to_have_count(entries + 1)
+    await expect(no_shows.locator("#live dd").first).to_have_text("1")
+    await expect(table.locator("tbody td time")).to_have_count(4)
+    await expect(table.locator(f"[name=p-{ids['bob']}]")).to_be_checked()
+    await desk.goto(f"{people}/{ids['cleo']}?do=remove")
+    await submit(desk.locator("button[name=do][value=remove]"))
+    await expect(table.locator("tbody tr")).to_have_count(3)
+    await desk.goto(f"{console}/queues/new")
+    await desk.locator("[name=title]").fill("Spring sale")
+    await desk.locator("[name=target_url]").fill("https://shop.example.com/")
+    await submit(desk.locator("main form button").last)
+    await expect(queues.get_by_role("link", name="Spring sale")).to_be_visible()
+    await sign_up(stage.service, later, "eve")
+    await expect(mails.locator("#live li")).to_have_count(sent + 1)
+    assert watch.failures == []

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, BrowserContext, Page, expect
 
 from holdfast.accounts import sessions
 from holdfast.doubles.stripe.processor import StripeDouble
@@ -15,9 +15,11 @@ from holdfast.events.payments import background
 from holdfast.events.registrations import settlement
 from holdfast.events.registrations.links import own_url
 from holdfast.events.settings import Settings
+from tests.browser.following import open_live
 from tests.browser.looking import looking, looks, session_cookie, too_wide, violations
 from tests.browser.registering import Stage, Watch, staged
 from tests.browser.test_registering import at_work, fill_in, link, mail
+from tests.events.people.scene import handle_of
 from tests.serving import listener, serving
 from tests.smtp import Server, mail_server
 
@@ -55,13 +57,19 @@ async def pay(page: Page) -> None:
     await page.get_by_role("button", name="Pay").click()
 
 
+async def signed_in(chromium: Browser, stage: Stage) -> BrowserContext:
+    """The browser of the organizer, who has signed in by a link."""
+    context = await chromium.new_context()
+    await stage.service.run_sql("update users set proved_at = now() where id = %(id)s", id=stage.ada.id)
+    secret = await stage.service.database.transact(lambda tx: sessions.begin(tx, stage.ada.id, "link", "Chromium"))
+    await context.add_cookies([session_cookie(stage.base_url, secret)])
+    return context
+
+
 async def test_the_console_leads_to_the_processor_and_back(chromium: Browser, settings: Settings) -> None:
     async with open_for_payment(settings) as (stage, processor):
-        context = await chromium.new_context()
+        context = await signed_in(chromium, stage)
         watch = Watch(context)
-        await stage.service.run_sql("update users set proved_at = now() where id = %(id)s", id=stage.ada.id)
-        secret = await stage.service.database.transact(lambda tx: sessions.begin(tx, stage.ada.id, "link", "Chromium"))
-        await context.add_cookies([session_cookie(stage.base_url, secret)])
         page = await context.new_page()
 
         await page.goto(f"{stage.base_url}/console/payouts")
@@ -95,7 +103,16 @@ async def test_a_seat_is_paid_from_a_form_in_another_site_and_the_money_goes_bac
             tab = await opened.value
             await expect(tab.get_by_label("Card number")).to_be_visible()
             assert tab.url.startswith(processor.address)
+            # Another browser shows the organizer what happens.
+            desk = await signed_in(chromium, stage)
+            console = f"{stage.base_url}/console/events/{stage.event['id']}"
+            person = f"{console}/registrations/{await handle_of(stage.service, 'ann@example.com')}/payments"
+            of_event = await open_live(desk, f"{console}/payments")
+            of_person = await open_live(desk, person)
+            await expect(of_person.locator("#live form")).to_have_count(0)
             await pay(tab)
+            await expect(of_event.locator("#live dl strong").first).to_have_text("€12.00")
+            await expect(of_person.locator("#live form")).to_have_count(1)
 
             await expect(tab.get_by_role("heading", name="You have a seat.")).to_be_visible(timeout=20_000)
             assert tab.url.startswith(stage.base_url)
@@ -111,8 +128,10 @@ async def test_a_seat_is_paid_from_a_form_in_another_site_and_the_money_goes_bac
             await expect(page.get_by_text("If you cancel now, you get €12.00 back.")).to_be_visible()
             await page.get_by_role("button", name="Cancel my registration").click()
             await expect(page.get_by_role("heading", level=2)).to_have_text("Your registration is cancelled.")
+            await expect(of_event.locator("#live dl strong").nth(1)).to_have_text("€12.00")
+            await expect(tab.locator("main[data-state=gone]")).to_be_visible()
             assert "Amount: €12.00" in await mail(server, "ann@example.com", "You get money back")
-            assert watch.failures == []
+            assert [failure for failure in watch.failures if "410 (Gone)" not in failure] == []
             await page.goto(processor.address)
             await expect(page.get_by_text("€0.00").first).to_be_visible()
 

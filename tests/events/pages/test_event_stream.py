@@ -128,17 +128,21 @@ async def test_many_changes_end_with_what_is_true(service: Service) -> None:
     assert len(left) < 15
 
 
-async def test_what_changes_no_number_is_not_told(service: Service) -> None:
+async def test_what_changes_no_number_is_told_without_numbers(service: Service) -> None:
     ada = await service.organizer()
     event, other = await ada.create_event(), await ada.create_event()
 
     async with reading(service.app, stream(event)) as reader:
         await reader.next()
         await ada.patch(f"/api/events/{event['id']}", {"event": {"title": "Watercolours"}})
+        renamed = await reader.next()
+        await ada.patch(f"/api/events/{event['id']}", {"event": {"body": "Bring *water*."}})
+        rewritten = await reader.next()
         await sign_up(service, other, "ann")
         await sign_up(service, event, "bob")
         after = await reader.next()
 
+    assert [(event["event"], event["data"]) for event in (renamed, rewritten)] == [("changed", {})] * 2
     assert numbers(after)["left"] == 9
 
 
@@ -184,6 +188,7 @@ async def test_the_stream_of_an_event_ends_when_it_begins(service: Service) -> N
     async with reading(service.app, stream(event)) as reader:
         await reader.next()
         await service.run_sql("update events set datetime = now() + interval '1 second'")
+        assert (await reader.next())["event"] == "changed"
         last = await reader.next()
         end = await reader.next()
         await reader.closed()

@@ -7,6 +7,8 @@ import httpx2
 import pytest
 
 from tests.events.pages.reading import text
+from tests.events.people.scene import sign_up
+from tests.stream_reader import reading
 from tests.support import Client, Service
 
 
@@ -126,3 +128,20 @@ async def test_an_unknown_organizer_is_a_page_that_says_so(service: Service, slu
 
     assert page.status_code == 404
     assert "There is no such page." in page.text
+
+
+async def test_its_stream_tells_anybody_that_its_events_change(service: Service) -> None:
+    ada, ben = await service.organizer(), await service.organizer()
+    event, other = await create(ada, "Pottery", 5), await create(ben, "Of somebody else", 5)
+    page = await service.http.get(f"/organizers/{ada.slug}")
+    assert f'data-stream="/organizers/{ada.slug}/stream"' in page.text
+
+    async with reading(service.app, f"http://events.test/organizers/{ada.slug}/stream") as reader:
+        await sign_up(service, event, "ann")
+        registered = await reader.next()
+        await sign_up(service, other, "bob")
+        await create(ada, "Watercolours", 6)
+        created = await reader.next()
+
+    assert [(message["event"], message["data"]) for message in (registered, created)] == [("changed", {})] * 2
+    assert (await service.http.get("/organizers/nobody-here/stream")).status_code == 404

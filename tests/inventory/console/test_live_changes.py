@@ -2,6 +2,7 @@
 
 import pytest
 
+from holdfast.inventory.shops import status
 from tests.inventory.console.signing_in import Owner, add_merchant
 from tests.inventory.support import PACKS, SIX_PACK, Inventory, Shop
 from tests.stream_reader import reading
@@ -51,13 +52,31 @@ async def test_a_stranger_gets_no_stream(inventory: Inventory) -> None:
     assert (refused.status_code, refused.headers["location"]) == (303, "/sign-in?return_to=%2Fconsole%2Fstream")
 
 
-async def test_the_pages_of_pools_follow_the_stream(owner: Owner, shop: Shop) -> None:
-    pool = await shop.pool(50)
+async def test_pages_that_others_can_change_follow_the_stream(owner: Owner, shop: Shop) -> None:
+    pool = await shop.pool(50, members=PACKS)
+    paths = {
+        "/console": "",
+        f"/console/pools/{pool['id']}": f' data-about="pool {pool["id"]}"',
+        f"/console/pools/{pool['id']}/history": f' data-about="pool {pool["id"]}"',
+        f"/console/variant?gid={SIX_PACK}": ' data-about="pool"',
+        "/console/holds": ' data-about="pool"',
+        "/console/low-stock": ' data-about="pool"',
+        "/console/suggestions": "",
+        "/console/sync": "",
+    }
 
-    listed = await owner.get("/console")
-    page = await owner.get(f"/console/pools/{pool['id']}")
+    for path, about in paths.items():
+        page = await owner.get(path)
 
-    assert f'data-live data-stream="{STREAM}" data-about="pool"' in listed.text
-    assert f'data-live data-stream="{STREAM}" data-about="pool {pool["id"]}"' in page.text
-    for answer in (listed, page):
-        assert "live.js" in answer.text
+        assert f'data-live data-stream="{STREAM}"{about} data-lost=' in page.text, path
+        assert "live.js" in page.text, path
+        assert "data-says" in page.text, path
+
+
+async def test_a_change_of_how_the_shop_follows_the_platform_is_told(
+    owner: Owner, shop: Shop, inventory: Inventory
+) -> None:
+    async with reading(inventory.app, STREAM, cookie=cookie(owner)) as reader:
+        await inventory.database.transact(lambda tx: status.announce(tx, shop.id))
+
+        assert (await reader.next())["data"] == {"changed": ["sync"]}

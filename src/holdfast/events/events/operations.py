@@ -6,7 +6,7 @@ from msgspec import UNSET
 from holdfast.events.events import sql, text
 from holdfast.events.events.fields import ENDS_TOO_EARLY, HALF_PIN, is_in_order, moved_end
 from holdfast.events.events.model import (
-    DETAILS_CHANNEL,
+    CHANGE_CHANNEL,
     CancelEvent,
     CreateEvent,
     Event,
@@ -90,7 +90,7 @@ async def publish(tx: Tx, caller: Caller, command: CreateEvent, html: RenderedTe
     if html:
         await text.store(tx, id, command.body, html)
     await record_first_prices(tx, [id])
-    await tx.notify(DETAILS_CHANNEL, str(id))
+    await tx.notify(CHANGE_CHANNEL, str(id))
     return await _present_stored(tx, id)
 
 

@@ -34,8 +34,15 @@ IDLE_SECONDS = 10.0
 """Seconds after which an event without readers is dropped."""
 
 
+CHANGED = encode_event(b"{}", name="changed")
+"""Tells a page that more than numbers has changed: it fetches itself."""
+
+
 class EventNumbers(Struct, frozen=True):
-    """What changes on the page of an event while people look at it."""
+    """What changes on the page of an event while people look at it.
+
+    details    a text that changes with what is not a number: the title, the text, when and where, the photos
+    """
 
     id: int
     status: Status
@@ -50,6 +57,7 @@ class EventNumbers(Struct, frozen=True):
     waitlisted_count: int
     payouts_ready: bool
     refund_days: int
+    details: str
 
     @property
     def left(self) -> int:
@@ -120,7 +128,11 @@ class WatchedEvent:
         if before is None:
             self.feed.restart(1)
         elif before != numbers:
-            self.feed.publish(self.feed.position + 1, self._message("".join(changed)))
+            is_same = msgspec.structs.replace(before, details=numbers.details) == numbers
+            chunk = b"" if is_same else self._message("".join(changed))
+            if before.details != numbers.details and not (self.framed or numbers.is_closed):
+                chunk += CHANGED
+            self.feed.publish(self.feed.position + 1, chunk)
 
     def snapshot(self) -> bytes:
         """The numbers and all parts, for a reader that has none yet."""
@@ -238,11 +250,16 @@ async def find_numbers(reader: Reader, event_ids: Sequence[int]) -> list[EventNu
         select events.id, {STATUS} as status, events.pricing_mode, events.current_price,
                events.min_price, events.max_price, events.currency, events.capacity, events.registered_count,
                events.waitinglist_capacity, events.waitlisted_count, organizers.payouts_ready,
-               coalesce(rule.refund_days, 0) as refund_days
+               coalesce(rule.refund_days, 0) as refund_days,
+               concat_ws('.', events.calendar_sequence, texts.version, events.image_keys, events.latitude,
+                         events.longitude, events.recurrence_frequency, events.recurrence_interval,
+                         organizers.name, organizers.slug) as details
           from events
           join users as organizers on organizers.id = events.organizer_id
           left join lateral (select refund_days from payout_accounts
                               where organizer_id = organizers.id and is_confirmed limit 1) as rule on true
+          left join lateral (select xmin::text as version from event_texts
+                              where event_id = events.id limit 1) as texts on true
          where events.id = any(%(event_ids)s) and events.published
         """,
         {"event_ids": list(event_ids)},

@@ -1,8 +1,14 @@
 // Shows how a registration went as soon as it is known, without reloading the page. The page does the same by itself
-// where no script runs.
+// where no script runs. Afterwards it follows the stream of the event (`data-stream`): what others do may move the person
+// up, or cancel the event.
 "use strict";
 
+const REFRESH_MS = 300;
+
 let timer;
+let events;
+let hasEnded = false;
+let fetchedAt = performance.now();
 
 function schedule(seconds) {
   clearTimeout(timer);
@@ -24,8 +30,32 @@ function show(fresh) {
   main.replaceWith(next);
 }
 
+// Look again when the last time is long enough ago: many changes cost one request.
+function soon() {
+  schedule(Math.max(1, fetchedAt + REFRESH_MS - performance.now()) / 1000);
+}
+
+function follow() {
+  const { stream } = document.querySelector("main").dataset;
+  if (!stream || events || hasEnded || document.hidden) return;
+  events = new EventSource(stream);
+  events.addEventListener("numbers", soon);
+  events.addEventListener("changed", soon);
+  events.addEventListener("end", () => {
+    hasEnded = true;
+    leave();
+    soon();
+  });
+}
+
+function leave() {
+  events?.close();
+  events = undefined;
+}
+
 async function refresh() {
   let seconds = 5;
+  fetchedAt = performance.now();
   try {
     const answer = await fetch(location.href, { cache: "no-store" });
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
@@ -39,6 +69,9 @@ async function refresh() {
     main.querySelector(".soft").textContent = main.dataset.lost;
   }
   schedule(seconds);
+  follow();
 }
 
 schedule(Number(document.querySelector("main").dataset.refresh));
+follow();
+document.addEventListener("visibilitychange", () => (document.hidden ? leave() : follow()));

@@ -21,6 +21,7 @@ from holdfast.events.pages.cover_file import CoverImage
 from holdfast.events.pages.event import EventPage
 from holdfast.events.pages.event_cache import LinkedEvent
 from holdfast.events.pages.live_event import LiveEvents
+from holdfast.events.pages.live_organizer import LiveOrganizers
 from holdfast.events.pages.look import STYLESHEETS, answer_stylesheet
 from holdfast.events.pages.organizer import OrganizerPage
 from holdfast.events.pages.organizer_feeds import OrganizerFeeds
@@ -67,12 +68,14 @@ def routes(
     limits: Limits,
     linked_events: LookupCache[int, LinkedEvent],
     live_events: LiveEvents,
+    live_organizers: LiveOrganizers,
     streams: Streams,
 ) -> list[BaseRoute]:
     """The routes of the pages.
 
-    linked_events    the cache of the events that links show
-    live_events      the numbers of the events that streams show
+    linked_events      the cache of the events that links show
+    live_events        the numbers of the events that streams show
+    live_organizers    the organizers whose pages are read
     """
     settings = database.resources.settings
 
@@ -89,6 +92,7 @@ def routes(
         *registration_pages.routes(database, runner, limits, linked_events, event),
         page("/events/{event_id}/cover-{version}.png", cover.access, cover.answer),
         *event_stream.routes(limits, live_events, streams),
+        *live_organizers.routes(limits, streams),
         page("/accents/{name}.css", STYLESHEETS, answer_stylesheet),
         page("/events/{event_id}/calendar.ics", calendar.access, calendar.answer),
         page("/organizers/{slug}/events.ics", feeds.access, feeds.calendar),

@@ -1,6 +1,7 @@
 """SQL statements of the public pages."""
 
 import datetime as dt
+from collections.abc import Sequence, Set
 from typing import LiteralString
 
 from msgspec import Struct
@@ -48,6 +49,18 @@ async def list_prices(reader: Reader, event_id: int) -> list[PricePoint]:
         """,
         {"event_id": event_id, "limit": MAX_PRICES},
     )
+
+
+async def find_public_owners(reader: Reader, event_ids: Set[int], organizer_ids: Sequence[int]) -> set[int]:
+    """Those of the organizers who have one of the events."""
+    rows = await reader.tuples(
+        """
+        select distinct organizer_id from events
+         where id = any(%(event_ids)s) and organizer_id = any(%(organizer_ids)s)
+        """,
+        {"event_ids": [*event_ids], "organizer_ids": organizer_ids},
+    )
+    return {organizer_id for (organizer_id,) in rows}
 
 
 class OrganizerRow(Struct):

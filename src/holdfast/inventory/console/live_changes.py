@@ -1,4 +1,4 @@
-"""The stream of the console, `GET /console/stream`: it tells a merchant which pools of the shop have changed.
+"""The stream of the console, `GET /console/stream`: it tells a merchant what has changed of the shop.
 
 A page then fetches itself again. Its events are named `changed`; their data has the names of what has changed, such as
 `pool 7`, and `sync` for the import and the levels, or no names if everything may have changed. A stream ends as soon as
@@ -51,7 +51,7 @@ class LiveConsole:
         return [self._console.route(STREAM, "stream", self.changes)]
 
     async def changes(self, session: Session, request: Request) -> Reply:
-        """Stream which pools change from now on. Raises `method_not_allowed`, and `rate_limited`."""
+        """Stream what changes from now on. Raises `method_not_allowed`, and `rate_limited`."""
         require_method(request, ("GET",))
         caller = merchant(session)
         owners: Mapping[Owner, object] = {"address": address(request.scope), "tenant": caller.tenant}

@@ -2,6 +2,8 @@
 "use strict";
 {
   const POLL_MS = 5_000;
+  const CHECK_MS = 15_000; // between two polls beside a stream
+  const REFRESH_MS = 300;
   const SAME_CODE_MS = 4_000; // how long a code that stays in the picture is not read once more
   const part = (id) => document.getElementById(id);
   const { path, event: eventId, zone, worker } = part("scanner").dataset;
@@ -10,6 +12,7 @@
   const number = new Intl.NumberFormat(language);
   let store;
   let timer;
+  let events;
   let shownId;
   let stopCamera;
   let last = { text: "", at: 0 };
@@ -120,7 +123,26 @@
     if (changes?.scans.length || verdicts.length) await report();
     if (state === "online") await clearUp();
     clearTimeout(timer);
-    if (!document.hidden) timer = setTimeout(refresh, Math.max(POLL_MS, 10 * (performance.now() - began)));
+    const pause = events?.readyState === EventSource.OPEN ? CHECK_MS : POLL_MS;
+    if (!document.hidden) timer = setTimeout(refresh, Math.max(pause, 10 * (performance.now() - began)));
+  }
+
+  // The stream tells when another device has let somebody in. A page that is hidden has none.
+  function follow() {
+    events?.close();
+    events = document.hidden ? undefined : new EventSource("/console/stream");
+    events?.addEventListener("changed", ({ data }) => {
+      const { changed } = JSON.parse(data);
+      if (changed && !changed.includes(`event ${eventId}`)) return;
+      clearTimeout(timer);
+      timer = setTimeout(refresh, REFRESH_MS);
+    });
+    let wasOpen = false;
+    events?.addEventListener("open", () => (wasOpen = true));
+    events?.addEventListener("error", () => {
+      if (wasOpen) refresh();
+      wasOpen = false;
+    });
   }
 
   // The report is the server's. Without a network it stays as it was.
@@ -173,8 +195,14 @@
     });
     part("camera-on").addEventListener("click", camera);
     part("camera-off").addEventListener("click", noCamera);
-    addEventListener("online", refresh);
-    document.addEventListener("visibilitychange", () => (document.hidden ? clearTimeout(timer) : refresh()));
+    const goOn = () => {
+      follow();
+      clearTimeout(timer);
+      if (!document.hidden) refresh();
+    };
+    addEventListener("online", goOn);
+    document.addEventListener("visibilitychange", goOn);
+    follow();
     await standing(navigator.onLine ? "online" : "offline");
     await Promise.all([refresh(), keep().catch(() => {})]);
   }

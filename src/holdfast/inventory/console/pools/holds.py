@@ -60,6 +60,7 @@ class HoldsPage:
             pools=await self._pools(session, hold_list.holds),
             after=hold_list.next_cursor,
             ended=ended,
+            scripts=["live.js"],
             once=single_use_forms.new_token(),
         )
 

@@ -53,6 +53,7 @@ class LowStockPage:
             values=filters,
             errors=refusal.errors if refusal else {},
             labels=LABELS,
+            scripts=["live.js"],
         )
 
     async def _read_low_stock(self, session: Session, filters: dict[str, str]) -> LowStockList:

@@ -147,6 +147,7 @@ class PoolPage:
             actors=ACTORS,
             kind=kind,
             filters=HISTORY_FILTERS,
+            scripts=["live.js"],
         )
 
     async def _limiting(self, session: Session, pool: PoolWithMembers) -> Mapping[str, int]:

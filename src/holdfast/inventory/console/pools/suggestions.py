@@ -117,6 +117,7 @@ class SuggestionsPage:
             errors=refusal.errors,
             is_name_taken=refusal.code == NAME_TAKEN.code,
             labels=LABELS,
+            scripts=["live.js"],
             units_prefix=UNITS_PREFIX,
             title_of=_title_of,
             new_pool=await self._new_pool(session, query),
@@ -124,7 +125,6 @@ class SuggestionsPage:
             theme_editor=self._theme_editor(shop_of(session)),
             shop=shop_of(session) if self._client_id else "",
             once=single_use_forms.new_token(),
-            scripts=["live.js"],
         )
 
     async def _suggestions(self, session: Session, cursor: str) -> PoolSuggestions:

@@ -34,5 +34,10 @@ class VariantPage:
         explanation: Explanation = await self._explain(merchant(session), command)
         names = await names_of(self._console, session, request, [explanation.variant_gid])
         return self._console.page(
-            session, request, "variants/variant.html", found=explanation, name=names[explanation.variant_gid]
+            session,
+            request,
+            "variants/variant.html",
+            found=explanation,
+            name=names[explanation.variant_gid],
+            scripts=["live.js"],
         )

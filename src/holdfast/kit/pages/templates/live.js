@@ -2,10 +2,12 @@
 //
 // data-stream  address of a stream. It brings the parts themselves (`numbers`), or tells what has changed (`changed`);
 //              then the page fetches itself again. Without a stream, or while it is refused or broken, the page polls
-// data-about   the changes that concern the page, such as `event 7`, or `event` for all events
+// data-about   the changes that concern the page, such as `event 7`, or `event` for all events; `numbers`: the parts that
+//              the stream brings are those of another page, so this one fetches itself when they come
 // data-poll    seconds between two polls; 0: the page never fetches itself
 // data-page    address of the page to fetch, if it is another one: a form that was refused stands at its own address
-// data-state   a part with the same state stays as it is
+// data-prefilled  a part has fields with values that nobody has typed
+// data-state   a part with the same state stays as it is, unless the parts of the stream are those of another page
 // data-count   flashes when its text changes
 // data-tells   the text of a part that screen readers are told when it changes; by default its first paragraph
 "use strict";
@@ -18,6 +20,7 @@ const FLASH_MS = 1_200;
 const ANNOUNCE_INTERVAL_MS = 60_000;
 
 const { stream, about = "", poll, page } = (document.querySelector("[data-stream]") ?? document.querySelector("[data-live]")).dataset;
+const isOfAnotherPage = about === "numbers";
 let events;
 let hasEnded = false;
 let bringsParts = false;
@@ -35,7 +38,7 @@ function show(fresh) {
   for (const part of document.querySelectorAll("[data-live]")) {
     const next = fresh.getElementById(part.id);
     if (!next || !part.isConnected || isInUse(part, focused)) continue;
-    if (part.dataset.state && part.dataset.state === next.dataset.state) continue;
+    if (!isOfAnotherPage && part.dataset.state && part.dataset.state === next.dataset.state) continue;
     for (const { id, open } of part.querySelectorAll("details[id]")) {
       next.querySelector(`#${CSS.escape(id)}`)?.toggleAttribute("open", open);
     }
@@ -61,7 +64,10 @@ function show(fresh) {
 function isInUse(part, focused) {
   const fields = "input:not([type=hidden], [type=checkbox], [type=radio]), select, textarea";
   if (part.contains(focused) && focused.matches(fields)) return true;
-  return [...part.querySelectorAll(fields)].some((field) => field.matches("input, textarea") && field.value);
+  const isPrefilled = "prefilled" in part.dataset;
+  return [...part.querySelectorAll(fields)].some(
+    (field) => field.matches("input, textarea") && field.value !== (isPrefilled ? field.defaultValue : ""),
+  );
 }
 
 // What an element has become: found by its id, a link by where it leads, a field by its name and value.
@@ -112,7 +118,7 @@ function lost() {
 
 async function refresh() {
   clearTimeout(timer);
-  if (poll === "0" || hasEnded) return;
+  if (poll === "0" || (hasEnded && !isOfAnotherPage)) return;
   if (isFetching) {
     isStale = true;
     return;
@@ -125,7 +131,7 @@ async function refresh() {
     // Pages that browsers may keep are not sent again while they are the same.
     const address = page ?? location.pathname + location.search;
     const answer = await fetch(address, { redirect: "manual", cache: "no-cache" });
-    if (!page && (answer.type === "opaqueredirect" || answer.status === 401 || answer.status === 404)) {
+    if (!page && (answer.type === "opaqueredirect" || [401, 404, 410].includes(answer.status))) {
       location.reload(); // signed out meanwhile, or deleted: the same request again, and the browser follows
       return;
     }
@@ -172,6 +178,10 @@ function follow() {
     if (!bringsParts) soon(); // what has changed since the page was loaded
   });
   events.addEventListener("numbers", ({ data }) => {
+    if (isOfAnotherPage) {
+      soon();
+      return;
+    }
     bringsParts = true;
     messages += 1;
     clearTimeout(timer);
@@ -185,6 +195,7 @@ function follow() {
   events.addEventListener("end", () => {
     hasEnded = true;
     leave();
+    if (isOfAnotherPage) soon();
   });
   events.addEventListener("signed_out", () => {
     leave();

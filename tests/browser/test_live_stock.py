@@ -1,0 +1,108 @@
+"""In two browsers: what one merchant or an agent does appears on each page of the stock that another merchant reads."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, BrowserContext, expect
+
+from holdfast.doubles.shopify.seed import add_more
+from holdfast.inventory.product import INVENTORY
+from holdfast.inventory.shops.model import SCOPES
+from tests.browser.following import open_live
+from tests.browser.looking import submit
+from tests.browser.registering import Watch
+from tests.browser.test_merchant_console import Stage, staged
+from tests.databases import template_database
+from tests.inventory.console.signing_in import Owner, add_merchant
+from tests.inventory.installs.merchants import DOMAIN
+from tests.inventory.support import Shop
+from tests.inventory.sync.scene import Scene as SyncScene
+
+
+@pytest.fixture(scope="module")
+def template(template_url: str) -> Iterator[str]:
+    with template_database(template_url, "live_stock", INVENTORY) as url:
+        yield url
+
+
+async def imported(stage: Stage) -> SyncScene:
+    """The shop with imported products, of which four are sold in packs, and its agent."""
+    scene, base_url = stage
+    add_more(scene.platform.world, DOMAIN)
+    await scene.install(base_url)
+    shop = await scene.shop()
+    platform = SyncScene(scene, shop)
+    await platform.imported()
+    await scene.inventory.regenerate(shop, *SCOPES)
+    return platform
+
+
+async def signed_in(chromium: Browser, stage: Stage, shop: Shop, email: str) -> BrowserContext:
+    """The browser of a merchant of the shop, who has signed in."""
+    inventory = stage.scene.inventory
+    await add_merchant(inventory, shop, email)
+    owner = await Owner(inventory).sign_in(email)
+    context = await chromium.new_context(locale="en-US", reduced_motion="reduce")
+    for name, value in owner.http.cookies.items():
+        await context.add_cookies([{"name": name, "value": value, "url": stage.base_url}])
+    return context
+
+
+async def test_each_page_of_the_stock_shows_what_others_do(chromium: Browser, template: str, tmp_path: Path) -> None:
+    async with staged(template, tmp_path) as stage:
+        platform = await imported(stage)
+        shop, base_url = platform.shop, stage.base_url
+        ada = await signed_in(chromium, stage, shop, "ada@example.com")
+        ben = await (await signed_in(chromium, stage, shop, "ben@example.com")).new_page()
+        watch = Watch(ada)
+        console = f"{base_url}/console"
+
+        # Somebody accepts a suggestion.
+        suggestions = await open_live(ada, f"{console}/suggestions")
+        pools = await open_live(ada, console)
+        sync = await open_live(ada, f"{console}/sync")
+        changing = await open_live(ada, f"{console}/suggestions")
+        await changing.locator("[name=name]").last.fill("Boxes of mine")
+        await expect(suggestions.locator("#suggestions form")).to_have_count(4)
+        await expect(sync.locator("#facts dd").first).to_have_text("0")
+        await ben.goto(f"{console}/suggestions")
+        await submit(ben.locator("#suggestions form button").first)
+        await expect(suggestions.locator("#suggestions form")).to_have_count(3)
+        await expect(suggestions.locator("#theme")).to_be_visible()
+        await expect(pools.locator("#list tbody tr")).to_have_count(1)
+        await platform.attend()
+        await expect(sync.locator("#facts dd").first).not_to_have_text("0")
+        # What somebody has changed stays under the hands.
+        await expect(changing.locator("#theme")).to_be_visible()
+        await expect(changing.locator("[name=name]").last).to_have_value("Boxes of mine")
+        for page in (suggestions, changing, pools, sync):
+            await page.close()
+
+        # An agent keeps some of it for a buyer.
+        [pool] = (await shop.call("list_pools"))["pools"]
+        members = (await shop.call("get_pool", pool_id=pool["id"]))["members"]
+        pool_page = f"{console}/pools/{pool['id']}"
+        holds = await open_live(ada, f"{console}/holds")
+        low_stock = await open_live(ada, f"{console}/low-stock?threshold=9")
+        history = await open_live(ada, f"{pool_page}/history")
+        variant = await open_live(ada, f"{console}/variant?gid={members[0]['variant_gid']}")
+        level = await open_live(ada, pool_page)
+        await expect(low_stock.locator("#list li")).to_have_count(0)
+        await shop.call("hold_quantity", pool_id=pool["id"], quantity=3, reference="cart 7")
+        await expect(holds.locator("#holds li")).to_contain_text("cart 7")
+        await expect(history.locator("#entries li")).to_have_count(2)
+        await expect(variant.locator("#found")).to_contain_text("3 held")
+
+        # Somebody ends the hold, and counts.
+        await ben.goto(f"{console}/holds")
+        await submit(ben.locator("#holds form button"))
+        await expect(holds.locator("#holds li")).to_have_count(0)
+        await ben.goto(f"{pool_page}/count")
+        await ben.locator("[name=quantity]").fill("7")
+        await submit(ben.locator("main form button"))
+        await expect(level.locator("#now")).to_contain_text("7")
+        await expect(history.locator("#entries li")).to_have_count(4)
+        await expect(variant.locator("#found")).to_contain_text("7 on hand")
+        await expect(low_stock.locator("#list li")).to_have_count(1)
+        assert watch.failures == []

@@ -1,0 +1,150 @@
+"""The main work of an organizer and of visitors in browsers that run no scripts, from signing in to the door."""
+
+from datetime import UTC, datetime, timedelta
+
+from holdfast.accounts.signin import links
+from holdfast.events.queues.release import release
+from tests.events.check_in.scene import link_of
+from tests.events.payments.scene import Scene
+from tests.events.photos.pictures import picture
+from tests.plain_browser import PlainBrowser
+from tests.support import Service
+
+SOON = (datetime.now(UTC) + timedelta(days=7)).strftime("%Y-%m-%dT20:00")
+EVENT = {"title": "Pottery", "datetime": SOON, "capacity": "1", "body": "Clay.", "waitinglist_capacity": "5"}
+PUBLIC = "/organizers/.*/events/"
+TABS = ("", "/registrations", "/payments", "/check-in", "/check-in/no-shows", "/photos", "/mails", "/edit", "/cancel")
+
+
+def browser(service: Service, *, others: str = "") -> PlainBrowser:
+    return PlainBrowser(service.app, "http://events.test", others=others)
+
+
+async def signed_in(service: Service, *, others: str = "") -> PlainBrowser:
+    """An organizer who has asked for a link, and used it."""
+    await service.organizer("Ada Events", email="ada@example.com")
+    ada = browser(service, others=others)
+    await ada.open("/console")
+    await ada.send(email="ada@example.com")
+    [(id,)] = await service.run_sql("select max(id) from sign_in_links")
+    await ada.open(f"/sign-in/{links.encode_token(service.database.resources.secret, id)}")
+    await ada.send()
+    assert ada.path == "/console"
+    return ada
+
+
+async def register(service: Service, visitor: PlainBrowser, page: str, email: str) -> str:
+    """Somebody registers on the page of an event. Returns what the page says when it has loaded itself again."""
+    await visitor.open(page)
+    await visitor.send(email=email)
+    assert visitor.state == "pending"
+    await service.settle()
+    await visitor.reload()
+    return visitor.state
+
+
+async def test_an_event_is_published_and_people_are_moved_and_let_in(service: Service) -> None:
+    ada, ann, bob = await signed_in(service), browser(service), browser(service)
+    await ada.click(href="/console/events/new$")
+    await ada.send({"value": "preview"}, EVENT)
+    assert "Pottery" in ada.page.one("section", id="^preview$").text
+    await ada.send({"value": "draft"}, EVENT, files={"files": ("clay.jpg", picture(), "image/jpeg")})
+    event = ada.path
+    assert ada.page.find("img", src="/media/")
+    await ada.send({"value": "publish"})
+    public = ada.page.one("a", href=PUBLIC).get("href")
+
+    # The first to come is moved behind the second, and gets a seat that is added.
+    assert await register(service, ann, public, "ann@example.com") == "registered"
+    assert await register(service, bob, public, "bob@example.com") == "waitlisted"
+    await ada.click(href=f"{event}/registrations$")
+    await ada.click(href="state=registered$")
+    await ada.click(id="^of-")
+    await ada.click(href="do=wait$")
+    await ada.send({"value": "wait"})
+    await service.settle()
+    await ada.click(href=f"{event}$")
+    await ada.click(href=f"{event}/edit$")
+    await ada.send(capacity="2")
+    await ada.click(href=f"{event}/registrations$")
+    await ada.click(href="state=waitlisted$")
+    await ada.click(id="^of-")
+    await ada.send({"value": "seat"})
+    await bob.open(bob.page.url)
+    assert bob.state == "registered"
+
+    # One is let in by the code that is typed, the other by a tick in the table.
+    await ada.open(f"{event}/check-in")
+    await ada.send({"value": "scan"}, text=bob.page.one("strong", class_="code").text, device="Door 1")
+    assert "Valid" in ada.page.one("div", id="^verdict$").text
+    await ada.click(href=f"{event}/registrations$")
+    boxes = {box.get("name"): "1" for box in ada.page.find("input", type="checkbox")}
+    await ada.send({"value": "in"}, boxes)
+    await ada.send({"value": "in"})
+    assert await service.run_sql("select count(*) from check_in_scans where is_entry") == [(2,)]
+
+    for tab in TABS:
+        await ada.open(f"{event}{tab}")
+    await ada.send({"action": f"{event}/cancel"})
+    await bob.open(bob.page.url)
+    assert "The event is cancelled." in bob.page.text
+
+
+async def test_an_event_is_made_from_another_and_a_visitor_pays_and_cancels(shop: Scene) -> None:
+    service, others = shop.service, shop.processor.address
+    ada, ann = await signed_in(service, others=others), browser(service, others=others)
+    await ada.click(href="/console/payouts$")
+    await ada.send({"action": "/connect"})
+    await ada.reload()
+    await ada.send()
+    await shop.deliver()
+    await ada.open("/console/events/new")
+    await ada.send({"value": "publish"}, EVENT)
+    first = ada.path
+    await ada.click(href="/console/events/new.copy=")
+    await ada.send({"value": "publish"}, datetime=SOON, pricing_mode="fixed", price="12.00", currency="EUR")
+    assert ada.path != first
+
+    assert await register(service, ann, ada.page.one("a", href=PUBLIC).get("href"), "ann@example.com") == "held"
+    await shop.work()
+    await ann.reload()
+    await ann.click(href=others)
+    await ann.send(card="4242 4242 4242 4242")
+    await shop.deliver()
+    await ann.reload()
+
+    assert ann.state == "registered"
+    await ada.open(f"{ada.path}/payments")
+    assert "12.00" in ada.page.text
+    await ann.open(f"/registrations/{await link_of(service, int(ada.path.split('/')[3]), 'ann')}")
+    await ann.click(href="/data$")
+    await ann.open(ann.page.url.removesuffix("/data"))
+    await ann.send({"action": "/cancel$"})
+    await shop.deliver()
+    assert shop.moved("refund") == 1200
+
+
+async def test_a_key_is_made_and_visitors_wait_in_a_waiting_room(service: Service) -> None:
+    ada, guest = await signed_in(service), browser(service)
+    for place in {link.get("href") for link in ada.page.find("a", href="^/(console|account)")}:
+        await ada.open(place)
+    await ada.open("/console/keys")
+    await ada.send(name="Our site")
+    assert ada.page.one("code", id="^key$").text.startswith("hf_")
+    await ada.open("/console/queues/new")
+    await ada.send(title="Spring sale", target_url="https://shop.example.com/")
+
+    for page in ("/", "/docs", "/organizers/ada-events", "/sign-in"):
+        await guest.open(page)
+    await guest.open(ada.page.one("a", href="^http.*/queues/[0-9]+$").get("href"))
+    await guest.reload()
+    assert guest.state == "waiting"
+    await service.run_sql("update queues set paced_at = now() - interval '1 minute'")
+    await release(service.database)
+    await guest.reload()
+
+    assert guest.page.url.startswith("https://shop.example.com/?queue_token=")
+    await ada.open("/account")
+    await ada.send({"action": "/sign-out"})
+    await ada.open("/console")
+    assert ada.path == "/sign-in"
