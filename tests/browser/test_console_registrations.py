@@ -57,6 +57,29 @@ async def test_registrations_made_elsewhere_appear_without_a_reload(chromium: Br
     assert watch.hosts == {stage.base_url.split("/")[2]}
 
 
+async def test_on_a_phone_the_name_and_the_status_of_a_person_are_seen_at_once(chromium: Browser, stage: Stage) -> None:
+    context = await chromium.new_context(viewport={"width": 390, "height": 844})
+    ada = await entered(stage, context)
+    event = await ada.create_event(capacity=1, waitinglist_capacity=1, pricing_mode="fixed", price=1250, currency="EUR")
+    for name in ("ann", "l" * 50):
+        await ada.register(event["id"], email=f"{name}@example.com")
+    await stage.service.settle()
+    await stage.service.run_sql("update registrations set name = 'Ann Bell'")
+    page = await context.new_page()
+    await page.goto(f"{stage.base_url}/console/events/{event['id']}/registrations")
+
+    for row in await page.locator("tbody tr").all():
+        await row.get_by_role("rowheader").scroll_into_view_if_needed()
+        for content in (row.get_by_text("Ann Bell"), row.locator(".chip"), row.get_by_role("checkbox")):
+            await expect(content).to_be_in_viewport(ratio=1)
+    await page.locator("tbody tr").first.get_by_role("checkbox").check()
+    await page.evaluate("scrollTo(0, 200)")
+    await expect(page.get_by_role("button", name="Check in")).to_be_in_viewport(ratio=1)
+    # A tap on the card, beside the words, opens the person.
+    await page.locator("tbody tr").first.click(position={"x": 330, "y": 20})
+    await expect(page.get_by_role("heading", level=1)).to_have_text(f"{'l' * 50}@example.com")
+
+
 async def test_a_list_that_cannot_be_brought_up_to_date_says_so(chromium: Browser, stage: Stage) -> None:
     context = await chromium.new_context()
     ada = await entered(stage, context)
