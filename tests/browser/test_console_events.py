@@ -126,6 +126,7 @@ async def test_every_page_is_accessible_and_fits(
         "new": f"{home}/events/new",
         "copy": f"{home}/events/new?copy={event['id']}",
         "cancel": f"{event_page}/cancel",
+        "share": f"{event_page}/share",
         "photos": f"{event_page}/photos",
     }.items():
         await page.goto(address)
