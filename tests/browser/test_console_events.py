@@ -46,7 +46,9 @@ async def test_an_event_is_created_edited_and_cancelled(chromium: Browser, stage
     await page.get_by_label("Title").fill("Life drawing")
     await page.get_by_label("Description").fill("Bring a **pencil**.")
     await page.get_by_label("Date and time").fill("2036-07-12T19:30")
-    await page.get_by_text("More options", exact=True).click()
+    await page.get_by_role("link", name="Change it").click()
+    if not scripts:
+        await page.get_by_text("More options", exact=True).click()
     await page.get_by_label("Time zone").select_option("Europe/Berlin")
     await page.get_by_role("textbox", name="Places", exact=True).fill("12")
     await page.get_by_role("button", name="Publish").click()
@@ -55,7 +57,7 @@ async def test_an_event_is_created_edited_and_cancelled(chromium: Browser, stage
     await page.get_by_label("Title").fill("Pottery")
     await page.get_by_role("button", name="Save").click()
     await expect(page.get_by_role("heading", name="Pottery")).to_be_visible()
-    await page.get_by_role("link", name="Cancel …").click()
+    await page.get_by_role("link", name="Cancel the event …").click()
     await page.get_by_role("button", name="Cancel the event now").click()
     await expect(page.get_by_text("This event is cancelled.")).to_be_visible()
 
@@ -126,6 +128,7 @@ async def test_every_page_is_accessible_and_fits(
         "new": f"{home}/events/new",
         "copy": f"{home}/events/new?copy={event['id']}",
         "cancel": f"{event_page}/cancel",
+        "share": f"{event_page}/share",
         "photos": f"{event_page}/photos",
     }.items():
         await page.goto(address)

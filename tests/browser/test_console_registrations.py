@@ -57,6 +57,33 @@ async def test_registrations_made_elsewhere_appear_without_a_reload(chromium: Br
     assert watch.hosts == {stage.base_url.split("/")[2]}
 
 
+async def test_on_a_phone_the_name_and_the_status_of_a_person_are_seen_at_once(chromium: Browser, stage: Stage) -> None:
+    context = await chromium.new_context(viewport={"width": 390, "height": 844})
+    ada = await entered(stage, context)
+    event = await ada.create_event(capacity=1, waitinglist_capacity=1, pricing_mode="fixed", price=1250, currency="EUR")
+    for name in ("ann", "l" * 50):
+        await ada.register(event["id"], email=f"{name}@example.com")
+    await stage.service.settle()
+    await stage.service.run_sql("update registrations set name = 'Ann Bell'")
+    page = await context.new_page()
+    await page.goto(f"{stage.base_url}/console/events/{event['id']}/registrations")
+
+    await page.evaluate("document.querySelector('table').scrollIntoView()")
+    for row in await page.locator("tbody tr").all():
+        for content in (row.get_by_text("Ann Bell"), row.locator(".chip"), row.get_by_role("checkbox")):
+            await expect(content).to_be_in_viewport(ratio=1)
+    await page.locator("tbody tr").first.get_by_role("checkbox").check()
+    await page.evaluate("scrollTo(0, 200)")
+    await expect(page.get_by_role("button", name="Check in")).to_be_in_viewport(ratio=1)
+    everybody = page.get_by_label("Choose all on this page")
+    await expect(everybody).to_have_js_property("indeterminate", True)
+    await everybody.check()
+    assert [await box.is_checked() for box in await page.locator("tbody").get_by_role("checkbox").all()] == [True, True]
+    # A tap on the card, beside the words, opens the person.
+    await page.locator("tbody tr").first.click(position={"x": 330, "y": 20})
+    await expect(page.get_by_role("heading", level=1)).to_have_text(f"{'l' * 50}@example.com")
+
+
 async def test_a_list_that_cannot_be_brought_up_to_date_says_so(chromium: Browser, stage: Stage) -> None:
     context = await chromium.new_context()
     ada = await entered(stage, context)
@@ -126,6 +153,7 @@ async def test_people_are_added_moved_and_removed(chromium: Browser, stage: Stag
     await page.get_by_label("Address or name").press("Enter")
 
     await expect(page.get_by_role("row")).to_have_count(2)  # with the head
+    await expect(page.get_by_label("Choose all on this page")).to_be_visible(visible=scripts)
     async with page.expect_download() as download:
         await page.get_by_role("link", name="Export as CSV").click()
     file = await download.value

@@ -27,6 +27,7 @@ async def test_the_link_and_the_form_are_copied_and_seen(chromium: Browser, stag
     await context.add_cookies([session_cookie(stage.base_url, secret)])
     page = await context.new_page()
     await page.goto(f"{stage.base_url}/console/events/{stage.event['id']}")
+    await page.get_by_role("link", name="How the form looks").click()
     copied: list[str] = []
 
     for id in ("share-link", "share-code"):
@@ -35,12 +36,14 @@ async def test_the_link_and_the_form_are_copied_and_seen(chromium: Browser, stag
         await expect(button).to_have_text("Copied")
         copied.append(await page.evaluate("navigator.clipboard.readText()"))
     clean = await violations(page)
-    await page.get_by_role("link", name="See how it looks").click()
     frame = page.frame_locator("iframe")
 
     assert copied == [stage.event["public_url"], stage.event["embed_code"]]
     assert clean == []
     await expect(frame.get_by_label("E-mail address")).to_be_visible()
+    # The frame is as high as the form.
+    await expect(page.locator("iframe")).not_to_have_attribute("height", "640")
+    assert await page.frames[1].evaluate("document.documentElement.scrollHeight <= innerHeight")
     assert await violations(page) == []
     assert watch.failures == []
 

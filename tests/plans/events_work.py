@@ -105,6 +105,7 @@ ALONE: dict[str, dict[str, Any]] = {
     "change_look": {"accent": "#8a1f6b", "about": "We draw."},
     "change_logo": {"key": FIRST},
     "list_own_events": {},
+    "add_person": {"event_id": 1, "email": "dora@example.com", "name": "Dora", "notify": True},
     "look_at_event": {"event_id": 1},
     "count_figures_of_event": {"event_id": 1},
     "count_people_of_event": {"event_id": 1},

@@ -39,6 +39,21 @@ async def test_somebody_is_added_and_told(service: Service) -> None:
     assert await service.run_sql("select kind, recipient from mails") == [("seat", "ann@example.com")]
 
 
+async def test_somebody_who_is_added_can_be_given_a_name(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event()
+    path = f"/console/events/{event['id']}/add-registration"
+
+    long = await browser.send(path, email="ann@example.com", name="A" * 101)
+    await browser.send(path, email="ann@example.com", name="  Ann \u202e Bell ")
+    await service.settle()
+    await browser.send(path, email="ann@example.com", name="Another")
+
+    assert (long.status_code, "The name is too long." in main_text(long)) == (422, True)
+    listed = main_text(await browser.get(f"/console/events/{event['id']}/registrations"))
+    assert "ann@example.com Ann Bell Seat" in listed
+
+
 async def test_somebody_is_added_without_a_mail(service: Service) -> None:
     ada, browser = await signed_in(service)
     event = await ada.create_event()

@@ -86,6 +86,19 @@ async def test_an_event_that_nobody_can_pay_for_yet_leads_to_the_payouts(shop: S
     assert "To your payouts" not in (await browser.get(f"/console/events/{paid['id']}")).text
 
 
+async def test_a_free_event_says_that_nobody_has_to_pay(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    paid, free = [await ada.create_event(pricing_mode=mode, price=price) for mode, price in PRICES]
+
+    for path, sentence in (
+        ("", "Nobody has to pay."),
+        ("/registrations", "The event is free: nobody has to pay."),
+        ("/payments", "The event is free: nobody has to pay."),
+    ):
+        assert sentence in (await browser.get(f"/console/events/{free['id']}{path}")).text
+        assert sentence not in (await browser.get(f"/console/events/{paid['id']}{path}")).text
+
+
 async def test_the_event_of_another_organizer_is_not_shown(service: Service) -> None:
     _, browser = await signed_in(service)
     other = await foreign_event(service)

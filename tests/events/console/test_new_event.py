@@ -7,6 +7,7 @@ import pytest
 
 from tests.accounts.browser import token
 from tests.events.console.event_scene import foreign_event, form, rows, signed_in
+from tests.events.console.organizing import main_text
 from tests.support import Service
 
 PAGE = "/console/events/new"
@@ -226,6 +227,8 @@ async def test_the_form_is_filled_with_what_the_last_event_has(service: Service)
 
     assert '<option value="Asia/Kathmandu" selected>' in page.text
     assert 'value="NPR"' in page.text
+    assert "Time zone: Asia/Kathmandu , as in your last event . Change it" in main_text(page)
+    assert "Drawn from the title; add a photo to replace it." in main_text(page)
 
 
 async def test_the_form_is_german_for_who_reads_german(service: Service) -> None:

@@ -8,17 +8,20 @@ from tests.events.console.event_scene import foreign_event, signed_in
 from tests.support import Service
 
 
-async def test_the_page_of_an_event_has_its_link_and_the_code_of_its_form(service: Service) -> None:
+async def test_an_event_is_shared_by_its_link_and_by_the_code_of_its_form(service: Service) -> None:
     ada, browser = await signed_in(service)
     event = await ada.create_event(title='"Life" & drawing')
 
-    page = await browser.get(f"/console/events/{event['id']}")
+    first = await browser.get(f"/console/events/{event['id']}")
+    page = await browser.get(f"/console/events/{event['id']}/share")
 
-    copied = dict(re.findall(r'<code id="(share-\w+)">(.*?)</code>', page.text, re.DOTALL))
-    assert unescape(copied["share-link"]) == event["public_url"]
-    assert unescape(copied["share-code"]) == event["embed_code"]
-    for id in copied:
-        assert f'data-copies="{id}"' in page.text
+    assert f'href="/console/events/{event["id"]}/share#form"' in first.text
+    for text in (first.text, page.text):
+        copied = dict(re.findall(r'<code id="(share-\w+)">(.*?)</code>', text, re.DOTALL))
+        assert unescape(copied["share-link"]) == event["public_url"]
+        assert unescape(copied["share-code"]) == event["embed_code"]
+        for id in copied:
+            assert f'data-copies="{id}"' in text
     assert re.search(r'<div role="img" aria-label="QR code[^"]*"><svg viewBox="0 0', page.text)
 
 
@@ -34,29 +37,32 @@ async def test_the_qr_code_is_a_file_for_posters(service: Service) -> None:
     assert squares.findall(file.text) == squares.findall(qr_code(event["public_url"]).svg_inline(border=4, dark="#000"))
 
 
-async def test_the_preview_shows_the_form_in_a_frame(service: Service) -> None:
+async def test_the_form_is_shown_in_a_frame(service: Service) -> None:
     ada, browser = await signed_in(service)
     event = await ada.create_event()
 
-    page = await browser.get(f"/console/events/{event['id']}/preview")
+    page = await browser.get(f"/console/events/{event['id']}/share")
 
-    assert f'<iframe src="/events/{event["id"]}/embed"' in page.text
+    assert f' src="/events/{event["id"]}/embed"' in page.text
     assert "; frame-src 'self'" in page.headers["content-security-policy"]
 
 
-async def test_a_cancelled_event_is_not_shared(service: Service) -> None:
+async def test_neither_a_cancelled_event_nor_a_draft_is_shared(service: Service) -> None:
     ada, browser = await signed_in(service)
-    event = await ada.create_event()
-    await ada.delete(f"/api/events/{event['id']}")
+    cancelled, draft = await ada.create_event(), await ada.create_event(published=False)
+    await ada.delete(f"/api/events/{cancelled['id']}")
 
-    page = await browser.get(f"/console/events/{event['id']}")
-
-    assert "share-link" not in page.text
+    for event, reason in ((cancelled, "This event is cancelled."), (draft, "This event is a draft.")):
+        for path in ("", "/share"):
+            page = await browser.get(f"/console/events/{event['id']}{path}")
+            assert reason in page.text
+            assert "share-link" not in page.text
+            assert "<iframe" not in page.text
 
 
 async def test_an_event_of_another_organizer_is_not_shared(service: Service) -> None:
     _, browser = await signed_in(service)
     event = await foreign_event(service)
 
-    for path in ("qr.svg", "preview"):
+    for path in ("qr.svg", "share"):
         assert (await browser.get(f"/console/events/{event['id']}/{path}")).status_code == 403

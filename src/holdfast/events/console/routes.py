@@ -35,7 +35,7 @@ from holdfast.events.console.payments import event_payments, payments, payouts
 from holdfast.events.console.payments.event_payments import EventPaymentsPage
 from holdfast.events.console.payments.payments import PaymentsPage
 from holdfast.events.console.payments.payouts import PayoutsPage
-from holdfast.events.console.people import registrations, several, timeline
+from holdfast.events.console.people import add_registration, registrations, several, timeline
 from holdfast.events.console.people.add_registration import AddRegistrationPage
 from holdfast.events.console.people.registration import RegistrationPage
 from holdfast.events.console.people.registrations import RegistrationsPage
@@ -62,6 +62,7 @@ OPERATIONS = (
     *queues.OPERATIONS,
     *mails.OPERATIONS,
     *registrations.OPERATIONS,
+    *add_registration.OPERATIONS,
     *several.OPERATIONS,
     *timeline.OPERATIONS,
     *event_payments.OPERATIONS,

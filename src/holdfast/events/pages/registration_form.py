@@ -10,7 +10,8 @@ from typing import Literal, Protocol
 from msgspec import Struct
 
 from holdfast.events.processor.currencies import is_payable
-from holdfast.events.registrations.sign_up import MAX_NAME_CHARACTERS, SignUp, clean_name, is_address
+from holdfast.events.registrations.model import MAX_NAME_CHARACTERS
+from holdfast.events.registrations.sign_up import SignUp, clean_name, is_address
 from holdfast.events.settings import Settings
 from holdfast.events.web_addresses import has_link
 from holdfast.kit.pages.forms import FormTokens

@@ -13,6 +13,9 @@ from holdfast.kit.postgres.pagination import OffsetPage
 NAME: LiteralString = f"coalesce(registrations.name, case when {IS_KNOWN} then users.name end)"
 """The name of the person in a row of `registrations` and `users`, as the organizer in the column `seen_by` knows it."""
 
+MAX_NAME_CHARACTERS = 100
+"""The most characters of a name that is given with a registration."""
+
 Status = Literal["registered", "waitlisted"]
 ReceivedAt = Annotated[
     str, Meta(extra_json_schema={"format": "date-time"}, description="Time of arrival, UTC, in microseconds.")
@@ -44,6 +47,19 @@ class AcceptRegistration(Command):
         if (self.user_id is None) == (self.email is None):
             return "give exactly one of user_id and email"
         return None
+
+
+class AddPerson(Command):
+    """Asks to register a person by hand.
+
+    name      as `clean_name` returns it
+    notify    whether the person gets mails about it
+    """
+
+    event_id: EventId
+    email: Email
+    name: Annotated[str, Meta(min_length=1, max_length=MAX_NAME_CHARACTERS)] | None
+    notify: bool
 
 
 class UpdateRegistration(Command):

@@ -18,6 +18,7 @@ from holdfast.events.registrations.model import (
     MAILS_WAIT,
     Accepted,
     AcceptRegistration,
+    AddPerson,
     DeleteRegistration,
     GetRegistration,
     ListRegistrations,
@@ -82,10 +83,23 @@ async def accept(tx: Tx, batch: Batch[AcceptRegistration]) -> Sequence[Accepted 
     """
     settings = tx.resources.settings
     requests = [_request(call.caller, call.command, settings) for call in batch.calls]
-    results = await intake.accept(tx, requests, waits=batch.waits)
-    if any(result.stored for result in results):
-        await tx.notify(settlement.CHANNEL)
-    return [_answer_to(call.command, result) for call, result in zip(batch.calls, results, strict=True)]
+    return await _store(tx, requests, waits=batch.waits)
+
+
+@refuses(NOT_FOUND, FORBIDDEN, EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, VALIDATION_FAILED)
+async def add(tx: Tx, batch: Batch[AddPerson]) -> Sequence[Accepted | Problem | LockedRow]:
+    """Register a person by hand, with a name. A person who is registered keeps the name that is stored."""
+    requests = [
+        intake.IntakeRequest(
+            call.caller.tenant_id,
+            call.command.event_id,
+            email=canonical(call.command.email),
+            name=call.command.name,
+            notify=call.command.notify,
+        )
+        for call in batch.calls
+    ]
+    return await _store(tx, requests, waits=batch.waits)
 
 
 @refuses(NOT_FOUND, FORBIDDEN, REGISTRATION_PENDING, REGISTRATION_REJECTED, EVENT_FULL)
@@ -193,8 +207,16 @@ def _request(caller: Caller, command: AcceptRegistration, settings: Settings) ->
     )
 
 
-def _answer_to(command: AcceptRegistration, result: intake.IntakeResult) -> Accepted | Problem | LockedRow:
-    return refusal(command.event_id, result) or _accepted(command.event_id, result)
+async def _store(
+    tx: Tx, requests: Sequence[intake.IntakeRequest], *, waits: bool
+) -> Sequence[Accepted | Problem | LockedRow]:
+    results = await intake.accept(tx, requests, waits=waits)
+    if any(result.stored for result in results):
+        await tx.notify(settlement.CHANNEL)
+    return [
+        refusal(request.event_id, result) or _accepted(request.event_id, result)
+        for request, result in zip(requests, results, strict=True)
+    ]
 
 
 def refusal(event_id: int, result: intake.IntakeResult) -> Problem | LockedRow | None:

@@ -17,6 +17,7 @@ from holdfast.events.problems import EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL,
 from holdfast.events.processor.currencies import is_payable
 from holdfast.events.registrations import intake, settlement
 from holdfast.events.registrations.links import Link
+from holdfast.events.registrations.model import MAX_NAME_CHARACTERS
 from holdfast.events.registrations.operations import refusal
 from holdfast.events.resources import Reader, Tx
 from holdfast.kit.contract.command import Command, Id
@@ -24,8 +25,6 @@ from holdfast.kit.contract.mail_addresses import NoAddress, envelope_address
 from holdfast.kit.contract.problems import NOT_FOUND, SERVICE_UNAVAILABLE, Problem, refuses
 from holdfast.kit.postgres.group_commit import LockedRow
 from holdfast.kit.running.run_modes import Batch
-
-MAX_NAME_CHARACTERS = 100
 
 _INVISIBLE_CATEGORIES = {"Cc", "Cf", "Cs", "Co", "Cn"}
 """Unicode categories of invisible characters: control, format (such as bidi marks), and unassigned ones."""

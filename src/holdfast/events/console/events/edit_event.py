@@ -21,6 +21,7 @@ from holdfast.events.console.events.event_form import (
     is_more_open,
     typed_values,
     version_of,
+    with_seconds,
 )
 from holdfast.events.console.events.event_operations import EDIT_EVENT, READ_EVENT, EditEvent, EditResult, EventDetails
 from holdfast.events.console.events.event_preview import PREVIEW_PART, preview_of
@@ -66,7 +67,7 @@ class EditEventPage:
         if fields.get("do") == "preview":
             version = fields.get("version", "")
             return self._form(session, request, details, values, {}, version=version)
-        raw, unread = command_values(values, details.event)
+        raw, unread = command_values(with_seconds(values, details.event), details.event)
         try:
             changes = _changes(details.event, values, raw, unread)
             command = EditEvent(event_id=event_id, version=fields.get("version", ""), changes=changes)

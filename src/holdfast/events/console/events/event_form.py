@@ -7,7 +7,7 @@ import datetime as dt
 import re
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -116,8 +116,15 @@ def field_values(event: EventRow) -> dict[str, str]:
     values |= {name: str(getattr(event, name)) for name in NUMBERS}
     values |= {name: "" if (at := getattr(event, name)) is None else format(at, ".15g") for name in DEGREES}
     values |= {name: amount_text(getattr(event, name), event.currency) for name in PRICES}
-    values |= {name: _local_time(getattr(event, name), event.timezone) for name in MOMENTS}
+    values |= {name: _local_time(getattr(event, name), event.timezone, "minutes") for name in MOMENTS}
     return {name: _as_sent(text) for name, text in values.items()}
+
+
+def with_seconds(values: Mapping[str, str], event: EventRow) -> dict[str, str]:
+    """The same values, with the exact moments of the event where they are as `field_values` shows them."""
+    displayed = field_values(event)
+    unchanged = {name for name in MOMENTS if values.get(name) == displayed[name]}
+    return {**values, **{name: _local_time(getattr(event, name), event.timezone, "auto") for name in unchanged}}
 
 
 def version_of(event: EventRow) -> str:
@@ -249,12 +256,11 @@ def _moment_of(text: str, name: str) -> str | None:
     return moment.isoformat() if back == clock else None
 
 
-def _local_time(moment: dt.datetime | None, zone: str | None) -> str:
-    """The local time of a moment in a time zone, with seconds only if they are not zero. Empty for None."""
+def _local_time(moment: dt.datetime | None, zone: str | None, precision: Literal["minutes", "auto"]) -> str:
+    """The local time of a moment in a time zone, to the minute or exactly. Empty for None."""
     if moment is None:
         return ""
-    local = local_time(moment, zone or "UTC").replace(tzinfo=None, fold=0)
-    return local.isoformat(timespec="auto" if local.second or local.microsecond else "minutes")
+    return local_time(moment, zone or "UTC").replace(tzinfo=None, fold=0).isoformat(timespec=precision)
 
 
 def _as_sent(text: str) -> str:

@@ -3,6 +3,7 @@
 import re
 import secrets
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import msgspec
 from msgspec import Struct
@@ -42,6 +43,9 @@ from holdfast.kit.running.runner import Runner
 
 NEW = "/console/events/new"
 
+ZoneOrigin = Literal["last", "browser"]
+"""Where the time zone of a new event comes from: the organizer's last event, or the browser, if there is none."""
+
 _PHOTO = re.compile("photo[0-9]{1,3}")
 """The names of the fields that contain the keys of uploaded photos."""
 
@@ -80,7 +84,8 @@ class NewEventPage:
             return await self._form(session, request, values, {})
         usual: EventDefaults = await self._usual(organizer(session), ReadEventDefaults())
         known = {"timezone": usual.timezone or "", "currency": usual.currency}
-        return await self._form(session, request, {**NEW_FORM_VALUES, **known}, {}, is_first=not usual.timezone)
+        origin: ZoneOrigin = "last" if usual.timezone else "browser"
+        return await self._form(session, request, {**NEW_FORM_VALUES, **known}, {}, zone_origin=origin)
 
     async def _create(self, session: Session, request: Request) -> Reply:
         fields, uploaded, refused = await self._uploads.read(session, request)
@@ -134,10 +139,10 @@ class NewEventPage:
         keys: Sequence[str] = (),
         refused: Sequence[FileRefusal] = (),
         was_sent: bool = False,
-        is_first: bool = False,
+        zone_origin: ZoneOrigin | None = None,
         template: str = "events/new_event.html",
     ) -> Reply:
-        """The form, or a part of it. `is_first`: whether no time zone of the organizer is known."""
+        """The form, or a part of it. `zone_origin`: where the time zone comes from, if nobody has chosen it."""
         copied_keys = await self._photos(session, values.get("copy", ""))
         looked: PhotoList = await self._look_at(organizer(session), ReadPhotos(keys=[*copied_keys, *keys]))
         shown_photo = next((photo for _, photo in looked.photos), None)
@@ -154,7 +159,7 @@ class NewEventPage:
             once=secrets.token_urlsafe(16),
             was_sent=was_sent,
             is_new=True,
-            is_first=is_first,
+            zone_origin=zone_origin,
             is_more_open=is_more_open(values, errors),
             preview=preview_of(values, shown_photo),
             digits=digits,

@@ -49,10 +49,28 @@ form.addEventListener("input", () => {
 
 // The first event of an organizer takes place where the browser is, unless the organizer says otherwise.
 const zone = document.getElementById("timezone");
+const more = document.getElementById("more");
+
+function nameZone() {
+  document.getElementById("zone-name").textContent = zone.selectedOptions[0]?.text ?? zone.value;
+}
+
 if (form.dataset.preview === "first" && !zone.value) {
   zone.value = Intl.DateTimeFormat().resolvedOptions().timeZone;
   if (zone.selectedIndex < 0) zone.value = "";
-  if (zone.value) draw();
+  if (zone.value) {
+    nameZone();
+    document.getElementById("zone-origin").hidden = false;
+    draw();
+  }
 }
+zone.addEventListener("change", () => {
+  nameZone();
+  document.getElementById("zone-origin")?.remove();
+});
+document.querySelector('a[href="#more"]').addEventListener("click", () => {
+  more.open = true;
+  zone.focus();
+});
 
 for (const element of form.querySelectorAll("[data-plain]")) element.hidden = true;

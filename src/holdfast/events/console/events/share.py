@@ -1,4 +1,4 @@
-"""How an organizer shares an event: its link, a QR code of it, and its form in another site with a preview."""
+"""The page on which an organizer shares an event: its link, a QR code of it, and its form in another site."""
 
 from io import BytesIO
 
@@ -19,6 +19,7 @@ from holdfast.kit.http.handler import NO_STORE, Header, Reply, Request
 from holdfast.kit.running.runner import Runner
 
 COPY_SCRIPT = "copy.js"
+FRAME_SCRIPT = "console/events/share.js"
 
 QR_MODULE_PIXELS = 10
 """The width of a square of the QR code in the file. A printer may enlarge it, since it is an SVG."""
@@ -44,7 +45,7 @@ def share_of(event: EventRow, settings: Settings) -> Share:
 
 
 class SharePages:
-    """Answers requests for the QR code of an event as a file, and for the preview of its form in another site."""
+    """Answers requests for the page that shares an event, and for its QR code as a file."""
 
     def __init__(self, console: Console, runner: Runner, settings: Settings) -> None:
         self._console = console
@@ -54,8 +55,8 @@ class SharePages:
     def routes(self) -> list[BaseRoute]:
         return [
             self._console.route(f"{HOME}/events/{{event_id}}/qr.svg", "event_qr", self.qr_file),
-            self._console.route(f"{HOME}/events/{{event_id}}/preview", "form_preview", self.preview),
-            *SITE.assets(COPY_SCRIPT),
+            self._console.route(f"{HOME}/events/{{event_id}}/share", "share_event", self.show),
+            *SITE.assets(COPY_SCRIPT, FRAME_SCRIPT),
         ]
 
     async def qr_file(self, session: Session, request: Request) -> Reply:
@@ -67,12 +68,18 @@ class SharePages:
         disposition: Header = (b"content-disposition", f'attachment; filename="event-{event.id}.svg"'.encode())
         return Reply(200, file.getvalue(), [NO_STORE, disposition], b"image/svg+xml")
 
-    async def preview(self, session: Session, request: Request) -> Reply:
-        """The form of an event in a frame, as it is in another site."""
+    async def show(self, session: Session, request: Request) -> Reply:
+        """Show the link, the QR code and the code of the form, with the form in a frame, as it is in another site."""
         event = await self._event(session, request)
-        frame = f"/events/{event.id}/embed"
         return self._console.page(
-            session, request, "events/share_preview.html", event=event, frame=frame, frames="'self'"
+            session,
+            request,
+            "events/share.html",
+            event=event,
+            share=share_of(event, self._settings),
+            frame=f"/events/{event.id}/embed",
+            frames="'self'",
+            scripts=[COPY_SCRIPT],
         )
 
     async def _event(self, session: Session, request: Request) -> EventRow:

@@ -10,12 +10,19 @@ from holdfast.events.console.frame import Console, organizer
 from holdfast.events.console.people.registrations import SEARCH, adding_path, list_path
 from holdfast.events.paths import id_of
 from holdfast.events.problems import EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL
-from holdfast.events.registrations.model import Accepted, AcceptRegistration
+from holdfast.events.registrations import operations as registrations
+from holdfast.events.registrations.model import MAX_NAME_CHARACTERS, Accepted, AddPerson
 from holdfast.events.registrations.search import RegistrationsPart, SearchRegistrations
-from holdfast.events.registrations.sign_up import is_address
+from holdfast.events.registrations.sign_up import clean_name, is_address
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.handler import Reply, Request
+from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.run_modes import batched
 from holdfast.kit.running.runner import Run, Runner
+
+ADD_PERSON = Operation("add_person", None, batched(registrations.add))
+OPERATIONS = (ADD_PERSON,)
+"""It has no route and no tool of its own."""
 
 EVENT_REFUSALS = (EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL)
 """The problems of the event that the page shows: the event accepts no registration."""
@@ -27,6 +34,7 @@ class AddRegistrationPage:
     def __init__(self, console: Console, runner: Runner) -> None:
         self._console = console
         self._search: Run = runner[SEARCH]
+        self._add: Run = runner[ADD_PERSON]
 
     def routes(self) -> list[BaseRoute]:
         return [self._console.route(adding_path("{event_id}"), "add_registration", self.answer, "POST")]
@@ -37,13 +45,14 @@ class AddRegistrationPage:
         if request.method != "POST":
             return await self._form(session, request, event_id, {"notify": "yes"}, ())
         fields = await self._console.signed_in.read(session, request)
-        if not is_address(canonical(fields.get("email", ""))):
-            return await self._form(session, request, event_id, fields, ("email",), 422)
-        command = AcceptRegistration(
-            event_id=event_id, email=canonical(fields["email"]), notify=fields.get("notify") == "yes"
-        )
+        email, name = canonical(fields.get("email", "")), clean_name(fields.get("name", ""))
+        wrong = [] if is_address(email) else ["email"]
+        wrong += ["name"] if name and len(name) > MAX_NAME_CHARACTERS else []
+        if wrong:
+            return await self._form(session, request, event_id, fields, wrong, 422)
+        command = AddPerson(event_id=event_id, email=email, name=name, notify=fields.get("notify") == "yes")
         try:
-            accepted: Accepted = await self._console.run["create_registration"](organizer(session), command)
+            accepted: Accepted = await self._add(organizer(session), command)
         except Problem as problem:
             if problem.type not in EVENT_REFUSALS:
                 raise
@@ -59,7 +68,7 @@ class AddRegistrationPage:
         wrong: Sequence[str],
         status: int = 200,
     ) -> Reply:
-        """The page with the form. `wrong` names what has an error: `email` or `event`."""
+        """The page with the form. `wrong` names what has an error: `email`, `name` or `event`."""
         part: RegistrationsPart = await self._search(
             organizer(session), SearchRegistrations(event_id=event_id, limit=1)
         )

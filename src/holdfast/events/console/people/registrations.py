@@ -14,6 +14,7 @@ from holdfast.events.paths import id_of
 from holdfast.events.processor.currencies import digits
 from holdfast.events.registrations import search
 from holdfast.events.registrations.search import RegistrationsPart, SearchRegistrations
+from holdfast.events.site import SITE
 from holdfast.kit.contract.command import check
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.running.operation import Operation
@@ -23,6 +24,9 @@ from holdfast.kit.running.runner import Run, Runner
 SEARCH = Operation("search_registrations", None, single(search.search))
 OPERATIONS = (SEARCH,)
 """It has no route and no tool of its own."""
+
+CHOOSE_SCRIPT = "console/people/choose_all.js"
+"""The script of the box that ticks all boxes of a page."""
 
 NOTICES = ("removed", "several_removed", "several_moved", "several_in", "none_chosen")
 
@@ -53,7 +57,7 @@ class RegistrationsPage:
         self._search: Run = runner[SEARCH]
 
     def routes(self) -> list[BaseRoute]:
-        return [self._console.route(list_path("{event_id}"), "registrations", self.list)]
+        return [self._console.route(list_path("{event_id}"), "registrations", self.list), *SITE.assets(CHOOSE_SCRIPT)]
 
     async def list(self, session: Session, request: Request) -> Reply:
         """List registrations, newest first; the waiting list in its order."""
