@@ -60,15 +60,15 @@ async def test_a_registration_appears_on_the_page_of_the_event(chromium: Browser
     page = await open_live(context, stage.event["public_url"], "/stream")
     loads = fetches(page)
     left = page.locator("[data-count=left]")
-    await expect(left).to_have_text("3 places left")
+    await expect(left).to_have_text("3 seats left")
 
     await register(chromium, stage, stage.event, "ann@example.com")
 
-    await expect(left).to_have_text("2 places left")
+    await expect(left).to_have_text("2 seats left")
     await expect(left).to_have_class("changed")
     await expect(left).not_to_have_class("changed")
     await register(chromium, stage, stage.event, "bob@example.com")
-    await expect(left).to_have_text("1 place left")
+    await expect(left).to_have_text("1 seat left")
     assert loads == []
     assert watch.failures == []
 

@@ -69,5 +69,5 @@ async def test_it_says_where_people_wait_and_that_nothing_can_be_paid(service: S
 
     text = main_text(await browser.get("/console"))
 
-    assert "1 person waits for a place at Life drawing , which is full." in text
+    assert "1 person waits for a seat at Life drawing , which is full." in text
     assert "Nobody can register for your events with a price yet, since nothing can be paid to you." in text
