@@ -1,11 +1,11 @@
-// Writes moments without a zone of their own in the zone of the browser, as people say them: "Today, 10:23 PM".
+// Writes moments without a zone of their own in the zone of the browser, as people say them: "Today, 10:23 PM EST".
 "use strict";
 
 const pageLanguage = document.documentElement.lang;
 // The page is in one language. Of the languages of the browser, the one for it may write times in another way.
 const timeLocale = navigator.languages.find((candidate) => candidate.split("-")[0] === pageLanguage) ?? pageLanguage;
-const clockStyle = { hour: "numeric", minute: "2-digit" };
-const exactStyle = { day: "numeric", month: "long", year: "numeric", ...clockStyle, timeZoneName: "short" };
+const clockStyle = { hour: "numeric", minute: "2-digit", timeZoneName: "short" };
+const exactStyle = { day: "numeric", month: "long", year: "numeric", ...clockStyle };
 
 function written(moment, style) {
   return new Intl.DateTimeFormat(timeLocale, style).format(moment);
@@ -33,7 +33,9 @@ function localizeTimes(part) {
   for (const time of part.querySelectorAll("time[data-local]")) {
     const moment = new Date(time.dateTime);
     if (time.dataset.local === "clock") {
-      time.textContent = written(moment, { ...clockStyle, second: "2-digit", timeZoneName: "short" });
+      time.textContent = written(moment, { ...clockStyle, second: "2-digit" });
+    } else if (time.dataset.local === "exact") {
+      time.textContent = written(moment, exactStyle);
     } else {
       time.textContent = inWords(moment, time.dataset.local);
       time.title = written(moment, exactStyle);
