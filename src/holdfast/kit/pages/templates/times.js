@@ -43,17 +43,21 @@ function localizeTimes(part) {
   }
 }
 
-// A field takes a moment in UTC. Below it stands the same moment on the clock of the visitor.
-function tellClock(note) {
-  const field = document.getElementById(note.dataset.clockOf);
-  const tell = () => {
-    const moment = new Date(`${field.value}Z`);
-    note.hidden = Number.isNaN(moment.getTime());
-    if (!note.hidden) note.querySelector("time").textContent = written(moment, exactStyle);
-  };
-  field.addEventListener("input", tell);
-  tell();
+// A field takes a moment in UTC. With this script, people enter it in the zone of their browser, which the label names.
+function useOwnZone(field) {
+  const sent = Object.assign(document.createElement("input"), { type: "hidden", name: field.name, value: field.defaultValue });
+  const label = document.querySelector(`label[for="${field.id}"]`);
+  const given = new Date(`${field.defaultValue}Z`);
+  const inUtc = (moment) => moment.toISOString().split(".")[0];
+  field.removeAttribute("name");
+  field.after(sent);
+  if (!Number.isNaN(given.getTime())) field.value = inUtc(new Date(given - given.getTimezoneOffset() * 60_000));
+  field.addEventListener("input", () => {
+    const moment = new Date(field.value);
+    sent.value = Number.isNaN(moment.getTime()) ? "" : inUtc(moment);
+  });
+  label.textContent = label.textContent.replace("(UTC)", `(${Intl.DateTimeFormat().resolvedOptions().timeZone})`);
 }
 
 localizeTimes(document);
-for (const note of document.querySelectorAll("[data-clock-of]")) tellClock(note);
+for (const field of document.querySelectorAll("input[data-utc]")) useOwnZone(field);
