@@ -240,10 +240,10 @@ async def test_the_times_of_a_waiting_room_are_entered_in_the_zone_of_the_browse
     await submit(page.get_by_role("button", name="Save"))
     begins = await stored()
     await page.goto(edit)
-    shown = await page.get_by_label("Nobody is let in before").input_value()
+    field_text = await page.get_by_label("Nobody is let in before").input_value()
     await page.get_by_label("Nobody is let in before").fill("")
     await submit(page.get_by_role("button", name="Save"))
 
     assert begins == dt.datetime(2090, 7, 1, 14, tzinfo=dt.UTC)
-    assert shown.startswith("2090-07-01T10:00")
+    assert field_text.startswith("2090-07-01T10:00")
     assert await stored() is None

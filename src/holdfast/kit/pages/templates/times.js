@@ -28,7 +28,7 @@ function inWords(moment, place) {
   return `${day}, ${written(moment, clockStyle)}`;
 }
 
-// A part of a page that arrives later is given here before it is shown.
+// A part of a page that arrives later is initial here before it is shown.
 function localizeTimes(part) {
   for (const time of part.querySelectorAll("time[data-local]")) {
     const moment = new Date(time.dateTime);
@@ -47,11 +47,11 @@ function localizeTimes(part) {
 function useOwnZone(field) {
   const sent = Object.assign(document.createElement("input"), { type: "hidden", name: field.name, value: field.defaultValue });
   const label = document.querySelector(`label[for="${field.id}"]`);
-  const given = new Date(`${field.defaultValue}Z`);
+  const initial = new Date(`${field.defaultValue}Z`);
   const inUtc = (moment) => moment.toISOString().split(".")[0];
   field.removeAttribute("name");
   field.after(sent);
-  if (!Number.isNaN(given.getTime())) field.value = inUtc(new Date(given - given.getTimezoneOffset() * 60_000));
+  if (!Number.isNaN(initial.getTime())) field.value = inUtc(new Date(initial - initial.getTimezoneOffset() * 60_000));
   field.addEventListener("input", () => {
     const moment = new Date(field.value);
     sent.value = Number.isNaN(moment.getTime()) ? "" : inUtc(moment);
