@@ -50,7 +50,7 @@ async def test_an_event_is_created_edited_and_cancelled(chromium: Browser, stage
     if not scripts:
         await page.get_by_text("More options", exact=True).click()
     await page.get_by_label("Time zone").select_option("Europe/Berlin")
-    await page.get_by_role("textbox", name="Places", exact=True).fill("12")
+    await page.get_by_role("textbox", name="Seats", exact=True).fill("12")
     await page.get_by_role("button", name="Publish").click()
     await expect(page.get_by_role("heading", name="Life drawing")).to_be_visible()
     await page.get_by_role("link", name="Edit", exact=True).click()

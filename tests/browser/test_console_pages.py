@@ -1,5 +1,6 @@
 """The console's keys, apps, queues and mails in Chromium: accessible, in every width, and without JavaScript."""
 
+import datetime as dt
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
@@ -181,12 +182,12 @@ async def test_keys_and_queues_are_managed_without_scripts(chromium: Browser, of
     await page.get_by_role("link", name="I have copied it").click()
     await page.get_by_role("link", name="Revoke Ticket machine").click()
     await submit(page.get_by_role("button", name="Revoke this key"))
-    await page.get_by_role("link", name="Queues").click()
-    await page.get_by_role("link", name="Make a queue").click()
+    await page.get_by_role("link", name="Waiting rooms").click()
+    await page.get_by_role("link", name="Make a waiting room").click()
     await page.get_by_label("Title").fill("Spring sale")
     await page.get_by_label("Where they are sent").fill("https://shop.example/sale")
     await page.get_by_label("Nobody is let in before").fill("2090-05-01T10:00")
-    await page.get_by_role("button", name="Make a queue").click()
+    await page.get_by_role("button", name="Make a waiting room").click()
     await expect(page.get_by_role("heading", name="Spring sale")).to_be_visible()
     await page.get_by_role("button", name="Pause").click()
     await expect(page.get_by_text("Paused: nobody can join")).to_be_visible()
@@ -195,7 +196,7 @@ async def test_keys_and_queues_are_managed_without_scripts(chromium: Browser, of
     await page.get_by_role("button", name="Save").click()
     await expect(page.get_by_role("heading", name="Summer sale")).to_be_visible()
     await page.get_by_role("link", name="Delete it").click()
-    await page.get_by_role("button", name="Delete this queue").click()
+    await page.get_by_role("button", name="Delete this waiting room").click()
 
     await expect(page.get_by_role("link", name="Summer sale")).to_have_count(0)
     await office.service.hear()
@@ -220,3 +221,29 @@ async def test_the_picture_of_a_queue_follows_what_happens(chromium: Browser, of
     await expect(waiting).to_have_text("21", timeout=15_000)
     await expect(page.get_by_text("Paused: nobody can join")).to_be_visible()
     assert watch.failures == []
+
+
+async def test_the_times_of_a_waiting_room_are_entered_in_the_zone_of_the_browser(
+    chromium: Browser, office: Office
+) -> None:
+    context = await chromium.new_context(locale="en-US", timezone_id="America/New_York")
+    await office.enter(context)
+    page = await context.new_page()
+    edit = f"{office.base_url}/console/queues/{office.queue}/edit"
+
+    async def stored() -> dt.datetime | None:
+        [(starts_at,)] = await office.service.run_sql("select starts_at from queues where id = %(id)s", id=office.queue)
+        return starts_at
+
+    await page.goto(edit)
+    await page.get_by_label("Nobody is let in before (America/New_York)").fill("2090-07-01T10:00")
+    await submit(page.get_by_role("button", name="Save"))
+    begins = await stored()
+    await page.goto(edit)
+    field_text = await page.get_by_label("Nobody is let in before").input_value()
+    await page.get_by_label("Nobody is let in before").fill("")
+    await submit(page.get_by_role("button", name="Save"))
+
+    assert begins == dt.datetime(2090, 7, 1, 14, tzinfo=dt.UTC)
+    assert field_text.startswith("2090-07-01T10:00")
+    assert await stored() is None

@@ -57,7 +57,7 @@ async def fill(page: Page) -> None:
     """Fill the form of a new event."""
     for label, text in {"Title": "Pottery", "Description": "Clay", "Date and time": "2036-07-12T19:30"}.items():
         await page.get_by_label(label).fill(text)
-    await page.get_by_role("textbox", name="Places", exact=True).fill("12")
+    await page.get_by_role("textbox", name="Seats", exact=True).fill("12")
 
 
 async def test_photos_are_dropped_onto_the_page_and_a_refused_one_says_why(chromium: Browser, stage: Stage) -> None:

@@ -58,16 +58,16 @@ async def test_a_registration_and_an_edit_appear_on_the_pages_of_the_event_and_i
     organizer_page = await open_live(context, f"{stage.base_url}/organizers/{stage.ada.slug}", "/stream")
     loads = fetches(page)
     left = page.locator("[data-count=left]")
-    await expect(left).to_have_text("3 places left")
+    await expect(left).to_have_text("3 seats left")
 
     await register(chromium, stage, stage.event, "ann@example.com")
 
-    await expect(left).to_have_text("2 places left")
+    await expect(left).to_have_text("2 seats left")
     await expect(left).to_have_class("changed")
     await expect(left).not_to_have_class("changed")
     await register(chromium, stage, stage.event, "bob@example.com")
-    await expect(left).to_have_text("1 place left")
-    await expect(organizer_page.locator(f"[data-count=left-{stage.event['id']}]")).to_have_text("1 place left")
+    await expect(left).to_have_text("1 seat left")
+    await expect(organizer_page.locator(f"[data-count=left-{stage.event['id']}]")).to_have_text("1 seat left")
     assert loads == []
 
     await stage.ada.patch(f"/api/events/{stage.event['id']}", {"event": {"title": "Late pottery"}})

@@ -24,8 +24,8 @@ from tests.serving import listener, running_already, serving
 
 POOLS = {"en": "Pools", "de": "Bestände"}
 SETTINGS = {"en": "Settings", "de": "Einstellungen"}
-NEW_KEY = {"en": "Make a new key", "de": "Einen neuen Schlüssel machen"}
-RENEW = {"en": "End the old key, and make a new one", "de": "Den alten Schlüssel beenden und einen neuen machen"}
+NEW_KEY = {"en": "Make a new key", "de": "Einen neuen Schlüssel anlegen"}
+RENEW = {"en": "End the old key, and make a new one", "de": "Den alten Schlüssel beenden und einen neuen anlegen"}
 CHANGE = {"en": "Change the units per sale?", "de": "Die Einheiten je Verkauf ändern?"}
 SHOW = {"en": "Show the key", "de": "Den Schlüssel zeigen"}
 

@@ -11,6 +11,8 @@ from playwright.async_api import Browser, BrowserContext, Page, expect
 
 from holdfast.events.settings import Settings
 from tests.browser.looking import looking, looks, too_wide, violations
+from tests.browser.page_costs import OBSERVER, SLOW_NETWORK
+from tests.browser.visitors import PHONE
 from tests.events.photos.steps import accepted, key_of
 from tests.serving import listener, running_already, serving
 from tests.support import Client, Service, running
@@ -205,6 +207,22 @@ async def test_visitors_whose_clock_differs_see_their_own_time_too(
         await expect(local_time).to_contain_text("E")
     else:
         await expect(local_time).to_be_hidden()
+    await context.close()
+
+
+async def test_the_line_with_the_time_on_their_clock_moves_nothing(chromium: Browser, town: Town) -> None:
+    context = await chromium.new_context(
+        timezone_id="America/New_York", locale="en-US", viewport={"width": PHONE, "height": 844}
+    )
+    await context.add_init_script(OBSERVER)
+    page = await context.new_page()
+    session: Any = await context.new_cdp_session(page)
+    await session.send("Network.enable")
+    await session.send("Network.emulateNetworkConditions", SLOW_NETWORK)
+    await page.goto(town.pages["with an end"])
+
+    await expect(page.locator("[data-moment]")).to_be_visible()
+    assert await page.evaluate("window.shift") == 0
     await context.close()
 
 

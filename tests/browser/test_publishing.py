@@ -38,7 +38,7 @@ async def test_an_event_with_a_photo_is_published_from_one_screen_in_a_minute(ch
         await person.enter(page.get_by_label("Title"), "Pottery evening")
         await person.enter(page.get_by_label("Date and time"), "2036-07-12T19:30", keys=len("071220360730p"))
         await person.enter(page.get_by_label("Name of the place"), "Studio 4")
-        await person.enter(page.get_by_role("textbox", name="Places", exact=True), "12")
+        await person.enter(page.get_by_role("textbox", name="Seats", exact=True), "12")
         await person.choose_file(page.get_by_label("Photos from this device"), "clay.jpg", picture())
         await person.enter(page.get_by_label("Description"), "We make cups. Bring an apron.")
         # The preview follows, in the time zone of the browser.
@@ -46,7 +46,7 @@ async def test_an_event_with_a_photo_is_published_from_one_screen_in_a_minute(ch
         await expect(preview.get_by_text("Pottery evening")).to_be_visible()
         await expect(preview).to_contain_text("Saturday, July 12, 2036")
         await expect(preview).to_contain_text("CEST")
-        await expect(preview).to_contain_text("12 places left of 12")
+        await expect(preview).to_contain_text("12 seats left of 12")
         photo = preview.get_by_role("img", name="Photo of the event")
         await expect(photo).to_have_css("object-fit", "cover")
         assert await photo.evaluate("(image) => image.naturalWidth > 0")

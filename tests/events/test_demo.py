@@ -48,7 +48,7 @@ async def test_one_event_is_free_one_paid_and_one_nearly_full(service: Service, 
 
     assert "Open studio evening" in pages["event page"]
     assert "€12.50" in pages["card payment"]
-    assert "1 place left" in pages["one seat left"]
+    assert "1 seat left" in pages["one seat left"]
     assert await service.run_sql("select from mails") == []
 
 

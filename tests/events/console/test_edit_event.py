@@ -166,7 +166,7 @@ async def test_what_others_changed_is_shown_and_not_overwritten(service: Service
     [
         ({"title": " "}, "Enter a title, such as Summer concert."),
         ({"capacity": "1"}, "must be at least the number of seats taken, 2"),
-        ({"capacity": ""}, "Enter a number of places, such as 30."),
+        ({"capacity": ""}, "Enter a number of seats, such as 30."),
         ({"price": "30"}, "must lie between the lowest and the highest price"),
         ({"price": "1.234,00"}, "Enter an amount, such as 12.50."),
         ({"min_price": "0.49"}, "must be at least 0.50 EUR, so that it can be paid by card"),

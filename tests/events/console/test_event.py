@@ -45,7 +45,7 @@ async def test_more_people_than_places_on_the_waiting_list_are_counted_as_people
     await service.run_sql("update events set waitinglist_capacity = 1")
 
     assert "2 of 2 places on the waiting list taken" in fits.text
-    assert "2 people wait for a place." in (await browser.get(path)).text
+    assert "2 people wait for a seat." in (await browser.get(path)).text
 
 
 async def test_the_price_is_a_picture_with_words(service: Service) -> None:

@@ -38,7 +38,7 @@ async def test_a_new_event_is_shown_as_it_will_look_and_not_stored(service: Serv
     assert "Life drawing When Saturday, July 12, 2036 7:30 PM" in text
     assert "9:30 PM CEST Where" in text
     assert "Studio Studio Street 1 €12.50" in text
-    assert "between €8.00 and €20.00. 12 places left of 12" in text
+    assert "between €8.00 and €20.00. 12 seats left of 12" in text
     assert "Free" in preview(await draw(browser, **form(pricing_mode="free", price="")))
     assert await rows(service) == []
 
@@ -53,7 +53,7 @@ async def test_what_is_missing_or_wrong_is_only_named(service: Service) -> None:
     answer = await draw(browser, **form(title="", **wrong))
 
     for text in (empty, preview(answer)):
-        for name in ("The title of your event", "The date and the time", "The number of places"):
+        for name in ("The title of your event", "The date and the time", "The number of seats"):
             assert name in text
     assert "The place Free" in empty
     assert "The price" in preview(answer)
@@ -97,7 +97,7 @@ async def test_an_edited_event_is_shown_with_the_places_that_are_left(service: S
         path, data={"token": token(page), "version": version, "title": "", "do": "preview"}
     )
 
-    assert "€9.00 19 places left of 20" in part
+    assert "€9.00 19 seats left of 20" in part
     label = "Drawn from the title; add a photo to replace it."
     assert part.startswith(f"How the page will look {label} Pottery")
     # What another person has changed meanwhile is still noticed when the form is sent.

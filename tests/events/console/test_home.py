@@ -67,7 +67,11 @@ async def test_it_says_where_people_wait_and_that_nothing_can_be_paid(service: S
         await ada.register(full["id"], email=f"{name}@example.com")
     await service.settle()
 
-    text = main_text(await browser.get("/console"))
+    page = await browser.get("/console")
+    text = main_text(page)
+    public = await service.http.get(full["public_url"])
 
-    assert "1 person waits for a place at Life drawing , which is full." in text
+    bars = [re.findall(r'class="(bar[^"]*)"', answer.text) for answer in (public, page)]
+    assert bars == [["bar warning"], ["bar warning", "bar"]], "A full event has the same colour for all."
+    assert "1 person waits for a seat at Life drawing , which is full." in text
     assert "Nobody can register for your events with a price yet, since nothing can be paid to you." in text

@@ -50,7 +50,7 @@ async def test_the_forms_of_an_event(service: Service) -> None:
 
     both.check(
         "Geben Sie einen Titel ein, zum Beispiel Sommerkonzert.",
-        "Geben Sie eine Zahl von Plätzen ein, zum Beispiel 30.",
+        "Geben Sie die Zahl der Plätze ein, zum Beispiel 30.",
         "Geben Sie höchstens 300 Zeichen ein. Das sind 2.001.",
         "Das darf keine NUL-Zeichen enthalten.",
         "Das muss zwischen dem niedrigsten und dem höchsten Preis liegen.",
@@ -74,11 +74,11 @@ async def test_the_forms_of_a_queue(service: Service) -> None:
         await both.send(page, **{**QUEUE, "description": "x" * 10_001})
 
     both.check(
-        "Geben Sie eine Zahl von Personen ein, zum Beispiel 60.",
+        "Geben Sie die Zahl der Personen ein, zum Beispiel 60.",
         "muss später sein als „Niemand wird eingelassen vor (UTC)“",
         "muss eine Adresse mit http oder https und einem Rechnernamen sein, ohne Benutzer und Passwort",
         "Geben Sie Datum und Uhrzeit ein, zum Beispiel 2030-01-31T18:00.",
-        "Geben Sie eine Zahl von Minuten ein, zum Beispiel 10. Sie darf höchstens 43.200 sein.",
+        "Geben Sie die Zahl der Minuten ein, zum Beispiel 10. Sie darf höchstens 43.200 sein.",
     )
 
 
@@ -111,8 +111,8 @@ async def test_the_form_of_the_rule_for_refunds(shop: Scene) -> None:
         await both.send("/console/payouts", "/console/payouts/rule", refund_days=days)
 
     both.check(
-        "Geben Sie eine Zahl von Tagen ein, zum Beispiel 7.",
-        "Geben Sie eine Zahl von Tagen ein, zum Beispiel 7. Sie darf höchstens 3.650 sein.",
+        "Geben Sie die Zahl der Tage ein, zum Beispiel 7.",
+        "Geben Sie die Zahl der Tage ein, zum Beispiel 7. Sie darf höchstens 3.650 sein.",
     )
 
 

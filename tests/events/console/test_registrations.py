@@ -22,10 +22,10 @@ async def test_every_state_is_shown_with_the_place_on_the_waiting_list(service: 
     text = main_text(await browser.get(f"/console/events/{event['id']}/registrations"))
 
     assert "1 of 2 seats taken · 2 of 5 places on the waiting list taken" in text
-    rows = re.findall(r"(\w+)@example.com (Seat|Waiting list, place \d|Pending|No place) ", text)
+    rows = re.findall(r"(\w+)@example.com (Seat|Waiting list, place \d|Pending|No seat) ", text)
     assert rows == [
         ("eve", "Pending"),
-        ("dan", "No place"),
+        ("dan", "No seat"),
         ("cleo", "Waiting list, place 2"),
         ("bob", "Waiting list, place 1"),
         ("ann", "Seat"),

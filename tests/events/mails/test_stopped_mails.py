@@ -67,7 +67,7 @@ async def test_looking_at_the_page_stops_nothing(post: Post) -> None:
 
 @pytest.mark.parametrize(
     ("language", "stopped"),
-    [("en", "You get no more mails from this site."), ("de", "Sie bekommen keine Mails mehr von dieser Website.")],
+    [("en", "You get no more mails from this site."), ("de", "Sie bekommen keine E-Mails mehr von dieser Website.")],
 )
 async def test_the_page_says_what_was_stopped_and_lets_mails_come_again(
     post: Post, language: str, stopped: str

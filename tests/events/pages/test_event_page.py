@@ -20,7 +20,7 @@ async def test_the_public_address_of_an_event_is_a_page(service: Service) -> Non
         '<a href="https://example.com/studio" rel="noopener nofollow ugc">https://example.com/studio</a>' in page.text
     )
     assert f'<a href="/organizers/{ada.slug}"><bdi>Ada Events</bdi></a>' in page.text
-    assert "10 places left" in text(page)
+    assert "10 seats left" in text(page)
     organizer = await service.http.get(f"/organizers/{ada.slug}", headers=PAGE)
     assert (organizer.status_code, organizer.headers["content-type"]) == (200, "text/html; charset=utf-8")
     assert '<p class="price" data-count="price">Free</p>' in page.text
@@ -53,7 +53,7 @@ async def test_a_cancelled_event_says_so_first(service: Service) -> None:
 
     assert page.status_code == 200
     assert "This event is cancelled." in page.text
-    assert "places left" not in page.text
+    assert "seats left" not in page.text
     assert "https://schema.org/EventCancelled" in page.text
 
 
@@ -65,7 +65,7 @@ async def test_a_past_event_says_so_first(service: Service) -> None:
     page = await service.http.get(event["public_url"])
 
     assert "This event is over." in page.text
-    assert "places left" not in page.text
+    assert "seats left" not in page.text
 
 
 async def test_a_page_shows_every_change_at_the_next_request(service: Service) -> None:
@@ -90,8 +90,8 @@ async def test_a_page_shows_every_change_at_the_next_request(service: Service) -
     await ada.delete(path)
     await look()
 
-    assert "2 places left" in seen[0]
-    assert "1 place left" in seen[1]
-    assert "All places are taken. The waiting list has room for 1 person. 1 person waits for a place." in seen[2]
+    assert "2 seats left" in seen[0]
+    assert "1 seat left" in seen[1]
+    assert "All seats are taken. The waiting list has room for 1 person. 1 person waits for a seat." in seen[2]
     assert "Watercolours" in seen[3]
     assert "This event is cancelled." in seen[4]

@@ -46,7 +46,7 @@ async def test_it_begins_with_the_present_numbers_and_parts(service: Service) ->
         "price": None,
         "currency": None,
     }
-    assert "2 places left" in first["data"]["html"]
+    assert "2 seats left" in first["data"]["html"]
     assert 'id="form_part"' in first["data"]["html"]
     assert reader.sent.startswith("retry: 3000\n\n")
 

@@ -53,7 +53,7 @@ async def test_who_comes_when_the_last_place_is_being_given_is_told_so(service: 
     assert state(await visitor.http.get(first)) == "registered"
     page = await visitor.http.get(second)
     assert state(page) == "rejected"
-    assert "There was no place left." in page_text(page)
+    assert "There was no seat left." in page_text(page)
 
 
 async def test_a_new_try_after_a_rejection_has_an_outcome_of_its_own(service: Service) -> None:

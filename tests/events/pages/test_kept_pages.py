@@ -60,7 +60,7 @@ async def test_whatever_changes_an_event_is_shown_as_soon_as_it_is_heard_of(
     async def places() -> tuple[str, str]:
         """What the page says of places, and the state of the form in a frame."""
         page, frame = [await service.http.get(event[field]) for field in ("public_url", "embed_url")]
-        [places] = re.findall(r"\d places? left|No places left", text(page)) or ["?"]
+        [places] = re.findall(r"\d seats? left|No seats left", text(page)) or ["?"]
         return places, state(frame)
 
     seen = [await places()]
@@ -76,7 +76,7 @@ async def test_whatever_changes_an_event_is_shown_as_soon_as_it_is_heard_of(
     await ada.delete(f"/api/events/{event['id']}")
     cancelled = await service.http.get(event["public_url"])
 
-    assert seen == [("2 places left", "open"), ("1 place left", "open"), ("?", "full"), ("1 place left", "open")]
+    assert seen == [("2 seats left", "open"), ("1 seat left", "open"), ("?", "full"), ("1 seat left", "open")]
     assert "cancelled" in cancelled.text
 
 
@@ -144,7 +144,7 @@ async def test_the_next_date_of_a_series_is_shown_at_the_address_of_a_past_one(s
 
     assert "Repeats every 2 weeks. Then again on Friday, June 15, 2040." in text(planned)
     assert "The date you came for has passed. This is the next one." in page.text
-    assert "5 places left" in text(page)
+    assert "5 seats left" in text(page)
     assert (
         f'<link rel="canonical" href="http://events.test/organizers/{ada.slug}/events/{event["id"] + 1}">' in page.text
     )

@@ -142,10 +142,10 @@ async def test_whoever_gets_no_place_is_told_why_in_german(settings: Settings) -
         "waiting": "Sie sind gleich an der Reihe.",
         "full": "Der Warteraum ist voll.",
         "crowded": "Aus Ihrem Netz kommen gerade viele Menschen.",
-        "paused": "Der Veranstalter hat sie am ",
+        "paused": "Der Veranstalter hat ihn am ",
         "closed": "Zurzeit kann sich niemand neu anstellen.",
-        "ended": "Diese Warteschlange ist beendet.",
-        "gone": "Diese Warteschlange gibt es nicht.",
+        "ended": "Dieser Warteraum ist beendet.",
+        "gone": "Diesen Warteraum gibt es nicht.",
         "busy": "Hier ist gerade sehr viel los.",
     }
     assert {state: words in pages.get(state, "") for state, words in texts.items()} == dict.fromkeys(texts, True)

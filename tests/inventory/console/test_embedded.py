@@ -296,7 +296,7 @@ async def test_pools_are_listed_with_what_can_be_sold(settings: Settings) -> Non
         assert f'<s-app-nav>\n  <a href="{html.escape(admin.at("/console"))}" rel="home">' in page.text
         text = main_text(page)
         assert "<b>Honig</b> 0 Varianten 1.050 Einheiten verkäuflich" in text
-        assert "geringer Bestand" in text.partition("Einheiten verkäuflich")[2]
+        assert "knapp" in text.partition("Einheiten verkäuflich")[2]
 
 
 async def key(admin: Admin) -> str:

@@ -127,7 +127,7 @@ async def test_names_of_strangers_stay_in_their_place_in_the_mail_in_german(owne
 
     [mail] = await written(owner.inventory)
 
-    assert "Subject: Geringer Bestand:" in mail
+    assert "Subject: Bestand knapp:" in mail
     assert "<script>" not in mail.partition("text/html")[2]
     assert "\u202e" not in mail
 

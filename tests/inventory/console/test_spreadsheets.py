@@ -38,7 +38,7 @@ async def test_an_import_shows_what_would_change_and_then_does_it(merchant: Stoc
     assert await merchant.shop.on_hand(jars) == 50
     form = {**hidden_fields(preview), "text": text, "sure": "yes"}
     done = [await merchant.http.post(merchant.at(PATH), data=form, headers=SAME_SITE) for _ in range(2)]
-    assert [main_text(page).startswith("Imported New: 1. Changed: 1.") for page in done] == [True, True]
+    assert [main_text(page).startswith("Spreadsheets Imported New: 1. Changed: 1.") for page in done] == [True, True]
     entries = await merchant.shop.entries(kinds=["import"])
     assert [(entry["delta"], entry["reason"], entry["actor"]) for entry in entries] == [
         (9, "Counted", "staff"),

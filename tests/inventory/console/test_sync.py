@@ -208,4 +208,4 @@ async def test_the_page_is_german_for_germans(settings: Settings) -> None:
         question = await merchant.send(PATH, do="resync", pool_id=str(merchant.at_platform.pool_id))
 
     assert text.startswith("Abgleich mit der Plattform Ihr Shop ist verbunden.")
-    assert main_text(question).startswith("Die Zahlen neu setzen?")
+    assert main_text(question).startswith("Abgleich Die Zahlen neu setzen?")

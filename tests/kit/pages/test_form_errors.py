@@ -12,7 +12,7 @@ from holdfast.kit.pages.form_errors import FormRefusal, form_errors, try_form
 from holdfast.kit.pages.language import ENGLISH, GERMAN, Language, translations
 from holdfast.kit.pages.layout import KIT
 
-PLACES = {"places": message("Enter a number of places, such as 30.")}
+PLACES = {"places": message("Enter a number of seats, such as 30.")}
 
 
 class Order(Command):
@@ -35,10 +35,10 @@ def refused(**values: object) -> Problem:
 @pytest.mark.parametrize(
     ("places", "sentence"),
     [
-        ("abc", "Enter a number of places, such as 30."),
-        (None, "Enter a number of places, such as 30."),
-        (0, "Enter a number of places, such as 30. It must be at least 1."),
-        (9_999, "Enter a number of places, such as 30. It must be at most 5,000."),
+        ("abc", "Enter a number of seats, such as 30."),
+        (None, "Enter a number of seats, such as 30."),
+        (0, "Enter a number of seats, such as 30. It must be at least 1."),
+        (9_999, "Enter a number of seats, such as 30. It must be at most 5,000."),
     ],
 )
 def test_a_field_says_what_to_enter_and_gives_an_example(places: object, sentence: str) -> None:
@@ -49,14 +49,14 @@ def test_a_field_says_what_to_enter_and_gives_an_example(places: object, sentenc
     ("values", "english", "german"),
     [
         ({"places": "abc"}, "Enter a whole number, such as 10.", "Geben Sie eine ganze Zahl ein, zum Beispiel 10."),
-        ({}, "Fill this in.", "Füllen Sie das aus."),
+        ({}, "Fill this in.", "Füllen Sie dieses Feld aus."),
         ({"places": 0}, "Enter a number of at least 1.", "Geben Sie eine Zahl ein, die mindestens 1 ist."),
         (
             {"places": 5_001},
             "Enter a number of at most 5,000.",
             "Geben Sie eine Zahl ein, die höchstens 5.000 ist.",
         ),
-        ({"places": 1, "title": ""}, "Fill this in.", "Füllen Sie das aus."),
+        ({"places": 1, "title": ""}, "Fill this in.", "Füllen Sie dieses Feld aus."),
         (
             {"places": 1, "title": "x" * 2_001},
             "Enter at most 2,000 characters. This has 2,001.",
@@ -91,4 +91,4 @@ async def test_a_refused_form_says_what_to_enter() -> None:
     refusal = await try_form(work, instructions=PLACES)
 
     assert isinstance(refusal, FormRefusal)
-    assert refusal.errors == {"places": ["Enter a number of places, such as 30."]}
+    assert refusal.errors == {"places": ["Enter a number of seats, such as 30."]}

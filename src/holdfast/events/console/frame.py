@@ -16,11 +16,11 @@ BEFORE = "/console/before"
 
 PLACES = {
     HOME: Place(translatable("Events"), "calendar-days"),
-    "/console/queues": Place(translatable("Queues"), "list-ordered"),
+    "/console/queues": Place(translatable("Waiting rooms"), "list-ordered"),
     "/console/keys": Place(translatable("Keys"), "key-round"),
     "/console/apps": Place(translatable("Apps"), "plug"),
     "/console/mails": Place(translatable("Mails"), "mail"),
-    "/console/look": Place(translatable("Look"), "palette"),
+    "/console/look": Place(translatable("Appearance"), "palette"),
     "/console/payouts": Place(translatable("Payouts"), "wallet"),
     ACCOUNT: Place(translatable("Account"), "circle-user"),
 }

@@ -50,7 +50,7 @@ def form_errors(
 ) -> dict[str, list[str]]:
     """The same errors, each as a sentence that says what to enter. Messages that say more than a type stay as they are.
 
-    instructions    by field, what to enter, with an example: "Enter a number of places, such as 30."
+    instructions    by field, what to enter, with an example: "Enter a number of seats, such as 30."
     """
     return {
         name: [_form_message(error, instructions.get(name)) for error in messages] for name, messages in errors.items()

@@ -79,7 +79,7 @@ def _row(event: SearchedEvent, registration: RegistrationView, language: Languag
         "held": _("Seat, not paid yet"),
         "waitlisted": _("Waiting list"),
         "pending": _("Pending"),
-        "rejected": _("No place"),
+        "rejected": _("No seat"),
     }
     amount, currency = registration.paid_by_card, registration.card_currency
     if amount is None or currency is None:

@@ -17,7 +17,7 @@ PAGE_SIZE = 50
 
 LABELS = {
     "threshold": translatable("At or below this many"),
-    "days_of_cover": translatable("Or lasts at most this many days"),
+    "days_of_cover": translatable("Or at most this many days left"),
 }
 
 

@@ -1,11 +1,11 @@
-// Writes moments without a zone of their own in the zone of the browser, as people say them: "Today, 10:23 PM".
+// Writes moments without a zone of their own in the zone of the browser, as people say them: "Today, 10:23 PM EST".
 "use strict";
 
 const pageLanguage = document.documentElement.lang;
 // The page is in one language. Of the languages of the browser, the one for it may write times in another way.
 const timeLocale = navigator.languages.find((candidate) => candidate.split("-")[0] === pageLanguage) ?? pageLanguage;
-const clockStyle = { hour: "numeric", minute: "2-digit" };
-const exactStyle = { day: "numeric", month: "long", year: "numeric", ...clockStyle, timeZoneName: "short" };
+const clockStyle = { hour: "numeric", minute: "2-digit", timeZoneName: "short" };
+const exactStyle = { day: "numeric", month: "long", year: "numeric", ...clockStyle };
 
 function written(moment, style) {
   return new Intl.DateTimeFormat(timeLocale, style).format(moment);
@@ -28,12 +28,14 @@ function inWords(moment, place) {
   return `${day}, ${written(moment, clockStyle)}`;
 }
 
-// A part of a page that arrives later is given here before it is shown.
+// A part of a page that arrives later is initial here before it is shown.
 function localizeTimes(part) {
   for (const time of part.querySelectorAll("time[data-local]")) {
     const moment = new Date(time.dateTime);
     if (time.dataset.local === "clock") {
-      time.textContent = written(moment, { ...clockStyle, second: "2-digit", timeZoneName: "short" });
+      time.textContent = written(moment, { ...clockStyle, second: "2-digit" });
+    } else if (time.dataset.local === "exact") {
+      time.textContent = written(moment, exactStyle);
     } else {
       time.textContent = inWords(moment, time.dataset.local);
       time.title = written(moment, exactStyle);
@@ -41,17 +43,21 @@ function localizeTimes(part) {
   }
 }
 
-// A field takes a moment in UTC. Below it stands the same moment on the clock of the visitor.
-function tellClock(note) {
-  const field = document.getElementById(note.dataset.clockOf);
-  const tell = () => {
-    const moment = new Date(`${field.value}Z`);
-    note.hidden = Number.isNaN(moment.getTime());
-    if (!note.hidden) note.querySelector("time").textContent = written(moment, exactStyle);
-  };
-  field.addEventListener("input", tell);
-  tell();
+// A field takes a moment in UTC. With this script, people enter it in the zone of their browser, which the label names.
+function useOwnZone(field) {
+  const sent = Object.assign(document.createElement("input"), { type: "hidden", name: field.name, value: field.defaultValue });
+  const label = document.querySelector(`label[for="${field.id}"]`);
+  const initial = new Date(`${field.defaultValue}Z`);
+  const inUtc = (moment) => moment.toISOString().split(".")[0];
+  field.removeAttribute("name");
+  field.after(sent);
+  if (!Number.isNaN(initial.getTime())) field.value = inUtc(new Date(initial - initial.getTimezoneOffset() * 60_000));
+  field.addEventListener("input", () => {
+    const moment = new Date(field.value);
+    sent.value = Number.isNaN(moment.getTime()) ? "" : inUtc(moment);
+  });
+  label.textContent = label.textContent.replace("(UTC)", `(${Intl.DateTimeFormat().resolvedOptions().timeZone})`);
 }
 
 localizeTimes(document);
-for (const note of document.querySelectorAll("[data-clock-of]")) tellClock(note);
+for (const field of document.querySelectorAll("input[data-utc]")) useOwnZone(field);
