@@ -29,6 +29,15 @@ def looks(test: Test) -> Test:
     return pytest.mark.parametrize(("scheme", "width", "language"), ways)(test)
 
 
+def with_and_without_scripts(test: Test) -> Test:
+    """For a test that does the same with JavaScript and without it: in both ways in `make soak`, else with it.
+
+    Tests named `test_without_scripts.py` do all that people do without JavaScript and without a browser.
+    """
+    with_scripts, without = pytest.param(True, id="with JavaScript"), pytest.param(False, id="without JavaScript")
+    return pytest.mark.parametrize("scripts", [with_scripts, without] if SOAK else [with_scripts])(test)
+
+
 LOCALES = {"de": "de-DE", "en": "en-US"}
 
 FAULTS = """

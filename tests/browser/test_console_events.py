@@ -4,12 +4,11 @@ import os
 from collections.abc import AsyncIterator
 from typing import Any
 
-import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, Page, expect
 
 from holdfast.events.settings import Settings
-from tests.browser.looking import looking, looks, submit, too_wide, violations
+from tests.browser.looking import looking, looks, submit, too_wide, violations, with_and_without_scripts
 from tests.browser.registering import Stage, Watch, staged
 from tests.events.photos.pictures import picture
 from tests.events.photos.steps import accepted, key_of
@@ -36,7 +35,7 @@ async def signed_in(context: BrowserContext, stage: Stage) -> Page:
     return page
 
 
-@pytest.mark.parametrize("scripts", [True, False], ids=["with JavaScript", "without JavaScript"])
+@with_and_without_scripts
 async def test_an_event_is_created_edited_and_cancelled(chromium: Browser, stage: Stage, scripts: bool) -> None:
     context = await chromium.new_context(java_script_enabled=scripts)
     watch = Watch(context)

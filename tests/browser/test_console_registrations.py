@@ -3,13 +3,12 @@
 from collections.abc import AsyncIterator
 from typing import Any
 
-import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, expect
 
 from holdfast.accounts import sessions
 from holdfast.events.settings import Settings
-from tests.browser.looking import looking, looks, too_wide, violations
+from tests.browser.looking import looking, looks, too_wide, violations, with_and_without_scripts
 from tests.browser.registering import Stage, Watch, staged
 from tests.events.console.organizing import signed_in
 from tests.events.people.scene import sign_up
@@ -116,7 +115,7 @@ async def test_who_was_signed_out_elsewhere_is_asked_to_sign_in(chromium: Browse
     await expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
 
 
-@pytest.mark.parametrize("scripts", [True, False], ids=["with JavaScript", "without JavaScript"])
+@with_and_without_scripts
 async def test_people_are_added_moved_and_removed(chromium: Browser, stage: Stage, scripts: bool) -> None:
     context = await chromium.new_context(java_script_enabled=scripts)
     watch = Watch(context)

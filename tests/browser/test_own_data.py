@@ -5,12 +5,11 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Page, expect
 
 from holdfast.events.settings import Settings
-from tests.browser.looking import looking, looks, submit, too_wide, violations
+from tests.browser.looking import looking, looks, submit, too_wide, violations, with_and_without_scripts
 from tests.browser.registering import Stage, Watch, staged
 from tests.events.pages.own_data import sent
 from tests.events.pages.test_own_registration import own_path
@@ -31,7 +30,7 @@ async def ask(page: Page, stage: Stage) -> None:
     await expect(page.get_by_role("status")).to_have_text("Look into your mail")
 
 
-@pytest.mark.parametrize("scripts", [True, False], ids=["with JavaScript", "without JavaScript"])
+@with_and_without_scripts
 async def test_the_data_is_downloaded_and_then_erased(
     chromium: Browser, stage: Stage, scripts: bool, tmp_path: Path
 ) -> None:

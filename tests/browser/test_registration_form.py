@@ -10,7 +10,7 @@ from playwright.async_api import Browser, Frame, Page, expect
 from holdfast.accounts.stopped_mails import mailboxes
 from holdfast.events.registrations.links import own_url
 from holdfast.events.settings import Settings
-from tests.browser.looking import LOOKS, looking, too_wide, violations
+from tests.browser.looking import LOOKS, looking, too_wide, violations, with_and_without_scripts
 from tests.browser.registering import DOCUMENT, Stage, Watch, staged
 
 
@@ -20,7 +20,7 @@ async def stage(settings: Settings) -> AsyncIterator[Stage]:
         yield stage
 
 
-@pytest.mark.parametrize("scripts", [True, False], ids=["with JavaScript", "without JavaScript"])
+@with_and_without_scripts
 async def test_in_a_frame_of_another_site_the_outcome_changes_from_waiting_to_seated(
     chromium: Browser, stage: Stage, scripts: bool
 ) -> None:

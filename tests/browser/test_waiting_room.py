@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, Error, Page, Response, expect
 from starlette.applications import Starlette
@@ -17,7 +16,7 @@ from starlette.routing import Route
 
 from holdfast.events.queues import release
 from holdfast.events.settings import Settings
-from tests.browser.looking import looking, looks, too_wide, violations
+from tests.browser.looking import looking, looks, too_wide, violations, with_and_without_scripts
 from tests.docs.test_connectors import python_connector
 from tests.events.queues.scene import QueueScene, open_line
 from tests.serving import listener, running_already, serving
@@ -87,7 +86,7 @@ async def visitor(context: BrowserContext) -> Visitor:
     return visitor
 
 
-@pytest.mark.parametrize("scripts", [True, False], ids=["with JavaScript", "without JavaScript"])
+@with_and_without_scripts
 async def test_ten_visitors_watch_their_position_fall_and_are_let_in(
     chromium: Browser, shop: Shop, scripts: bool
 ) -> None:

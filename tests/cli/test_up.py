@@ -30,6 +30,13 @@ def data_dir() -> Path:
     return bundled.scratch_directory()
 
 
+@pytest.fixture(scope="module")
+def output() -> Generator[str]:
+    """What one start says that several tests look at, as long as they do."""
+    with running(bundled.scratch_directory(), "--inventory-port=0", "--events-port=0") as output:
+        yield output
+
+
 @contextlib.contextmanager
 def running(data_dir: Path, *ports: str, **settings: str) -> Generator[str]:
     """`holdfast up` as long as the block lasts; what it says once it serves."""
@@ -73,39 +80,40 @@ def test_the_first_start_shows_keys_and_a_page_and_each_start_says_how_to_get_ot
     assert "holdfast inventory shop key SHOP_DOMAIN" in second
 
 
-def test_demo_payments_keep_their_books_and_are_left_out_once_there_is_a_real_processor() -> None:
-    directory = bundled.scratch_directory()
+def test_demo_payments_keep_their_books_and_are_left_out_once_there_is_a_real_processor(data_dir: Path) -> None:
     ports = ("--inventory-port=0", "--events-port=0")
-    with running(directory, *ports) as first:
+    with running(data_dir, *ports) as first:
         [address] = re.findall(r"^Demo payments +(http://\S+)$", first, re.MULTILINE)
         assert "Nothing was paid yet." in httpx2.get(address).text
-        client = stripe.StripeClient(key(directory), base_addresses={"api": address})
+        client = stripe.StripeClient(key(data_dir), base_addresses={"api": address})
         made = client.v2.core.accounts.create(ACCOUNT_V2)
-    with running(directory, *ports) as second:
+    with running(data_dir, *ports) as second:
         [address] = re.findall(r"^Demo payments +(http://\S+)$", second, re.MULTILINE)
-        client = stripe.StripeClient(key(directory), base_addresses={"api": address})
+        client = stripe.StripeClient(key(data_dir), base_addresses={"api": address})
         assert client.v2.core.accounts.retrieve(made.id).contact_email == "ada@example.com"
         [paid] = re.findall(r"^  card payment +(http://\S+)$", second, re.MULTILINE)
         assert "12.50" in httpx2.get(paid).text
-    with running(directory, *ports, STRIPE_SECRET_KEY="sk_test_real") as third:
+    with running(data_dir, *ports, STRIPE_SECRET_KEY="sk_test_real") as third:
         assert "Demo payments" not in third
 
 
-async def test_mails_are_shown_on_this_machine_only_and_not_beside_a_mail_server(data_dir: Path) -> None:
+async def test_mails_are_shown_on_this_machine_only(output: str) -> None:
+    [mails] = re.findall(r"^  mails +(http://\S+/mails)$", output, re.MULTILINE)
+    assert mails.startswith(re.findall(r"^Events +(http://\S+)$", output, re.MULTILINE)[0])
+    address = mails.removesuffix("/mails")
+    async with httpx2.AsyncClient(base_url=address, follow_redirects=True) as browser:
+        [token] = re.findall(r'name="token" value="(.+?)"', (await browser.get("/sign-in")).text)
+        await browser.post("/sign-in", data={"token": token, "email": "ann@example.com"})
+
+        async def is_listed() -> bool:
+            return "ann@example.com" in (await browser.get(mails)).text
+
+        await eventually(is_listed)
+    assert httpx2.get(mails, headers={"Host": "evil.example"}).status_code == 421
+
+
+def test_mails_are_not_shown_to_other_machines_or_beside_a_mail_server(data_dir: Path) -> None:
     ports = ("--inventory-port=0", "--events-port=0")
-    with running(data_dir, *ports) as output:
-        [mails] = re.findall(r"^  mails +(http://\S+/mails)$", output, re.MULTILINE)
-        assert mails.startswith(re.findall(r"^Events +(http://\S+)$", output, re.MULTILINE)[0])
-        address = mails.removesuffix("/mails")
-        async with httpx2.AsyncClient(base_url=address, follow_redirects=True) as browser:
-            [token] = re.findall(r'name="token" value="(.+?)"', (await browser.get("/sign-in")).text)
-            await browser.post("/sign-in", data={"token": token, "email": "ann@example.com"})
-
-            async def is_listed() -> bool:
-                return "ann@example.com" in (await browser.get(mails)).text
-
-            await eventually(is_listed)
-        assert httpx2.get(mails, headers={"Host": "evil.example"}).status_code == 421
     others: tuple[tuple[tuple[str, ...], dict[str, str]], ...] = (
         ((*ports, "--host=0.0.0.0"), {}),
         (ports, {"EVENTS_BASE_URL": "https://events.example.com"}),
@@ -123,10 +131,9 @@ def key(data_dir: Path) -> str:
     return load_or_create(data_dir / FILE).api
 
 
-def test_the_secrets_of_the_demonstrations_are_random_kept_and_their_owners_alone() -> None:
+def test_the_secrets_of_the_demonstrations_are_random_kept_and_their_owners_alone(data_dir: Path) -> None:
     known: list[tuple[str, ...]] = []
-    first, second = bundled.scratch_directory(), bundled.scratch_directory()
-    for directory in (first, first, second):
+    for directory in (data_dir, data_dir, bundled.scratch_directory()):
         with running(directory, "--inventory-port=0", "--events-port=0") as output:
             known.append(load_or_create(directory / FILE))
         modes = {file.name: file.stat().st_mode & 0o077 for file in directory.glob("demo-*")}
@@ -137,13 +144,12 @@ def test_the_secrets_of_the_demonstrations_are_random_kept_and_their_owners_alon
     assert known[0] == known[1] != known[2]
 
 
-def test_pages_of_other_sites_cannot_use_the_demonstrations(data_dir: Path) -> None:
-    with running(data_dir, "--inventory-port=0", "--events-port=0") as output:
-        for name in ("payments", "shops"):
-            [address] = re.findall(rf"^Demo {name} +(http://\S+)$", output, re.MULTILINE)
-            rebound = httpx2.get(address, headers={"Host": "evil.example"})
-            posted = httpx2.post(address, headers={"Origin": "https://evil.example"})
-            assert (rebound.status_code, posted.status_code, httpx2.get(address).status_code) == (421, 403, 200)
+def test_pages_of_other_sites_cannot_use_the_demonstrations(output: str) -> None:
+    for name in ("payments", "shops"):
+        [address] = re.findall(rf"^Demo {name} +(http://\S+)$", output, re.MULTILINE)
+        rebound = httpx2.get(address, headers={"Host": "evil.example"})
+        posted = httpx2.post(address, headers={"Origin": "https://evil.example"})
+        assert (rebound.status_code, posted.status_code, httpx2.get(address).status_code) == (421, 403, 200)
 
 
 def test_the_link_of_the_demo_organizer_works_once_and_is_another_at_each_start(data_dir: Path) -> None:
@@ -159,13 +165,12 @@ def test_the_link_of_the_demo_organizer_works_once_and_is_another_at_each_start(
     assert len(set(links)) == 2
 
 
-def test_the_owner_of_the_demo_shop_is_named_with_a_link_and_how_to_get_another(data_dir: Path) -> None:
-    with running(data_dir, "--inventory-port=0", "--events-port=0") as output:
-        [address] = re.findall(r"^Inventory +(http://\S+)$", output, re.MULTILINE)
-        assert re.search(r"^  owner +merchant@example\.com$", output, re.MULTILINE)
-        [link] = re.findall(r"^  console +http://\S+(/sign-in/\S+)$", output, re.MULTILINE)
-        assert f"inventory console-link demo.myshopify.com --base-url {address}\n" in output
-        assert "merchant@example.com" in httpx2.get(address + link).text
+def test_the_owner_of_the_demo_shop_is_named_with_a_link_and_how_to_get_another(output: str) -> None:
+    [address] = re.findall(r"^Inventory +(http://\S+)$", output, re.MULTILINE)
+    assert re.search(r"^  owner +merchant@example\.com$", output, re.MULTILINE)
+    [link] = re.findall(r"^  console +http://\S+(/sign-in/\S+)$", output, re.MULTILINE)
+    assert f"inventory console-link demo.myshopify.com --base-url {address}\n" in output
+    assert "merchant@example.com" in httpx2.get(address + link).text
 
 
 def test_a_demo_shop_can_install_the_app_and_is_there_again_until_there_is_a_real_one(data_dir: Path) -> None:

@@ -88,7 +88,7 @@ async def test_lists_and_files_say_who_is_in(service: Service) -> None:
 
     text = main_text(await table.browser.get(registrations))
 
-    assert re.search(r"Ann Example Seat \d+:\d\d [AP]M UTC ", text)
+    assert re.search(r"Ann Example Seat In: \d+:\d\d [AP]M UTC ", text)
     assert "Bob Example Seat not in yet " in text
     file = await table.page(f"{registrations}.csv")
     header, first, second = (line.split(",") for line in file.removeprefix("\ufeff").splitlines())
