@@ -12,6 +12,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+import structlog
 from argon2 import PasswordHasher
 from psycopg.conninfo import make_conninfo
 
@@ -27,6 +28,14 @@ os.environ.setdefault("COLUMNS", "200")
 # Tests start hundreds of processes, each of which would compile every module anew; so would every worker.
 os.environ["PYTHONDONTWRITEBYTECODE"] = ""
 sys.dont_write_bytecode = False
+
+# What services log is shown when a test fails. To draw the frames of each exception took longer than to raise it.
+structlog.configure(
+    processors=[
+        *structlog.get_config()["processors"][:-1],
+        structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback),
+    ]
+)
 
 pytest_plugins = ["tests.hangs", "tests.long", "tests.refusals"]
 
