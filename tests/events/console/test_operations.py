@@ -14,6 +14,7 @@ from holdfast.events.console.events.copy_event import CopyEvent
 from holdfast.events.console.events.event_operations import EditEvent
 from holdfast.events.console.mails import mail_paragraphs
 from holdfast.events.console.payments import event_payments, payments
+from holdfast.events.console.people import add_registration
 from holdfast.events.console.queues import queues
 from holdfast.events.events.model import CreateEvent, GetEvent, UpdateEvent
 from holdfast.events.mails.paragraphs import UpdateMailParagraphs
@@ -23,6 +24,7 @@ from holdfast.events.photos.logo import ChangeLogo
 from holdfast.events.problems import QUOTA_EXCEEDED
 from holdfast.events.queues.model import GetQueue
 from holdfast.events.registrations import several
+from holdfast.events.registrations.model import AddPerson
 from holdfast.events.registrations.several import MoveSeveral, RemoveSeveral, SeveralCommand
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import person
@@ -163,3 +165,15 @@ async def test_nobody_looks_at_the_payments_for_an_event_of_somebody_else(servic
         assert await refusal(service, operation, bob, look(NOWHERE)) is NOT_FOUND
     assert await refusal(service, event_payments.LIST, bob, ListPayments(event["id"], 1)) is FORBIDDEN
     assert await refusal(service, event_payments.LIST, bob, ListPayments(NOWHERE, 1)) is NOT_FOUND
+
+
+async def test_people_are_added_by_hand_only_to_ones_own_events_that_are_published(service: Service) -> None:
+    ada, bob = await service.organizer(), await service.organizer()
+    event, draft = await ada.create_event(), await ada.create_event(published=False)
+
+    def add(id: int) -> AddPerson:
+        return AddPerson(event_id=id, email="ann@example.com", name="Ann", notify=False)
+
+    assert await refusal(service, add_registration.ADD_PERSON, bob, add(event["id"])) is FORBIDDEN
+    assert await refusal(service, add_registration.ADD_PERSON, ada, add(NOWHERE)) is NOT_FOUND
+    assert await refusal(service, add_registration.ADD_PERSON, ada, add(draft["id"])) is VALIDATION_FAILED
