@@ -13,6 +13,7 @@ from holdfast.events.events.model import CreateEvent
 from holdfast.events.images import acceptance, sizes
 from holdfast.events.images.model import PhotoRow, new_key
 from holdfast.events.keys.operations import mint
+from holdfast.events.organizers import look
 from holdfast.events.organizers import operations as organizers
 from holdfast.events.organizers.accounts import prove
 from holdfast.events.organizers.model import RegisterOrganizer
@@ -29,6 +30,9 @@ from holdfast.kit.running.run_modes import Batch, Call
 NAME = "Demo Organizer"
 EMAIL = "demo@example.com"
 SLUG = "demo-organizer"
+ABOUT = "A studio with a yard, and open doors. These events are examples: nobody meets there."
+ACCENT = "#8a3b6b"
+"""A plum, so that pages show that the accent is the organizer's."""
 
 GUESTS = 11
 """The people who have a seat at the event that is nearly full: all but one of its seats."""
@@ -65,6 +69,7 @@ async def store_examples(tx: Tx, account_id: str | None) -> DemoKeys | None:
     organizer = api_key(demo.api_key.id, demo.organizer.id)
     # This code made the account, so its owner need not be asked who made it.
     await prove(tx, demo.organizer.id)
+    await look.change(tx, organizer, look.ChangeLook(accent=ACCENT, about=ABOUT))
     starts: dt.datetime = await tx.value(BEGINS)
     studio = await _publish(
         tx,
