@@ -37,7 +37,7 @@ structlog.configure(
     ]
 )
 
-pytest_plugins = ["tests.hangs", "tests.long", "tests.refusals"]
+pytest_plugins = ["tests.hangs", "tests.long", "tests.refusals", "tests.shared_imports"]
 
 # A password costs 0.1 s of a core and 64 MiB. That is what it is for, and not what hundreds of tests are about.
 passwords.HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)

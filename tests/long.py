@@ -40,11 +40,16 @@ LONG = {
 """Directories and files of tests that are marked `long`, and what takes so long."""
 
 
+def is_left_out(path: Path, config: pytest.Config) -> bool:
+    """Whether a run leaves out a file, or all of a directory, as long or as not long."""
+    is_long = any(path.is_relative_to(HERE / name) for name in LONG)
+    left_out = {"not long": is_long, "long": not is_long and path.is_file()}
+    return left_out.get(config.option.markexpr, False)
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Do not even import those that are left out."""
-    is_long = any(collection_path.is_relative_to(HERE / name) for name in LONG)
-    left_out = {"not long": is_long, "long": not is_long and collection_path.is_file()}
-    return True if left_out.get(config.option.markexpr) else None
+    return True if is_left_out(collection_path, config) else None
 
 
 @pytest.hookimpl(tryfirst=True)
