@@ -222,7 +222,8 @@ async def test_the_line_with_the_time_on_their_clock_moves_nothing(chromium: Bro
     await page.goto(town.pages["with an end"])
 
     await expect(page.locator("[data-moment]")).to_be_visible()
-    assert await page.evaluate("window.shift") == 0
+    # A part of a pixel, by which the fonts of the two texts may differ, is nothing that anybody sees.
+    assert await page.evaluate("window.shift") < 0.001
     await context.close()
 
 
