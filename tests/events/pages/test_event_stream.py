@@ -146,6 +146,31 @@ async def test_what_changes_no_number_is_told_without_numbers(service: Service) 
     assert numbers(after)["left"] == 9
 
 
+async def test_pages_of_many_readers_are_told_to_fetch_themselves_one_after_the_other(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_streams, "MAX_FETCHES_PER_SECOND", 1)
+    ada = await service.organizer()
+    event = await ada.create_event()
+    organizer = f"http://events.test/organizers/{ada.slug}/stream"
+
+    async with (
+        reading(service.app, stream(event)) as reader,
+        reading(service.app, stream(event)) as another,
+        reading(service.app, organizer),
+        reading(service.app, organizer) as of_organizer,
+    ):
+        alone, _ = await reader.next(), await another.next()
+        await ada.patch(f"/api/events/{event['id']}", {"event": {"title": "Watercolours"}})
+        messages = [await reader.next(), await of_organizer.next()]
+        await sign_up(service, event, "ann")
+        after = await reader.next()
+
+    assert "spread" not in alone["data"]
+    assert [(message["event"], message["data"]) for message in messages] == [("changed", {"spread": 2.0})] * 2
+    assert after["data"]["spread"] == 2.0
+
+
 async def test_readers_of_the_form_in_a_frame_get_that_form_alone(service: Service) -> None:
     event = await (await service.organizer()).create_event()
 

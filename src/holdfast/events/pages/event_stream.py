@@ -12,13 +12,10 @@ from holdfast.events.pages.live_event import LiveEvents
 from holdfast.events.paths import id_of
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.http.event_streams import RETRY, EndOfStream, EventStream, Owner, Streams, encode_event
+from holdfast.kit.http.event_streams import RETRY, EndOfStream, EventStream, Owner, Streams, encode_notice
 from holdfast.kit.http.handler import Access, Handler, Reply, Request, envelope
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.running.rate_limits import Limits, address
-
-END = encode_event(b"{}", name="end")
-"""The last event of the stream of an event that is cancelled or over: nothing will change any more."""
 
 
 def routes(limits: Limits, live_events: LiveEvents, streams: Streams) -> Sequence[BaseRoute]:
@@ -48,7 +45,8 @@ async def open_stream(request: Request, live_events: LiveEvents, streams: Stream
         chunk = start + (event.snapshot() if messages is None else b"".join(messages))
         start = b""
         if event.numbers and event.numbers.is_closed:
-            raise EndOfStream(chunk + END)
+            # Nothing will change any more.
+            raise EndOfStream(chunk + encode_notice("end", event.feed))
         return chunk
 
     streams.require_room(owners)

@@ -20,7 +20,7 @@ from holdfast.events.processor.currencies import digits
 from holdfast.events.resources import Database, Reader
 from holdfast.events.site import SITE
 from holdfast.kit.contract.problems import NOT_FOUND
-from holdfast.kit.http.event_streams import Feed, encode_event
+from holdfast.kit.http.event_streams import Feed, encode_event, encode_notice
 from holdfast.kit.pages.language import Language
 from holdfast.kit.postgres.announced_changes import AnnouncedChanges
 
@@ -32,10 +32,6 @@ TTL_SECONDS = 1.0
 
 IDLE_SECONDS = 10.0
 """Seconds after which an event without readers is dropped."""
-
-
-CHANGED = encode_event(b"{}", name="changed")
-"""Tells a page that more than numbers has changed: it fetches itself."""
 
 
 class EventNumbers(Struct, frozen=True):
@@ -81,6 +77,7 @@ class StreamMessage(Struct, omit_defaults=True):
 
     price    in minor units of the currency; none for a free event
     left, room, waiting    free seats, free places on the waiting list, people on the waiting list
+    spread   the seconds in which pages that show one person fetch themselves, each at a random moment
     html     the parts of the page that differ from those of the last message
     """
 
@@ -90,6 +87,7 @@ class StreamMessage(Struct, omit_defaults=True):
     waiting: int
     price: int | None
     currency: str | None
+    spread: float | None = None
     html: str = ""
 
 
@@ -131,7 +129,8 @@ class WatchedEvent:
             is_same = msgspec.structs.replace(before, details=numbers.details) == numbers
             chunk = b"" if is_same else self._message("".join(changed))
             if before.details != numbers.details and not (self.framed or numbers.is_closed):
-                chunk += CHANGED
+                # More than numbers has changed: pages fetch themselves.
+                chunk += encode_notice("changed", self.feed)
             self.feed.publish(self.feed.position + 1, chunk)
 
     def snapshot(self) -> bytes:
@@ -149,6 +148,7 @@ class WatchedEvent:
             numbers.waitlisted_count,
             None if is_free else numbers.current_price,
             None if is_free else numbers.currency,
+            self.feed.spread_seconds,
             html,
         )
         return encode_event(msgspec.json.encode(message), name="numbers")

@@ -16,12 +16,10 @@ from holdfast.events.pages.organizer import checked_slug
 from holdfast.events.resources import Database
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
-from holdfast.kit.http.event_streams import RETRY, EndOfStream, EventStream, Feed, Owner, Streams, encode_event
+from holdfast.kit.http.event_streams import RETRY, EndOfStream, EventStream, Feed, Owner, Streams, encode_notice
 from holdfast.kit.http.handler import Access, Handler, Reply, Request, envelope
 from holdfast.kit.postgres.announced_changes import AnnouncedChanges
 from holdfast.kit.running.rate_limits import Limits, address
-
-CHANGED = encode_event(b"{}", name="changed")
 
 
 class LiveOrganizers:
@@ -57,7 +55,7 @@ class LiveOrganizers:
             nonlocal position, start
             if self._feeds.setdefault(organizer.id, feed) is not feed:
                 raise EndOfStream  # the feed was dropped before it had this reader; the browser opens the stream again
-            chunk = start + (CHANGED if feed.position > position else b"")
+            chunk = start + (encode_notice("changed", feed) if feed.position > position else b"")
             position, start = feed.position, b""
             return chunk
 

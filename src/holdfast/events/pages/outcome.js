@@ -6,9 +6,11 @@
 const REFRESH_MS = 300;
 
 let timer;
+let planned; // by `soon`, beside the next look
 let events;
 let hasEnded = false;
 let fetchedAt = performance.now();
+let plannedAt = Infinity;
 
 function schedule(seconds) {
   clearTimeout(timer);
@@ -30,9 +32,15 @@ function show(fresh) {
   main.replaceWith(next);
 }
 
-// Look again when the last time is long enough ago: many changes cost one request.
-function soon() {
-  schedule(Math.max(1, fetchedAt + REFRESH_MS - performance.now()) / 1000);
+// Look again when the last time is long enough ago: many changes cost one request. Where very many look at such pages,
+// each looks again at a random moment of the next `spread` seconds.
+function soon({ data }) {
+  const { spread = 0 } = JSON.parse(data);
+  const at = Math.max(fetchedAt + REFRESH_MS, performance.now() + Math.random() * spread * 1_000);
+  if (at > plannedAt) return;
+  clearTimeout(planned);
+  planned = setTimeout(refresh, Math.max(0, at - performance.now()));
+  plannedAt = at;
 }
 
 function follow() {
@@ -41,10 +49,10 @@ function follow() {
   events = new EventSource(stream);
   events.addEventListener("numbers", soon);
   events.addEventListener("changed", soon);
-  events.addEventListener("end", () => {
+  events.addEventListener("end", (event) => {
     hasEnded = true;
     leave();
-    soon();
+    soon(event);
   });
 }
 
@@ -55,6 +63,8 @@ function leave() {
 
 async function refresh() {
   let seconds = 5;
+  clearTimeout(planned);
+  plannedAt = Infinity;
   fetchedAt = performance.now();
   try {
     const answer = await fetch(location.href, { cache: "no-store" });

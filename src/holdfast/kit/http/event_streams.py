@@ -11,6 +11,8 @@ from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
+import msgspec
+from msgspec import Struct
 from prometheus_client import Gauge
 from starlette.types import Receive, Send
 
@@ -30,6 +32,9 @@ DEFAULT_FEED_CAPACITY = 256
 
 RETRY = b"retry: 3000\n\n"
 """Tells a browser to open a stream that has ended again after 3 seconds."""
+
+MAX_FETCHES_PER_SECOND = 200
+"""How many readers of a feed may send a request in a second, because of a message that makes all of them send one."""
 
 OPEN = Gauge("holdfast_streams_open", "Event streams open.", ["stream"], multiprocess_mode="livesum")
 
@@ -109,6 +114,12 @@ class Feed(Generic[M]):
     def has_readers(self) -> bool:
         return bool(self._wakes)
 
+    @property
+    def spread_seconds(self) -> float | None:
+        """Seconds in which all readers send a request, each at a random moment. None if they are few: at once."""
+        readers = len(self._wakes)
+        return readers / MAX_FETCHES_PER_SECOND if readers > MAX_FETCHES_PER_SECOND else None
+
     @contextlib.contextmanager
     def waking(self, wake: Callable[[], None]) -> Generator[None]:
         """Call `wake` on every message while the block lasts."""
@@ -118,6 +129,12 @@ class Feed(Generic[M]):
             yield
         finally:
             del self._wakes[number]
+
+
+class Notice(Struct, omit_defaults=True):
+    """The data of a message after which each reader sends a request. `spread`: see `Feed.spread_seconds`."""
+
+    spread: float | None = None
 
 
 class EndOfStream(Exception):
@@ -237,6 +254,11 @@ def encode_event(data: bytes, *, id: str | None = None, name: str | None = None)
         [b"event: %s\n" % name.encode() if name else b"", b"id: %s\n" % id.encode() if id is not None else b""]
     )
     return b"%sdata: %s\n\n" % (head, data)
+
+
+def encode_notice(name: str, feed: Feed[Any]) -> bytes:
+    """Return a message after which each reader of a feed sends a request."""
+    return encode_event(msgspec.json.encode(Notice(feed.spread_seconds)), name=name)
 
 
 async def _wait_for_disconnect(receive: Receive) -> None:

@@ -31,6 +31,8 @@ let timer;
 let reopening;
 let fetchedAt = performance.now();
 let fetchMs = 0;
+let planned; // by `soon`, beside the next poll
+let plannedAt = Infinity;
 let announcedAt = Date.now();
 
 function show(fresh) {
@@ -117,7 +119,7 @@ function lost() {
 }
 
 async function refresh() {
-  clearTimeout(timer);
+  stop();
   if (poll === "0" || (hasEnded && !isOfAnotherPage)) return;
   if (isFetching) {
     isStale = true;
@@ -155,10 +157,21 @@ function parse(html) {
   return fresh;
 }
 
-// Fetch the page when the last time is long enough ago: many changes cost one request.
-function soon() {
+// Fetch the page when the last time is long enough ago: many changes cost one request. Where very many look at the page,
+// each fetches it at a random moment of the next `spread` seconds.
+function soon(spread = 0) {
+  const earliest = fetchedAt + Math.max(REFRESH_MS, 2 * fetchMs);
+  const at = Math.max(earliest, performance.now() + Math.random() * spread * 1_000);
+  if (at > plannedAt) return;
+  clearTimeout(planned);
+  planned = setTimeout(refresh, Math.max(0, at - performance.now()));
+  plannedAt = at;
+}
+
+function stop() {
   clearTimeout(timer);
-  timer = setTimeout(refresh, Math.max(0, fetchedAt + Math.max(REFRESH_MS, 2 * fetchMs) - performance.now()));
+  clearTimeout(planned);
+  plannedAt = Infinity;
 }
 
 function schedule() {
@@ -179,23 +192,25 @@ function follow() {
   });
   events.addEventListener("numbers", ({ data }) => {
     if (isOfAnotherPage) {
-      soon();
+      soon(JSON.parse(data).spread);
       return;
     }
+    // The first message has what was to be fetched when the stream opened. What is planned later concerns other parts.
+    if (bringsParts) clearTimeout(timer);
+    else stop();
     bringsParts = true;
     messages += 1;
-    clearTimeout(timer);
     sayConnected();
     show(parse(JSON.parse(data).html ?? ""));
   });
   events.addEventListener("changed", ({ data }) => {
-    const { changed } = JSON.parse(data);
-    if (!changed || changed.some((name) => `${name} `.startsWith(about && `${about} `))) soon();
+    const { changed, spread } = JSON.parse(data);
+    if (!changed || changed.some((name) => `${name} `.startsWith(about && `${about} `))) soon(spread);
   });
-  events.addEventListener("end", () => {
+  events.addEventListener("end", ({ data }) => {
     hasEnded = true;
     leave();
-    if (isOfAnotherPage) soon();
+    if (isOfAnotherPage) soon(JSON.parse(data).spread);
   });
   events.addEventListener("signed_out", () => {
     leave();
@@ -211,7 +226,7 @@ function follow() {
 }
 
 function leave() {
-  clearTimeout(timer);
+  stop();
   events?.close();
   events = undefined;
 }
