@@ -38,7 +38,8 @@ def environment(directory: Path, lock: str) -> Path:
 
 
 def test_a_wheel_of_the_checkout_runs_both_services_in_an_empty_environment_elsewhere(tmp_path: Path) -> None:
-    uv("build", "--quiet", "--wheel", "--no-build-isolation", "--python", sys.executable, "--out-dir", tmp_path)
+    builder = environment(tmp_path / "builder", "requirements-build.lock")
+    uv("build", "--quiet", "--wheel", "--no-build-isolation", "--python", builder, "--out-dir", tmp_path)
     [wheel] = tmp_path.glob("*.whl")
     python = environment(tmp_path / "env", "requirements.lock")
     uv("pip", "install", "--quiet", "--python", python, "--no-deps", "--no-index", wheel)

@@ -137,13 +137,15 @@ def test_headings_never_go_beyond_the_sixth_level() -> None:
     ],
 )
 def test_no_text_of_the_full_length_takes_longer_than_it_may(unit: str) -> None:
-    began = time.thread_time()
+    def render_seconds() -> float:
+        began = time.thread_time()
+        with contextlib.suppress(TextLimitExceeded):
+            assert len(render((unit * 100_000)[:100_000], seconds=0.2).html) <= 5 * MAX_HTML_CHARACTERS
+        return time.thread_time() - began
 
-    with contextlib.suppress(TextLimitExceeded):
-        assert len(render((unit * 100_000)[:100_000], seconds=0.2).html) <= 5 * MAX_HTML_CHARACTERS
-
-    # Far less than it would take to the end. Between two looks at the clock there is some work that nothing ends.
-    assert time.thread_time() - began < 4
+    # Four times as long as it may: between two looks at the clock there is some work that nothing ends. On a busy
+    # machine the same work takes longer now and then.
+    assert any(render_seconds() < 0.8 for _ in range(3))
 
 
 def test_a_text_that_takes_too_long_is_not_rendered() -> None:

@@ -1,4 +1,4 @@
-"""Every planted bug is found by its check. `make test-long` tries one of them, `make soak` all."""
+"""Every planted bug is found by its check. `make test-long` tries some of them, `make soak` all."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ from tests.models.machine import SOAK
 from tests.models.planted import BUGS, ROOT, copy_with, run_check
 
 CHECKS = sorted({path.parent.name for path in BUGS})
-TRIED = BUGS if SOAK else [path for path in BUGS if path.name[:2] == "06"]
+TRIED = BUGS if SOAK else [path for path in BUGS if path.name[:2] in {"06", "17", "24"}]
 
 
 def named(bugs: list[Path]) -> pytest.MarkDecorator:
@@ -42,7 +42,7 @@ def test_a_bug_is_found_by_its_check(bug: Path, tmp_path: Path, template_url: st
     assert re.search("The (model|history) disagrees", result.stdout), result.stdout
 
 
-@pytest.mark.parametrize("check", CHECKS if SOAK else ["ledger"])
+@pytest.mark.parametrize("check", CHECKS if SOAK else CHECKS[-1:])
 def test_a_copy_without_a_bug_passes(check: str, tmp_path: Path, template_url: str) -> None:
     result = run_check(f"test_{check}.py", copy_with(None, tmp_path), template_url)
 

@@ -1,7 +1,6 @@
 """The statements of the events service read what they touch, when an organizer has much of everything."""
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
@@ -104,7 +103,6 @@ async def test_every_table_has_thousands_of_rows(work: Work, url: str) -> None:
     assert not_filled(url, SMALL) == ""
 
 
-@pytest.mark.skipif("HOLDFAST_SOAK" not in os.environ, reason="`make soak` looks at this")
 async def test_every_statement_reads_what_it_touches_right_after_a_load(work: Work) -> None:
     assert await wrong(work, EXCEPTIONS | UNTIL_ANALYZED) == ""
 

@@ -17,7 +17,7 @@ from holdfast.events.images.image import check_photo
 from tests.events.photos.pictures import TYPES, animation, encoded, frames, picture, png_chunk, riff
 
 every_type = pytest.mark.parametrize("content_type", TYPES)
-thoroughly = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+thoroughly = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def refusal(content: bytes) -> str:

@@ -15,7 +15,7 @@ from holdfast.events.images.scaling import SIZE_WIDTHS, scale, widths_of
 from tests.events.photos.pictures import TYPES, animation, encoded, picture
 
 every_type = pytest.mark.parametrize("content_type", TYPES)
-thoroughly = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+thoroughly = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 UPRIGHT_TYPES = [content_type for content_type in TYPES if content_type != "image/gif"]
 
 

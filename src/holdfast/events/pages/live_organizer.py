@@ -67,7 +67,7 @@ class LiveOrganizers:
         ids: Set[int] = self._feeds.keys()
         if event_ids is not None and ids:
             owner_ids = [*ids]
-            ids = await self._database.read(lambda reader: sql.find_public_owners(reader, event_ids, owner_ids))
+            ids = await self._database.read(lambda reader: sql.find_owners(reader, event_ids, owner_ids))
         for id in ids:
             if feed := self._feeds.get(id):
                 feed.publish(feed.position + 1, None)

@@ -51,7 +51,7 @@ async def list_prices(reader: Reader, event_id: int) -> list[PricePoint]:
     )
 
 
-async def find_public_owners(reader: Reader, event_ids: Set[int], organizer_ids: Sequence[int]) -> set[int]:
+async def find_owners(reader: Reader, event_ids: Set[int], organizer_ids: Sequence[int]) -> set[int]:
     """Those of the organizers who have one of the events."""
     rows = await reader.tuples(
         """

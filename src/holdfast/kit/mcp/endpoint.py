@@ -188,13 +188,13 @@ class Endpoint:
             if _ARRAY.match(text):
                 items = read_items(text)
                 if older and version in handshake.WITH_BATCHES:
-                    return await self._handshake.answer_batch(_named(caller, headers), items)
+                    return await self._handshake.answer_batch(_with_program(caller, headers), items)
                 raise RpcError(INVALID_REQUEST, "This version of the protocol knows no batches: send one message.")
             message = read_message(text)
         except RpcError as fault:
             return era.refusal(fault)
         if older and not (isinstance(message, RpcMessage) and message.is_stateless):
-            return await self._handshake.answer(_named(caller, headers), message)
+            return await self._handshake.answer(_with_program(caller, headers), message)
         if isinstance(message, RpcMessage) and (name := client_name(message.params.about.client_info)):
             caller = replace(caller, program=name)
         return await self._stateless.answer(caller, message, headers, repeated, authenticated)
@@ -224,7 +224,7 @@ class Endpoint:
         return "Bearer " + ", ".join(f'{name}="{value}"' for name, value in members.items())
 
 
-def _named(caller: Caller, headers: Headers) -> Caller:
+def _with_program(caller: Caller, headers: Headers) -> Caller:
     """Return a caller of the older era with the name of its program, as its session id has it."""
     name = name_in_session_id(headers.get(b"mcp-session-id", b""))
     return replace(caller, program=name) if name else caller
