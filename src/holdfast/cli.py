@@ -12,6 +12,7 @@ from holdfast.events import commands as of_events
 from holdfast.inventory import commands as of_inventory
 from holdfast.kit.process.garbage_collection import importing
 from holdfast.kit.process.mail_commands import mail_commands
+from holdfast.kit.process.signals import end_in_order
 from holdfast.up import EVENTS_PORT, INVENTORY_PORT, Host, Port
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 def main() -> None:
     """Run a command. An error that the operator can correct is printed on one line."""
+    end_in_order()
     try:
         app()
     except Exception as error:

@@ -1,14 +1,17 @@
 """`holdfast up`, and what it says when it is started again."""
 
+import asyncio
 import contextlib
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Generator
 from pathlib import Path
 
 import httpx2
+import psutil
 import pytest
 import stripe
 
@@ -243,6 +246,26 @@ def test_behind_a_base_url_demonstrations_start_only_if_their_ports_are_named(da
     with running(data_dir, *ports, "--payments-port=0", EVENTS_BASE_URL="https://events.example") as named:
         assert "Demo payments" in named
         assert "Demo shops" not in named
+
+
+async def test_a_terminal_that_is_closed_during_the_start_leaves_no_postgresql() -> None:
+    directory = bundled.scratch_directory()
+    environment = {**os.environ, "HOLDFAST_DATA_DIR": str(directory)}
+    up = await asyncio.create_subprocess_exec(HOLDFAST, "up", "--inventory-port=0", "--events-port=0", env=environment)
+    files = directory / "postgres"
+
+    async def has_postgresql() -> bool:
+        return (files / "postmaster.pid").exists()
+
+    await eventually(has_postgresql)
+    up.send_signal(signal.SIGHUP)
+    async with asyncio.timeout(60):
+        status = await up.wait()
+
+    assert status == 128 + signal.SIGTERM
+    commands = [process.info["cmdline"] or [] for process in psutil.process_iter(["cmdline"])]
+    assert not [command for command in commands if str(files) in command]
+    assert not [*files.glob("postmaster.pid"), *files.glob(".s.PGSQL*")]
 
 
 @pytest.mark.parametrize("words", [("--version",), ("--version", "up")])

@@ -33,7 +33,6 @@ from holdfast.kit.process.resources import Resources, secret_of
 from holdfast.kit.process.service import Service
 from holdfast.kit.process.serving import (
     ServedService,
-    end_like_ctrl_c,
     end_with_parent,
     serve,
     signals_to_stop,
@@ -215,7 +214,6 @@ class ServiceProcess(Generic[S, R]):
         if workers == 1:
             serve([self.served(settings, listener, background=background)])
             return
-        end_like_ctrl_c()
         with tempfile.TemporaryDirectory(prefix="holdfast-metrics-") as figures:
             os.environ["PROMETHEUS_MULTIPROC_DIR"] = figures
             os.environ["_HOLDFAST_BACKGROUND"] = str(int(background))
@@ -235,7 +233,6 @@ class ServiceProcess(Generic[S, R]):
                 begun()
                 return await signals.get()
 
-        end_like_ctrl_c()
         with contextlib.suppress(KeyboardInterrupt):
             if asyncio.run(work()) == signal.SIGTERM:
                 sys.exit(128 + signal.SIGTERM)
