@@ -11,7 +11,6 @@ from collections.abc import Generator
 from pathlib import Path
 
 import httpx2
-import psutil
 import pytest
 import stripe
 
@@ -19,6 +18,7 @@ from holdfast import __version__
 from holdfast.doubles.stripe.in_process import FILE
 from holdfast.doubles.stripe.keys import load_or_create
 from holdfast.kit.postgres import bundled
+from holdfast.kit.postgres.bundled_server import Cluster
 from tests.docs.test_first_requests import free_port
 from tests.doubles.stripe.conftest import ACCOUNT_V2
 from tests.faults.processes import HOLDFAST
@@ -263,8 +263,7 @@ async def test_a_terminal_that_is_closed_during_the_start_leaves_no_postgresql()
         status = await up.wait()
 
     assert status == 128 + signal.SIGTERM
-    commands = [process.info["cmdline"] or [] for process in psutil.process_iter(["cmdline"])]
-    assert not [command for command in commands if str(files) in command]
+    assert not Cluster(files, directory / "postgres.log").answers
     assert not [*files.glob("postmaster.pid"), *files.glob(".s.PGSQL*")]
 
 

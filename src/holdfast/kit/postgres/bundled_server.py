@@ -134,9 +134,7 @@ class Cluster:
         numbers = {process.pid for process in here}
         parents = [process for process in here if _parent(process) not in numbers]
         if self._started and self._started.poll() is None and self._started.pid not in numbers:
-            # It was started a moment ago, and has not entered the directory yet.
-            with contextlib.suppress(psutil.NoSuchProcess):
-                parents.append(psutil.Process(self._started.pid))
+            parents.append(psutil.Process(self._started.pid))  # it has not entered the directory yet
         for process in parents:
             with contextlib.suppress(psutil.NoSuchProcess):  # it has ended by itself
                 process.send_signal(signal.SIGINT)
