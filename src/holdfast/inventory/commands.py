@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 ShopDomain = Annotated[str, typer.Argument(metavar="SHOP_DOMAIN", help="Such as my-shop.myshopify.com.")]
 
+USUAL_PORT = 8001
+
 shops = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Shops and their keys.")
 
 
@@ -45,6 +47,7 @@ def add_owner(
     from holdfast.inventory.merchants import operations as merchants
     from holdfast.inventory.product import INVENTORY
     from holdfast.inventory.shops import operations
+    from holdfast.kit.process import served_address
 
     async def add(tx: "Tx") -> "Shop":
         shop = await operations.find(tx, domain)
@@ -53,9 +56,8 @@ def add_owner(
 
     shop, _ = INVENTORY.look(add)
     settings = INVENTORY.configured()
-    typer.echo(
-        f"{address.strip().lower()} signs in to {shop.domain} at {settings.base_url or 'http://127.0.0.1:8001'}/console."
-    )
+    served = served_address.served_address(settings, USUAL_PORT)
+    typer.echo(f"{address.strip().lower()} signs in to {shop.domain} at {served}/console.")
 
 
 @shops.command("list")
@@ -176,7 +178,7 @@ def webhooks(
 
 def console_link(
     domain: ShopDomain,
-    base_url: Annotated[str, typer.Option(help="Where the service is served, if not where its settings say.")] = "",
+    base_url: Annotated[str, typer.Option(help="Another address of the service than the one where it is served.")] = "",
 ) -> None:
     """Print a link that signs the owner of a shop in to its console. It works once, for 15 minutes."""
     from holdfast.accounts.signin import links
@@ -184,19 +186,20 @@ def console_link(
     from holdfast.inventory.product import INVENTORY
     from holdfast.inventory.resources import build
     from holdfast.inventory.shops import operations
+    from holdfast.kit.process import served_address
 
     async def make(tx: "Tx") -> int:
         return await merchants.console_link(tx, (await operations.find(tx, domain)).id)
 
     id, _ = INVENTORY.look(make)
     settings = INVENTORY.configured()
-    served = base_url.rstrip("/") or settings.base_url or "http://127.0.0.1:8001"
+    served = base_url.rstrip("/") or served_address.served_address(settings, USUAL_PORT)
     typer.echo(links.link_url(build(settings).secret, served, id))
 
 
 def sign_proxy_url(
     domain: ShopDomain,
-    base_url: Annotated[str, typer.Option(help="Where the service is served, if not where its settings say.")] = "",
+    base_url: Annotated[str, typer.Option(help="Another address of the service than the one where it is served.")] = "",
 ) -> None:
     """Print an address of the storefront endpoint signed as the storefront platform would, good for 90 seconds."""
     from holdfast.inventory.availability.storefront import AVAILABILITY
@@ -204,7 +207,7 @@ def sign_proxy_url(
     from holdfast.inventory.resources import build
     from holdfast.inventory.shopify import proxy
     from holdfast.kit.contract.problems import CannotStart
-    from holdfast.kit.process import database_location
+    from holdfast.kit.process import database_location, served_address
     from holdfast.kit.process.resources import secret_file
 
     settings = INVENTORY.configured()
@@ -213,7 +216,7 @@ def sign_proxy_url(
             f"There is no secret of the inventory service in {database_location.location_text(settings)}."
         )
     query = proxy.sign(domain, build(settings).client_secrets[0], time.time())
-    served = base_url.rstrip("/") or settings.base_url or "http://127.0.0.1:8001"
+    served = base_url.rstrip("/") or served_address.served_address(settings, USUAL_PORT)
     typer.echo(f"{served}{AVAILABILITY}?{query}")
 
 

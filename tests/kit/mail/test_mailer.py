@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.problems import CannotStart
-from holdfast.kit.environment.settings import read_settings
+from holdfast.kit.environment.variables import read_settings
 from holdfast.kit.mail import transport
 from holdfast.kit.mail.message import Envelope, MailMessage
 from holdfast.kit.mail.transport import FileMailer, MailDeferral, Mailer, MailRefusal, MailServerUnavailable, mailer_of

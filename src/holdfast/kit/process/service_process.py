@@ -20,7 +20,8 @@ from uvicorn.supervisors import Multiprocess
 from holdfast.kit.background import jobs
 from holdfast.kit.contract.problems import CannotStart, ErrorBody, Problem
 from holdfast.kit.environment import logs
-from holdfast.kit.environment.settings import Settings, read_settings
+from holdfast.kit.environment.settings import Settings
+from holdfast.kit.environment.variables import read_settings
 from holdfast.kit.http.connection import Connection
 from holdfast.kit.http.connection_limits import ConnectionLimits, files_for_connections
 from holdfast.kit.http.sockets import address_of
