@@ -6,6 +6,7 @@ import sys
 import pytest
 
 HELP = [
+    *("config", "config show", "config check", "secret", "secret new", "events address"),
     *("", "up", "events", "events serve", "events worker", "events migrate", "events jobs", "events key"),
     *("events key create", "events key list", "events organizer", "events organizer list", "events organizer link"),
     *("events person", "events person export", "events person erase"),

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 import psycopg
+import structlog
 from psycopg.conninfo import conninfo_to_dict
 from pydantic import ValidationError
 from pydantic_settings import DotEnvSettingsSource, EnvSettingsSource
@@ -20,16 +21,23 @@ Source = Literal["environment", ".env", "default"]
 SIMILARITY = 0.75
 """How much of two names is the same if one may be a misspelt form of the other; 1 is all of it."""
 
+log = structlog.get_logger()
+
 SHARED_PREFIX = "HOLDFAST_"
 
 S = TypeVar("S", bound=Settings)
 
 
 class UnknownVariable(NamedTuple):
-    """A variable that looks like a setting and is none; with the one that may be meant."""
+    """A variable that looks like a setting and is none.
+
+    similar    the setting that may be meant
+    is_ours    whether its name says that it is for this service; others may be for other programs
+    """
 
     name: str
     similar: str | None
+    is_ours: bool
 
     def __str__(self) -> str:
         return f"{self.name} (did you mean {self.similar}?)" if self.similar else self.name
@@ -60,6 +68,13 @@ class Variable(NamedTuple):
 def env_file() -> Path:
     """The file `.env` of the working directory, whether it exists or not."""
     return Path(str(Settings.model_config.get("env_file"))).absolute()
+
+
+def file_variables(path: Path) -> dict[str, str]:
+    """The variables in a file of another name, as they are written there. Raises OSError, ValueError."""
+    path.open("rb").close()  # one that does not exist would count as empty
+    source = DotEnvSettingsSource(Settings, env_file=path, case_sensitive=True)
+    return {name: value or "" for name, value in source.env_vars.items()}
 
 
 def read_settings(kind: type[S]) -> S:
@@ -94,13 +109,17 @@ def variables(kind: type[Settings]) -> Sequence[Variable]:
     settings: list[Variable] = []
     for name, field in kind.model_fields.items():
         variable, is_secret = kind.variable(name), not field.repr
-        key, source, value = variable.lower(), "default", str(field.default)
+        key, source, value = variable.lower(), "default", _default_text(field.default)
         if key in environment:
             source, value = "environment", environment[key] or ""
         elif key in file:
             source, value = ".env", file[key] or ""
         settings.append(Variable(variable, _hidden(value) if is_secret else value, is_secret, source))
     return settings
+
+
+def _default_text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def unknown_in_file(kinds: Iterable[type[Settings]]) -> Sequence[UnknownVariable]:
@@ -113,15 +132,16 @@ def unknown_in_environment(kinds: Iterable[type[Settings]]) -> Sequence[UnknownV
     return _unknown(os.environ, kinds)
 
 
-def unknown_variables_text(kind: type[Settings]) -> str | None:
-    """A warning about the unknown names in the environment; None if there are none.
+def warn_of_unknown_variables(kind: type[Settings]) -> None:
+    """Log the names in the environment that look like settings and are none.
 
-    It is no error: other programs have variables in the same environment.
+    They are no error: other programs have variables in the same environment.
     """
     if unknown := unknown_in_environment([kind]):
-        names = "; ".join(str(variable) for variable in unknown)
-        return f"Unknown in the environment, and ignored: {names}. docs/settings.md lists the settings."
-    return None
+        log.warning(
+            "the environment has variables that look like settings and are none; they are ignored",
+            variables=[str(variable) for variable in unknown],
+        )
 
 
 def _unknown(names: Iterable[str], kinds: Iterable[type[Settings]]) -> Sequence[UnknownVariable]:
@@ -133,9 +153,9 @@ def _unknown(names: Iterable[str], kinds: Iterable[type[Settings]]) -> Sequence[
     for name in dict.fromkeys(name.upper() for name in names):
         if name in known or name in known_elsewhere:
             continue
-        similar = _similar_variable(name, known)
-        if similar or name.startswith(prefixes):
-            unknown[name] = UnknownVariable(name, similar)
+        similar, is_ours = _similar_variable(name, known), name.startswith(prefixes)
+        if similar or is_ours:
+            unknown[name] = UnknownVariable(name, similar, is_ours)
     return list(unknown.values())
 
 
