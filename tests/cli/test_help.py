@@ -7,6 +7,7 @@ import pytest
 
 HELP = [
     *("config", "config show", "config check", "secret", "secret new", "events address"),
+    *("events mail test", "events organizer add", "events key revoke"),
     *("", "up", "events", "events serve", "events worker", "events migrate", "events jobs", "events key"),
     *("events key create", "events key list", "events organizer", "events organizer list", "events organizer link"),
     *("events person", "events person export", "events person erase"),

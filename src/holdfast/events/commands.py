@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 Slug = Annotated[str, typer.Argument(metavar="SLUG", help="The organizer's slug.")]
 Subject = Annotated[str, typer.Argument(metavar="SUBJECT", help="The claim `sub` of its access tokens.")]
 
+USUAL_PORT = 8002
+
 keys = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="API keys of the events service.")
 people = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="One person's data in the events service.")
 organizers = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Organizers of the events service.")
@@ -68,6 +70,63 @@ def list_keys() -> None:
         owner = "admin" if key.user_id is None else str(key.user_id)
         typer.echo(tab_line(key.id, owner, key.key, iso_time(key.inserted_at), key.name))
     typer.echo(f"Looked in {place}.", err=True)
+
+
+@keys.command("revoke")
+def revoke_key(
+    id: Annotated[int, typer.Argument(metavar="ID", help="Id of the key, as `list` shows it.")],
+) -> None:
+    """End an API key, at once and for good."""
+    from holdfast.events.keys.model import RevokeKey
+    from holdfast.events.keys.operations import revoke
+    from holdfast.events.product import EVENTS
+    from holdfast.kit.contract.caller import ADMIN
+    from holdfast.kit.contract.command import check
+
+    command = check(RevokeKey, {"id": id})
+    _, place = EVENTS.look(lambda tx: revoke(tx, ADMIN, command))
+    typer.echo(f"Key {id} is revoked.")
+    typer.echo(f"Looked in {place}.", err=True)
+
+
+@organizers.command("add")
+def add_organizer(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Its name, as the public sees it.")],
+    email: Annotated[str, typer.Option(metavar="ADDRESS", help="Whose e-mail address signs in to its console.")],
+    slug: Annotated[str, typer.Option(help="The last part of its address; made from the name if left out.")] = "",
+) -> None:
+    """Make an organizer and its first API key.
+
+    The key is printed once, alone on the last line. The owner of the address signs in with a link that is mailed there;
+    mails about the organizer's events wait until then.
+    """
+    from holdfast.events.organizers.model import Registered, RegisterOrganizer
+    from holdfast.events.organizers.operations import register
+    from holdfast.events.product import EVENTS
+    from holdfast.kit.contract.caller import ADMIN
+    from holdfast.kit.contract.command import check
+    from holdfast.kit.process import served_address
+
+    command = check(RegisterOrganizer, {"name": name, "email": email, "slug": slug or _slug_of(name)})
+
+    async def add(tx: "Tx") -> "Registered":
+        return await register(tx, ADMIN, command)
+
+    made = EVENTS.change(add)
+    address = served_address.served_address(EVENTS.configured(), USUAL_PORT)
+    typer.echo(f"Organizer {made.organizer.id}, {made.organizer.name}: {address}{made.organizer.public_path}")
+    typer.echo(f"{made.organizer.email} signs in at {address}/sign-in, and mails about its events wait until then.")
+    typer.echo(f"Key {made.api_key.id}. It is not shown again.")
+    typer.echo(made.api_key.key)
+
+
+def _slug_of(name: str) -> str:
+    """A slug for a name: its letters without accents, its digits, and a dash for all else."""
+    import re
+    import unicodedata
+
+    letters = unicodedata.normalize("NFKD", name.lower()).encode("ascii", "ignore").decode()
+    return re.sub("[^a-z0-9]+", "-", letters).strip("-")[:100]
 
 
 @organizers.command("list")

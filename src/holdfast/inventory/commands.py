@@ -130,13 +130,19 @@ def show_key(
     scope: Annotated[
         list[str] | None, typer.Option(help="With --regenerate: a scope of the new key; may be given several times.")
     ] = None,
+    revoke: Annotated[
+        bool, typer.Option("--revoke", help="End the key at once; the shop has none until you make a new one.")
+    ] = False,
 ) -> None:
-    """Print the key of a shop, alone on the last line."""
+    """Print the key of a shop, alone on the last line; or make a new one, or end it."""
+    if revoke and regenerate:
+        raise typer.BadParameter("--revoke does not go with --regenerate.")
     if scope and not regenerate:
         raise typer.BadParameter("--scope goes with --regenerate.")
 
     from holdfast.inventory.product import INVENTORY
     from holdfast.inventory.shops import operations
+    from holdfast.kit.contract.problems import CannotStart
 
     async def show(tx: "Tx") -> str:
         return await operations.show_key(tx, (await operations.find(tx, domain)).id)
@@ -144,6 +150,14 @@ def show_key(
     async def renew(tx: "Tx") -> str:
         return await operations.regenerate_key(tx, (await operations.find(tx, domain)).id, scope)
 
+    async def end(tx: "Tx") -> None:
+        if not await operations.end_key(tx, (await operations.find(tx, domain)).id):
+            raise CannotStart(f"The shop {domain} has no key.")
+
+    if revoke:
+        INVENTORY.look(end)
+        typer.echo(f"The key of {domain} is revoked. A new one: holdfast inventory shop key {domain} --regenerate")
+        return
     typer.echo(INVENTORY.change(renew) if regenerate else INVENTORY.look(show)[0])
 
 
