@@ -8,6 +8,7 @@ from holdfast import __version__
 from holdfast import up as starting
 from holdfast.commands.config import config
 from holdfast.commands.secret import secret
+from holdfast.commands.status import status
 from holdfast.doubles.shopify.command import demo_shops
 from holdfast.events import app_commands, payment_commands
 from holdfast.events import commands as of_events
@@ -144,6 +145,7 @@ app = typer.Typer(
 events = commands(_events, "Holdfast Events", EVENTS_PORT, "Events, registrations and waiting rooms.")
 inventory = commands(_inventory, "Holdfast Inventory", INVENTORY_PORT, "Shared inventory pools of storefront shops.")
 app.command()(starting.up)
+app.command()(status)
 app.add_typer(config, name="config")
 app.add_typer(secret, name="secret")
 app.add_typer(events, name="events")

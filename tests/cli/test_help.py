@@ -6,7 +6,7 @@ import sys
 import pytest
 
 HELP = [
-    *("config", "config show", "config check", "secret", "secret new", "events address"),
+    *("config", "config show", "config check", "secret", "secret new", "events address", "status"),
     *("events mail test", "events organizer add", "events key revoke"),
     *("", "up", "events", "events serve", "events worker", "events migrate", "events jobs", "events key"),
     *("events key create", "events key list", "events organizer", "events organizer list", "events organizer link"),
