@@ -63,7 +63,7 @@ def commands(
     """The commands of every service: serve, address, worker, migrate, jobs, reseal, mail."""
     group = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help=help)
 
-    @group.command(help=f"Serve {title}: requests and, unless told otherwise, its background work.")
+    @group.command(help=f"Answer requests.\n\nServes {title}, and does its background work unless told otherwise.")
     def serve(
         host: Host = "127.0.0.1",
         port: Port = default_port,
@@ -99,7 +99,7 @@ def commands(
         done = "would apply" if dry_run else "applied"
         typer.echo("\n".join(f"{done} {name}" for name in names) or "The schema is up to date.")
 
-    @group.command("reseal", help="Encrypt everything stored again with the present secret key.")
+    @group.command("reseal", help="Encrypt all again with the present secret.\n\nFor the rotation of the secret key.")
     def reseal() -> None:
         import asyncio
 

@@ -50,10 +50,11 @@ def up(
     payments_port: PaymentsPort = None,
     shops_port: ShopsPort = None,
 ) -> None:
-    """Start both services on the embedded database, with demo data on the first start.
+    """Start both services, ready to be tried out.
 
-    Unless there are real ones in the settings, a storefront platform and a payment processor for demonstrations start
-    too. The one sells nothing, the other charges nobody.
+    They run on the embedded database, with demo data on the first start. Unless there are real ones in the settings, a
+    storefront platform and a payment processor for demonstrations start too. The one sells nothing, the other charges
+    nobody.
     """
     with importing():
         from holdfast.doubles import shopify

@@ -160,9 +160,10 @@ def link(
     subject: Subject,
     move: Annotated[bool, typer.Option("--move", help="Take it from the organizer it is linked to.")] = False,
 ) -> None:
-    """Let access tokens of a subject of the authorization server (OAUTH_ISSUER) act for an organizer.
+    """Let access tokens act for an organizer.
 
-    For tokens without a verified e-mail address, with another one than the organizer's, or of a second subject.
+    They are those of a subject of the authorization server (OAUTH_ISSUER). A link is needed for tokens
+    without a verified e-mail address, with another one than the organizer's, or of a second subject.
     """
     from holdfast.events.oauth import operations
     from holdfast.events.oauth.model import LinkSubject
@@ -177,9 +178,10 @@ def link(
 
 @organizers.command()
 def unlink(subject: Subject) -> None:
-    """Let access tokens of a subject of the authorization server (OAUTH_ISSUER) act for nobody, at once.
+    """Let access tokens act for nobody.
 
-    Its address does not link it again; only `link` does.
+    They are those of a subject of the authorization server (OAUTH_ISSUER), and end at once. Its address does not link
+    it again; only `link` does.
     """
     from holdfast.events.oauth import operations
     from holdfast.events.oauth.model import UnlinkSubject
@@ -228,7 +230,10 @@ Address = Annotated[
 
 @people.command("export")
 def export_person(address: Address) -> None:
-    """Print everything that is stored about a person who is no organizer, as JSON."""
+    """Print what is stored about a person.
+
+    The person is no organizer. It is printed as JSON.
+    """
     import json
 
     import msgspec
@@ -248,10 +253,11 @@ def erase_person(
     address: Address,
     yes: Annotated[bool, typer.Option("--yes", help="Do it. Without this, only say what would happen.")] = False,
 ) -> None:
-    """Erase the address, the names and the mails of a person who is no organizer.
+    """Erase what is stored about a person.
 
-    Registrations for events to come are cancelled, and the next in line move up. The others are kept, as those of
-    nobody. Without --yes, say what would happen and change nothing.
+    It erases the address, the names and the mails of a person who is no organizer. Registrations for events to come are
+    cancelled, and the next in line move up. The others are kept, as those of nobody. Without --yes, say what would
+    happen and change nothing.
     """
     from holdfast.events.payments.erasing import erase
     from holdfast.events.people.operations import preview

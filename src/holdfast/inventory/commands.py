@@ -43,7 +43,10 @@ def add_shop(
 def add_owner(
     domain: ShopDomain, address: Annotated[str, typer.Argument(metavar="ADDRESS", help="The e-mail address.")]
 ) -> None:
-    """Let the owner of an e-mail address sign in to the console of a shop."""
+    """Name an owner of a shop.
+
+    The owner of the e-mail address may sign in to the console of the shop.
+    """
     from holdfast.inventory.merchants import operations as merchants
     from holdfast.inventory.product import INVENTORY
     from holdfast.inventory.shops import operations
@@ -88,9 +91,10 @@ def show_locations(
     ] = None,
     everywhere: Annotated[bool, typer.Option("--all", help="Let each location show the whole quantity.")] = False,
 ) -> None:
-    """List the locations of a shop, or say how quantities are spread over them.
+    """List or set the locations of a shop.
 
-    A line each, with tabs between: id, name, its share in percent; `all` if it shows the whole quantity, as others do.
+    Without an option it lists them; the options say how quantities are spread over them. A line each, with tabs
+    between: id, name, its share in percent; `all` if it shows the whole quantity, as others do.
     """
     if share and everywhere:
         raise typer.BadParameter("--share does not go with --all.")
@@ -134,7 +138,10 @@ def show_key(
         bool, typer.Option("--revoke", help="End the key at once; the shop has none until you make a new one.")
     ] = False,
 ) -> None:
-    """Print the key of a shop, alone on the last line; or make a new one, or end it."""
+    """Print, renew or end the key of a shop.
+
+    The key stands alone on the last line.
+    """
     if revoke and regenerate:
         raise typer.BadParameter("--revoke does not go with --regenerate.")
     if scope and not regenerate:
@@ -165,7 +172,10 @@ def webhooks(
     retry: Annotated[int | None, typer.Option(help="Id of a webhook to try again now.")] = None,
     retry_all: Annotated[bool, typer.Option("--retry-all", help="Try all of them again now.")] = False,
 ) -> None:
-    """List webhooks of the platform that could not be handled: parked, or tried again later. Or try them again now."""
+    """List webhooks that failed, or try them again.
+
+    They are webhooks of the platform that could not be handled: parked, or tried again later.
+    """
     from holdfast.inventory.product import INVENTORY
     from holdfast.inventory.webhooks import inbox
 
@@ -194,7 +204,10 @@ def console_link(
     domain: ShopDomain,
     base_url: Annotated[str, typer.Option(help="Another address of the service than the one where it is served.")] = "",
 ) -> None:
-    """Print a link that signs the owner of a shop in to its console. It works once, for 15 minutes."""
+    """Print a link to the console of a shop.
+
+    It signs the owner of the shop in, once, within 15 minutes.
+    """
     from holdfast.accounts.signin import links
     from holdfast.inventory.merchants import operations as merchants
     from holdfast.inventory.product import INVENTORY
@@ -215,7 +228,10 @@ def sign_proxy_url(
     domain: ShopDomain,
     base_url: Annotated[str, typer.Option(help="Another address of the service than the one where it is served.")] = "",
 ) -> None:
-    """Print an address of the storefront endpoint signed as the storefront platform would, good for 90 seconds."""
+    """Print a signed address for a storefront.
+
+    It is signed as the storefront platform signs, and is good for 90 seconds.
+    """
     from holdfast.inventory.availability.storefront import AVAILABILITY
     from holdfast.inventory.product import INVENTORY
     from holdfast.inventory.resources import build
@@ -235,7 +251,10 @@ def sign_proxy_url(
 
 
 def check_ledger() -> None:
-    """Compare every pool with the sum of its ledger, and every hold with what is kept for it."""
+    """Compare pools with their ledger.
+
+    Every pool is compared with the sum of its ledger, and every hold with what is kept for it.
+    """
     from holdfast.inventory.product import INVENTORY
     from holdfast.inventory.stock import audit
 

@@ -16,7 +16,10 @@ def jobs_command(product: "Callable[[], ServiceProcess[Any, Any]]") -> Callable[
     """The command of one service. It imports its dependencies only when it runs."""
 
     def jobs(retry: Annotated[int | None, typer.Option(help="Id of a job to try again.")] = None) -> None:
-        """List the background jobs that failed for good, or try one again."""
+        """List the failed jobs, or try one again.
+
+        They are background jobs that failed in all of their attempts.
+        """
         import asyncio
 
         from holdfast.kit.background import jobs

@@ -17,7 +17,9 @@ def mail_commands(product: "Callable[[], ServiceProcess[Any, Any]]", title: str)
 
     @group.command("list")
     def list_mails() -> None:
-        """List the mails that failed, newest first, those that wait, and those that are held; at most 100 of each.
+        """List the mails that were not sent.
+
+        First those that failed, newest first; then those that wait, and those that are held; at most 100 of each.
 
         A line each, with tabs between: id, failed, waiting or held, kind, address, attempts, since when, due when, and
         what the mail server said last: of the mails that wait for the whole server, one says why.
@@ -38,7 +40,10 @@ def mail_commands(product: "Callable[[], ServiceProcess[Any, Any]]", title: str)
     def retry_mail(
         id: Annotated[int, typer.Argument(metavar="ID", help="Id of the mail, as `list` shows it.")],
     ) -> None:
-        """Try a mail again at once that failed, or that the mail server put off."""
+        """Try a mail again at once.
+
+        It is one that failed, or that the mail server put off.
+        """
         from holdfast.kit.mail import outbox
 
         product().look(lambda tx: outbox.retry_mail(tx, id))
@@ -48,10 +53,11 @@ def mail_commands(product: "Callable[[], ServiceProcess[Any, Any]]", title: str)
     def send_test_mail(
         address: Annotated[str, typer.Argument(metavar="ADDRESS", help="The address that the mail goes to.")],
     ) -> None:
-        """Send one mail at once, and say what the mail server says.
+        """Send one mail, and show each step.
 
-        Each step is shown: the connection, its encryption, the login, the sender, the recipient, and the mail. The
-        database is not used. Exits with 1 if a step fails.
+        It is sent at once with the present settings. The steps are the connection, its encryption, the login, the
+        sender, the recipient, and the mail, with the words of the mail server. The database is not used. Exits with 1
+        if a step fails.
         """
         import asyncio
 

@@ -112,7 +112,7 @@ class ServiceProcess(Generic[S, R]):
     def _require_schema(self, url: str) -> None:
         if missing := self.pending(url):
             raise CannotStart(
-                f"The database lacks {', '.join(missing)}. Bring it up to date with: holdfast {self.name} migrate"
+                f"Bring the database up to date with: holdfast {self.name} migrate (it lacks {', '.join(missing)})"
             )
 
     def schema(self) -> list[schema_migrations.Migration]:
