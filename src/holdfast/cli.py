@@ -6,6 +6,7 @@ import typer
 
 from holdfast import __version__
 from holdfast import up as starting
+from holdfast.commands import check as checking
 from holdfast.doubles.shopify.command import demo_shops
 from holdfast.events import app_commands, payment_commands
 from holdfast.events import commands as of_events
@@ -161,6 +162,7 @@ app = typer.Typer(
 events = commands(_events, "Holdfast Events", EVENTS_PORT, "Events, registrations and waiting rooms.")
 inventory = commands(_inventory, "Holdfast Inventory", INVENTORY_PORT, "Shared inventory pools of storefront shops.")
 app.command()(starting.up)
+app.command()(checking.check)
 app.add_typer(events, name="events")
 events.add_typer(of_events.keys, name="key")
 events.add_typer(of_events.organizers, name="organizer")
@@ -173,7 +175,7 @@ inventory.command("sign-proxy-url")(of_inventory.sign_proxy_url)
 inventory.command("console-link")(of_inventory.console_link)
 inventory.command("webhooks")(of_inventory.webhooks)
 inventory.command("platform-double")(demo_shops)
-inventory.command("check")(of_inventory.check_ledger)
+inventory.command("check")(checking.check_ledger)
 
 
 def _show_version(is_requested: bool) -> None:
