@@ -173,12 +173,28 @@ def lines_of(findings: "Sequence[Finding]", width: int) -> list[str]:
     titles = {"events": "Holdfast Events", "inventory": "Holdfast Inventory", "both": "Both services"}
     lines = list[str]()
     service = ""
-    for finding in findings:
+    for finding in _with_skipped_points_together(findings):
         if finding.service != service:
             service = finding.service
             lines += ([""] if lines else []) + [titles[service]]
         lines += _lines_of_finding(finding, width)
     return [*lines, "", _summary(findings)]
+
+
+def _with_skipped_points_together(findings: "Sequence[Finding]") -> "list[Finding]":
+    """The findings, with one line for the points of a service that were not looked at for the same reason."""
+    from dataclasses import replace
+
+    groups: dict[tuple[str, str, object], list[Finding]] = {}
+    for number, finding in enumerate(findings):
+        key = (finding.service, finding.message, None if finding.status == "skipped" else number)
+        groups.setdefault(key, []).append(finding)
+    together: list[Finding] = []
+    for first, *others in groups.values():
+        points = ", ".join(finding.point for finding in (first, *others))
+        message = f"{first.message.removesuffix('.')}: {points}."
+        together.append(replace(first, point=f"{len(others) + 1} points", message=message) if others else first)
+    return together
 
 
 def _lines_of_finding(finding: "Finding", width: int) -> list[str]:

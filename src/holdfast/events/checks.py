@@ -128,14 +128,15 @@ async def check_processor(inspection: EventsInspection) -> Findings:
     try:
         async for _ in resources.processor.taken_since(datetime.now(UTC)):
             break
-    except ProcessorRefusal as error:
-        return [
-            wrong(
-                f"{place} refuses STRIPE_SECRET_KEY: {first_line(error)}",
-                "Set STRIPE_SECRET_KEY to the secret key of the platform's account (it begins with sk_).",
-            )
-        ]
-    except ProcessorUnreachable as error:
+    except (ProcessorRefusal, ProcessorUnreachable) as error:
+        # To the service a wrong key is a fault that may pass: it calls again.
+        if isinstance(error, ProcessorRefusal) or getattr(error.__cause__, "http_status", None) == 401:
+            return [
+                wrong(
+                    f"{place} refuses STRIPE_SECRET_KEY: {first_line(error)}",
+                    "Set STRIPE_SECRET_KEY to the secret key of the platform's account (it begins with sk_).",
+                )
+            ]
         return [
             wrong(
                 f"{place} cannot be reached: {first_line(error)}",

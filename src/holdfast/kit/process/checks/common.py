@@ -14,7 +14,7 @@ FOUNDATION: tuple[AnyCheck, ...] = (
     DatabaseCheck("migrations", schema.check_migrations),
     DatabaseCheck("schema", schema.check_schema),
     Check("secret", secret.check_secret_file),
-    DatabaseCheck("sealed", secret.check_sealed),
+    DatabaseCheck("secret", secret.check_sealed),
     Check("data directory", disk.check_data_directory),
     DatabaseCheck("backups", disk.check_backups),
     Check("base address", partners.check_base_address),

@@ -185,7 +185,7 @@ async def check_rate_limits(inspection: Inspection[Any]) -> Findings:
     url, variable = inspection.settings.rate_limit_storage_url, inspection.variable("rate_limit_storage_url")
     if url == "memory://":
         return [ok("Each process counts rate limits by itself.")]
-    storage: Any = storage_from_string(f"async+{url}")
+    storage: Any = storage_from_string(f"async+{url}", socket_connect_timeout=REQUEST_TIMEOUT_SECONDS)
     try:
         answers = await storage.check()
     except Exception:

@@ -33,12 +33,8 @@ def _look_at_files(inspection: Inspection[Any]) -> Findings:
             )
         )
     elif not settings.secret_key and not file.exists():
-        findings.append(
-            wrong(
-                f"The file {file.resolve()} is missing, and {variable} is not set.",
-                f"Restore the file from the backup of the data directory, or set {variable} to that secret.",
-            )
-        )
+        # Whether it was lost, the contents of the database say: see `check_sealed`.
+        return [ok("There is no secret yet. The first start makes one.")]
     elif not settings.secret_key:
         try:
             inspection.secret()
@@ -83,7 +79,13 @@ async def check_sealed(inspection: Inspection[Any], reader: Reader[None]) -> Fin
     ]
     if secret is None:
         if rows:
-            return [wrong("There is no secret to open what is stored.", "See the point secret.")]
+            file = secret_file(inspection.settings).resolve()
+            return [
+                wrong(
+                    f"The file {file} is missing, and only the secret in it opens what is stored.",
+                    f"Restore the file from the backup of the data directory, or set {variable} to that secret.",
+                )
+            ]
         return [ok("Nothing is stored that needs the secret.")]
     unreadable = sorted({table for table, sealed in rows if not _opens(secret, sealed)})
     if unreadable:
