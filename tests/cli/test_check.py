@@ -17,10 +17,9 @@ from psycopg.conninfo import conninfo_to_dict
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from holdfast.commands import check as command
+from holdfast.commands import check_report
 from holdfast.events import checks as events
 from holdfast.events.product import EVENTS
-from holdfast.inventory import checks as inventory
 from holdfast.inventory.product import INVENTORY
 from holdfast.kit.environment.settings import Settings
 from holdfast.kit.process.checks.inspection import CheckLimits, Finding, open_inspection, run_checks
@@ -32,7 +31,6 @@ from tests.smtp import mail_server
 from tests.support import unlimited as unlimited_events
 from tests.test_cli import holdfast_in
 
-PRODUCTS: dict[str, Any] = {"events": (EVENTS, events.CHECKS), "inventory": (INVENTORY, inventory.CHECKS)}
 SECRET = "the secret of the services in these tests"
 NOWHERE = "http://127.0.0.1:1"
 
@@ -510,7 +508,7 @@ def as_they_should_be(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
 
 async def findings(settings: Settings, fault: Fault) -> list[Finding]:
     """What is found at the point of a fault, with these settings."""
-    product, checks = PRODUCTS[fault.service]
+    product, checks = check_report.PRODUCTS[fault.service]
     inspection, reached = await open_inspection(product, settings, fault.limits)
     assert reached.status == "ok"
     changes: dict[str, Any] = {"clock": lambda: time.time() + fault.clock}
@@ -544,52 +542,50 @@ async def test_a_fault_is_found_with_its_remedy(name: str, as_they_should_be: An
     settings = as_they_should_be(fault.service)
     plant(fault, settings)
     values = fault.settings.items()
-    own = {key: value.replace("SERVER", server) if isinstance(value, str) else value for key, value in values}
+    changes = {key: value.replace("SERVER", server) if isinstance(value, str) else value for key, value in values}
     with contextlib.ExitStack() as stack:
         if fault.mail is not None:
             mails = stack.enter_context(mail_server())
             mails.answers = {command: [text] for command, text in fault.mail.items()}
-            own = {**mails.settings, **own}
-        found = await findings(settings.model_copy(update=own), fault)
+            changes = {**mails.settings, **changes}
+        results = await findings(settings.model_copy(update=changes), fault)
     if fault.undo:
         execute(settings.database_url, fault.undo)
 
-    [finding] = [finding for finding in found if fault.message in finding.message]
+    [finding] = [finding for finding in results if fault.message in finding.message]
     assert fault.remedy in finding.remedy
     assert (finding.status, finding.point, finding.service) == (fault.status, fault.point, fault.service)
 
 
-@pytest.mark.parametrize("service", PRODUCTS)
+@pytest.mark.parametrize("service", check_report.PRODUCTS)
 async def test_nothing_is_wrong_with_what_is_as_it_should_be(service: str, as_they_should_be: Any) -> None:
-    product, checks = PRODUCTS[service]
+    product, checks = check_report.PRODUCTS[service]
 
-    found, inspection = await command.inspect(product, as_they_should_be(service), checks)
+    results, inspection = await check_report.inspect(product, as_they_should_be(service), checks)
 
     # The server of the tests keeps nothing through a crash, for speed.
-    assert {finding.point: finding.message for finding in found if finding.status not in {"ok", "skipped"}} == {
-        "durability": "PostgreSQL has full_page_writes = off. A crash of its machine can destroy tables."
-    } or "HOLDFAST_TEST_DATABASE_URL" in os.environ
-    assert {finding.point for finding in found if finding.status == "skipped"} == {"base address", "leaders"}
+    assert {finding.point for finding in results if finding.status not in {"ok", "skipped"}} <= {"durability"}
+    assert {finding.point for finding in results if finding.status == "skipped"} == {"base address", "leaders"}
     async with inspection.reader() as reader:
         with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
             await reader.value("create table nothing_is_changed ()")
 
 
-@pytest.mark.parametrize("service", PRODUCTS)
+@pytest.mark.parametrize("service", check_report.PRODUCTS)
 async def test_schema_sql_names_every_object_of_the_database(service: str, as_they_should_be: Any) -> None:
-    product, _ = PRODUCTS[service]
+    product, _ = check_report.PRODUCTS[service]
     inspection, _ = await open_inspection(product, as_they_should_be(service))
     async with inspection.reader() as reader:
         present = {(kind, name) for kind, name in await reader.tuples(OBJECTS)}
 
-    named = {(found.kind, found.name) for found in read_objects(schema_file(product))}
+    named = {(part.kind, part.name) for part in read_objects(schema_file(product))}
 
     unnamed = {(kind, name) for kind, name in present - named if kind not in {"index", "sequence"}}
     assert named - present == set()
     assert {name for _, name in unnamed if "procrastinate_" not in name} == {"enqueue_task"}
     # Those of constraints and of identity columns have no statement of their own.
     constraints = {name.partition(" of ")[0] for kind, name in named if kind == "constraint"}
-    indexes = {name for kind, name in present - named if kind == "index" and not name.startswith("procrastinate_")}
+    indexes = {name for kind, name in present - named if kind == "index" and "procrastinate_" not in name}
     assert indexes <= constraints
 
 
@@ -597,17 +593,17 @@ async def test_a_database_that_is_away_hides_nothing_else(tmp_path: Path) -> Non
     settings = unlimited_events("postgresql://ann:hunter2@127.0.0.1:1/events", tmp_path)
     settings = settings.model_copy(update={"secret_key": SECRET, "base_url": "http://events.example.com"})
 
-    found, _ = await command.inspect(EVENTS, settings, events.CHECKS)
+    results, _ = await check_report.inspect(EVENTS, settings, events.CHECKS)
 
-    by_point = {finding.point: finding for finding in found}
+    by_point = {finding.point: finding for finding in results}
     assert by_point["database"].message.startswith("The database that EVENTS_DATABASE_URL names cannot be used: ")
     assert by_point["database"].remedy == (
         "Check the address, the user and the password in EVENTS_DATABASE_URL, and that PostgreSQL runs."
     )
     assert by_point["seats"].message == "Not looked at, because the database cannot be reached."
-    assert "unencrypted" in " ".join(finding.message for finding in found if finding.point == "base address")
+    assert "unencrypted" in " ".join(finding.message for finding in results if finding.point == "base address")
     assert by_point["data directory"].status == "ok"
-    assert "hunter2" not in repr(found)
+    assert "hunter2" not in repr(results)
 
 
 async def test_what_the_services_have_in_common_by_mistake_is_found(tmp_path: Path) -> None:
@@ -617,13 +613,13 @@ async def test_what_the_services_have_in_common_by_mistake_is_found(tmp_path: Pa
     opened, _ = await open_inspection(EVENTS, events_settings)
     opened_stock, _ = await open_inspection(INVENTORY, stock_settings)
 
-    address, secret = command.compare([opened, opened_stock])
+    address, secret = check_report.compare([opened, opened_stock])
 
     assert (address.status, address.message) == (
         "wrong",
         "EVENTS_BASE_URL and INVENTORY_BASE_URL are the same address.",
     )
-    assert address.remedy.startswith("Give each service an address of its own")
+    assert address.remedy.startswith("Give each an address of its own")
     assert (secret.status, secret.message) == (
         "warning",
         "Both services have the same secret: whoever gets it opens both.",
@@ -649,10 +645,10 @@ async def test_the_command_prints_each_point_in_80_columns_or_as_json_and_exits_
     lines = text.stdout.splitlines()
     assert max(len(line) for line in lines if str(tmp_path) not in line) <= 80
     assert "Holdfast Events" in lines
-    assert "✗ durability       PostgreSQL has full_page_writes = off. A crash of its" in lines
-    assert "                   → As a superuser, run: alter system set full_page_writes = on;" in lines
+    assert any(line.startswith("✗ durability       PostgreSQL has full_page_writes = off.") for line in lines)
+    assert any(line.startswith("                   → As a superuser, run: alter system set") for line in lines)
     assert "Holdfast Inventory is not set up here" in text.stdout
-    assert lines[-1].startswith("1 wrong, 0 warnings, ")
+    assert lines[-1].startswith("2 wrong, 0 warnings, ")
     report = json.loads(as_json.stdout)
     assert as_json.returncode == 0
     assert report["counts"] == {"ok": 1, "warning": 0, "wrong": 0, "skipped": 0}
@@ -660,4 +656,4 @@ async def test_the_command_prints_each_point_in_80_columns_or_as_json_and_exits_
     assert list(finding) == ["service", "point", "status", "message", "remedy"]
     assert (finding["service"], finding["point"], finding["status"]) == ("events", "clock", "ok")
     with pytest.raises(typer.BadParameter, match=r"There is no point clok\. The points are: backups, "):
-        await command.find(["events"], ["clok"])
+        await check_report.find(["events"], ["clok"])

@@ -104,8 +104,8 @@ def schema_file(product: Any) -> Path:
 def read_objects(file: Path) -> tuple[SchemaObject, ...]:
     """What a `schema.sql` names."""
     text = file.read_text(encoding="utf-8")
-    found = [*_of_statements(text), *_of_tables(text)]
-    return tuple({(found_object.kind, found_object.name): found_object for found_object in found}.values())
+    objects = [*_of_statements(text), *_of_tables(text)]
+    return tuple({(schema_object.kind, schema_object.name): schema_object for schema_object in objects}.values())
 
 
 def _of_statements(text: str) -> Iterator[SchemaObject]:
@@ -192,31 +192,32 @@ async def check_schema(inspection: Inspection[Any], reader: Reader[None]) -> Fin
     file = schema_file(inspection.product)
     objects = read_objects(file)
     present = {(kind, name) for kind, name in await reader.tuples(OBJECTS)}
-    missing = [found for found in objects if (found.kind, found.name) not in present]
-    lost_tables = {found.name for found in missing if found.kind == "table"}
+    missing = [schema_object for schema_object in objects if (schema_object.kind, schema_object.name) not in present]
+    lost_tables = {schema_object.name for schema_object in missing if schema_object.kind == "table"}
     findings = [
-        wrong(_missing_message(found), _remedy(found, file))
-        for found in missing
-        if found.kind != "column" or found.name.partition(".")[0] not in lost_tables
+        wrong(_missing_message(schema_object), _remedy(schema_object, file))
+        for schema_object in missing
+        if schema_object.kind != "column" or schema_object.name.partition(".")[0] not in lost_tables
     ]
     findings += [_broken_finding(*row) for row in await reader.tuples(BROKEN)]
     return findings or [ok(f"The database has all {len(objects)} tables, columns, indexes and other objects.")]
 
 
-def _missing_message(found: SchemaObject) -> str:
-    if found.kind == "row security":
-        return f"Row-level security of the table {found.name} is off."
-    return f"The {found.kind} {found.name} is missing."
+def _missing_message(schema_object: SchemaObject) -> str:
+    if schema_object.kind == "row security":
+        return f"Row-level security of the table {schema_object.name} is off."
+    return f"The {schema_object.kind} {schema_object.name} is missing."
 
 
-def _remedy(found: SchemaObject, file: Path) -> str:
-    if found.kind == "index":
-        return f"Run in the database: {found.sql.replace(' INDEX ', ' INDEX CONCURRENTLY ', 1)}"
-    if found.sql:
-        return f"Run in the database: {found.sql}"
-    if found.kind in {"table", "column"}:
+def _remedy(schema_object: SchemaObject, file: Path) -> str:
+    if schema_object.kind == "index":
+        return f"Run in the database: {schema_object.sql.replace(' INDEX ', ' INDEX CONCURRENTLY ', 1)}"
+    if schema_object.sql:
+        return f"Run in the database: {schema_object.sql}"
+    if schema_object.kind in {"table", "column"}:
         return "Restore the database from a backup: docs/backup.md"
-    return f"Run in the database the statement that begins with CREATE {found.kind.upper()} {found.name} in {file}"
+    beginning = f"CREATE {schema_object.kind.upper()} {schema_object.name}"
+    return f"Run in the database the statement that begins with {beginning} in {file}"
 
 
 def _broken_finding(kind: str, name: str, table: str) -> Finding:

@@ -198,7 +198,7 @@ async def check_clock(inspection: Inspection[Any], reader: Reader[None]) -> Find
 
 async def check_standby(_: Inspection[Any], reader: Reader[None]) -> Findings:
     """Whether the standbys that commits wait for are connected, and how far they are behind."""
-    wanted, commit, count, lag = (
+    standby_names, commit, count, lag = (
         await reader.tuples(
             """
             select current_setting('synchronous_standby_names'), current_setting('synchronous_commit'),
@@ -207,11 +207,11 @@ async def check_standby(_: Inspection[Any], reader: Reader[None]) -> Findings:
             """
         )
     )[0]
-    if wanted and not count:
+    if standby_names and not count:
         waits = commit not in {"off", "local"}
         return [
             wrong(
-                f"PostgreSQL waits for a standby ({wanted}), and none is connected."
+                f"PostgreSQL waits for a standby ({standby_names}), and none is connected."
                 + (" Every change waits until one is." if waits else ""),
                 "Start the standby. To go on without it, as a superuser run: alter system set "
                 "synchronous_standby_names = ''; select pg_reload_conf();",
