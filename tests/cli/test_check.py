@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -31,6 +32,8 @@ from tests.smtp import mail_server
 from tests.support import unlimited as unlimited_events
 from tests.test_cli import holdfast_in
 
+PAGE = Path(__file__).parents[2] / "docs" / "deploy" / "watching.md"
+PATHS = {"/healthz", "/readyz", "/metrics"}
 SECRET = "the secret of the services in these tests"
 NOWHERE = "http://127.0.0.1:1"
 
@@ -587,6 +590,12 @@ async def test_schema_sql_names_every_object_of_the_database(service: str, as_th
     constraints = {name.partition(" of ")[0] for kind, name in named if kind == "constraint"}
     indexes = {name for kind, name in present - named if kind == "index" and "procrastinate_" not in name}
     assert indexes <= constraints
+
+
+def test_the_page_for_operators_has_every_point() -> None:
+    points = {check.point for _, checks in check_report.PRODUCTS.values() for check in checks}
+
+    assert points | {"settings", "database"} == {*re.findall(r"^\| `(.+?)` \|", PAGE.read_text(), re.MULTILINE)} - PATHS
 
 
 async def test_a_database_that_is_away_hides_nothing_else(tmp_path: Path) -> None:

@@ -87,8 +87,12 @@ async def _find_of(
 
 def _is_in_use(settings: Settings) -> bool:
     """Whether anything says that a service is used here."""
-    has_cluster = (settings.data_dir / "postgres" / "PG_VERSION").exists()
-    return has_cluster or bool(settings.database_url or settings.secret_key or settings.base_url)
+    if settings.database_url or settings.secret_key or settings.base_url:
+        return True
+    try:
+        return (settings.data_dir / "postgres" / "PG_VERSION").exists()
+    except OSError:
+        return True  # it cannot be looked at: the checks say why
 
 
 async def inspect(
