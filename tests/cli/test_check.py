@@ -68,6 +68,7 @@ class Fault:
     clock      by how many seconds the clock of this machine is ahead
     is_bundled whether the settings name no database, as with the bundled PostgreSQL
     undo       a statement for what the next test would not find as new
+    session    the name of a session that is connected, and does nothing
     """
 
     service: str
@@ -83,6 +84,7 @@ class Fault:
     limits: CheckLimits = field(default_factory=CheckLimits)
     is_bundled: bool = False
     undo: str = ""
+    session: str = ""
     status: str = "wrong"
 
 
@@ -341,6 +343,23 @@ FAULTS = {
         "Start one: holdfast events worker.",
         running=2,
     ),
+    "a leader that has stalled": Fault(
+        "events",
+        "leaders",
+        "A process that does background work (from this machine) has done nothing for 0 seconds.",
+        "End that process and start it again. Its session in PostgreSQL has the number ",
+        session="holdfast events leaders 12345678",
+        running=1,
+        limits=CheckLimits(max_idle_seconds=-1),
+    ),
+    "rights that a restore left out": Fault(
+        "inventory",
+        "schema",
+        "The role holdfast_shop lacks the right select on drawn.",
+        "Run in the database: GRANT SELECT ON TABLE drawn TO holdfast_shop;",
+        "revoke select on drawn from holdfast_shop",
+        undo="grant select on drawn to holdfast_shop",
+    ),
     "a registration that nobody settles": Fault(
         "events",
         "due work",
@@ -551,6 +570,8 @@ async def test_a_fault_is_found_with_its_remedy(name: str, as_they_should_be: An
             mails = stack.enter_context(mail_server())
             mails.answers = {command: [text] for command, text in fault.mail.items()}
             changes = {**mails.settings, **changes}
+        if fault.session:
+            stack.enter_context(psycopg.connect(settings.database_url, application_name=fault.session))
         results = await findings(settings.model_copy(update=changes), fault)
     if fault.undo:
         execute(settings.database_url, fault.undo)

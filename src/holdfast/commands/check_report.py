@@ -73,7 +73,7 @@ async def _find_of(
     try:
         settings = await asyncio.to_thread(read_settings, product.settings)
     except CannotStart as error:
-        remedy = "Correct these settings, in the environment of the service or in .env."
+        remedy = "Correct these settings, in the environment of the service or in .env. Then run the check again."
         return [Finding("wrong", str(error), remedy, "settings", service)], None
     if not is_in_use and not _is_in_use(settings):
         message = f"Not looked at, because {product.title} is not set up here: it has no database and no settings."

@@ -11,6 +11,7 @@ import psycopg
 from psycopg import AsyncConnection, AsyncCursor, errors, sql
 from psycopg.rows import AsyncRowFactory
 
+from holdfast.kit.background.leaders import SESSION_TIMEOUT_SECONDS
 from holdfast.kit.contract.problems import CannotStart
 from holdfast.kit.environment.logs import first_line
 from holdfast.kit.environment.settings import Settings
@@ -81,6 +82,7 @@ class CheckLimits:
     min_free_bytes         free space of a disk, below which it is wrong; below five times as much it is a warning
     max_clock_difference   seconds between the clock of this machine and that of the database
     max_overdue_seconds    how long work that is due may wait
+    max_idle_seconds       how long a leader may run no statement; each runs one a second
     max_mail_seconds       how long mails may wait
     max_backup_days        the age of the last backup
     """
@@ -88,6 +90,7 @@ class CheckLimits:
     min_free_bytes: int = 200_000_000
     max_clock_difference: float = 5.0
     max_overdue_seconds: float = 60.0
+    max_idle_seconds: float = 3 * SESSION_TIMEOUT_SECONDS
     max_mail_seconds: float = 900.0
     max_backup_days: float = 7.0
 
@@ -215,7 +218,7 @@ def _no_database(settings: Settings) -> Finding:
 
 
 def _unreachable(settings: Settings, error: Exception) -> Finding:
-    reason = "no answer in time" if isinstance(error, TimeoutError) else first_line(error)
+    reason = "no answer in time" if isinstance(error, TimeoutError) else _reason(error)
     if settings.database_url:
         variable = settings.variable("database_url")
         return wrong(
@@ -226,6 +229,12 @@ def _unreachable(settings: Settings, error: Exception) -> Finding:
         f"The database in the data directory {settings.data_dir.resolve()} cannot be used: {reason}.",
         "Set HOLDFAST_DATA_DIR to the directory that the service uses, and run this as the user of the service.",
     )
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
+    return first_line(error)
 
 
 async def _count_processes(connection: AsyncConnection[Any], service: str) -> tuple[int, int]:
@@ -284,9 +293,7 @@ async def _within_limits(check: AnyCheck, work: Awaitable[Findings]) -> Findings
             )
         ]
     except OSError as error:
-        return [
-            wrong(f"This could not be looked at: {first_line(error)}.", "Run the check as the user of the service.")
-        ]
+        return [wrong(f"This could not be looked at: {_reason(error)}.", "Run the check as the user of the service.")]
     except Exception as error:
         # One check that fails must not hide the others.
         return [wrong(f"This could not be looked at: {first_line(error)}.", "Run the check again; see its message.")]

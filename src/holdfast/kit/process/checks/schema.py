@@ -43,6 +43,9 @@ STATEMENTS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("view", re.compile(r"^CREATE VIEW (?P<name>\w+) ", re.MULTILINE)),
     ("sequence", re.compile(r"^CREATE SEQUENCE (?P<name>\w+)$", re.MULTILINE)),
 )
+GRANT = re.compile(r"^GRANT (?P<rights>[A-Z,]+) ON TABLE (?P<table>\w+) TO holdfast_shop;$", re.MULTILINE)
+"""The rights of the role by which row-level security keeps shops apart."""
+
 WITHOUT_STATEMENT = {"function", "type", "view", "sequence", "table", "column"}
 """Kinds whose statement has several lines."""
 
@@ -74,6 +77,10 @@ OBJECTS: LiteralString = """
     union all
     select 'row security', relname::text from pg_class
      where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and relrowsecurity
+    union all
+    select 'right', lower(privilege_type) || ' on ' || relname from pg_class
+     cross join lateral aclexplode(relacl) as granted join pg_roles on pg_roles.oid = grantee
+     where relnamespace = 'public'::regnamespace and relkind in ('r', 'p', 'v') and rolname = 'holdfast_shop'
     union all
     select 'function', proname::text from pg_proc where pronamespace = 'public'::regnamespace
     union all
@@ -115,6 +122,9 @@ def _of_statements(text: str) -> Iterator[SchemaObject]:
             name, table = groups.get("name"), groups.get("table")
             statement = "" if kind in WITHOUT_STATEMENT else " ".join(match[0].split())
             yield SchemaObject(kind, f"{name} of {table}" if name and table else str(name or table), statement)
+    for grant in GRANT.finditer(text):
+        for right in grant["rights"].lower().split(","):
+            yield SchemaObject("right", f"{right} on {grant['table']}", grant[0])
 
 
 def _of_tables(text: str) -> Iterator[SchemaObject]:
@@ -206,6 +216,8 @@ async def check_schema(inspection: Inspection[Any], reader: Reader[None]) -> Fin
 def _missing_message(schema_object: SchemaObject) -> str:
     if schema_object.kind == "row security":
         return f"Row-level security of the table {schema_object.name} is off."
+    if schema_object.kind == "right":
+        return f"The role holdfast_shop lacks the right {schema_object.name}."
     return f"The {schema_object.kind} {schema_object.name} is missing."
 
 

@@ -2,13 +2,9 @@
 
 from typing import Any, LiteralString
 
-from holdfast.kit.background.leaders import SESSION_TIMEOUT_SECONDS
 from holdfast.kit.postgres.database import Reader
 from holdfast.kit.process.checks.inspection import Finding, Findings, Inspection, ok, skipped, warning, wrong
 from holdfast.kit.process.checks.wording import duration
-
-STALL_SECONDS = 3 * SESSION_TIMEOUT_SECONDS
-"""Seconds without a statement after which a leader has stalled. Leaders run one each second."""
 
 MAX_HELD_DAYS = 7
 
@@ -52,7 +48,7 @@ async def check_leaders(inspection: Inspection[Any], reader: Reader[None]) -> Fi
             f"End that process and start it again. Its session in PostgreSQL has the number {pid}.",
         )
         for _, pid, address, idle in rows
-        if idle > STALL_SECONDS
+        if idle > inspection.limits.max_idle_seconds
     ]
     if len({version for version, *_ in rows}) > 1:
         findings.append(
