@@ -23,7 +23,8 @@ from holdfast.events import checks as events
 from holdfast.events.product import EVENTS
 from holdfast.inventory.product import INVENTORY
 from holdfast.kit.environment.settings import Settings
-from holdfast.kit.process.checks.inspection import CheckLimits, Finding, open_inspection, run_checks
+from holdfast.kit.process.checks.finding import CheckLimits, Finding
+from holdfast.kit.process.checks.inspection import open_inspection, run_checks
 from holdfast.kit.process.checks.schema import OBJECTS, read_objects, schema_file
 from holdfast.kit.security.secrets import Secret
 from tests.inventory.support import unlimited as unlimited_inventory

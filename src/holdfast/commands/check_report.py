@@ -17,7 +17,8 @@ from holdfast.inventory import checks as inventory
 from holdfast.inventory.product import INVENTORY
 from holdfast.kit.contract.problems import CannotStart
 from holdfast.kit.environment.settings import Settings, read_settings
-from holdfast.kit.process.checks.inspection import AnyCheck, Finding, Inspection, ok, open_inspection, run_checks
+from holdfast.kit.process.checks.finding import Finding, ok
+from holdfast.kit.process.checks.inspection import AnyCheck, Inspection, open_inspection, run_checks
 from holdfast.kit.process.script_output import printable
 from holdfast.kit.process.service_process import ServiceProcess
 from holdfast.kit.security.secrets import SecretTooShort

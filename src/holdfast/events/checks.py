@@ -15,18 +15,8 @@ from holdfast.kit.environment.logs import first_line
 from holdfast.kit.postgres.database import Reader
 from holdfast.kit.process.checks import disk, partners
 from holdfast.kit.process.checks.common import FOUNDATION
-from holdfast.kit.process.checks.inspection import (
-    AnyCheck,
-    Check,
-    DatabaseCheck,
-    Finding,
-    Findings,
-    Inspection,
-    ok,
-    skipped,
-    warning,
-    wrong,
-)
+from holdfast.kit.process.checks.finding import Finding, Findings, ok, skipped, warning, wrong
+from holdfast.kit.process.checks.inspection import AnyCheck, Check, DatabaseCheck, Inspection
 from holdfast.kit.process.checks.wording import listed
 from holdfast.kit.process.checks.work import overdue
 

@@ -11,16 +11,8 @@ from holdfast.kit.environment.logs import first_line
 from holdfast.kit.postgres.database import Reader
 from holdfast.kit.process.checks import partners
 from holdfast.kit.process.checks.common import FOUNDATION
-from holdfast.kit.process.checks.inspection import (
-    AnyCheck,
-    DatabaseCheck,
-    Finding,
-    Findings,
-    Inspection,
-    ok,
-    skipped,
-    wrong,
-)
+from holdfast.kit.process.checks.finding import Finding, Findings, ok, skipped, wrong
+from holdfast.kit.process.checks.inspection import AnyCheck, DatabaseCheck, Inspection
 from holdfast.kit.process.checks.wording import listed
 from holdfast.kit.process.checks.work import overdue
 

@@ -12,7 +12,8 @@ from msgspec import Struct
 
 from holdfast.kit.environment.settings import Settings
 from holdfast.kit.postgres.database import Reader
-from holdfast.kit.process.checks.inspection import Finding, Findings, Inspection, ok, warning, wrong
+from holdfast.kit.process.checks.finding import Finding, Findings, ok, warning, wrong
+from holdfast.kit.process.checks.inspection import Inspection
 from holdfast.kit.process.checks.wording import duration
 
 BACKUPS_FILE = "backups.json"

@@ -5,13 +5,12 @@ import contextlib
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, Literal, LiteralString, TypeVar
+from typing import Any, Generic, LiteralString, TypeVar
 
 import psycopg
 from psycopg import AsyncConnection, AsyncCursor, errors, sql
 from psycopg.rows import AsyncRowFactory
 
-from holdfast.kit.background.leaders import SESSION_TIMEOUT_SECONDS
 from holdfast.kit.contract.problems import CannotStart
 from holdfast.kit.environment.logs import first_line
 from holdfast.kit.environment.settings import Settings
@@ -20,6 +19,7 @@ from holdfast.kit.postgres.bundled_server import CannotRun
 from holdfast.kit.postgres.connection_pool import KEEPALIVE
 from holdfast.kit.postgres.database import Reader
 from holdfast.kit.postgres.notifications import MACHINE, listener_name
+from holdfast.kit.process.checks.finding import CheckLimits, Finding, Findings, ok, skipped, wrong
 from holdfast.kit.process.database_location import location_text
 from holdfast.kit.process.resources import secret_file
 from holdfast.kit.process.service_process import ServiceProcess
@@ -27,8 +27,6 @@ from holdfast.kit.security.secrets import Secret, secret
 
 S = TypeVar("S", bound=Settings)
 T = TypeVar("T")
-
-Status = Literal["ok", "warning", "wrong", "skipped"]
 
 CHECK_TIMEOUT_SECONDS = 10.0
 """Seconds that one check may take."""
@@ -38,61 +36,6 @@ START_TIMEOUT_SECONDS = 30.0
 
 MAX_CONCURRENT_CONNECTIONS = 2
 """Connections to the database at the same time: few may be left."""
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What a check has found.
-
-    message    what is so, or what is wrong
-    remedy     what to do, with the command or the setting; empty if there is nothing to do
-    """
-
-    status: Status
-    message: str
-    remedy: str = ""
-    point: str = ""
-    service: str = ""
-
-
-Findings = Sequence[Finding]
-
-
-def ok(message: str) -> Finding:
-    return Finding("ok", message)
-
-
-def warning(message: str, remedy: str) -> Finding:
-    return Finding("warning", message, remedy)
-
-
-def wrong(message: str, remedy: str) -> Finding:
-    return Finding("wrong", message, remedy)
-
-
-def skipped(reason: str) -> Finding:
-    """A finding that a point was not looked at. `reason` follows "because"."""
-    return Finding("skipped", f"Not looked at, because {reason}.")
-
-
-@dataclass(frozen=True)
-class CheckLimits:
-    """From when on something is wrong, or a warning.
-
-    min_free_bytes         free space of a disk, below which it is wrong; below five times as much it is a warning
-    max_clock_difference   seconds between the clock of this machine and that of the database
-    max_overdue_seconds    how long work that is due may wait
-    max_idle_seconds       how long a leader may run no statement; each runs one a second
-    max_mail_seconds       how long mails may wait
-    max_backup_days        the age of the last backup
-    """
-
-    min_free_bytes: int = 200_000_000
-    max_clock_difference: float = 5.0
-    max_overdue_seconds: float = 60.0
-    max_idle_seconds: float = 3 * SESSION_TIMEOUT_SECONDS
-    max_mail_seconds: float = 900.0
-    max_backup_days: float = 7.0
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from typing import Any, LiteralString, NamedTuple
 
 from holdfast.kit.postgres.database import Reader
 from holdfast.kit.postgres.schema_migrations import Migration
-from holdfast.kit.process.checks.inspection import Finding, Findings, Inspection, ok, skipped, warning, wrong
+from holdfast.kit.process.checks.finding import Finding, Findings, ok, skipped, warning, wrong
+from holdfast.kit.process.checks.inspection import Inspection
 from holdfast.kit.process.checks.wording import listed
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.kit.postgres.database import Reader
-from holdfast.kit.process.checks.inspection import Finding, Findings, Inspection, ok, warning, wrong
+from holdfast.kit.process.checks.finding import Finding, Findings, ok, warning, wrong
+from holdfast.kit.process.checks.inspection import Inspection
 from holdfast.kit.process.resources import secret_file
 from holdfast.kit.security.secrets import Secret, SecretTooShort, UnsealError
 

@@ -3,7 +3,8 @@
 from typing import Any, LiteralString
 
 from holdfast.kit.postgres.database import Reader
-from holdfast.kit.process.checks.inspection import Finding, Findings, Inspection, ok, warning, wrong
+from holdfast.kit.process.checks.finding import Finding, Findings, ok, warning, wrong
+from holdfast.kit.process.checks.inspection import Inspection
 from holdfast.kit.process.checks.wording import duration
 
 SUPPORTED_VERSIONS = range(15, 19)
