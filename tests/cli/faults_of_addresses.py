@@ -122,6 +122,14 @@ FAULTS = {
         SHOP,
         {**PLATFORM, "platform_address": f"{NOWHERE}/{{shop}}"},
     ),
+    "an address that is not that of the platform": Fault(
+        "inventory",
+        "platform",
+        "The storefront platform does not answer as it should for ada.myshopify.com: ",
+        "Correct PLATFORM_ADDRESS",
+        SHOP,
+        {**PLATFORM, "platform_address": "SERVER/elsewhere/{shop}"},
+    ),
     "an access that was withdrawn": Fault(
         "inventory",
         "shops",

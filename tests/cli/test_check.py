@@ -42,6 +42,8 @@ FAULTS = {**faults_of_databases.FAULTS, **faults_of_addresses.FAULTS, **faults_o
 
 async def answer(request: Request) -> Response:
     """A program that is not ours, and that refuses keys as the partners do."""
+    if request.url.path.startswith("/elsewhere"):
+        return PlainTextResponse("welcome", 403)
     if request.url.path.endswith("/admin/oauth/access_token"):
         return JSONResponse({"error": "invalid_client"}, 401)
     if request.url.path.startswith("/v1/"):
@@ -182,6 +184,21 @@ async def test_a_database_that_is_away_hides_nothing_else(tmp_path: Path) -> Non
     assert "unencrypted" in " ".join(finding.message for finding in results if finding.point == "base address")
     assert by_point["data directory"].status == "ok"
     assert "hunter2" not in repr(results)
+
+
+async def test_a_setting_that_cannot_be_read_is_found_and_the_other_service_is_looked_at(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("EVENTS_BASE_URL", "events.example.com")
+    monkeypatch.setenv("INVENTORY_DATABASE_URL", "postgresql://127.0.0.1:1/inventory")
+
+    results = await check_report.find(("inventory", "events"))
+
+    settings = next(finding for finding in results if (finding.service, finding.point) == ("events", "settings"))
+    assert settings.message.startswith("EVENTS_BASE_URL must be an http or https address")
+    assert settings.remedy.startswith("Correct these settings, in the environment of the service or in .env.")
+    assert {finding.point for finding in results if finding.service == "inventory"} > {"settings", "database", "ledger"}
 
 
 async def test_what_the_services_have_in_common_by_mistake_is_found(tmp_path: Path) -> None:

@@ -27,6 +27,9 @@ NO_REFRESH_TOKEN = "holdfast-check"  # noqa: S105 - it is no token, on purpose
 WRONG_CLIENT = {"invalid_client", "application_cannot_be_found", "unauthorized_client"}
 """Codes by which the platform refuses the client id or the secret."""
 
+WRONG_TOKEN = {"invalid_grant", "invalid_request", "app_not_installed"}
+"""Codes by which it refuses the token, after it has accepted the client."""
+
 InventoryInspection = Inspection[Settings]
 
 
@@ -73,6 +76,13 @@ async def _ask_platform(settings: Settings, domain: str) -> Findings:
                     f"The storefront platform refuses INVENTORY_CLIENT_ID or INVENTORY_CLIENT_SECRET: {refusal}",
                     "Set both to what the platform shows for the app. After a new secret: the one before goes into "
                     "INVENTORY_OLD_CLIENT_SECRET.",
+                )
+            ]
+        if refusal.code not in WRONG_TOKEN:
+            return [
+                wrong(
+                    f"The storefront platform does not answer as it should for {domain}: {refusal}",
+                    "Correct PLATFORM_ADDRESS, or look whether the shop was closed at the platform.",
                 )
             ]
     finally:
