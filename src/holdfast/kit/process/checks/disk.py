@@ -74,10 +74,10 @@ def _backup_finding(settings: Settings, inspection: Inspection[Any]) -> Finding:
     file = settings.data_dir / BACKUPS_FILE
     remedy = "Make one every day, to another machine: holdfast backup DIRECTORY. See docs/backup.md"
     try:
-        backups = msgspec.json.decode(file.read_bytes(), type=dict[str, _Backup])
-    except (OSError, msgspec.DecodeError):
-        backups = {}
-    backup = backups.get(inspection.name)
+        backups = msgspec.json.decode(file.read_bytes(), type=dict[str, msgspec.Raw])
+        backup = msgspec.json.decode(backups[inspection.name], type=_Backup)
+    except (OSError, KeyError, msgspec.DecodeError):
+        backup = None
     if backup is None:
         return warning(f"No backup is known: {file.resolve()} names none.", remedy)
     now = datetime.fromtimestamp(inspection.clock(), UTC)

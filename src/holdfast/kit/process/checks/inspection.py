@@ -223,7 +223,7 @@ async def _within_limits(check: AnyCheck, work: Awaitable[Findings]) -> Findings
         return [
             wrong(
                 f"This took longer than {check.seconds:g} seconds.",
-                "Look at the load of the database and at the network, and run the check again.",
+                "Look at the network, and at the load of what is asked here; then run the check again.",
             )
         ]
     except (errors.UndefinedTable, errors.UndefinedColumn, errors.UndefinedFunction):

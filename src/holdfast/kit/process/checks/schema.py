@@ -7,11 +7,17 @@ from functools import cache
 from pathlib import Path
 from typing import Any, LiteralString, NamedTuple
 
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from holdfast.kit.postgres.connection_pool import KEEPALIVE
 from holdfast.kit.postgres.database import Reader
 from holdfast.kit.postgres.schema_migrations import Migration
 from holdfast.kit.process.checks.finding import Finding, Findings, ok, skipped, warning, wrong
 from holdfast.kit.process.checks.inspection import Inspection
 from holdfast.kit.process.checks.wording import listed
+
+PENDING_TIMEOUT_SECONDS = 8
+"""Seconds in which the applied migrations must be read."""
 
 
 class SchemaObject(NamedTuple):
@@ -178,7 +184,10 @@ async def check_migrations(inspection: Inspection[Any], reader: Reader[None]) ->
 
 
 async def _pending(inspection: Inspection[Any]) -> list[str]:
-    return await asyncio.to_thread(inspection.product.pending, inspection.url)
+    # This reads in a thread, which nobody can cancel: so PostgreSQL ends what takes long.
+    options = f"{conninfo_to_dict(inspection.url).get('options', '')} -c statement_timeout={PENDING_TIMEOUT_SECONDS}s"
+    url = make_conninfo(inspection.url, **{**KEEPALIVE, "options": options.strip()})
+    return await asyncio.to_thread(inspection.product.pending, url)
 
 
 def _is_edited(migration: Migration, applied: dict[str, str]) -> bool:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.kit.postgres.database import Reader
-from holdfast.kit.process.checks.finding import Finding, Findings, ok, warning, wrong
+from holdfast.kit.process.checks.finding import Finding, Findings, ok, skipped, warning, wrong
 from holdfast.kit.process.checks.inspection import Inspection
 from holdfast.kit.process.resources import secret_file
 from holdfast.kit.security.secrets import Secret, SecretTooShort, UnsealError
@@ -79,6 +79,8 @@ async def check_sealed(inspection: Inspection[Any], reader: Reader[None]) -> Fin
         )
     ]
     if secret is None:
+        if rows and inspection.settings.database_url:
+            return [skipped(f"{variable} is not set")]
         if rows:
             file = secret_file(inspection.settings).resolve()
             return [
