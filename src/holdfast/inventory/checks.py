@@ -2,16 +2,16 @@
 
 from typing import LiteralString
 
-from holdfast.inventory.resources import build
 from holdfast.inventory.settings import Settings
-from holdfast.inventory.shopify.platform import PlatformRefusal, PlatformUnreachable
+from holdfast.inventory.shopify.platform import Platform, PlatformRefusal, PlatformUnreachable
+from holdfast.inventory.shopify.token_endpoint import TokenEndpoint
 from holdfast.inventory.stock import audit
 from holdfast.inventory.webhooks.routes import PATH
 from holdfast.kit.environment.logs import first_line
 from holdfast.kit.postgres.database import Reader
 from holdfast.kit.process.checks import partners
 from holdfast.kit.process.checks.common import FOUNDATION
-from holdfast.kit.process.checks.finding import Finding, Findings, ok, skipped, wrong
+from holdfast.kit.process.checks.finding import Finding, Findings, ok, wrong
 from holdfast.kit.process.checks.inspection import AnyCheck, DatabaseCheck, Inspection
 from holdfast.kit.process.checks.wording import listed
 from holdfast.kit.process.checks.work import overdue
@@ -53,15 +53,15 @@ async def check_platform(inspection: InventoryInspection, reader: Reader[None]) 
         ]
     if domain is None:
         return [ok("The client id and the secret are set; no shop has installed the app yet.")]
-    if inspection.secret() is None:
-        return [skipped("there is no secret")]
     return await _ask_platform(settings, domain)
 
 
 async def _ask_platform(settings: Settings, domain: str) -> Findings:
-    resources = build(settings)
+    platform = Platform(
+        settings.platform_address, settings.platform_api_version, seconds=partners.ANSWER_TIMEOUT_SECONDS
+    )
     try:
-        await resources.token_endpoint.refreshed(domain, NO_REFRESH_TOKEN)
+        await TokenEndpoint(platform, settings.client_id, settings.client_secret).refreshed(domain, NO_REFRESH_TOKEN)
     except PlatformUnreachable as error:
         return [
             wrong(
@@ -86,7 +86,7 @@ async def _ask_platform(settings: Settings, domain: str) -> Findings:
                 )
             ]
     finally:
-        await resources.platform.close()
+        await platform.close()
     return [ok("The storefront platform answers, and accepts the client id and the secret.")]
 
 

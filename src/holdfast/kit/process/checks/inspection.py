@@ -144,7 +144,11 @@ async def open_inspection(
             async with _connected(url, f"holdfast {product.name} check", CHECK_TIMEOUT_SECONDS) as connection:
                 processes, machines = await _count_processes(connection, product.name)
     except (CannotRun, CannotStart) as error:
-        return inspection, wrong(str(error), "Start the bundled PostgreSQL again: start the service.")
+        # Their text says what to do after what is wrong.
+        message, _, remedy = str(error).partition(". ")
+        return inspection, wrong(
+            f"{message.removesuffix('.')}.", remedy or "Look in postgres.log beside its directory."
+        )
     except (psycopg.Error, OSError, TimeoutError) as error:
         return inspection, _unreachable(settings, error)
     return replace(inspection, url=url, process_count=processes, machine_count=machines), ok(

@@ -1,5 +1,6 @@
 """Checks of what the service talks to: its own public address, the mail server, the storage of rate limits."""
 
+import asyncio
 from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,6 +18,9 @@ from holdfast.kit.process.discovery import RESOURCE_PATH
 from holdfast.kit.security.certificates import trusted_certificates
 
 REQUEST_TIMEOUT_SECONDS = 5.0
+
+ANSWER_TIMEOUT_SECONDS = 8.0
+"""Seconds for several requests to one partner: fewer than a check has, so that it can say who did not answer."""
 
 MAX_ANSWER_BYTES = 100_000
 
@@ -152,7 +156,10 @@ async def check_mail_server(inspection: Inspection[Any]) -> Findings:
             ]
         return [ok(f"SMTP_HOST is not set: mails are written to {(settings.data_dir / 'mail').resolve()}.")]
     try:
-        await SmtpMailer(settings).probe()
+        async with asyncio.timeout(ANSWER_TIMEOUT_SECONDS):
+            await SmtpMailer(settings).probe()
+    except TimeoutError:
+        return [_mail_finding(inspection, MailServerUnavailable("it does not answer"))]
     except MailServerUnavailable as error:
         return [_mail_finding(inspection, error)]
     return [ok(f"{settings.smtp_host} takes mails from {settings.mail_from}.")]
