@@ -63,6 +63,13 @@ FAULTS = {
         settings={"smtp_security": "starttls"},
         mail={},
     ),
+    "a storage of rate limits that nobody reaches": Fault(
+        "events",
+        "rate limits",
+        "The storage that RATE_LIMIT_STORAGE_URL names does not answer: each process counts by itself meanwhile.",
+        "Start Redis or Valkey there, or correct RATE_LIMIT_STORAGE_URL.",
+        settings={"rate_limit_storage_url": "redis://127.0.0.1:1"},
+    ),
     "a bucket that nobody reaches": Fault(
         "events",
         "photo store",

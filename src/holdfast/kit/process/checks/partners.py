@@ -193,9 +193,10 @@ async def check_rate_limits(inspection: Inspection[Any]) -> Findings:
     url, variable = inspection.settings.rate_limit_storage_url, inspection.variable("rate_limit_storage_url")
     if url == "memory://":
         return [ok("Each process counts rate limits by itself.")]
-    storage: Any = storage_from_string(f"async+{url}", socket_connect_timeout=REQUEST_TIMEOUT_SECONDS)
+    storage: Any = storage_from_string(f"async+{url}")
     try:
-        answers = await storage.check()
+        async with asyncio.timeout(REQUEST_TIMEOUT_SECONDS):
+            answers = await storage.check()
     except Exception:
         # Each kind of storage has errors of its own.
         answers = False
