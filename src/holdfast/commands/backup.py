@@ -42,7 +42,7 @@ def backup(place: Place, service: ServiceOption = None) -> None:
     with importing():
         from holdfast.commands.backups.progress import Progress, size_text
         from holdfast.commands.backups.services import products
-        from holdfast.commands.backups.writing import discard, new_writer, report_disk_errors
+        from holdfast.commands.backups.writing import new_writer, report_disk_errors
         from holdfast.kit.process.serving import end_like_ctrl_c
 
     end_like_ctrl_c()
@@ -55,7 +55,7 @@ def backup(place: Place, service: ServiceOption = None) -> None:
             manifest = _write(writer, sources, urls, progress)
             _publish(writer.place, place)
         except BaseException:
-            discard(writer)
+            writer.discard()
             raise
     _remember(sources[0][1].data_dir, manifest, place, progress)
     typer.echo(

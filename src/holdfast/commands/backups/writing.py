@@ -39,6 +39,10 @@ class BackupWriter(Protocol):
         """Let everything be on the disk."""
         ...
 
+    def discard(self) -> None:
+        """Remove everything that was written."""
+        ...
+
 
 def new_writer(final: Path) -> BackupWriter:
     """A writer for a backup: a tar file if its name ends in `.tar`, else a directory. Raises `CannotStart`."""
@@ -60,15 +64,6 @@ def write_manifest(writer: BackupWriter, began_at: datetime, services: Mapping[s
     writer.write(MANIFEST, [msgspec.json.format(msgspec.json.encode(manifest))])
     writer.close()
     return manifest
-
-
-def discard(writer: BackupWriter) -> None:
-    """Remove what was written."""
-    with contextlib.suppress(OSError):
-        if writer.place.is_dir():
-            shutil.rmtree(writer.place)
-        else:
-            writer.place.unlink()
 
 
 @contextlib.contextmanager
@@ -105,6 +100,9 @@ class DirectoryWriter:
     def close(self) -> None:
         os.sync()
 
+    def discard(self) -> None:
+        shutil.rmtree(self.place, ignore_errors=True)
+
 
 class TarWriter:
     """Writes a tar file. The size of a file need not be known before: its header is written when it has ended."""
@@ -135,6 +133,11 @@ class TarWriter:
         self._file.flush()
         os.fsync(self._file.fileno())
         self._file.close()
+
+    def discard(self) -> None:
+        with contextlib.suppress(OSError):  # the disk is full, and some of it was not written yet
+            self._file.close()
+        self.place.unlink(missing_ok=True)
 
 
 def _copy(chunks: Iterable[bytes], write: Callable[[bytes], object]) -> FileRecord:

@@ -151,12 +151,14 @@ def count_service_sessions(connection: psycopg.Connection[Any]) -> int:
 
 
 def ensure_role(connection: psycopg.Connection[Any], role: str) -> None:
-    """Let a role exist that cannot log in, and the present user be a member of it. Raises `CannotStart`."""
+    """Let a role exist that cannot log in, and that the present user may become. Raises `CannotStart`."""
     name = sql.Identifier(role)
     try:
         if connection.execute("select from pg_roles where rolname = %s", [role]).fetchone() is None:
             connection.execute(sql.SQL("create role {} nologin").format(name))
-        if _row(connection, "select pg_has_role(current_user, %s, 'member')", role) == (False,):
+        # From PostgreSQL 16 on, a user is a member of each role that it made, and may not become it by that alone.
+        right = "set" if connection.info.server_version >= 160000 else "member"
+        if _row(connection, "select pg_has_role(current_user, %s, %s)", role, right) == (False,):
             connection.execute(sql.SQL("grant {} to current_user").format(name))
     except psycopg.errors.InsufficientPrivilege as error:
         user = connection.info.user
