@@ -111,9 +111,9 @@ async def test_what_was_acknowledged_before_a_backup_of_busy_services_is_there_a
     assert latest["events"]["place"] == latest["inventory"]["place"] == str(copy)
     assert datetime.fromisoformat(latest["events"]["finished_at"]) <= datetime.now(UTC)
 
-    elsewhere = tmp_path / "elsewhere"
+    target_dir = tmp_path / "target_dir"
     done = await asyncio.to_thread(
-        holdfast, "restore", str(copy), HOLDFAST_DATA_DIR=str(elsewhere), **secrets, **restored
+        holdfast, "restore", str(copy), HOLDFAST_DATA_DIR=str(target_dir), **secrets, **restored
     )
 
     assert done.returncode == 0, done.stderr
@@ -121,7 +121,7 @@ async def test_what_was_acknowledged_before_a_backup_of_busy_services_is_there_a
         emails = {email for (email,) in connection.execute("select email from users").fetchall()}
         assert {*before} <= emails
     for name in (PHOTO, f"{PHOTO}.w480.webp"):
-        assert (elsewhere / "media" / name).read_bytes() == b"photo"
+        assert (target_dir / "media" / name).read_bytes() == b"photo"
     # The role and the rights of agents came along: the shop's key works.
     of_stock = inventory_support.unlimited(restored["INVENTORY_DATABASE_URL"], tmp_path / "stock")
     async with inventory_support.running(of_stock) as again:
