@@ -19,10 +19,11 @@ Url = Annotated[
 
 
 def move(inventory: Url = None, events: Url = None) -> None:
-    """Copy databases from the bundled PostgreSQL to a server of your own, of version 15 to 18.
+    """Copy the bundled databases to a server of your own.
 
-    Give a URL for each service that moves. Stop the services first. The rows of every table are counted in both
-    databases. What is in the data directory stays as it was; photos and secret keys stay there in use.
+    The server has to be PostgreSQL 15 to 18. Give a URL for each service that moves. Stop the services first. The rows
+    of every table are counted in both databases. What is in the data directory stays as it was, and photos stay in
+    use there.
 
     The settings to write are printed on standard output, also the secret keys, and everything else on standard error.
     """

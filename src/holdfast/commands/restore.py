@@ -28,11 +28,11 @@ def restore(
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
-    """Put the databases, photos and secrets of a backup where the settings say.
+    """Put a backup back, where the settings say.
 
-    They go into the bundled PostgreSQL, or into the databases that EVENTS_DATABASE_URL and INVENTORY_DATABASE_URL
-    name, and into the data directory or the bucket. The databases must be empty, unless --replace is given. The backup
-    is verified first, and the rows of every table are counted afterwards.
+    The databases go into the bundled PostgreSQL, or where EVENTS_DATABASE_URL and INVENTORY_DATABASE_URL say; photos
+    and secret keys go into the data directory, or photos into the bucket. The databases must be empty, unless --replace
+    is given. The backup is verified first, and the rows of every table are counted afterwards.
     """
     with importing():
         from holdfast.commands.backups.progress import Progress
