@@ -232,3 +232,16 @@ def test_a_restore_that_loses_its_connection_leaves_the_database_as_it_was(
 
     with psycopg.connect(restored["EVENTS_DATABASE_URL"]) as connection:
         assert dumps.is_empty(connection)
+
+
+def test_where_there_is_no_database_nothing_is_made_and_the_way_to_back_up_the_other_service_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOLDFAST_DATA_DIR", str(tmp_path / "data"))
+
+    with pytest.raises(CannotStart, match=r"There is no inventory database .* add: --service events"):
+        backup(tmp_path / "copy")
+    with pytest.raises(CannotStart, match=r"There is no backup at "):
+        restore(tmp_path / "copy")
+
+    assert list(tmp_path.iterdir()) == []

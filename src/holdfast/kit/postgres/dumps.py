@@ -5,23 +5,18 @@ The bundled programs are of version 18, and so they read servers of every suppor
 
 import contextlib
 import os
-import re
 import subprocess
-import tempfile
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from threading import Thread
-from typing import IO, Any, LiteralString
+from typing import Any, LiteralString
 
 import psycopg
 from psycopg import sql
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.conninfo import make_conninfo
 
 from holdfast.kit.contract.problems import CannotStart
-from holdfast.kit.postgres.bundled_server import PROGRAMS
-
-CHUNK_BYTES = 1024 * 1024
+from holdfast.kit.postgres.client_programs import SESSION_NAME, chunks_of, piped, run_program
 
 SUPPORTED_VERSIONS = range(15, 19)
 """The major versions of PostgreSQL that Holdfast supports."""
@@ -32,11 +27,8 @@ HEADER_BYTES = 4096
 UNKNOWN_SETTING = b"SET transaction_timeout = 0;\n"
 """A line of every script that `pg_dump` writes. PostgreSQL 15 and 16 refuse it, and it changes nothing here."""
 
-SESSION_NAME = "holdfast-copy"
-"""The name of our sessions. It has no space, so that they are not taken for a service."""
-
-ERROR = re.compile(r"^.*?\b(?:error|ERROR|FATAL): +")
-"""What stands before the reason in a line of a program of PostgreSQL."""
+LOCK_TIMEOUT = "--lock-wait-timeout=60s"
+"""An option of `pg_dump`: how long it waits for a table that a migration has locked."""
 
 EMPTY: LiteralString = (
     "drop schema public cascade; create schema public; grant usage on schema public to public;"
@@ -81,8 +73,10 @@ class Snapshot:
 
     def dump(self, *options: str) -> Iterator[bytes]:
         """What `pg_dump` writes, in chunks. Raises `CannotStart` if it fails."""
-        with _program("pg_dump", self.url, f"--snapshot={self.name}", *options, stdout=subprocess.PIPE) as program:
-            yield from _chunks(program.output)
+        with run_program(
+            "pg_dump", self.url, f"--snapshot={self.name}", LOCK_TIMEOUT, *options, stdout=subprocess.PIPE
+        ) as program:
+            yield from chunks_of(program.output)
 
 
 @contextlib.contextmanager
@@ -170,12 +164,12 @@ def ensure_role(connection: psycopg.Connection[Any], role: str) -> None:
 
 def script(archive: Iterable[bytes]) -> Iterator[bytes]:
     """The statements in an archive of `pg_dump --format=custom`, in chunks. Raises `CannotStart`."""
-    return _piped("pg_restore", archive, "--no-owner", "--file=-")
+    return piped("pg_restore", archive, "--no-owner", "--file=-")
 
 
 def require_readable(archive: Iterable[bytes]) -> None:
     """Let `pg_restore` read the table of contents of an archive. Raises `CannotStart` if it cannot."""
-    for _ in _piped("pg_restore", archive, "--list"):
+    for _ in piped("pg_restore", archive, "--list"):
         pass
 
 
@@ -186,7 +180,7 @@ def load(url: str, statements: Iterable[bytes], *, replace: bool) -> None:
     """
     options = ("--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", f"--output={os.devnull}")
     with (
-        _program("psql", url, *options, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as program,
+        run_program("psql", url, *options, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as program,
         contextlib.suppress(BrokenPipeError),  # if psql has ended, its own message says why
     ):
         program.input.write(b"begin;\n" + (EMPTY.encode() if replace else b""))
@@ -213,88 +207,7 @@ def accepted_by_all_versions(statements: Iterable[bytes]) -> Iterator[bytes]:
         yield header.replace(UNKNOWN_SETTING, b"", 1)
 
 
-@dataclass(frozen=True)
-class _Program:
-    """A running program of PostgreSQL."""
-
-    process: subprocess.Popen[Any]
-
-    @property
-    def input(self) -> IO[bytes]:
-        assert self.process.stdin
-        return self.process.stdin
-
-    @property
-    def output(self) -> IO[bytes]:
-        assert self.process.stdout
-        return self.process.stdout
-
-
-@contextlib.contextmanager
-def _program(name: str, url: str, *options: str, **pipes: Any) -> Generator[_Program]:
-    """Run a program of PostgreSQL for as long as the block lasts. Raises `CannotStart` if it fails.
-
-    url    the database that it uses; empty if it uses none
-    """
-    environment = {**os.environ, "LC_ALL": "C", "PGAPPNAME": SESSION_NAME}
-    parts: dict[str, Any] = dict(conninfo_to_dict(url))
-    if password := parts.pop("password", None):  # other users of the machine can see the words of a command
-        environment["PGPASSWORD"] = str(password)
-    place = [f"--dbname={make_conninfo('', **parts)}"] if url else []
-    with tempfile.TemporaryFile() as errors:
-        command = [PROGRAMS / name, *options, *place]
-        process = subprocess.Popen(command, env=environment, stderr=errors, **pipes)  # noqa: S603 - the command is ours
-        try:
-            yield _Program(process)
-        except BaseException:
-            process.kill()
-            raise
-        finally:
-            for pipe in (process.stdin, process.stdout):
-                if pipe:
-                    with contextlib.suppress(BrokenPipeError):
-                        pipe.close()
-            status = process.wait()
-        if status:
-            errors.seek(0)
-            raise CannotStart(f"{name} did not finish: {_reason(errors.read().decode(errors='replace'))}")
-
-
-def _piped(name: str, archive: Iterable[bytes], *options: str) -> Iterator[bytes]:
-    """What a program writes while it reads an archive. Raises `CannotStart` if it fails, before the end."""
-    failures: list[Exception] = []
-    with _program(name, "", *options, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
-
-        def feed() -> None:
-            try:
-                # A program that needs no more, or has failed, closes its input.
-                with contextlib.suppress(BrokenPipeError), program.input:
-                    for chunk in archive:
-                        program.input.write(chunk)
-            except Exception as error:  # raised below, in the thread of the caller
-                failures.append(error)
-
-        feeder = Thread(target=feed, daemon=True)
-        feeder.start()
-        yield from _chunks(program.output)
-        feeder.join()
-    if failures:
-        raise failures[0]
-
-
-def _chunks(file: IO[bytes]) -> Iterator[bytes]:
-    while chunk := file.read(CHUNK_BYTES):
-        yield chunk
-
-
 def _row(connection: psycopg.Connection[Any], statement: Any, *values: Any) -> tuple[Any, ...]:
     row = connection.execute(statement, values or None).fetchone()
     assert row is not None
     return row
-
-
-def _reason(output: str) -> str:
-    """What a program said about its failure: the first error, without its context, which may quote rows."""
-    lines = [line.strip() for line in output.splitlines() if line.strip()]
-    errors = [line for line in lines if ERROR.search(line)]
-    return ERROR.sub("", next(iter(errors or lines), "it gave no reason"))
