@@ -208,7 +208,7 @@ def test_a_restore_refuses_what_it_would_destroy_what_is_damaged_and_what_nothin
     with psycopg.connect(restored["EVENTS_DATABASE_URL"], application_name="holdfast events"):
         assert "The events service is running: it has 1 sessions" in refusal(replace=True)
     restore(copy, replace=True, dry_run=True)
-    assert "which is not empty: what it has is removed." in capsys.readouterr().out
+    assert "The database is not empty: what it has is removed." in capsys.readouterr().out
     restore(copy, replace=True, yes=True)
     assert "every table has as many rows as in the backup" in capsys.readouterr().out
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any, LiteralString, NamedTuple
 
 import psycopg
@@ -45,17 +46,19 @@ def named_photos(connection: psycopg.Connection[Any]) -> list[NamedPhoto]:
 async def read_photos(store: Store, names: Sequence[str]) -> AsyncIterator[tuple[str, bytes | None]]:
     """Read files from the store, some at a time, in their order; None for those that it does not have."""
     remaining = iter(names)
+    limit = 1  # of the first one alone: if the store cannot be reached, that is told once
     reading: deque[tuple[str, asyncio.Task[bytes | None]]] = deque()
     try:
         while True:
             for name in remaining:
                 reading.append((name, asyncio.create_task(_content(store, name))))
-                if len(reading) >= MAX_CONCURRENT_PHOTOS:
+                if len(reading) >= limit:
                     break
             if not reading:
                 return
             name, task = reading.popleft()
             yield name, await task
+            limit = MAX_CONCURRENT_PHOTOS
     except Problem as problem:
         raise CannotStart(f"{problem.message} Its settings are in docs/settings.md.") from problem
     finally:
@@ -72,6 +75,9 @@ async def write_photos(store: Store, photos: Iterable[tuple[str, bytes]]) -> Non
             await store.write(name, content, media_type(name) or "")
 
     try:
+        # The first one alone: if the store cannot be reached, that is told once.
+        for name, content in islice(remaining, 1):
+            await store.write(name, content, media_type(name) or "")
         async with asyncio.TaskGroup() as group:
             for _ in range(MAX_CONCURRENT_PHOTOS):
                 group.create_task(work())

@@ -46,9 +46,9 @@ class Target:
     def plan(self) -> Iterator[str]:
         """What a restore does, in sentences."""
         name, rows = self.product.name, sum(self.record.rows.values())
-        before = "which is not empty: what it has is removed" if self.is_replaced else "which is empty"
+        before = "is not empty: what it has is removed" if self.is_replaced else "is empty"
         where = database_location.location_text(self.settings)
-        yield f"{name}: {rows:,} rows of {self.record.began_at:%Y-%m-%d %H:%M:%S} UTC go to {where}, {before}."
+        yield f"{name}: {rows:,} rows of {self.record.began_at:%Y-%m-%d %H:%M:%S} UTC go to {where}. The database {before}."
         if name == "events":
             yield f"{name}: photos go to {place_text(self.settings)}."
         if self._writes_secret():
