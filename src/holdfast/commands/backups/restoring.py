@@ -48,7 +48,8 @@ class Target:
         name, rows = self.product.name, sum(self.record.rows.values())
         before = "is not empty: what it has is removed" if self.is_replaced else "is empty"
         where = database_location.location_text(self.settings)
-        yield f"{name}: {rows:,} rows of {self.record.began_at:%Y-%m-%d %H:%M:%S} UTC go to {where}. The database {before}."
+        moment = f"{self.record.began_at:%Y-%m-%d %H:%M:%S} UTC"
+        yield f"{name}: {rows:,} rows of {moment} go to {where}. The database {before}."
         if name == "events":
             yield f"{name}: photos go to {place_text(self.settings)}."
         if self._writes_secret():
