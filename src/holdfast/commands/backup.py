@@ -197,6 +197,7 @@ def _remember(data_dir: Path, manifest: "Manifest", place: Path, progress: "Prog
         latest |= dict.fromkeys(manifest.services, entry)
         with tempfile.NamedTemporaryFile("w", dir=data_dir, delete=False) as fresh:
             json.dump(latest, fresh, indent=2)
+        Path(fresh.name).chmod(0o644)  # root may make a backup, and the user of the services look at this
         Path(fresh.name).replace(file)
     except (OSError, ValueError) as error:
         progress.line(f"{file} cannot be written, so `holdfast check` does not know of this backup: {error}")
