@@ -7,6 +7,9 @@ import typer
 from holdfast import __version__
 from holdfast import up as starting
 from holdfast.commands import check as checking
+from holdfast.commands.backup import backup
+from holdfast.commands.move import move
+from holdfast.commands.restore import restore
 from holdfast.doubles.shopify.command import demo_shops
 from holdfast.events import app_commands, payment_commands
 from holdfast.events import commands as of_events
@@ -162,6 +165,9 @@ app = typer.Typer(
 events = commands(_events, "Holdfast Events", EVENTS_PORT, "Events, registrations and waiting rooms.")
 inventory = commands(_inventory, "Holdfast Inventory", INVENTORY_PORT, "Shared inventory pools of storefront shops.")
 app.command()(starting.up)
+app.command("backup")(backup)
+app.command("restore")(restore)
+app.command("move")(move)
 app.command()(checking.check)
 app.add_typer(events, name="events")
 events.add_typer(of_events.keys, name="key")
