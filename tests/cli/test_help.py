@@ -6,7 +6,7 @@ import sys
 import pytest
 
 HELP = [
-    *("", "up", "events", "events serve", "events worker", "events migrate", "events jobs", "events key"),
+    *("", "up", "check", "events", "events serve", "events worker", "events migrate", "events jobs", "events key"),
     *("events key create", "events key list", "events organizer", "events organizer list", "events organizer link"),
     *("events person", "events person export", "events person erase"),
     *("events app", "events app list", "events app disconnect"),
