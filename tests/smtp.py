@@ -210,7 +210,7 @@ def login(username: str, password: str) -> dict[str, Any]:
 
     def authenticate(_: SMTP, __: Session, ___: Envelope, ____: str, data: Any) -> AuthResult:
         is_right = (data.login, data.password) == (username.encode(), password.encode())
-        return AuthResult(success=is_right, handled=is_right)  # what is not handled, the server answers with 535
+        return AuthResult(success=is_right, handled=False)  # the server answers
 
     return {"authenticator": authenticate, "auth_required": True}
 

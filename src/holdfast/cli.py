@@ -6,7 +6,11 @@ import typer
 
 from holdfast import __version__
 from holdfast import up as starting
+from holdfast.commands import check as checking
+from holdfast.commands.backup import backup
 from holdfast.commands.config import config
+from holdfast.commands.move import move
+from holdfast.commands.restore import restore
 from holdfast.commands.secret import secret
 from holdfast.commands.status import status
 from holdfast.doubles.shopify.command import demo_shops
@@ -148,6 +152,10 @@ app.command()(starting.up)
 app.command()(status)
 app.add_typer(config, name="config")
 app.add_typer(secret, name="secret")
+app.command("backup")(backup)
+app.command("restore")(restore)
+app.command("move")(move)
+app.command()(checking.check)
 app.add_typer(events, name="events")
 events.add_typer(of_events.keys, name="key")
 events.add_typer(of_events.organizers, name="organizer")
@@ -160,7 +168,7 @@ inventory.command("sign-proxy-url")(of_inventory.sign_proxy_url)
 inventory.command("console-link")(of_inventory.console_link)
 inventory.command("webhooks")(of_inventory.webhooks)
 inventory.command("platform-double")(demo_shops)
-inventory.command("check")(of_inventory.check_ledger)
+inventory.command("check")(checking.check_ledger)
 
 
 def _show_version(is_requested: bool) -> None:

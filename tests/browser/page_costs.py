@@ -35,6 +35,7 @@ async def measure(chromium: Browser, visitor: Visitor, addresses: list[str]) -> 
         await session.send("Network.emulateNetworkConditions", SLOW_NETWORK)
         await session.send("Emulation.setCPUThrottlingRate", {"rate": SLOW_PROCESSOR})
         await page.goto(address, wait_until="load")
+        await page.wait_for_function("performance.getEntriesByName('first-contentful-paint').length")
         measured.append(Measured(*await page.evaluate(MEASURED)))
         await context.close()
     return measured
@@ -55,7 +56,7 @@ MEASURED = """
     () => {
         const sent = [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")]
             .filter((entry) => !["img", "image", "css"].includes(entry.initiatorType));
-        const paint = performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? 0;
+        const paint = performance.getEntriesByName("first-contentful-paint")[0].startTime;
         return [sent.reduce((sum, entry) => sum + entry.encodedBodySize, 0) / 1000, window.shift, paint];
     }
 """

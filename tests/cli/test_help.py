@@ -14,7 +14,7 @@ from holdfast.cli import app
 HELP = [
     *("config", "config show", "config check", "secret", "secret new", "events address", "status"),
     *("events mail test", "events organizer add", "events key revoke"),
-    *("", "up", "events", "events serve", "events worker", "events migrate", "events jobs", "events key"),
+    *("", "up", "check", "events", "events serve", "events worker", "events migrate", "events jobs", "events key"),
     *("events key create", "events key list", "events organizer", "events organizer list", "events organizer link"),
     *("events person", "events person export", "events person erase"),
     *("events app", "events app list", "events app disconnect"),

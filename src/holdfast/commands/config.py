@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from holdfast.commands.services import AsJson, OneService, ServiceName, print_json, services
+from holdfast.commands.backups.options import ServiceName, ServiceOption
+from holdfast.commands.services import AsJson, print_json, services
 
 if TYPE_CHECKING:
     from holdfast.kit.environment.settings import Settings
@@ -38,7 +39,7 @@ class Finding(NamedTuple):
 
 @config.command()
 def show(
-    service: OneService = None,
+    service: ServiceOption = None,
     changed: Annotated[bool, typer.Option("--changed", help="Leave out settings with their default value.")] = False,
     env_file: EnvFile = None,
     as_json: AsJson = False,
@@ -64,7 +65,7 @@ def show(
 
 
 @config.command()
-def check(service: OneService = None, env_file: EnvFile = None, as_json: AsJson = False) -> None:
+def check(service: ServiceOption = None, env_file: EnvFile = None, as_json: AsJson = False) -> None:
     """Find wrong values and misspelt names, all at once.
 
     Exits with 1 if a service would not start with these settings, or if a variable begins with HOLDFAST_, EVENTS_ or

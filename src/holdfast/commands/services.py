@@ -1,23 +1,16 @@
 """The two services, for commands that concern both. Their modules are imported only when a command runs."""
 
 from collections.abc import Sequence
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from holdfast.commands.backups.options import ServiceName
 
 if TYPE_CHECKING:
     from holdfast.kit.process.service_process import ServiceProcess
 
 
-class ServiceName(StrEnum):
-    """The name of a service on the command line."""
-
-    INVENTORY = "inventory"
-    EVENTS = "events"
-
-
-OneService = Annotated[ServiceName | None, typer.Option("--service", help="One service alone.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any, LiteralString, NamedTuple
 
 import typer
 
-from holdfast.commands.services import AsJson, OneService, print_json, services
+from holdfast.commands.backups.options import ServiceOption
+from holdfast.commands.services import AsJson, print_json, services
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -103,7 +104,7 @@ FIGURES: Mapping[str, Sequence[Figures]] = {
 }
 
 
-def status(service: OneService = None, as_json: AsJson = False) -> None:
+def status(service: ServiceOption = None, as_json: AsJson = False) -> None:
     """Show what the services are doing at present.
 
     For each service: its database, whether the schema is current, the processes that are connected, who leads the

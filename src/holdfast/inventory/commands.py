@@ -248,25 +248,3 @@ def sign_proxy_url(
     query = proxy.sign(domain, build(settings).client_secrets[0], time.time())
     served = base_url.rstrip("/") or served_address.served_address(settings, USUAL_PORT)
     typer.echo(f"{served}{AVAILABILITY}?{query}")
-
-
-def check_ledger() -> None:
-    """Compare pools with their ledger.
-
-    Every pool is compared with the sum of its ledger, and every hold with what is kept for it.
-    """
-    from holdfast.inventory.product import INVENTORY
-    from holdfast.inventory.stock import audit
-
-    shop_ids, place = INVENTORY.look(audit.shops)
-    differences = [
-        difference
-        for shop_id in shop_ids
-        for difference in INVENTORY.look(lambda tx, shop_id=shop_id: audit.audit(tx, shop_id))[0]
-    ]
-    for difference in differences:
-        typer.echo(difference, err=True)
-    typer.echo(f"Looked in {place}.", err=True)
-    if differences:
-        raise typer.Exit(1)
-    typer.echo("Every pool holds what its ledger says.")

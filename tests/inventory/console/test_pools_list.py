@@ -13,7 +13,7 @@ async def test_a_pool_is_listed_with_how_long_it_lasts(admin: Admin, own_shop: S
     page = await admin.get()
 
     # Two 6-packs in 14 days: what is left lasts as long as 38 units at 12 in 14 days.
-    assert "Honey 3 variants 38 units can be sold 38 on hand, 0 held 44 days active" in main_text(page)
+    assert "Honey 3 variants 38 units can be sold 38 on hand, 0 held Days left: 44 days active" in main_text(page)
     assert "Lids 0 variants 7 units can be sold 7 on hand, 0 held active" in main_text(page)
     assert page.text.count('class="sparkline"') == 2
 

@@ -9,12 +9,15 @@ from typing import Any
 
 import pytest
 
+from holdfast.events.product import EVENTS
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.problems import CannotStart
 from holdfast.kit.environment.variables import read_settings
 from holdfast.kit.mail import transport
 from holdfast.kit.mail.message import Envelope, MailMessage
 from holdfast.kit.mail.transport import FileMailer, MailDeferral, Mailer, MailRefusal, MailServerUnavailable, mailer_of
+from holdfast.kit.process.checks.inspection import Inspection
+from holdfast.kit.process.checks.partners import check_mail_server
 from tests.smtp import BREAK, NEVER, Server, encrypted, login, mail_server
 
 
@@ -24,8 +27,12 @@ def message(recipient: str, number: int = 1) -> Envelope:
     return Envelope(recipient, id, written.encoded("tickets@events.example"))
 
 
+def settings_for(server: Server, tmp_path: Path, **settings: Any) -> Settings:
+    return Settings(data_dir=tmp_path, **{**server.settings, **settings})  # pyright: ignore[reportCallIssue]
+
+
 def mailer_for(server: Server, tmp_path: Path, **settings: Any) -> Mailer:
-    return mailer_of(Settings(data_dir=tmp_path, **{**server.settings, **settings}))  # pyright: ignore[reportCallIssue]
+    return mailer_of(settings_for(server, tmp_path, **settings))
 
 
 async def at_once() -> None:
@@ -168,6 +175,23 @@ async def test_a_server_without_encryption_gets_no_mail_if_it_is_asked_for(serve
         "MailServerUnavailable"
     ]
     assert server.received == []
+
+
+async def test_the_check_of_operators_logs_in_and_sends_no_mail(
+    certificate: tuple[Path, ssl.SSLContext], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, context = certificate
+    monkeypatch.setenv("SSL_CERT_FILE", str(path))
+    with mail_server(**encrypted(context), **login("ada", "secret")) as server:
+        right = settings_for(server, tmp_path, smtp_security="starttls", smtp_username="ada", smtp_password="secret")
+        wrong = right.model_copy(update={"smtp_password": "wrong"})
+
+        results = [(await check_mail_server(Inspection(EVENTS, account)))[0] for account in (right, wrong)]
+
+    assert [finding.status for finding in results] == ["ok", "wrong"]
+    assert results[1].message.startswith("127.0.0.1 refuses the login: 535")
+    assert results[1].remedy == "Correct SMTP_USERNAME and SMTP_PASSWORD."
+    assert [command for _, command, _ in server.commands] == ["MAIL", "QUIT"]
 
 
 # Files

@@ -104,6 +104,14 @@ class SmtpMailer:
         finally:
             await carrier.close()
 
+    async def probe(self) -> None:
+        """Connect, log in and name the sender as for a mail, and send none. Raises `MailServerUnavailable`."""
+        connection = _SmtpConnection(self._settings)
+        try:
+            await connection.begin()
+        finally:
+            await connection.close()
+
 
 class _SmtpConnection:
     def __init__(self, settings: Settings) -> None:
@@ -117,7 +125,7 @@ class _SmtpConnection:
             recipient = envelope_address(envelope.recipient)
         except NoAddress as error:
             raise MailRefusal(error_line(error)) from error
-        client = await self._begin()
+        client = await self.begin()
         try:
             await client.rcpt(recipient, timeout=COMMAND_TIMEOUT_SECONDS)
             answer = await client.execute_command(b"DATA", timeout=COMMAND_TIMEOUT_SECONDS)
@@ -136,7 +144,7 @@ class _SmtpConnection:
             raise
         self._announced = False
 
-    async def _begin(self) -> SMTP:
+    async def begin(self) -> SMTP:
         """A connection on which a new mail was started. Replaces a connection that the server has closed meanwhile."""
         if self._client and self._client.is_connected:
             with contextlib.suppress(SMTPServerDisconnected):

@@ -186,7 +186,6 @@
     deviceName();
     part("device").addEventListener("change", deviceName);
     connectSound(part("sound"));
-    part("scanner").hidden = false;
     part("typing").addEventListener("submit", (event) => {
       event.preventDefault();
       readInTurn(part("text").value);

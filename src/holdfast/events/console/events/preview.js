@@ -73,4 +73,3 @@ document.querySelector('a[href="#more"]').addEventListener("click", () => {
   zone.focus();
 });
 
-for (const element of form.querySelectorAll("[data-plain]")) element.hidden = true;

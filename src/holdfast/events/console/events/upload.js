@@ -114,6 +114,3 @@ for (const name of ["dragenter", "dragover", "drop", "dragleave"])
     if (name !== "dragleave") event.preventDefault();
     if (name === "drop") choose([...event.dataTransfer.files]);
   });
-
-for (const element of document.querySelectorAll("[data-plain]")) element.hidden = true;
-area.querySelector("[data-drop]").hidden = false;

@@ -3,7 +3,6 @@
 
 for (const button of document.querySelectorAll("button[data-copies]")) {
   const text = document.getElementById(button.dataset.copies);
-  button.hidden = false;
   button.addEventListener("click", async () => {
     try {
       await navigator.clipboard.writeText(text.textContent);

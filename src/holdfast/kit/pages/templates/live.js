@@ -231,7 +231,6 @@ function leave() {
   events = undefined;
 }
 
-for (const element of document.querySelectorAll("[data-reload]")) element.hidden = true;
 schedule();
 follow();
 document.addEventListener("visibilitychange", () => {
