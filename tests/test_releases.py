@@ -9,9 +9,12 @@ from holdfast import __version__
 from tests.releases import CHECKOUT, releases, subject_of
 
 
-def clone(directory: Path, *options: str) -> Path:
-    command = ["git", "clone", "--quiet", "--no-tags", *options, CHECKOUT.as_uri(), directory]
+def clone(directory: Path, *options: str | Path) -> Path:
+    """A clone without tags, with the files that find releases."""
+    command = ["git", "clone", "--quiet", "--no-tags", "--no-checkout", *options, directory]
     subprocess.run(command, check=True, capture_output=True)
+    files = ["CHANGELOG.md", "tests/__init__.py", "tests/releases.py"]
+    subprocess.run(["git", "-C", directory, "checkout", "--quiet", "HEAD", *files], check=True, capture_output=True)
     return directory
 
 
@@ -21,7 +24,7 @@ def tagging(directory: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_clone_without_tags_gets_those_of_all_releases(tmp_path: Path) -> None:
-    code = clone(tmp_path / "clone")
+    code = clone(tmp_path / "clone", "--shared", CHECKOUT)
 
     assert tagging(code).returncode == tagging(code).returncode == 0
     for release in releases():
@@ -31,7 +34,7 @@ def test_a_clone_without_tags_gets_those_of_all_releases(tmp_path: Path) -> None
 
 
 def test_a_clone_without_history_is_told_how_to_fetch_it(tmp_path: Path) -> None:
-    refused = tagging(clone(tmp_path / "clone", "--depth=1"))
+    refused = tagging(clone(tmp_path / "clone", "--depth=1", CHECKOUT.as_uri()))
 
     assert refused.returncode == 1
     assert refused.stderr.startswith("This clone has neither the tag v0.1.0 nor a commit with the subject ")

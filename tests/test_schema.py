@@ -84,7 +84,8 @@ def test_an_older_database_is_told_that_it_is_older_than_the_first_release(servi
                     attempt(older)
                 assert re.search(
                     r"^The database before_\w+ at \S+ has migrations that this version does not know "
-                    r"\(.*0001_first\.sql\), and lacks \w+_baseline\.sql\. .* from before release 0\.1\.0, .* Nothing was changed\.",
+                    r"\(.*0001_first\.sql\), and lacks \w+_baseline\.sql\. .* from before release 0\.1\.0, .* "
+                    r"Nothing was changed\.",
                     str(refused.value),
                 )
 
