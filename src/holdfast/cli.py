@@ -27,7 +27,7 @@ DryRun = Annotated[
     typer.Option(
         "--dry-run",
         help="Apply what is missing in one transaction and roll it back: says what would be applied, or what fails. "
-        "Stores nothing. Like the migration itself it locks the tables that change, here for at most 3 seconds.",
+        "Stores nothing. Like the migration itself it locks the tables that change, here for at most a second.",
     ),
 ]
 

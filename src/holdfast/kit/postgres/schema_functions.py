@@ -27,10 +27,6 @@ import psycopg
 from holdfast import __version__
 from holdfast.kit.postgres.schema_lineage import Migration
 
-LOCK_TIMEOUT_SECONDS = 0.5
-"""Seconds for which a trigger waits for its table, while other tables may be locked. That is shorter than PostgreSQL's
-`deadlock_timeout`, so this transaction is cancelled, and not one of the service."""
-
 DEFINITION = re.compile(
     r"^create or replace (?:(?P<function>function \w+\([^()]*\))|(?P<trigger>trigger \w+)\s[^;]*?(?P<table>\son \w+))",
     re.MULTILINE,
@@ -71,7 +67,6 @@ class Functions(Migration):
     def apply(self, connection: psycopg.Connection[Any]) -> None:
         # A body may call a function that is defined after it.
         connection.execute("set local check_function_bodies = off")
-        connection.execute("select set_config('lock_timeout', %s, true)", [f"{LOCK_TIMEOUT_SECONDS * 1000:.0f}ms"])
         if connection.execute("select to_regclass('functions')").fetchone() == (None,):
             connection.execute(TABLE)
         applied = dict(connection.execute("select name, checksum from functions").fetchall())

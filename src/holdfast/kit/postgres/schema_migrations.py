@@ -22,13 +22,18 @@ LOCK = 0x686F6C64  # "hold": one migration at a time, whichever process starts f
 MIGRATION_TIMEOUT_SECONDS = 60
 """Seconds to wait for another process that migrates the same database."""
 
-LOCK_TIMEOUT_SECONDS = 1
-"""Seconds for which a migration waits for a lock, while other transactions wait behind it; then it lets them run."""
+LOCK_TIMEOUT_SECONDS = 0.1
+"""Seconds for which a migration waits for a lock, while other transactions wait behind it; then it lets them run. The
+shortest time after which the services refuse to wait for a lock is twice as long. PostgreSQL's `deadlock_timeout` is
+longer, so a deadlock ends the migration, and no transaction of the service."""
+
+RETRY_SECONDS = 0.5
+"""Seconds for which it lets them run."""
 
 IDLE_TIMEOUT_SECONDS = 5
 """Seconds after which PostgreSQL ends the session of a process that was stopped during a migration."""
 
-TRIAL_SECONDS = 3
+TRIAL_SECONDS = 1
 """Seconds for which a trial may hold the locks of the migrations that it has applied."""
 
 TABLE = """
@@ -150,7 +155,7 @@ def _session(url: str, patience: float) -> Generator[psycopg.Connection[Any]]:
                 f"Another process has been migrating the database for more than {patience:g} s{_holder(connection)}. "
                 "Start again when it has finished."
             ) from error
-        connection.execute("select set_config('lock_timeout', %s, false)", [f"{LOCK_TIMEOUT_SECONDS}s"])
+        connection.execute("select set_config('lock_timeout', %s, false)", [f"{LOCK_TIMEOUT_SECONDS * 1000:.0f}ms"])
         yield connection
 
 
@@ -175,7 +180,7 @@ def _make_way(apply: Callable[[], None], names: str, patience: float) -> None:
         try:
             return apply()
         except (errors.DeadlockDetected, errors.LockNotAvailable) as error:
-            time.sleep(LOCK_TIMEOUT_SECONDS)
+            time.sleep(RETRY_SECONDS)
             if time.monotonic() > until:
                 raise SchemaInUse(
                     f"{names} cannot be applied: others have used the same tables for more than {patience:g} s. "
