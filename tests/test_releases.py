@@ -28,8 +28,8 @@ def test_a_clone_without_tags_gets_those_of_all_releases(tmp_path: Path) -> None
 
     assert tagging(code).returncode == tagging(code).returncode == 0
     for release in releases():
-        shown = ["git", "-C", code, "log", "-1", "--format=%s", f"v{release}"]
-        subject = subprocess.run(shown, check=True, capture_output=True, text=True).stdout.strip()
+        command = ["git", "-C", code, "log", "-1", "--format=%s", f"v{release}"]
+        subject = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
         assert subject == subject_of(release)
 
 

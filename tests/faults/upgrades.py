@@ -65,8 +65,8 @@ def _unpack_wheel(release: str, directory: Path) -> None:
 
 def shared_directory(factory: pytest.TempPathFactory) -> Path:
     """A directory that all workers of a run share."""
-    own = factory.getbasetemp()
-    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    directory = factory.getbasetemp()
+    return directory.parent if "PYTEST_XDIST_WORKER" in os.environ else directory
 
 
 class OldDatabase(NamedTuple):
@@ -206,8 +206,8 @@ class Upgrade:
 
     def report(self) -> None:
         """Print how many requests were answered, by stage and status."""
-        asked = self.answers.total()
-        print(f"{self._product.name} from {self._release}, {asked} answers:", *sorted(self.answers.items()))
+        total = self.answers.total()
+        print(f"{self._product.name} from {self._release}, {total} answers:", *sorted(self.answers.items()))
 
     def close(self) -> None:
         for process in self._started:

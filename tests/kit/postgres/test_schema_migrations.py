@@ -92,18 +92,18 @@ def test_a_file_that_was_edited_after_it_was_applied_is_refused(empty_url: str) 
 
 
 def test_a_file_that_fails_leaves_nothing_of_itself_behind_and_is_next_when_mended(empty_url: str) -> None:
-    said = (
+    message = (
         r"^0003_broken\.sql failed at line 1, in the database \w+ at \S+\. "
         r'PostgreSQL says: invalid input syntax for type integer: "bright"\. '
         r"(This was a trial: nothing|Nothing of it) is stored.* "
         r"Correct in the database what PostgreSQL names, and migrate again\."
     )
     migrate(empty_url, [FIRST])
-    with pytest.raises(FailedMigration, match=said):
+    with pytest.raises(FailedMigration, match=message):
         try_migrations(empty_url, [FIRST, SECOND, BROKEN])
     assert rows(empty_url, "select * from shelf") == [("100% of it",)]
 
-    with pytest.raises(FailedMigration, match=said):
+    with pytest.raises(FailedMigration, match=message):
         migrate(empty_url, [FIRST, SECOND, BROKEN])
 
     assert tables(empty_url) == ["migrations", "shelf"]

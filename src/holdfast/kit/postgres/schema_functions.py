@@ -59,10 +59,10 @@ class Functions(Migration):
     def is_in(self, applied: Sequence[str]) -> bool:
         """Whether a database has these functions, or those of a newer version."""
         sets = [recorded for name in reversed(applied) if (recorded := NAME.fullmatch(name))]
-        own = NAME.fullmatch(self.name)
+        own_name = NAME.fullmatch(self.name)
         newest = max(sets, key=_order, default=None)  # of those with the same version, the one that was applied last
-        assert own, f"{self.name} is not of a version such as 1.2.3 or 1.2.3.dev0"
-        return newest is not None and (newest["hash"] == own["hash"] or _order(newest) > _order(own))
+        assert own_name, f"{self.name} is not of a version such as 1.2.3 or 1.2.3.dev0"
+        return newest is not None and (newest["hash"] == own_name["hash"] or _order(newest) > _order(own_name))
 
     def apply(self, connection: psycopg.Connection[Any]) -> None:
         # A body may call a function that is defined after it.

@@ -139,7 +139,7 @@ def _require_own_database(
         connection, [name for migration in migrations for name in CREATED_TABLE.findall(migration.sql)]
     ):
         raise UnknownSchema(
-            f"{_place(connection)} has tables with names of ours ({_some(tables)}), and no record of "
+            f"{_place(connection)} has tables with names of ours ({_listing(tables)}), and no record of "
             "the migrations that made them. Nothing was changed. If it is a backup that was restored in part, restore "
             "all of it, with the table migrations. If the tables are of another program, use an empty database."
         )
@@ -172,7 +172,7 @@ def _old_schema(
 
 def _unknown_schema(connection: psycopg.Connection[Any], unknown: Sequence[str], lacking: Migration) -> UnknownSchema:
     return UnknownSchema(
-        f"{_place(connection)} has migrations that this version does not know ({_some(unknown)}), and "
+        f"{_place(connection)} has migrations that this version does not know ({_listing(unknown)}), and "
         f"lacks {lacking.name}. It was made by a version in development, by a version from before release "
         f"{FIRST_RELEASE}, or by a newer one. Nothing was changed. This version upgrades databases of release "
         f"{FIRST_RELEASE} and later. Start the version that made it, restore a backup of a release, or use an empty "
@@ -185,6 +185,6 @@ def _place(connection: psycopg.Connection[Any]) -> str:
     return place_of(connection).replace("the", "The", 1)
 
 
-def _some(names: Sequence[str]) -> str:
+def _listing(names: Sequence[str]) -> str:
     """The last names of a list, in words."""
     return ", ".join(names) if len(names) <= 3 else f"{len(names)}, the last is {names[-1]}"
