@@ -1,5 +1,6 @@
 """The command line: the commands of both services, and the groups of each. Commands import their own dependencies."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -27,6 +28,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from holdfast.kit.process.service_process import ServiceProcess
+
+
+DryRun = Annotated[
+    bool,
+    typer.Option(
+        "--dry-run",
+        help="Apply what is missing in one transaction and roll it back: says what would be applied, or what fails. "
+        "Stores nothing. Like the migration itself it locks the tables that change, here for at most a second.",
+    ),
+]
 
 
 def main() -> None:
@@ -88,20 +99,22 @@ def commands(
         settings = product().ready(product().configured())
         product().work(settings, lambda: typer.echo(f"{title} works in the background. Stop with Ctrl-C."))
 
-    @group.command("migrate", help="Bring the schema of the database up to date.")
-    def migrate(
-        dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be applied, change nothing.")] = False,
-    ) -> None:
+    @group.command("migrate", help="Bring the schema of the database up to date. The service may go on.")
+    def migrate(dry_run: DryRun = False) -> None:
         from holdfast.kit.process import database_location
 
         settings = product().configured()
         if dry_run:
-            names = product().pending(database_location.existing_url(settings))
+            trial = product().try_migrations(database_location.existing_url(settings))
+            lines = [
+                *(f"would apply {name}" for name in trial.succeeded),
+                *(f"not tried {name}" for name in trial.untried),
+            ]
+            lines += [trial.reason] if trial.reason else []
             typer.echo(f"Looked in {database_location.location_text(settings)}.", err=True)
         else:
-            names = product().migrate(database_location.url(settings))
-        done = "would apply" if dry_run else "applied"
-        typer.echo("\n".join(f"{done} {name}" for name in names) or "The schema is up to date.")
+            lines = [f"applied {name}" for name in product().migrate(database_location.url(settings))]
+        typer.echo("\n".join(lines) or "The schema is up to date.")
 
     @group.command("reseal", help="Encrypt all again with the present secret.\n\nFor the rotation of the secret key.")
     def reseal() -> None:
@@ -171,9 +184,18 @@ inventory.command("platform-double")(demo_shops)
 inventory.command("check")(checking.check_ledger)
 
 
+def _last_migrations(service: str) -> "Sequence[str]":
+    """The last migrations of a service and of what both share. Read from their files: imports would take time."""
+    package = Path(__file__).parent
+    folders = [package / service, package / "accounts", *sorted((package / "kit").iterdir())]
+    return [max(path.name for path in files) for folder in folders if (files := [*folder.glob("migrations/*.sql")])]
+
+
 def _show_version(is_requested: bool) -> None:
     if is_requested:
         typer.echo(f"holdfast-server {__version__}")
+        for service in ("events", "inventory"):
+            typer.echo(f"schema of {service}: {', '.join(_last_migrations(service))}")
         raise typer.Exit
 
 

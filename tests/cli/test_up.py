@@ -15,7 +15,10 @@ import stripe
 from holdfast import __version__
 from holdfast.doubles.stripe.in_process import FILE
 from holdfast.doubles.stripe.keys import load_or_create
+from holdfast.events.product import EVENTS
+from holdfast.inventory.product import INVENTORY
 from holdfast.kit.postgres import bundled
+from holdfast.kit.postgres.schema_lineage import WITHOUT_FILE
 from tests.docs.test_first_requests import free_ports
 from tests.doubles.stripe.conftest import ACCOUNT_V2
 from tests.faults.processes import HOLDFAST
@@ -250,4 +253,10 @@ def test_behind_a_base_url_demonstrations_start_only_if_their_ports_are_named(da
 
 @pytest.mark.parametrize("words", [("--version",), ("--version", "up")])
 def test_the_version_is_that_of_the_distribution(words: tuple[str, ...]) -> None:
-    assert holdfast(*words).stdout == f"holdfast-server {__version__}\n"
+    version, events, inventory = holdfast(*words).stdout.splitlines()
+
+    assert version == f"holdfast-server {__version__}"
+    for line, product in ((events, EVENTS), (inventory, INVENTORY)):
+        of_files = [migration.name for migration in product.schema() if not WITHOUT_FILE.match(migration.name)]
+        assert line.startswith(f"schema of {product.name}: {of_files[-1]}, accounts_")
+        assert {*line.partition(": ")[2].split(", ")} <= {*of_files}

@@ -123,8 +123,8 @@ def _write_database(
     """Write the dump of a database, and add the photos that it names to a list."""
     from holdfast.commands.backups.manifest import ServiceRecord, dump_name
     from holdfast.commands.backups.photos import named_photos
-    from holdfast.commands.backups.services import applied_migrations
     from holdfast.kit.postgres.dumps import open_snapshot
+    from holdfast.kit.postgres.schema_lineage import applied_migrations
 
     with open_snapshot(url) as snapshot, progress.phase(f"database of {product.name}") as count:
         writer.write(dump_name(product.name), _counted(_dump(snapshot), count))
@@ -133,7 +133,7 @@ def _write_database(
         return ServiceRecord(
             snapshot.taken_at,
             snapshot.server_version,
-            applied_migrations(snapshot.connection),
+            list(applied_migrations(snapshot.connection)),
             snapshot.row_counts(),
         )
 

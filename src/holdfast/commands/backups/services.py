@@ -8,7 +8,7 @@ import psycopg
 from holdfast.kit.contract.problems import CannotStart
 from holdfast.kit.environment.settings import Settings
 from holdfast.kit.postgres import dumps
-from holdfast.kit.postgres.schema_migrations import BASELINE
+from holdfast.kit.postgres.schema_lineage import BASELINE
 from holdfast.kit.process.service_process import ServiceProcess
 from holdfast.kit.security.secrets import Secret
 
@@ -66,13 +66,6 @@ def photo_store(settings: Any) -> "Store":
 
     # Only addresses of uploads are signed, which nobody asks for here.
     return photo_store(settings, Secret(b""))
-
-
-def applied_migrations(connection: psycopg.Connection[Any]) -> list[str]:
-    """The names of the migrations that a database has, in the order in which they were applied."""
-    if connection.execute("select to_regclass('migrations')").fetchone() == (None,):
-        return []
-    return [name for (name,) in connection.execute("select name from migrations order by applied_at, name").fetchall()]
 
 
 def later_migrations(product: Product, applied: Sequence[str]) -> list[str]:

@@ -11,7 +11,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from holdfast.kit.postgres.connection_pool import KEEPALIVE
 from holdfast.kit.postgres.database import Reader
-from holdfast.kit.postgres.schema_migrations import Migration
+from holdfast.kit.postgres.schema_lineage import Migration
 from holdfast.kit.process.checks.finding import Finding, Findings, ok, skipped, warning, wrong
 from holdfast.kit.process.checks.inspection import Inspection
 from holdfast.kit.process.checks.wording import listed
