@@ -18,10 +18,11 @@ def check(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
-    """Look at everything that the services need, and say what is wrong and what to do.
+    """Say what is wrong, and what to do.
 
-    It changes nothing, and may run while the services run and while they do not. Run it as the user of the services,
-    with their settings. It exits with 1 if something is wrong; warnings alone exit with 0.
+    It looks at everything that the services need. It changes nothing, and may run while the services run and while they
+    do not. Run it as the user of the services, with their settings. It exits with 1 if something is wrong; warnings
+    alone exit with 0.
     """
     with importing():
         import asyncio
@@ -41,7 +42,10 @@ def check(
 
 
 def check_ledger() -> None:
-    """Compare every pool with the sum of its ledger: the point "ledger" of `holdfast check`."""
+    """Compare pools with their ledger.
+
+    It is the point "ledger" of `holdfast check`: every pool is compared with the sum of its ledger.
+    """
     with importing():
         import asyncio
 

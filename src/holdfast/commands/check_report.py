@@ -16,7 +16,8 @@ from holdfast.events.product import EVENTS
 from holdfast.inventory import checks as inventory
 from holdfast.inventory.product import INVENTORY
 from holdfast.kit.contract.problems import CannotStart
-from holdfast.kit.environment.settings import Settings, read_settings
+from holdfast.kit.environment.settings import Settings
+from holdfast.kit.environment.variables import read_settings
 from holdfast.kit.process.checks.finding import Finding, ok
 from holdfast.kit.process.checks.inspection import AnyCheck, Inspection, open_inspection, run_checks
 from holdfast.kit.process.script_output import printable

@@ -23,7 +23,8 @@ from holdfast import __version__
 from holdfast.kit.background import jobs
 from holdfast.kit.contract.problems import CannotStart, ErrorBody, Problem
 from holdfast.kit.environment import logs
-from holdfast.kit.environment.settings import Settings, read_settings
+from holdfast.kit.environment.settings import Settings
+from holdfast.kit.environment.variables import read_settings, warn_of_unknown_variables
 from holdfast.kit.http.connection import Connection
 from holdfast.kit.http.connection_limits import ConnectionLimits, files_for_connections
 from holdfast.kit.http.sockets import address_of
@@ -120,7 +121,7 @@ class ServiceProcess(Generic[S, R]):
     def _require_schema(self, url: str) -> None:
         if missing := self.pending(url):
             raise CannotStart(
-                f"The database lacks {', '.join(missing)}. Bring it up to date with: holdfast {self.name} migrate"
+                f"Bring the database up to date with: holdfast {self.name} migrate (it lacks {', '.join(missing)})"
             )
 
     def schema(self) -> list[Migration]:
@@ -212,6 +213,7 @@ class ServiceProcess(Generic[S, R]):
 
     def served(self, settings: S, listener: socket.socket, *, background: bool = True) -> ServedService:
         """The service, ready to be served on a socket."""
+        warn_of_unknown_variables(self.settings)
         app = self.app(settings, background=background)
         return ServedService(uvicorn.Config(app, **_http(settings, self.error_body)), listener)
 
@@ -220,6 +222,7 @@ class ServiceProcess(Generic[S, R]):
         if workers == 1:
             serve([self.served(settings, listener, background=background)])
             return
+        warn_of_unknown_variables(self.settings)
         end_like_ctrl_c()
         with tempfile.TemporaryDirectory(prefix="holdfast-metrics-") as figures:
             os.environ["PROMETHEUS_MULTIPROC_DIR"] = figures
@@ -241,6 +244,7 @@ class ServiceProcess(Generic[S, R]):
                 begun()
                 return await signals.get()
 
+        warn_of_unknown_variables(self.settings)
         end_like_ctrl_c()
         with contextlib.suppress(KeyboardInterrupt):
             if asyncio.run(work()) == signal.SIGTERM:
