@@ -7,8 +7,8 @@ PYTEST := .venv/bin/pytest
 help: ## Say what each target does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-13s %s\n", $$1, $$2}'
 
-run: .venv/.run ## Start everything on the embedded database and print addresses and keys
-	@.venv/bin/holdfast up
+run: .venv/.run ## Start everything on the embedded database and print addresses and keys; PORT=9000 takes 9000 to 9003
+	@.venv/bin/holdfast up $(if $(filter command,$(origin PORT)),--port $(PORT))
 
 test: .venv/.dev ## Run all tests but the long ones, on all cores; with ARGS="..." what they name
 	@$(PYTEST) $(or $(ARGS),-m "not long" -p no:schemathesis $(ON_ALL_CORES))
@@ -49,17 +49,24 @@ clean: ## Remove the environment and the embedded database
 wheel: $(UV) ## Build the distribution in dist/
 	@$(UV) build --quiet --wheel --no-build-isolation --python .venv
 
+# A network that inspects TLS signs with a certificate of its own. uv reads it from SSL_CERT_FILE, pip from PIP_CERT.
+ifdef SSL_CERT_FILE
+export PIP_CERT ?= $(SSL_CERT_FILE)
+endif
+OR_SAY_WHY := || { echo "The packages could not be installed; the lines above say why. If a certificate is not trusted, \
+	your network inspects TLS: set SSL_CERT_FILE to the file with its certificate (PEM), and try again." >&2; exit 1; }
+
 $(UV): requirements-build.lock
 	@echo "Making the environment in .venv"
 	@$(PYTHON) -m venv .venv
-	@.venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-build.lock
+	@.venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-build.lock $(OR_SAY_WHY)
 	@touch $@
 
 .venv/.run: $(UV) requirements.lock pyproject.toml
-	@$(UV) pip install --quiet --require-hashes --requirement requirements.lock
+	@$(UV) pip install --quiet --require-hashes --requirement requirements.lock $(OR_SAY_WHY)
 	@$(UV) pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
 .venv/.dev: .venv/.run requirements-dev.lock
-	@$(UV) pip install --quiet --require-hashes --requirement requirements-dev.lock
+	@$(UV) pip install --quiet --require-hashes --requirement requirements-dev.lock $(OR_SAY_WHY)
 	@touch $@

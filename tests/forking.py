@@ -35,6 +35,7 @@ class Forks:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "tests.forking", str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
+                cwd=Path(__file__).parents[1],
                 start_new_session=True,
             )
         atexit.register(self.close)

@@ -13,6 +13,8 @@ LONG = {
     "faults": "starts processes and kills them in the middle of their work",
     "models": "tries thousands of random steps, and looks for bugs that are planted",
     "plans": "fills databases until a plan that reads too much can be told",
+    "cli/test_backup.py": "copies databases, and restores them",
+    "cli/test_check_standby.py": "starts a PostgreSQL of its own",
     "cli/test_help.py": "starts every command",
     "cli/test_up.py": "starts both services as the first command does",
     "events/agents/test_generated_arguments.py": "calls every tool with hundreds of generated arguments",

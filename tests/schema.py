@@ -1,7 +1,8 @@
 """The schema of each service as one file to read, `schema.sql`: made from a migrated database.
 
 `python -m tests.schema` writes both files, and `mail_kind.sql`, the one function that is made from a table in the code.
-Nothing is ever applied from `schema.sql`: the migrations and the files of functions are the source. Tests compare.
+Nothing is ever applied from `schema.sql`: the migrations and the files of functions are the source. Tests compare, and
+`holdfast check` compares what a database has with what it names.
 """
 
 import re

@@ -209,7 +209,8 @@ def login(username: str, password: str) -> dict[str, Any]:
     """Options of a server that wants a login, whatever the encryption."""
 
     def authenticate(_: SMTP, __: Session, ___: Envelope, ____: str, data: Any) -> AuthResult:
-        return AuthResult(success=(data.login, data.password) == (username.encode(), password.encode()))
+        is_right = (data.login, data.password) == (username.encode(), password.encode())
+        return AuthResult(success=is_right, handled=False)  # the server answers
 
     return {"authenticator": authenticate, "auth_required": True}
 

@@ -65,7 +65,7 @@ def test_a_wheel_of_the_checkout_runs_both_services_in_an_empty_environment_else
         stop(up)
 
     assert wheel.name == f"holdfast_server-{__version__}-py3-none-any.whl"
-    assert version.stdout.decode() == f"holdfast-server {__version__}\n"
+    assert version.stdout.decode().startswith(f"holdfast-server {__version__}\nschema of events: 0")
     assert [answer.status_code for answer in answers] == [200, 200, 200]
     assert (python.parents[1] / f"lib/python3.{sys.version_info.minor}/site-packages/holdfast/cli.py").exists()
 
@@ -96,3 +96,16 @@ def test_the_installer_and_the_build_backend_are_pinned_with_hashes() -> None:
     assert pinned == {*project["dependency-groups"]["build"]}
     assert {*project["build-system"]["requires"]} <= pinned
     assert "--require-hashes -r requirements-build.lock" in makefile
+
+
+def test_an_installation_that_fails_says_what_to_do_behind_a_network_that_inspects_tls(tmp_path: Path) -> None:
+    for name in ("Makefile", "requirements-build.lock"):
+        (tmp_path / name).write_bytes((CHECKOUT / name).read_bytes())
+
+    # With `true` for Python there is no environment to install into.
+    made = subprocess.run(
+        ["make", "PYTHON=true", ".venv/bin/uv"], cwd=tmp_path, env=OUTSIDE, capture_output=True, text=True, check=False
+    )
+
+    assert made.returncode == 2
+    assert "set SSL_CERT_FILE to the file with its certificate (PEM), and try again." in made.stderr

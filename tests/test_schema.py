@@ -2,19 +2,18 @@
 
 import os
 import re
-import subprocess
 from collections.abc import Generator
 from contextlib import contextmanager
-from itertools import groupby
 from pathlib import Path
 
 import psycopg
 import pytest
 
 from holdfast.kit.contract.problems import CannotStart
-from holdfast.kit.postgres.schema_migrations import BASELINE
+from holdfast.kit.postgres.schema_lineage import BASELINE
 from holdfast.kit.process.service_process import KIT_FOLDERS
 from tests.databases import scratch_database
+from tests.releases import migrations_of, releases
 from tests.schema import MAIL_KIND_FILE, SERVICES, mail_kind_function, schema_file, schema_of
 
 CHECKOUT = Path(__file__).parents[1]
@@ -41,7 +40,7 @@ def test_the_function_of_kinds_of_mails_is_what_their_table_says() -> None:
     assert MAIL_KIND_FILE.read_text(encoding="utf-8") == mail_kind_function(), "run python -m tests.schema"
 
 
-def replaced(service: str) -> list[str]:
+def replaced_by_baselines(service: str) -> list[str]:
     """The last of the migrations that each baseline replaces."""
     baselines = (BASELINE.match(migration.sql) for migration in SERVICES[service].schema())
     return [baseline["last"] for baseline in baselines if baseline]
@@ -67,7 +66,7 @@ def without_a_baseline(template_url: str, service: str, migrations: list[str]) -
 @pytest.mark.parametrize("service", SERVICES)
 def test_a_database_of_the_version_before_the_baseline_goes_on(service: str, url: str) -> None:
     product = SERVICES[service]
-    with without_a_baseline(url, service, ["0001_first.sql", *replaced(service)]) as before:
+    with without_a_baseline(url, service, ["0001_first.sql", *replaced_by_baselines(service)]) as before:
         assert product.pending(before) == [product.schema()[-1].name]
         assert product.migrate(before) == [product.schema()[-1].name]
         assert product.pending(before) == product.migrate(before) == []
@@ -75,18 +74,19 @@ def test_a_database_of_the_version_before_the_baseline_goes_on(service: str, url
 
 
 @pytest.mark.parametrize("service", SERVICES)
-def test_an_older_database_is_told_which_version_to_start_first(service: str, url: str) -> None:
+def test_an_older_database_is_told_that_it_is_older_than_the_first_release(service: str, url: str) -> None:
     product = SERVICES[service]
-    for last in replaced(service):
-        before = [name for name in replaced(service) if name != last]
+    for last in replaced_by_baselines(service):
+        before = [name for name in replaced_by_baselines(service) if name != last]
         with without_a_baseline(url, service, [*before, "0001_first.sql"]) as older:
             for attempt in (product.pending, product.migrate):
                 with pytest.raises(CannotStart) as refused:
                     attempt(older)
-                assert str(refused.value) == (
-                    f"The last migration of this database is 0001_first.sql, and this version goes on from {last}. "
-                    "Start the version of 2026-11-25 (70cc5f1) once, which brings the database there. "
-                    "Then start this version."
+                assert re.search(
+                    r"^The database before_\w+ at \S+ has migrations that this version does not know "
+                    r"\(.*0001_first\.sql\), and lacks \w+_baseline\.sql\. .* from before release 0\.1\.0, .* "
+                    r"Nothing was changed\.",
+                    str(refused.value),
                 )
 
 
@@ -116,22 +116,29 @@ def test_the_body_of_each_function_is_valid(service: str, url: str) -> None:
         connection.rollback()
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
-def test_functions_never_become_again_what_they_were(folder: Path) -> None:
-    """A database takes a program with functions that it had before for an older one, and keeps the newer functions."""
-    functions = (folder / "functions").relative_to(CHECKOUT).as_posix()
+@pytest.mark.parametrize(("service", "other"), [("events", "Holdfast Inventory"), ("inventory", "Holdfast Events")])
+def test_a_database_of_the_other_service_is_told_so(
+    service: str, other: str, template_url: str, inventory_template: str
+) -> None:
+    product = SERVICES[service]
+    for attempt in (product.pending, product.try_migrations, product.migrate):
+        with pytest.raises(CannotStart, match=f"is one of {other}. Nothing was changed"):
+            attempt({"events": inventory_template, "inventory": template_url}[service])
 
-    def git(*words: str, stdin: str = "") -> list[str]:
-        command = ["git", "-C", CHECKOUT, *words]
-        try:
-            done = subprocess.run(command, input=stdin, capture_output=True, check=True, text=True)
-        except (OSError, subprocess.CalledProcessError) as error:
-            pytest.skip(f"The history of the repository is not here: {error}")
-        return done.stdout.split("\n")[:-1]
 
-    commits = git("log", "--format=%H", "--", functions)
-    trees = git(
-        "cat-file", "--batch-check=%(objectname)", stdin="".join(f"{commit}:{functions}\n" for commit in commits)
-    )
-    texts = [tree for tree, _ in groupby(trees)]
-    assert len(texts) == len({*texts}), f"change a comment in {functions} too"
+@pytest.mark.parametrize("release", releases())
+def test_the_migrations_of_a_release_never_change(release: str) -> None:
+    """Databases have recorded their names and texts. Only a baseline can replace those before it."""
+    present = {path.relative_to(CHECKOUT).as_posix(): path for path in (CHECKOUT / "src").rglob("migrations/*.sql")}
+    replaced = {name for service in SERVICES for name in replaced_by_baselines(service)}
+    released = migrations_of(release)
+
+    assert len(released) >= 4
+    for path, text in released.items():
+        folder, _, name = path.rpartition("/")
+        if path in present:
+            assert present[path].read_text(encoding="utf-8") == text, f"{path} differs from that of release {release}"
+        else:
+            assert any(name <= last and f"{folder}/{last}" in released for last in replaced), (
+                f"{path} of release {release} is not here, and no baseline replaces it"
+            )

@@ -1,16 +1,26 @@
 """The command line: the commands of both services, and the groups of each. Commands import their own dependencies."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from holdfast import __version__
 from holdfast import up as starting
+from holdfast.commands import check as checking
+from holdfast.commands.backup import backup
+from holdfast.commands.config import config
+from holdfast.commands.move import move
+from holdfast.commands.restore import restore
+from holdfast.commands.secret import secret
+from holdfast.commands.status import status
 from holdfast.doubles.shopify.command import demo_shops
 from holdfast.events import app_commands, payment_commands
 from holdfast.events import commands as of_events
 from holdfast.inventory import commands as of_inventory
+from holdfast.kit.process.address_command import address_command
 from holdfast.kit.process.garbage_collection import importing
+from holdfast.kit.process.job_commands import jobs_command
 from holdfast.kit.process.mail_commands import mail_commands
 from holdfast.kit.process.signals import end_in_order
 from holdfast.up import EVENTS_PORT, INVENTORY_PORT, Host, Port
@@ -18,8 +28,17 @@ from holdfast.up import EVENTS_PORT, INVENTORY_PORT, Host, Port
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from holdfast.kit.background.jobs import FailedJob
     from holdfast.kit.process.service_process import ServiceProcess
+
+
+DryRun = Annotated[
+    bool,
+    typer.Option(
+        "--dry-run",
+        help="Apply what is missing in one transaction and roll it back: says what would be applied, or what fails. "
+        "Stores nothing. Like the migration itself it locks the tables that change, here for at most a second.",
+    ),
+]
 
 
 def main() -> None:
@@ -58,10 +77,10 @@ def _by_field(errors: "Mapping[str, Sequence[str]]") -> "list[str]":
 def commands(
     product: "Callable[[], ServiceProcess[Any, Any]]", title: str, default_port: int, help: str
 ) -> typer.Typer:
-    """The commands of every service: serve, worker, migrate, jobs, reseal, mail."""
+    """The commands of every service: serve, address, worker, migrate, jobs, reseal, mail."""
     group = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help=help)
 
-    @group.command(help=f"Serve {title}: requests and, unless told otherwise, its background work.")
+    @group.command(help=f"Answer requests.\n\nServes {title}, and does its background work unless told otherwise.")
     def serve(
         host: Host = "127.0.0.1",
         port: Port = default_port,
@@ -69,10 +88,12 @@ def commands(
         background: Annotated[bool, typer.Option(help="Do background work in this process too.")] = True,
     ) -> None:
         from holdfast.kit.http import sockets
+        from holdfast.kit.process import served_address
 
         listener = sockets.listen(host, port)
         settings = product().ready(product().configured(listener))
-        typer.echo(f"{title} listens on {settings.base_url}")
+        served_address.store(settings)
+        typer.echo(f"{title} listens on {_socket_text(sockets.address_of(listener), settings.base_url)}")
         product().serve(settings, listener, background=background, workers=workers)
 
     @group.command(help="Do the background work alone.")
@@ -80,51 +101,24 @@ def commands(
         settings = product().ready(product().configured())
         product().work(settings, lambda: typer.echo(f"{title} works in the background. Stop with Ctrl-C."))
 
-    @group.command("migrate", help="Bring the schema of the database up to date.")
-    def migrate(
-        dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be applied, change nothing.")] = False,
-    ) -> None:
+    @group.command("migrate", help="Bring the schema of the database up to date. The service may go on.")
+    def migrate(dry_run: DryRun = False) -> None:
         from holdfast.kit.process import database_location
 
         settings = product().configured()
         if dry_run:
-            names = product().pending(database_location.existing_url(settings))
+            trial = product().try_migrations(database_location.existing_url(settings))
+            lines = [
+                *(f"would apply {name}" for name in trial.succeeded),
+                *(f"not tried {name}" for name in trial.untried),
+            ]
+            lines += [trial.reason] if trial.reason else []
             typer.echo(f"Looked in {database_location.location_text(settings)}.", err=True)
         else:
-            names = product().migrate(database_location.url(settings))
-        done = "would apply" if dry_run else "applied"
-        typer.echo("\n".join(f"{done} {name}" for name in names) or "The schema is up to date.")
+            lines = [f"applied {name}" for name in product().migrate(database_location.url(settings))]
+        typer.echo("\n".join(lines) or "The schema is up to date.")
 
-    @group.command("jobs", help="List the background jobs that failed for good, or try one again.")
-    def jobs(retry: Annotated[int | None, typer.Option(help="Id of a job to try again.")] = None) -> None:
-        import asyncio
-
-        from holdfast.kit.background import jobs
-        from holdfast.kit.process import database_location
-
-        settings = product().configured()
-        url = product().existing(settings).database_url
-
-        async def run() -> "Sequence[FailedJob]":
-            async with jobs.open_job_manager(url) as manager:
-                if retry is not None:
-                    await jobs.retry_job(manager, retry)
-                    return ()
-                return await jobs.failed_jobs(manager)
-
-        failed = asyncio.run(run())
-        if retry is not None:
-            typer.echo(f"Job {retry} is tried again.")
-            return
-        for job in failed:
-            typer.echo(f"{job.id}\t{job.task_name}\tafter {job.attempts} attempts\t{job.arguments}")
-        if len(failed) == jobs.MAX_LISTED_JOBS:
-            typer.echo(f"These are the newest {len(failed)} jobs that failed for good; there may be more.")
-        else:
-            typer.echo(f"{len(failed)} jobs failed for good." if failed else "No job has failed for good.")
-        typer.echo(f"Looked in {database_location.location_text(settings)}.", err=True)
-
-    @group.command("reseal", help="Encrypt everything stored again with the present secret key.")
+    @group.command("reseal", help="Encrypt all again with the present secret.\n\nFor the rotation of the secret key.")
     def reseal() -> None:
         import asyncio
 
@@ -135,9 +129,16 @@ def commands(
             left = f", {table.unreadable} left that another secret sealed" if table.unreadable else ""
             typer.echo(f"{table.table}: {table.rows} sealed again{left}.")
 
+    group.command("address")(address_command(product, default_port))
+    group.command("jobs")(jobs_command(product))
     group.add_typer(mail_commands(product, title), name="mail")
-    _ = serve, worker, migrate, jobs, reseal
+    _ = serve, worker, migrate, reseal
     return group
+
+
+def _socket_text(served: str, public: str) -> str:
+    """The address that is listened on, with the public address beside it if it is another one."""
+    return served if public == served else f"{served} (public address: {public})"
 
 
 def _events() -> "ServiceProcess[Any, Any]":
@@ -163,6 +164,13 @@ app = typer.Typer(
 events = commands(_events, "Holdfast Events", EVENTS_PORT, "Events, registrations and waiting rooms.")
 inventory = commands(_inventory, "Holdfast Inventory", INVENTORY_PORT, "Shared inventory pools of storefront shops.")
 app.command()(starting.up)
+app.command()(status)
+app.add_typer(config, name="config")
+app.add_typer(secret, name="secret")
+app.command("backup")(backup)
+app.command("restore")(restore)
+app.command("move")(move)
+app.command()(checking.check)
 app.add_typer(events, name="events")
 events.add_typer(of_events.keys, name="key")
 events.add_typer(of_events.organizers, name="organizer")
@@ -175,12 +183,21 @@ inventory.command("sign-proxy-url")(of_inventory.sign_proxy_url)
 inventory.command("console-link")(of_inventory.console_link)
 inventory.command("webhooks")(of_inventory.webhooks)
 inventory.command("platform-double")(demo_shops)
-inventory.command("check")(of_inventory.check_ledger)
+inventory.command("check")(checking.check_ledger)
+
+
+def _last_migrations(service: str) -> "Sequence[str]":
+    """The last migrations of a service and of what both share. Read from their files: imports would take time."""
+    package = Path(__file__).parent
+    folders = [package / service, package / "accounts", *sorted((package / "kit").iterdir())]
+    return [max(path.name for path in files) for folder in folders if (files := [*folder.glob("migrations/*.sql")])]
 
 
 def _show_version(is_requested: bool) -> None:
     if is_requested:
         typer.echo(f"holdfast-server {__version__}")
+        for service in ("events", "inventory"):
+            typer.echo(f"schema of {service}: {', '.join(_last_migrations(service))}")
         raise typer.Exit
 
 

@@ -15,10 +15,8 @@ if TYPE_CHECKING:
     from holdfast.inventory.settings import Settings as InventorySettings
     from holdfast.kit.process.serving import ServedService
 
-EVENTS_PORT = 8002
 INVENTORY_PORT = 8001
-PAYMENTS_PORT = 8003
-SHOPS_PORT = 8004
+EVENTS_PORT = 8002
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
@@ -27,27 +25,36 @@ Sight = tuple[str, str]
 
 Host = Annotated[str, typer.Option(help="Address to listen on.")]
 Port = Annotated[int, typer.Option(help="Port to listen on; 0 picks a free one.")]
-PaymentsPort = Annotated[
+FirstPort = Annotated[
     int | None,
-    typer.Option(help="Port of the demo payments; 8003, or any free one if another events port was chosen."),
+    typer.Option(
+        help="Inventory takes this port; events, demo payments and demo shops take the next three. 0 picks free ones. "
+        "Default: HOLDFAST_PORT, or 8001."
+    ),
+]
+InventoryPort = Annotated[int | None, typer.Option(help="Port of inventory alone.")]
+EventsPort = Annotated[int | None, typer.Option(help="Port of events alone.")]
+PaymentsPort = Annotated[
+    int | None, typer.Option(help="Port of the demo payments alone; any free one if events has a port of its own.")
 ]
 ShopsPort = Annotated[
-    int | None,
-    typer.Option(help="Port of the demo shops; 8004, or any free one if another inventory port was chosen."),
+    int | None, typer.Option(help="Port of the demo shops alone; any free one if inventory has a port of its own.")
 ]
 
 
 def up(
     host: Host = "127.0.0.1",
-    inventory_port: Port = INVENTORY_PORT,
-    events_port: Port = EVENTS_PORT,
+    port: FirstPort = None,
+    inventory_port: InventoryPort = None,
+    events_port: EventsPort = None,
     payments_port: PaymentsPort = None,
     shops_port: ShopsPort = None,
 ) -> None:
-    """Start both services on the embedded database, with demo data on the first start.
+    """Start both services, ready to be tried out.
 
-    Unless there are real ones in the settings, a storefront platform and a payment processor for demonstrations start
-    too. The one sells nothing, the other charges nobody.
+    They run on the embedded database, with demo data on the first start. Unless there are real ones in the settings, a
+    storefront platform and a payment processor for demonstrations start too. The one sells nothing, the other charges
+    nobody.
     """
     with importing():
         from holdfast.doubles import shopify
@@ -55,12 +62,16 @@ def up(
         from holdfast.inventory.product import INVENTORY
         from holdfast.kit.contract.problems import CannotStart
         from holdfast.kit.http import sockets
-        from holdfast.kit.process import serving
+        from holdfast.kit.process import served_address, serving
 
     # A visitor of the demonstrations can act as a merchant or pay, so other machines reach them only if the operator
     # chooses so. A base URL means that there is a proxy, which leads other machines to an address of this machine.
     is_ours = host in LOOPBACK and not (INVENTORY.configured().base_url or EVENTS.configured().base_url)
-    ports = {"inventory": inventory_port, "events": events_port}
+    usual = _usual_ports(INVENTORY.configured().first_port if port is None else port)
+    ports = {
+        "inventory": usual["inventory"] if inventory_port is None else inventory_port,
+        "events": usual["events"] if events_port is None else events_port,
+    }
     has_shops = not INVENTORY.configured().client_id and (is_ours or shops_port is not None)
     if has_shops and not shopify.is_installed():
         if shops_port is not None:
@@ -68,9 +79,9 @@ def up(
         typer.echo(f"{typer.style('Demo shops', bold=True)}  are left out. {shopify.MISSING_EXTRA}")
         has_shops = False
     if has_shops:
-        ports["shops"] = _demo_port(shops_port, SHOPS_PORT, inventory_port == INVENTORY_PORT)
+        ports["shops"] = _demo_port(shops_port, usual["shops"], ports["inventory"] == usual["inventory"])
     if not EVENTS.configured().takes_payments and (is_ours or payments_port is not None):
-        ports["payments"] = _demo_port(payments_port, PAYMENTS_PORT, events_port == EVENTS_PORT)
+        ports["payments"] = _demo_port(payments_port, usual["payments"], ports["events"] == usual["events"])
     listeners = dict(zip(ports, sockets.listen_all(host, *ports.values()), strict=True))
     stock, tickets = INVENTORY.configured(listeners["inventory"]), EVENTS.configured(listeners["events"])
     if "shops" in listeners:
@@ -78,6 +89,8 @@ def up(
     if "oauth_builtin" not in tickets.model_fields_set:
         tickets = tickets.model_copy(update={"oauth_builtin": True})
     stock, tickets = INVENTORY.ready(stock), EVENTS.ready(tickets)
+    for settings in (stock, tickets):
+        served_address.store(settings)
     if "payments" in listeners:
         tickets = _with_demo_payments(listeners["payments"], tickets)
     served = [INVENTORY.served(stock, listeners["inventory"]), EVENTS.served(tickets, listeners["events"])]
@@ -100,6 +113,12 @@ def up(
         typer.echo("  The organizer's link signs in once, within 15 minutes.")
     typer.echo("Stop with Ctrl-C.")
     serving.serve(served)
+
+
+def _usual_ports(first: int) -> dict[str, int]:
+    """The port of each service if none is chosen for it alone. 0 means any free one."""
+    services = ("inventory", "events", "payments", "shops")
+    return {name: first and first + offset for offset, name in enumerate(services)}
 
 
 def _demo_port(port: int | None, usual: int, is_usual: bool) -> int:
@@ -130,14 +149,12 @@ def _present_inventory(settings: "InventorySettings") -> None:
         typer.echo(f"  a shop's key   {_program()} inventory shop key SHOP_DOMAIN")
     if not settings.smtp_host:
         typer.echo(f"  mails          files in {settings.data_dir.resolve() / 'mail'}, also the link to sign in")
-    # The commands read the settings, which do not contain a port that was chosen here.
-    place = "" if settings.base_url.endswith(f":{INVENTORY_PORT}") else f" --base-url {settings.base_url}"
     if owner:
-        typer.echo(f"  storefront     {_program()} inventory sign-proxy-url {demo.DOMAIN}{place}")
+        typer.echo(f"  storefront     {_program()} inventory sign-proxy-url {demo.DOMAIN}")
         typer.echo(f"  owner          {owner.email}")
         typer.echo(f"  console        {settings.base_url}{owner.path}")
         typer.echo("  This link signs the owner in once, within 15 minutes. A command prints another one:")
-    typer.echo(f"  a link         {_program()} inventory console-link {demo.DOMAIN if owner else 'SHOP_DOMAIN'}{place}")
+    typer.echo(f"  a link         {_program()} inventory console-link {demo.DOMAIN if owner else 'SHOP_DOMAIN'}")
 
 
 def _present_events(settings: "EventsSettings", account_id: str | None) -> list[Sight]:

@@ -62,6 +62,36 @@ async def test_active_keys_are_listed_masked_with_who_they_are_for(service: Serv
     assert ada.key not in listed
 
 
+async def test_an_organizer_is_added_with_a_key_by_the_rules_of_everybody_else(service: Service) -> None:
+    made = await on(service, "organizer", "add", "Zoë's Events", "--email", "Zoe@example.com")
+    again = await on(service, "organizer", "add", "Zoë's Events", "--email", "zoe@example.com")
+    short = await on(service, "organizer", "add", "Zoë", "--email", "zoe")
+
+    first, signs_in, *_, key = made.stdout.splitlines()
+    assert re.fullmatch(r"Organizer \d+, Zoë's Events: http://127.0.0.1:8002/organizers/zoe-s-events", first)
+    assert signs_in.startswith("zoe@example.com signs in at http://127.0.0.1:8002/sign-in")
+    listed = await service.http.get("/api/keys", headers={"X-API-Key": key})
+    assert [row["name"] for row in listed.json()["data"]] == ["First key"]
+    assert again.returncode == short.returncode == 1
+    assert "email: is already taken. slug: is already taken." in again.stderr
+    assert "name: " in short.stderr
+    assert "email: " in short.stderr
+
+
+async def test_a_key_is_revoked_by_the_id_that_the_list_shows(service: Service) -> None:
+    ada = await service.organizer()
+    [id, owner, *_] = (await on(service, "key", "list")).stdout.split("\t")
+    assert owner == str(ada.id)
+
+    revoked = await on(service, "key", "revoke", id)
+    unknown = await on(service, "key", "revoke", "4711")
+
+    assert revoked.stdout == f"Key {id} is revoked.\n"
+    assert (await ada.get("/api/keys")).status_code == 401
+    assert (unknown.returncode, unknown.stdout) == (1, "")
+    assert unknown.stderr.startswith("No API key has the id 4711. This was looked for in ")
+
+
 def test_a_field_that_is_refused_is_named_in_plain_words(database_url: str) -> None:
     made = holdfast("events", "key", "create", "--admin", "--name", " ", EVENTS_DATABASE_URL=database_url)
 

@@ -17,9 +17,12 @@ import stripe
 from holdfast import __version__
 from holdfast.doubles.stripe.in_process import FILE
 from holdfast.doubles.stripe.keys import load_or_create
+from holdfast.events.product import EVENTS
+from holdfast.inventory.product import INVENTORY
 from holdfast.kit.postgres import bundled
 from holdfast.kit.postgres.bundled_server import Cluster
-from tests.docs.test_first_requests import free_port
+from holdfast.kit.postgres.schema_lineage import WITHOUT_FILE
+from tests.docs.test_first_requests import free_ports
 from tests.doubles.stripe.conftest import ACCOUNT_V2
 from tests.faults.processes import HOLDFAST
 from tests.serving import startup_output, stop
@@ -53,11 +56,14 @@ def running(data_dir: Path, *ports: str, **settings: str) -> Generator[str]:
 
 
 def test_a_second_start_says_what_runs_already_and_where(data_dir: Path) -> None:
-    inventory, events = free_port(), free_port()
-    ports = (f"--inventory-port={inventory}", f"--events-port={events}")
-    with running(data_dir, *ports):
+    inventory = free_ports(4)
+    events, ports = inventory + 1, (f"--inventory-port={inventory}", f"--events-port={inventory + 1}")
+    with running(data_dir, HOLDFAST_PORT=str(inventory)) as first:
         again = holdfast("up", *ports, HOLDFAST_DATA_DIR=str(data_dir))
         alone = holdfast("events", "serve", "--port", str(events), HOLDFAST_DATA_DIR=str(data_dir))
+
+    for offset, name in enumerate(("Inventory", "Events", "Demo payments", "Demo shops")):
+        assert re.search(rf"^{name} +http://127.0.0.1:{inventory + offset}$", first, re.MULTILINE), name
 
     of_inventory = f"Holdfast Inventory runs already at http://127.0.0.1:{inventory}."
     of_events = f"Holdfast Events runs already at http://127.0.0.1:{events}."
@@ -172,7 +178,7 @@ def test_the_owner_of_the_demo_shop_is_named_with_a_link_and_how_to_get_another(
     [address] = re.findall(r"^Inventory +(http://\S+)$", output, re.MULTILINE)
     assert re.search(r"^  owner +merchant@example\.com$", output, re.MULTILINE)
     [link] = re.findall(r"^  console +http://\S+(/sign-in/\S+)$", output, re.MULTILINE)
-    assert f"inventory console-link demo.myshopify.com --base-url {address}\n" in output
+    assert "inventory console-link demo.myshopify.com\n" in output
     assert "merchant@example.com" in httpx2.get(address + link).text
 
 
@@ -269,4 +275,10 @@ async def test_a_terminal_that_is_closed_during_the_start_leaves_no_postgresql()
 
 @pytest.mark.parametrize("words", [("--version",), ("--version", "up")])
 def test_the_version_is_that_of_the_distribution(words: tuple[str, ...]) -> None:
-    assert holdfast(*words).stdout == f"holdfast-server {__version__}\n"
+    version, events, inventory = holdfast(*words).stdout.splitlines()
+
+    assert version == f"holdfast-server {__version__}"
+    for line, product in ((events, EVENTS), (inventory, INVENTORY)):
+        of_files = [migration.name for migration in product.schema() if not WITHOUT_FILE.match(migration.name)]
+        assert line.startswith(f"schema of {product.name}: {of_files[-1]}, accounts_")
+        assert {*line.partition(": ")[2].split(", ")} <= {*of_files}

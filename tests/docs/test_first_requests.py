@@ -1,5 +1,6 @@
 """The lines of the first requests work as printed, and so do those of the README, which are a part of them."""
 
+import contextlib
 import os
 import re
 import shutil
@@ -14,7 +15,6 @@ from tests.serving import startup_output, stop
 
 ROOT = Path(__file__).parents[2]
 README, FIRST_REQUESTS = ROOT / "README.md", ROOT / "docs/first-requests.md"
-ADDRESSES = {"inventory": "127.0.0.1:8001", "events": "127.0.0.1:8002"}
 
 
 def commands() -> str:
@@ -22,25 +22,23 @@ def commands() -> str:
     return "\n".join(re.findall(r"```sh\n(.*?)```", FIRST_REQUESTS.read_text(encoding="utf-8"), re.DOTALL))
 
 
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
+def free_ports(number: int) -> int:
+    """The first of some free ports that follow each other."""
+    while True:
+        with contextlib.ExitStack() as sockets, contextlib.suppress(OSError, OverflowError):
+            first = 0
+            for offset in range(number):
+                listener = sockets.enter_context(socket.socket())
+                listener.bind(("127.0.0.1", first and first + offset))
+                first = first or listener.getsockname()[1]
+            return first
 
 
 @pytest.mark.skipif(shutil.which("curl") is None and "CI" not in os.environ, reason="needs curl")
 def test_a_first_sale_and_a_first_registration_by_the_lines_of_the_page(tmp_path: Path, data_dir: Path) -> None:
-    served = {name: f"127.0.0.1:{free_port()}" for name in ADDRESSES}
-    environment = {
-        **os.environ,
-        "HOLDFAST_DATA_DIR": str(data_dir),
-        "INVENTORY_BASE_URL": f"http://{served['inventory']}",
-    }
-    ports = [word for name in served for word in (f"--{name}-port", served[name].partition(":")[2])]
-    up = subprocess.Popen([HOLDFAST, "up", *ports], env=environment, stdout=subprocess.PIPE, text=True)
+    environment = {**os.environ, "HOLDFAST_DATA_DIR": str(data_dir)}
+    up = subprocess.Popen([HOLDFAST, "up", "--port=0"], env=environment, stdout=subprocess.PIPE, text=True)
     lines = commands()
-    for name, address in ADDRESSES.items():
-        lines = lines.replace(address, served[name])
     (tmp_path / ".venv").symlink_to(Path(HOLDFAST).parents[1])
     try:
         assert up.stdout
@@ -57,9 +55,11 @@ def test_a_first_sale_and_a_first_registration_by_the_lines_of_the_page(tmp_path
     finally:
         stop(up)
 
-    assert f"http://{served['events']}/docs" in started
-    assert f"http://{served['inventory']}/mcp" in started
+    addresses = dict(re.findall(r"^(Inventory|Events) +(http://\S+)$", started, re.MULTILINE))
+    assert f"{addresses['Events']}/docs" in started
+    assert f"{addresses['Inventory']}/mcp" in started
     assert "hf_" in started
+    assert f'"stream_url":"{addresses["Inventory"]}/' in ran.stdout
     assert ran.stderr == ""
     assert '"gid://shopify/ProductVariant/1001":44' in ran.stdout
     assert '"gid://shopify/ProductVariant/1006":7' in ran.stdout

@@ -35,10 +35,11 @@ async def test_a_photo_comes_both_ways_by_the_pages_own_lines(settings: Settings
         site_of(service) as site,
         serving(service.app, at),
     ):
-        begin = commands("docs/first-requests.md", "A first registration").split(
-            "curl -s http://127.0.0.1:8002/api/registrations"
-        )[0]
-        lines = f"{begin}\n{commands('docs/events/photos.md')}".replace("127.0.0.1:8002", served)
+        begin = commands("docs/first-requests.md", "A first registration").split('curl -s "$EVENTS/api/registrations"')[
+            0
+        ]
+        lines = f"{begin}\n{commands('docs/events/photos.md')}"
+        lines = lines.replace("$(.venv/bin/holdfast events address)", f"http://{served}")
         lines = lines.replace(FROM_THE_WEB, site.has("/logo.png", picture("image/png"), "image/png"))
         ran = await asyncio.create_subprocess_exec(
             *("bash", "-euo", "pipefail", "-c", lines),

@@ -1,20 +1,13 @@
-"""Old code and new code serve one database together under load, through a whole upgrade, and nobody notices.
+"""A release is upgraded to this version under load, with and without a stop, and nobody notices.
 
-The old code comes from the history of the repository.
+Without a stop, old code and new code serve one database together. The old code is a wheel of the release.
 """
 
 import asyncio
-import io
 import itertools
-import os
 import random
-import subprocess
-import tarfile
-from collections import Counter
 from collections.abc import Generator
-from contextlib import contextmanager
-from functools import partial
-from pathlib import Path
+from contextlib import ExitStack
 from typing import Any
 
 import httpx2
@@ -24,148 +17,59 @@ from holdfast.events.product import EVENTS
 from holdfast.inventory.product import INVENTORY
 from holdfast.inventory.stock.audit import audit
 from holdfast.kit.process.service_process import ServiceProcess
-from holdfast.kit.security.secrets import secret
-from tests.databases import scratch_database
-from tests.faults.processes import HOLDFAST, Process, outcomes
+from tests.faults.processes import outcomes
 from tests.faults.test_selling_out import assert_places_went_in_order, organizer_with_event, rows
 from tests.faults.test_waiting_room import stored
+from tests.faults.upgrades import SOAK, OldDatabase, Upgrade, code_of, old_database, shared_directory, upgrading
 from tests.inventory.support import unlimited
 from tests.inventory.test_ledger_under_kills import POOLS, Agent
+from tests.releases import releases
 from tests.schema import schema_of
 from tests.serving import PLAIN
-from tests.support import eventually, queue_fields
-
-OLD = "70cc5f1"
-"""The commit whose code is the old one: the last before the baseline, which older databases have to pass through."""
-
-PAUSE_SECONDS = 10.0 if "HOLDFAST_SOAK" in os.environ else 2.0
-"""For how long each stage of the upgrade is under load."""
+from tests.support import queue_fields
 
 SEATS, WAITING = 200, 100_000
 CLIENTS = 8
 
-
-def code_of(commit: str, directory: Path) -> Path:
-    """Where the code of a commit is. Skips the test if the history does not have it."""
-    command = ["git", "-C", Path(__file__).parents[2], "archive", commit, "src"]
-    try:
-        archive = subprocess.run(command, capture_output=True, check=True).stdout
-    except (OSError, subprocess.CalledProcessError) as error:
-        pytest.skip(f"The history of the repository does not have {commit}: {error}")
-    with tarfile.open(fileobj=io.BytesIO(archive)) as files:
-        files.extractall(directory, filter="data")
-    return directory / "src"
+WITH_A_STOP = releases() if SOAK else releases()[-1:]
+UPGRADES = pytest.mark.parametrize(
+    ("old", "stop"),
+    [
+        *(pytest.param(release, False, id=f"{release} without a stop") for release in releases()),
+        *(pytest.param(release, True, id=f"{release} with a stop") for release in WITH_A_STOP),
+    ],
+    indirect=["old"],
+)
 
 
-class Upgrade:
-    """A service while it is upgraded: two old processes, then two new ones beside them, then these alone.
-
-    stage      what has been reached; empty when all is done
-    answers    how many there were, by stage and status
-    """
-
-    def __init__(self, url: str, directory: Path, old_code: Path, product: ServiceProcess[Any, Any]) -> None:
-        self.url = url
-        self.stage = "old code"
-        self.answers: Counter[tuple[str, int]] = Counter()
-        self._directory = directory
-        self._old_code = old_code
-        self._product = product
-        self._started: list[Process] = []
-        self._serving: list[Process] = []
-        self._open_requests: Counter[Process] = Counter()
-        self._turns = itertools.count()
-
-    def old_command(self, *words: str) -> str:
-        """What a command of the old code prints last."""
-        name = self._product.name
-        environment = {
-            **os.environ,
-            "PYTHONPATH": str(self._old_code),
-            f"{name.upper()}_DATABASE_URL": self.url,
-            f"{name.upper()}_SECRET_KEY": secret("", self._directory / f"{name}.secret").value.decode(),
-            "HOLDFAST_DATA_DIR": str(self._directory),
+@pytest.fixture(scope="module")
+def old(
+    request: pytest.FixtureRequest, template_url: str, tmp_path_factory: pytest.TempPathFactory
+) -> Generator[dict[str, OldDatabase]]:
+    """The databases of both services, as a release has made them."""
+    commands: list[tuple[ServiceProcess[Any, Any], tuple[str, ...]]] = [
+        (EVENTS, ()),
+        (INVENTORY, ("shop", "add", "busy.myshopify.com")),
+    ]
+    code = code_of(request.param, shared_directory(tmp_path_factory))
+    with ExitStack() as stack:
+        yield {
+            product.name: stack.enter_context(
+                old_database(request.param, code, tmp_path_factory.mktemp(product.name), template_url, product, *words)
+            )
+            for product, words in commands
         }
-        done = subprocess.run([HOLDFAST, name, *words], env=environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        return done.stdout.splitlines()[-1]
-
-    def start(self, code: Path | None = None) -> Process:
-        process = Process(self.url, self._directory, service=self._product.name, code=code)
-        self._started.append(process)
-        self._serving.append(process)
-        return process
-
-    def start_old(self) -> Process:
-        return self.start(self._old_code)
-
-    async def run(self) -> None:
-        """Do the upgrade, under the load that others make."""
-        old = [*self._started]
-        await asyncio.sleep(PAUSE_SECONDS)
-        self.stage = "migration"
-        assert await asyncio.to_thread(self._product.migrate, self.url) != []
-        self.stage = "old code on the new schema"
-        # Old code may be started again, too.
-        old.append(await asyncio.to_thread(self.start_old))
-        await asyncio.sleep(PAUSE_SECONDS)
-        for _ in range(2):
-            await asyncio.to_thread(self.start)
-        self.stage = "old and new code"
-        await asyncio.sleep(2 * PAUSE_SECONDS)
-        for process in old:
-            # As a load balancer does: nothing more is sent to it, and what was sent is answered.
-            self._serving.remove(process)
-            await eventually(partial(self._has_answered, process), 60)
-            await asyncio.to_thread(process.stop)
-            self._started.remove(process)
-        self.stage = "new code"
-        await asyncio.sleep(PAUSE_SECONDS)
-        self.stage = ""
-
-    async def ask(self, http: httpx2.AsyncClient, method: str, path: str, body: Any = None) -> httpx2.Response:
-        """The answer of one process after the other. Only a migration may keep somebody waiting for too long."""
-        while True:
-            process, stage = self._serving[next(self._turns) % len(self._serving)], self.stage
-            self._open_requests[process] += 1
-            answer = await http.request(method, process.url + path, json=body)
-            self._open_requests[process] -= 1
-            self.answers[stage, answer.status_code] += 1
-            if answer.status_code < 500:
-                return answer
-            assert answer.status_code == 503, (stage, path, answer.text, process.log.read_text()[-3000:])
-            assert "migration" in {stage, self.stage}, (stage, path, answer.text)
-
-    async def _has_answered(self, process: Process) -> bool:
-        return not self._open_requests[process]
-
-    def close(self) -> None:
-        for process in self._started:
-            process.kill()
 
 
-@contextmanager
-def upgrading(template_url: str, directory: Path, product: ServiceProcess[Any, Any]) -> Generator[Upgrade]:
-    """A service on a database that old code has made."""
-    old_code = code_of(OLD, directory)
-    with scratch_database(template_url, "versions", "template template1") as url:
-        upgrade = Upgrade(url, directory, old_code, product)
-        try:
-            upgrade.old_command("migrate")
-            yield upgrade
-        finally:
-            upgrade.close()
-
-
+@UPGRADES
 async def test_registrations_and_queues_go_on_without_an_error_while_the_code_is_exchanged(
-    template_url: str, tmp_path: Path
+    stop: bool, old: dict[str, OldDatabase], template_url: str
 ) -> None:
     numbers = itertools.count()
     polls: list[str] = []
     visitors: list[str] = []
-    with upgrading(template_url, tmp_path, EVENTS) as upgrade:
-        first, _ = upgrade.start_old(), upgrade.start_old()
-        key, event_id = await organizer_with_event(first, capacity=SEATS, waitinglist_capacity=WAITING)
+    with upgrading(old["events"], EVENTS) as upgrade:
+        key, event_id = await organizer_with_event(upgrade.process, capacity=SEATS, waitinglist_capacity=WAITING)
         async with client({"X-API-Key": key}) as http:
             made = await upgrade.ask(http, "POST", "/api/queues", {"queue_event": queue_fields(release_rate=600)})
             queue = f"/api/queues/{made.json()['data']['id']}"
@@ -188,13 +92,13 @@ async def test_registrations_and_queues_go_on_without_an_error_while_the_code_is
                     answer = await upgrade.ask(http, "GET", f"{queue}/status/{random.choice(visitors)}")
                     assert answer.status_code == 200, answer.text
 
-            await asyncio.gather(upgrade.run(), *(work() for work in (register, join) for _ in range(CLIENTS)))
-            answers = await outcomes(upgrade.start(), key, polls, seconds=300)
+            await asyncio.gather(upgrade.run(stop=stop), *(work() for work in (register, join) for _ in range(CLIENTS)))
+            answers = await outcomes(upgrade.process, key, polls, seconds=300)
         final_rows = rows(upgrade.url, event_id)
         tickets, released = stored(upgrade.url)
         upgraded = schema_of("events", upgrade.url)
 
-    print(*sorted(upgrade.answers.items()), sep="\n")
+    upgrade.report()
     assert all("data" in answer for answer in answers.values())
     assert len(final_rows) == len(polls)
     assert_places_went_in_order(final_rows, SEATS, WAITING)
@@ -215,22 +119,21 @@ class StrictAgent(Agent):
         return (await self._upgrade.ask(http, "POST", "/mcp", call)).json()["result"]
 
 
+@UPGRADES
 async def test_stock_goes_on_without_an_error_while_the_code_is_exchanged(
-    template_url: str, inventory_template: str, tmp_path: Path
+    stop: bool, old: dict[str, OldDatabase], inventory_template: str
 ) -> None:
-    with upgrading(template_url, tmp_path, INVENTORY) as upgrade:
-        key = upgrade.old_command("shop", "add", "busy.myshopify.com")
-        upgrade.start_old()
-        upgrade.start_old()
+    key = old["inventory"].key
+    with upgrading(old["inventory"], INVENTORY) as upgrade:
         agents = [StrictAgent(upgrade, key, number) for number in range(CLIENTS)]
         async with client({"authorization": f"Bearer {key}"}) as http:
             for number in range(POOLS):
                 fields = {"name": f"Pool {number}", "quantity": 100, "allow_negative": number % 4 == 0}
                 await agents[0].insist(http, "create_pool", fields)
         turns = itertools.takewhile(lambda _: upgrade.stage, itertools.count())
-        await asyncio.gather(upgrade.run(), *(agent.work(turns) for agent in agents))
+        await asyncio.gather(upgrade.run(stop=stop), *(agent.work(turns) for agent in agents))
 
-        database = INVENTORY.database(unlimited(upgrade.url, tmp_path))
+        database = INVENTORY.database(unlimited(upgrade.url, upgrade.directory))
         await database.open()
         [(shop_id,)] = await database.read(lambda tx: tx.tuples("select id from shops"))
         differences = await database.read(lambda tx: audit(tx, shop_id))
@@ -240,7 +143,7 @@ async def test_stock_goes_on_without_an_error_while_the_code_is_exchanged(
         await database.close()
         upgraded = schema_of("inventory", upgrade.url)
 
-    print(*sorted(upgrade.answers.items()), sep="\n")
+    upgrade.report()
     stored: dict[str, list[int]] = {}
     for idempotency_key, id in entries:
         stored.setdefault(idempotency_key, []).append(id)

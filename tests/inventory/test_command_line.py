@@ -114,6 +114,11 @@ def test_a_regenerated_key_replaces_the_old_one_at_once_in_a_running_server(
         new = operator.run("shop", "key", DOMAIN, "--regenerate").strip()
 
         assert (ask(process, old).status_code, ask(process, new).status_code) == (401, 200)
+
+        operator.run("shop", "key", DOMAIN, "--revoke")
+
+        assert ask(process, new).status_code == 401
+        assert "has no key." in operator.run("shop", "key", DOMAIN, "--revoke", status=1)
     assert KEY.fullmatch(new)
     assert new != old
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 Slug = Annotated[str, typer.Argument(metavar="SLUG", help="The organizer's slug.")]
 Subject = Annotated[str, typer.Argument(metavar="SUBJECT", help="The claim `sub` of its access tokens.")]
 
+USUAL_PORT = 8002
+
 keys = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="API keys of the events service.")
 people = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="One person's data in the events service.")
 organizers = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Organizers of the events service.")
@@ -70,6 +72,63 @@ def list_keys() -> None:
     typer.echo(f"Looked in {place}.", err=True)
 
 
+@keys.command("revoke")
+def revoke_key(
+    id: Annotated[int, typer.Argument(metavar="ID", help="Id of the key, as `list` shows it.")],
+) -> None:
+    """End an API key, at once and for good."""
+    from holdfast.events.keys.model import RevokeKey
+    from holdfast.events.keys.operations import revoke
+    from holdfast.events.product import EVENTS
+    from holdfast.kit.contract.caller import ADMIN
+    from holdfast.kit.contract.command import check
+
+    command = check(RevokeKey, {"id": id})
+    _, place = EVENTS.look(lambda tx: revoke(tx, ADMIN, command))
+    typer.echo(f"Key {id} is revoked.")
+    typer.echo(f"Looked in {place}.", err=True)
+
+
+@organizers.command("add")
+def add_organizer(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Its name, as the public sees it.")],
+    email: Annotated[str, typer.Option(metavar="ADDRESS", help="Whose e-mail address signs in to its console.")],
+    slug: Annotated[str, typer.Option(help="The last part of its address; made from the name if left out.")] = "",
+) -> None:
+    """Make an organizer and its first API key.
+
+    The key is printed once, alone on the last line. The owner of the address signs in with a link that is mailed there;
+    mails about the organizer's events wait until then.
+    """
+    from holdfast.events.organizers.model import Registered, RegisterOrganizer
+    from holdfast.events.organizers.operations import register
+    from holdfast.events.product import EVENTS
+    from holdfast.kit.contract.caller import ADMIN
+    from holdfast.kit.contract.command import check
+    from holdfast.kit.process import served_address
+
+    command = check(RegisterOrganizer, {"name": name, "email": email, "slug": slug or _slug_of(name)})
+
+    async def add(tx: "Tx") -> "Registered":
+        return await register(tx, ADMIN, command)
+
+    made = EVENTS.change(add)
+    address = served_address.served_address(EVENTS.configured(), USUAL_PORT)
+    typer.echo(f"Organizer {made.organizer.id}, {made.organizer.name}: {address}{made.organizer.public_path}")
+    typer.echo(f"{made.organizer.email} signs in at {address}/sign-in, and mails about its events wait until then.")
+    typer.echo(f"Key {made.api_key.id}. It is not shown again.")
+    typer.echo(made.api_key.key)
+
+
+def _slug_of(name: str) -> str:
+    """A slug for a name: its letters without accents, its digits, and a dash for all else."""
+    import re
+    import unicodedata
+
+    letters = unicodedata.normalize("NFKD", name.lower()).encode("ascii", "ignore").decode()
+    return re.sub("[^a-z0-9]+", "-", letters).strip("-")[:100]
+
+
 @organizers.command("list")
 def list_organizers() -> None:
     """List the organizers, oldest first.
@@ -101,9 +160,10 @@ def link(
     subject: Subject,
     move: Annotated[bool, typer.Option("--move", help="Take it from the organizer it is linked to.")] = False,
 ) -> None:
-    """Let access tokens of a subject of the authorization server (OAUTH_ISSUER) act for an organizer.
+    """Let access tokens act for an organizer.
 
-    For tokens without a verified e-mail address, with another one than the organizer's, or of a second subject.
+    They are those of a subject of the authorization server (OAUTH_ISSUER). A link is needed for tokens
+    without a verified e-mail address, with another one than the organizer's, or of a second subject.
     """
     from holdfast.events.oauth import operations
     from holdfast.events.oauth.model import LinkSubject
@@ -118,9 +178,10 @@ def link(
 
 @organizers.command()
 def unlink(subject: Subject) -> None:
-    """Let access tokens of a subject of the authorization server (OAUTH_ISSUER) act for nobody, at once.
+    """Let access tokens act for nobody.
 
-    Its address does not link it again; only `link` does.
+    They are those of a subject of the authorization server (OAUTH_ISSUER), and end at once. Its address does not link
+    it again; only `link` does.
     """
     from holdfast.events.oauth import operations
     from holdfast.events.oauth.model import UnlinkSubject
@@ -169,7 +230,10 @@ Address = Annotated[
 
 @people.command("export")
 def export_person(address: Address) -> None:
-    """Print everything that is stored about a person who is no organizer, as JSON."""
+    """Print what is stored about a person.
+
+    The person is no organizer. It is printed as JSON.
+    """
     import json
 
     import msgspec
@@ -189,10 +253,11 @@ def erase_person(
     address: Address,
     yes: Annotated[bool, typer.Option("--yes", help="Do it. Without this, only say what would happen.")] = False,
 ) -> None:
-    """Erase the address, the names and the mails of a person who is no organizer.
+    """Erase what is stored about a person.
 
-    Registrations for events to come are cancelled, and the next in line move up. The others are kept, as those of
-    nobody. Without --yes, say what would happen and change nothing.
+    It erases the address, the names and the mails of a person who is no organizer. Registrations for events to come are
+    cancelled, and the next in line move up. The others are kept, as those of nobody. Without --yes, say what would
+    happen and change nothing.
     """
     from holdfast.events.payments.erasing import erase
     from holdfast.events.people.operations import preview

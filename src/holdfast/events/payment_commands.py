@@ -20,7 +20,9 @@ def main() -> None:
 def reconcile(
     days: Annotated[int, typer.Option(min=1, max=365, help="How many days back to compare.")] = 2,
 ) -> None:
-    """Compare our payments with those in the books of the payment processor.
+    """Compare our payments with the processor's.
+
+    Those are in the books of the payment processor.
 
     A line for each that differs, with tabs between: what differs, id at the processor, id here (or -), amount here,
     amount there, currency, what it means. Amounts are in minor units. Ends with 1 if something differs.

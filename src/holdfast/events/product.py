@@ -22,5 +22,6 @@ EVENTS = ServiceProcess(
         SealedTable("idempotency_answers", "id", "bytea"),
         trusted_auth.SEALED,
     ),
+    other_services={"Holdfast Inventory": "ledger"},
 )
 worker = EVENTS.worker

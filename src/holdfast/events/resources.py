@@ -43,7 +43,6 @@ class Resources(resources.Resources[Settings]):
 def build(settings: Settings) -> Resources:
     """Build the resources from the settings. Raises `MissingPackage`."""
     secret = resources.secret_of(settings)
-    photos = _bucket(settings) if settings.s3_bucket else _directory(settings, secret.signer("uploads"))
     return Resources(
         settings,
         secret,
@@ -51,9 +50,14 @@ def build(settings: Settings) -> Resources:
         outbound=OutboundClient(),
         documents=OutboundClient(seconds=5),
         texts=TextRenderer(),
-        photos=photos,
+        photos=photo_store(settings, secret),
         processor=_processor(settings, secret),
     )
+
+
+def photo_store(settings: Settings, secret: Secret) -> Store:
+    """The store of photos that the settings name. Raises `MissingPackage`."""
+    return _bucket(settings) if settings.s3_bucket else _directory(settings, secret.signer("uploads"))
 
 
 def _bucket(settings: Settings) -> Store:

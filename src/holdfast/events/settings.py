@@ -14,16 +14,18 @@ class Settings(OAuthSettings, SignInSettings):
     """The settings, read from the environment once at start."""
 
     service = "events"
+    variables_of_others = frozenset({"MAX_STREAMS_PER_KEY", "MAX_STREAMS_PER_SHOP"})
 
-    database_url: str = Field("", validation_alias="EVENTS_DATABASE_URL", description=kit.DATABASE_URL)
+    database_url: str = Field("", repr=False, validation_alias="EVENTS_DATABASE_URL", description=kit.DATABASE_URL)
     base_url: str = Field("", validation_alias="EVENTS_BASE_URL", description=kit.BASE_URL)
     secret_key: str = Field(
         "",
+        repr=False,
         validation_alias="EVENTS_SECRET_KEY",
         description="What stored secrets are encrypted and uploads signed with, at least 32 characters. Required with "
         "`EVENTS_DATABASE_URL`; otherwise, empty makes one and keeps it in the data directory.",
     )
-    old_secret_key: str = Field("", validation_alias="EVENTS_OLD_SECRET_KEY", description=kit.OLD_KEY)
+    old_secret_key: str = Field("", repr=False, validation_alias="EVENTS_OLD_SECRET_KEY", description=kit.OLD_KEY)
     platform_fee_percent: int = Field(
         5,
         ge=0,
@@ -33,11 +35,13 @@ class Settings(OAuthSettings, SignInSettings):
     )
     stripe_key: str = Field(
         "",
+        repr=False,
         validation_alias="STRIPE_SECRET_KEY",
         description="Secret key of the platform's Stripe account; empty: paid events can be paid nowhere.",
     )
     stripe_webhook_secret: str = Field(
         "",
+        repr=False,
         validation_alias="STRIPE_WEBHOOK_SECRET",
         description="Secret of the webhook endpoint `/stripe/webhook`; two with a comma between them while one "
         "replaces the other. Without it the service asks Stripe from time to time.",
@@ -134,6 +138,7 @@ class Settings(OAuthSettings, SignInSettings):
     )
     s3_secret_access_key: str = Field(
         "",
+        repr=False,
         validation_alias="S3_SECRET_ACCESS_KEY",
         description="Secret that goes with the access key.",
     )

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 ShopDomain = Annotated[str, typer.Argument(metavar="SHOP_DOMAIN", help="Such as my-shop.myshopify.com.")]
 
+USUAL_PORT = 8001
+
 shops = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Shops and their keys.")
 
 
@@ -41,10 +43,14 @@ def add_shop(
 def add_owner(
     domain: ShopDomain, address: Annotated[str, typer.Argument(metavar="ADDRESS", help="The e-mail address.")]
 ) -> None:
-    """Let the owner of an e-mail address sign in to the console of a shop."""
+    """Name an owner of a shop.
+
+    The owner of the e-mail address may sign in to the console of the shop.
+    """
     from holdfast.inventory.merchants import operations as merchants
     from holdfast.inventory.product import INVENTORY
     from holdfast.inventory.shops import operations
+    from holdfast.kit.process import served_address
 
     async def add(tx: "Tx") -> "Shop":
         shop = await operations.find(tx, domain)
@@ -53,9 +59,8 @@ def add_owner(
 
     shop, _ = INVENTORY.look(add)
     settings = INVENTORY.configured()
-    typer.echo(
-        f"{address.strip().lower()} signs in to {shop.domain} at {settings.base_url or 'http://127.0.0.1:8001'}/console."
-    )
+    served = served_address.served_address(settings, USUAL_PORT)
+    typer.echo(f"{address.strip().lower()} signs in to {shop.domain} at {served}/console.")
 
 
 @shops.command("list")
@@ -86,9 +91,10 @@ def show_locations(
     ] = None,
     everywhere: Annotated[bool, typer.Option("--all", help="Let each location show the whole quantity.")] = False,
 ) -> None:
-    """List the locations of a shop, or say how quantities are spread over them.
+    """List or set the locations of a shop.
 
-    A line each, with tabs between: id, name, its share in percent; `all` if it shows the whole quantity, as others do.
+    Without an option it lists them; the options say how quantities are spread over them. A line each, with tabs
+    between: id, name, its share in percent; `all` if it shows the whole quantity, as others do.
     """
     if share and everywhere:
         raise typer.BadParameter("--share does not go with --all.")
@@ -128,13 +134,22 @@ def show_key(
     scope: Annotated[
         list[str] | None, typer.Option(help="With --regenerate: a scope of the new key; may be given several times.")
     ] = None,
+    revoke: Annotated[
+        bool, typer.Option("--revoke", help="End the key at once; the shop has none until you make a new one.")
+    ] = False,
 ) -> None:
-    """Print the key of a shop, alone on the last line."""
+    """Print, renew or end the key of a shop.
+
+    The key stands alone on the last line.
+    """
+    if revoke and regenerate:
+        raise typer.BadParameter("--revoke does not go with --regenerate.")
     if scope and not regenerate:
         raise typer.BadParameter("--scope goes with --regenerate.")
 
     from holdfast.inventory.product import INVENTORY
     from holdfast.inventory.shops import operations
+    from holdfast.kit.contract.problems import CannotStart
 
     async def show(tx: "Tx") -> str:
         return await operations.show_key(tx, (await operations.find(tx, domain)).id)
@@ -142,6 +157,14 @@ def show_key(
     async def renew(tx: "Tx") -> str:
         return await operations.regenerate_key(tx, (await operations.find(tx, domain)).id, scope)
 
+    async def end(tx: "Tx") -> None:
+        if not await operations.end_key(tx, (await operations.find(tx, domain)).id):
+            raise CannotStart(f"The shop {domain} has no key.")
+
+    if revoke:
+        INVENTORY.look(end)
+        typer.echo(f"The key of {domain} is revoked. A new one: holdfast inventory shop key {domain} --regenerate")
+        return
     typer.echo(INVENTORY.change(renew) if regenerate else INVENTORY.look(show)[0])
 
 
@@ -149,7 +172,10 @@ def webhooks(
     retry: Annotated[int | None, typer.Option(help="Id of a webhook to try again now.")] = None,
     retry_all: Annotated[bool, typer.Option("--retry-all", help="Try all of them again now.")] = False,
 ) -> None:
-    """List webhooks of the platform that could not be handled: parked, or tried again later. Or try them again now."""
+    """List webhooks that failed, or try them again.
+
+    They are webhooks of the platform that could not be handled: parked, or tried again later.
+    """
     from holdfast.inventory.product import INVENTORY
     from holdfast.inventory.webhooks import inbox
 
@@ -176,35 +202,42 @@ def webhooks(
 
 def console_link(
     domain: ShopDomain,
-    base_url: Annotated[str, typer.Option(help="Where the service is served, if not where its settings say.")] = "",
+    base_url: Annotated[str, typer.Option(help="Another address of the service than the one where it is served.")] = "",
 ) -> None:
-    """Print a link that signs the owner of a shop in to its console. It works once, for 15 minutes."""
+    """Print a link to the console of a shop.
+
+    It signs the owner of the shop in, once, within 15 minutes.
+    """
     from holdfast.accounts.signin import links
     from holdfast.inventory.merchants import operations as merchants
     from holdfast.inventory.product import INVENTORY
     from holdfast.inventory.resources import build
     from holdfast.inventory.shops import operations
+    from holdfast.kit.process import served_address
 
     async def make(tx: "Tx") -> int:
         return await merchants.console_link(tx, (await operations.find(tx, domain)).id)
 
     id, _ = INVENTORY.look(make)
     settings = INVENTORY.configured()
-    served = base_url.rstrip("/") or settings.base_url or "http://127.0.0.1:8001"
+    served = base_url.rstrip("/") or served_address.served_address(settings, USUAL_PORT)
     typer.echo(links.link_url(build(settings).secret, served, id))
 
 
 def sign_proxy_url(
     domain: ShopDomain,
-    base_url: Annotated[str, typer.Option(help="Where the service is served, if not where its settings say.")] = "",
+    base_url: Annotated[str, typer.Option(help="Another address of the service than the one where it is served.")] = "",
 ) -> None:
-    """Print an address of the storefront endpoint signed as the storefront platform would, good for 90 seconds."""
+    """Print a signed address for a storefront.
+
+    It is signed as the storefront platform signs, and is good for 90 seconds.
+    """
     from holdfast.inventory.availability.storefront import AVAILABILITY
     from holdfast.inventory.product import INVENTORY
     from holdfast.inventory.resources import build
     from holdfast.inventory.shopify import proxy
     from holdfast.kit.contract.problems import CannotStart
-    from holdfast.kit.process import database_location
+    from holdfast.kit.process import database_location, served_address
     from holdfast.kit.process.resources import secret_file
 
     settings = INVENTORY.configured()
@@ -213,24 +246,5 @@ def sign_proxy_url(
             f"There is no secret of the inventory service in {database_location.location_text(settings)}."
         )
     query = proxy.sign(domain, build(settings).client_secrets[0], time.time())
-    served = base_url.rstrip("/") or settings.base_url or "http://127.0.0.1:8001"
+    served = base_url.rstrip("/") or served_address.served_address(settings, USUAL_PORT)
     typer.echo(f"{served}{AVAILABILITY}?{query}")
-
-
-def check_ledger() -> None:
-    """Compare every pool with the sum of its ledger, and every hold with what is kept for it."""
-    from holdfast.inventory.product import INVENTORY
-    from holdfast.inventory.stock import audit
-
-    shop_ids, place = INVENTORY.look(audit.shops)
-    differences = [
-        difference
-        for shop_id in shop_ids
-        for difference in INVENTORY.look(lambda tx, shop_id=shop_id: audit.audit(tx, shop_id))[0]
-    ]
-    for difference in differences:
-        typer.echo(difference, err=True)
-    typer.echo(f"Looked in {place}.", err=True)
-    if differences:
-        raise typer.Exit(1)
-    typer.echo("Every pool holds what its ledger says.")

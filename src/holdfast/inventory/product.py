@@ -25,5 +25,6 @@ INVENTORY = ServiceProcess(
     ),
     tenancy=resources.TENANCY,
     error_body=error_body,
+    other_services={"Holdfast Events": "registrations"},
 )
 worker = INVENTORY.worker

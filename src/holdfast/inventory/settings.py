@@ -16,27 +16,31 @@ class Settings(SignInSettings):
     """Read from the environment once, at start."""
 
     service = "inventory"
+    variables_of_others = frozenset({"MAX_STREAMS_PER_ORGANIZER"})
 
-    database_url: str = Field("", validation_alias="INVENTORY_DATABASE_URL", description=kit.DATABASE_URL)
+    database_url: str = Field("", repr=False, validation_alias="INVENTORY_DATABASE_URL", description=kit.DATABASE_URL)
     base_url: str = Field("", validation_alias="INVENTORY_BASE_URL", description=kit.BASE_URL)
     secret_key: str = Field(
         "",
+        repr=False,
         validation_alias="INVENTORY_SECRET_KEY",
         description="What stored secrets are encrypted with, at least 32 characters. Required with "
         "`INVENTORY_DATABASE_URL`; otherwise, empty makes one and keeps it in the data directory.",
     )
-    old_secret_key: str = Field("", validation_alias="INVENTORY_OLD_SECRET_KEY", description=kit.OLD_KEY)
+    old_secret_key: str = Field("", repr=False, validation_alias="INVENTORY_OLD_SECRET_KEY", description=kit.OLD_KEY)
     client_id: str = Field(
         "", validation_alias="INVENTORY_CLIENT_ID", description="The app's client id at the storefront platform."
     )
     client_secret: str = Field(
         "",
+        repr=False,
         validation_alias="INVENTORY_CLIENT_SECRET",
         description="The app's client secret at the storefront platform, by which storefront requests are signed; "
         "empty derives one from the secret key.",
     )
     old_client_secret: str = Field(
         "",
+        repr=False,
         validation_alias="INVENTORY_OLD_CLIENT_SECRET",
         description="The client secret before it was rotated; accepted too.",
     )

@@ -1,7 +1,6 @@
 """How mails leave: over SMTP, with every fault a mail server can have, or as files."""
 
 import datetime as dt
-import ipaddress
 import ssl
 from collections.abc import Awaitable, Callable
 from email import message_from_bytes, policy
@@ -9,16 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
+from holdfast.events.product import EVENTS
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.problems import CannotStart
-from holdfast.kit.environment.settings import read_settings
+from holdfast.kit.environment.variables import read_settings
 from holdfast.kit.mail import transport
 from holdfast.kit.mail.message import Envelope, MailMessage
 from holdfast.kit.mail.transport import FileMailer, MailDeferral, Mailer, MailRefusal, MailServerUnavailable, mailer_of
+from holdfast.kit.process.checks.inspection import Inspection
+from holdfast.kit.process.checks.partners import check_mail_server
 from tests.smtp import BREAK, NEVER, Server, encrypted, login, mail_server
 
 
@@ -28,8 +27,12 @@ def message(recipient: str, number: int = 1) -> Envelope:
     return Envelope(recipient, id, written.encoded("tickets@events.example"))
 
 
+def settings_for(server: Server, tmp_path: Path, **settings: Any) -> Settings:
+    return Settings(data_dir=tmp_path, **{**server.settings, **settings})  # pyright: ignore[reportCallIssue]
+
+
 def mailer_for(server: Server, tmp_path: Path, **settings: Any) -> Mailer:
-    return mailer_of(Settings(data_dir=tmp_path, **{**server.settings, **settings}))  # pyright: ignore[reportCallIssue]
+    return mailer_of(settings_for(server, tmp_path, **settings))
 
 
 async def at_once() -> None:
@@ -149,26 +152,6 @@ async def test_a_mail_that_is_called_back_in_the_last_moment_is_not_sent(server:
 # Encryption and login
 
 
-@pytest.fixture
-def certificate(tmp_path: Path) -> tuple[Path, ssl.SSLContext]:
-    """A certificate of this machine that nobody trusts yet, and the server's side of it."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
-    now = dt.datetime.now(dt.UTC)
-    address = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
-    until = now + dt.timedelta(days=1)
-    made = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number(), now, until)
-    signed = made.add_extension(address, False).sign(key, hashes.SHA256())
-    path, secret = tmp_path / "certificate.pem", tmp_path / "key.pem"
-    path.write_bytes(signed.public_bytes(serialization.Encoding.PEM))
-    secret.write_bytes(
-        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    )
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(path, secret)
-    return path, context
-
-
 async def test_mails_are_encrypted_and_the_password_is_shown_to_nobody_else(
     certificate: tuple[Path, ssl.SSLContext], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -192,6 +175,23 @@ async def test_a_server_without_encryption_gets_no_mail_if_it_is_asked_for(serve
         "MailServerUnavailable"
     ]
     assert server.received == []
+
+
+async def test_the_check_of_operators_logs_in_and_sends_no_mail(
+    certificate: tuple[Path, ssl.SSLContext], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, context = certificate
+    monkeypatch.setenv("SSL_CERT_FILE", str(path))
+    with mail_server(**encrypted(context), **login("ada", "secret")) as server:
+        right = settings_for(server, tmp_path, smtp_security="starttls", smtp_username="ada", smtp_password="secret")
+        wrong = right.model_copy(update={"smtp_password": "wrong"})
+
+        results = [(await check_mail_server(Inspection(EVENTS, account)))[0] for account in (right, wrong)]
+
+    assert [finding.status for finding in results] == ["ok", "wrong"]
+    assert results[1].message.startswith("127.0.0.1 refuses the login: 535")
+    assert results[1].remedy == "Correct SMTP_USERNAME and SMTP_PASSWORD."
+    assert [command for _, command, _ in server.commands] == ["MAIL", "QUIT"]
 
 
 # Files

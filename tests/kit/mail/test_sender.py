@@ -126,6 +126,22 @@ async def test_a_server_that_takes_nothing_from_us_is_nobodys_fault(
     assert {*(await states(service)).values()} == {("sent", 1)}
 
 
+async def test_a_mail_says_why_it_waits_for_a_server_that_takes_nothing_from_us(
+    service: Service, server: Server
+) -> None:
+    server.answers["MAIL"] = ["550 5.7.1 not from you"]
+
+    async def errors() -> list[tuple[str | None, int]]:
+        mails = await service.database.read(outbox.unsent_mails)
+        return [(mail.error, mail.attempts) for mail in mails if mail.error]
+
+    await post(service, "ann@example.com")
+    async with sending(service):
+        await eventually(errors)
+
+    assert await errors() == [("550 5.7.1 not from you", 0)]
+
+
 async def test_a_mail_at_which_the_server_breaks_down_does_not_stop_the_others(
     service: Service, server: Server
 ) -> None:

@@ -6,8 +6,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from holdfast.kit.postgres.migration_errors import FailedMigration, SchemaInUse
 from holdfast.kit.postgres.schema_functions import read_functions
-from holdfast.kit.postgres.schema_migrations import Migration, SchemaInUse, migrate, pending_migrations
+from holdfast.kit.postgres.schema_lineage import Migration
+from holdfast.kit.postgres.schema_migrations import migrate, pending_migrations
 from tests.kit.data_directories import until
 from tests.kit.postgres.schemas import rows
 
@@ -33,12 +35,12 @@ comment on function shout is 'In capitals.';
 TRIGGERS = "select tgname from pg_trigger where not tgisinternal order by 1"
 
 
-def program(directory: Path, **files: str) -> list[Migration]:
-    """The migrations of a program whose functions are in these files."""
+def program(directory: Path, version: str = "1.0.0", **files: str) -> list[Migration]:
+    """The migrations of a version of a program whose functions are in these files."""
     directory.mkdir()
     for name, text in files.items():
         (directory / f"{name}.sql").write_text(text, encoding="utf-8")
-    return [SHELF, read_functions([directory])]
+    return [SHELF, read_functions([directory], version)]
 
 
 def note_of_a_new_book(url: str) -> str:
@@ -113,13 +115,44 @@ def test_what_no_file_has_any_more_is_dropped(empty_url: str, tmp_path: Path) ->
 
 
 def test_a_program_with_functions_of_before_leaves_the_newer_ones(empty_url: str, tmp_path: Path) -> None:
-    before = program(tmp_path / "one", note=NOTE, shout=SHOUT)
+    before = program(tmp_path / "one", "1.9.0", note=NOTE, shout=SHOUT)
+    newer = program(tmp_path / "two", "1.10.0.dev0", note=NOTE.replace("shout('new')", "'newer'"))
     migrate(empty_url, before)
-    migrate(empty_url, program(tmp_path / "two", note=NOTE.replace("shout('new')", "'newer'")))
+    migrate(empty_url, newer)
 
     assert pending_migrations(empty_url, before) == []
     assert migrate(empty_url, before) == []
     assert note_of_a_new_book(empty_url) == "newer"
+
+
+def test_functions_that_become_again_what_they_were_are_applied_again(empty_url: str, tmp_path: Path) -> None:
+    another = NOTE.replace("'new'", "'another'")
+    first, second, third = (
+        program(tmp_path / version, version, note=note, shout=SHOUT)
+        for version, note in (("1.0.0", NOTE), ("1.1.0", another), ("1.2.0", NOTE))
+    )
+    for migrations in (first, second):
+        migrate(empty_url, migrations)
+
+    assert pending_migrations(empty_url, third) == migrate(empty_url, third) == [third[-1].name]
+    assert note_of_a_new_book(empty_url) == "NEW"
+    assert pending_migrations(empty_url, third) == migrate(empty_url, third) == migrate(empty_url, second) == []
+
+
+def test_versions_in_development_with_one_number_start_beside_each_other_and_the_last_that_migrates_wins(
+    empty_url: str, tmp_path: Path
+) -> None:
+    one = program(tmp_path / "one", "1.1.0.dev0", note=NOTE, shout=SHOUT)
+    two = program(tmp_path / "two", "1.1.0.dev0", note=NOTE.replace("'new'", "'another'"), shout=SHOUT)
+    migrate(empty_url, one)
+    migrate(empty_url, two)
+
+    assert pending_migrations(empty_url, one) == []
+    assert migrate(empty_url, one) == [one[-1].name]
+    assert note_of_a_new_book(empty_url) == "NEW"
+    # A release comes after them, and without another change it lacks nothing.
+    release = program(tmp_path / "release", "1.1.0", note=NOTE, shout=SHOUT)
+    assert migrate(empty_url, release) == []
 
 
 def test_functions_that_cannot_be_applied_leave_all_as_it_was(empty_url: str, tmp_path: Path) -> None:
@@ -127,7 +160,8 @@ def test_functions_that_cannot_be_applied_leave_all_as_it_was(empty_url: str, tm
     no_table = NOTE.replace("on shelf", "on no_shelf")
     broken = program(tmp_path / "two", note=no_table, shout=SHOUT.replace("upper", "lower"))
 
-    with pytest.raises(psycopg.errors.UndefinedTable):
+    failure = r'^functions \w+ of 1\.0\.0 failed at trigger note_added on no_shelf, in .*"no_shelf" does not exist'
+    with pytest.raises(FailedMigration, match=failure):
         migrate(empty_url, broken)
 
     assert pending_migrations(empty_url, broken) == [broken[-1].name]

@@ -10,16 +10,21 @@ from threading import Barrier
 import psycopg
 import pytest
 
-from holdfast.kit.postgres.schema_migrations import (
-    LOCK,
+from holdfast.kit.postgres.migration_errors import (
     EditedMigration,
-    Migration,
+    FailedMigration,
     MigrationInProgress,
     OldSchema,
     SchemaInUse,
+    UnknownSchema,
+)
+from holdfast.kit.postgres.schema_lineage import Migration, read_migrations
+from holdfast.kit.postgres.schema_migrations import (
+    LOCK,
+    Trial,
     migrate,
     pending_migrations,
-    read_migrations,
+    try_migrations,
 )
 from tests.kit.data_directories import until
 from tests.kit.postgres.schemas import rows, tables
@@ -29,7 +34,7 @@ SECOND = Migration("0002_more.sql", "alter table shelf add pages int; update she
 BROKEN = Migration("0003_broken.sql", "create table lamp (watts int); insert into lamp values ('bright');")
 BASELINE = Migration(
     "0001_baseline.sql",
-    f"-- Replaces the migrations up to {SECOND.name}, the last of the version of 2026.\n"
+    f"-- Replaces the migrations up to {SECOND.name}, the last of release 2.0.0.\n"
     "create table shelf (book text, pages int);",
 )
 
@@ -87,13 +92,66 @@ def test_a_file_that_was_edited_after_it_was_applied_is_refused(empty_url: str) 
 
 
 def test_a_file_that_fails_leaves_nothing_of_itself_behind_and_is_next_when_mended(empty_url: str) -> None:
-    with pytest.raises(psycopg.Error):
+    message = (
+        r"^0003_broken\.sql failed at line 1, in the database \w+ at \S+\. "
+        r'PostgreSQL says: invalid input syntax for type integer: "bright"\. '
+        r"(This was a trial: nothing|Nothing of it) is stored.* "
+        r"Correct in the database what PostgreSQL names, and migrate again\."
+    )
+    migrate(empty_url, [FIRST])
+    with pytest.raises(FailedMigration, match=message):
+        try_migrations(empty_url, [FIRST, SECOND, BROKEN])
+    assert rows(empty_url, "select * from shelf") == [("100% of it",)]
+
+    with pytest.raises(FailedMigration, match=message):
         migrate(empty_url, [FIRST, SECOND, BROKEN])
 
     assert tables(empty_url) == ["migrations", "shelf"]
     assert pending_migrations(empty_url, [FIRST, SECOND, BROKEN]) == [BROKEN.name]
     mended = Migration(BROKEN.name, "create table lamp (watts int)")
     assert migrate(empty_url, [FIRST, SECOND, mended]) == [BROKEN.name]
+
+
+def test_the_line_of_a_statement_that_fails_is_named(empty_url: str) -> None:
+    no_table = Migration("0001_shelf.sql", "create table shelf (book text);\n\nalter table no_shelf add pages int;")
+    no_column = Migration("0001_shelf.sql", "create table shelf (book text);\n\nselect pages\n  from shelf;")
+
+    with pytest.raises(FailedMigration, match=r"^0001_shelf\.sql failed, in .* relation \"no_shelf\" does not exist\."):
+        migrate(empty_url, [no_table])
+    with pytest.raises(
+        FailedMigration, match=r"^0001_shelf\.sql failed at line 3, in .* column \"pages\" does not exist\."
+    ):
+        migrate(empty_url, [no_column])
+
+
+def test_what_is_checked_at_the_commit_is_foreseen(empty_url: str) -> None:
+    shelf = "create table shelf (id int primary key, beside int references shelf deferrable initially deferred);"
+    alone = Migration("0002_alone.sql", "insert into shelf values (1, 2)")
+    migrate(empty_url, [Migration("0001_shelf.sql", shelf)])
+
+    for attempt in (try_migrations, migrate):
+        with pytest.raises(FailedMigration, match=r"^0002_alone\.sql failed, .* violates foreign key constraint"):
+            attempt(empty_url, [Migration("0001_shelf.sql", shelf), alone])
+
+
+def test_a_trial_says_what_would_be_applied_and_stores_nothing(empty_url: str) -> None:
+    assert try_migrations(empty_url, [FIRST, SECOND]) == Trial([FIRST.name, SECOND.name])
+    assert tables(empty_url) == []
+
+
+def test_a_trial_says_what_it_could_not_try(empty_url: str) -> None:
+    colours = Migration("0001_colours.sql", "create type colour as enum ('red')")
+    blue = Migration("0002_blue.sql", "alter type colour add value 'blue'")
+    lamp = Migration("0003_lamp.sql", "create table lamp (colour colour default 'blue')")
+    slow = Migration("0002_slow.sql", "select pg_sleep(60); select pg_sleep(60)")
+    migrate(empty_url, [colours])
+
+    used = try_migrations(empty_url, [colours, blue, lamp])
+    assert (used.succeeded, used.untried) == ([blue.name], [lamp.name])
+    assert used.reason.startswith("It uses a value of a type that PostgreSQL allows only when")
+    late = try_migrations(empty_url, [colours, slow, lamp], seconds=0.1)
+    assert (late.succeeded, late.untried) == ([], [slow.name, lamp.name])
+    assert late.reason.startswith("A trial ends after 0.1 s, so that the service does not wait for it.")
 
 
 def test_a_value_added_to_an_enum_can_be_used_by_the_next_file(empty_url: str) -> None:
@@ -198,8 +256,9 @@ def test_a_program_from_before_a_baseline_finds_its_migrations_applied_after_it(
 def test_a_database_with_some_that_a_baseline_replaces_is_told_which_version_to_start(empty_url: str) -> None:
     migrate(empty_url, [FIRST])
     sentences = (
-        r"^The last migration of this database is 0001_shelf\.sql, and this version goes on from 0002_more\.sql\. "
-        r"Start the version of 2026 once, which brings the database there\. Then start this version\.$"
+        r"^The last migration of the database \w+ at \S+ is 0001_shelf\.sql, and this version goes on from "
+        r"0002_more\.sql\. Nothing was changed\. Install release 2\.0\.0 and migrate with it, which brings the "
+        r"database there\. Then migrate with this version\.$"
     )
 
     with pytest.raises(OldSchema, match=sentences):
@@ -210,3 +269,45 @@ def test_a_database_with_some_that_a_baseline_replaces_is_told_which_version_to_
     assert rows(empty_url, "select name from migrations") == [(FIRST.name,)]
     assert migrate(empty_url, [FIRST, SECOND]) == [SECOND.name]
     assert migrate(empty_url, [BASELINE]) == []
+
+
+def test_a_database_of_an_unknown_lineage_is_told_so_and_left_alone(empty_url: str) -> None:
+    renumbered = Migration("0002_renumbered.sql", "alter table shelf add pages int")
+    migrate(empty_url, [FIRST, renumbered])
+    sentences = (
+        r"^The database \w+ at \S+ has migrations that this version does not know \(0002_renumbered\.sql\), and lacks "
+        r"0002_more\.sql\. It was made by .* Nothing was changed\. .* restore a backup of a release, or use an empty"
+    )
+
+    for attempt in (pending_migrations, try_migrations, migrate):
+        with pytest.raises(UnknownSchema, match=sentences):
+            attempt(empty_url, [FIRST, SECOND])
+    # A newer version has all that this one has.
+    assert migrate(empty_url, [FIRST]) == []
+
+
+def test_tables_of_ours_without_a_record_of_them_are_not_taken_for_a_new_database(empty_url: str) -> None:
+    with psycopg.connect(empty_url) as connection:
+        connection.execute("create table shelf (book text)")
+
+    with pytest.raises(UnknownSchema, match=r"has tables with names of ours \(shelf\), and no record .* restore all"):
+        migrate(empty_url, [FIRST])
+    assert tables(empty_url) == ["shelf"]
+
+
+def test_the_table_migrations_of_another_program_is_not_taken_for_ours(empty_url: str) -> None:
+    with psycopg.connect(empty_url) as connection:
+        connection.execute("create table migrations (id int, migration text, batch int)")
+
+    for attempt in (pending_migrations, try_migrations, migrate):
+        with pytest.raises(UnknownSchema, match=r"The table migrations in the database \w+ .* is of another program\."):
+            attempt(empty_url, [FIRST])
+
+
+def test_a_database_of_another_service_is_told_by_its_table(empty_url: str) -> None:
+    migrate(empty_url, [FIRST])
+
+    with pytest.raises(UnknownSchema, match=r"^The database \w+ at \S+ is one of Library\. .* correct the address"):
+        migrate(
+            empty_url, [Migration(FIRST.name, "create table lamp (watts int)")], other_services={"Library": "shelf"}
+        )

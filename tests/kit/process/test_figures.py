@@ -3,6 +3,7 @@
 import httpx2
 import pytest
 
+from holdfast import __version__
 from holdfast.events.settings import Settings
 from tests.support import Service, running
 
@@ -26,6 +27,7 @@ async def test_without_a_token_only_the_same_machine_is_told(service: Service, a
         answer = await client.get("/metrics")
 
     assert answer.status_code == status
+    assert (f'holdfast_build_info{{version="{__version__}"}} 1.0' in answer.text) == (status == 200)
     assert ("holdfast_requests" in answer.text) == (status == 200)
 
 

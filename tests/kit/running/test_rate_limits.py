@@ -14,8 +14,11 @@ import pytest
 from limits import RateLimitItem, RateLimitItemPerHour, RateLimitItemPerMinute
 from structlog.testing import capture_logs
 
+from holdfast.events.product import EVENTS
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.problems import Problem
+from holdfast.kit.process.checks.inspection import Inspection
+from holdfast.kit.process.checks.partners import check_rate_limits
 from holdfast.kit.running.rate_limits import Limits
 from tests.support import Client, running
 
@@ -284,4 +287,11 @@ async def test_a_service_that_has_stopped_leaves_no_connection_to_redis_open(sha
         assert (await redis(redis_port, "CLIENT LIST TYPE normal")).count(" addr=") > 1
 
     # Only the connection that asks.
+    assert (await redis(redis_port, "CLIENT LIST TYPE normal")).count(" addr=") == 1
+
+
+async def test_the_check_of_operators_finds_that_redis_answers(shared: Settings, redis_port: int) -> None:
+    [finding] = await check_rate_limits(Inspection(EVENTS, shared))
+
+    assert finding.status == "ok"
     assert (await redis(redis_port, "CLIENT LIST TYPE normal")).count(" addr=") == 1

@@ -43,7 +43,9 @@ class OAuthSettings(kit.Settings):
     handover_id: str = Field(
         "", validation_alias="OAUTH_HANDOVER_ID", description="Who the service is at that API: the id of the project."
     )
-    handover_secret: str = Field("", validation_alias="OAUTH_HANDOVER_SECRET", description="The secret for it.")
+    handover_secret: str = Field(
+        "", repr=False, validation_alias="OAUTH_HANDOVER_SECRET", description="The secret for it."
+    )
     handover_profile: str = Field(
         "",
         validation_alias="OAUTH_HANDOVER_PROFILE",

@@ -19,7 +19,10 @@ def demo_shops(
     shop: Annotated[list[str] | None, typer.Option(help="A shop to begin with; may be given several times.")] = None,
     for_tests: Annotated[bool, typer.Option(help="Serve the API for tests, below /_test/.")] = False,
 ) -> None:
-    """Serve a storefront platform of our own, with shops to try the app at. Nothing is sold."""
+    """Serve demo shops to try the app at.
+
+    They are a storefront platform of our own, where nothing is sold.
+    """
     from holdfast.kit.contract.problems import CannotStart
 
     if not is_installed():

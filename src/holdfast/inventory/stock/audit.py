@@ -1,14 +1,16 @@
 """Compares each pool with the sums of its ledger, and its held quantity with its active holds."""
 
-from holdfast.inventory.resources import Reader
+from typing import Any
+
+from holdfast.kit.postgres.database import Reader
 
 
-async def shops(reader: Reader) -> list[int]:
+async def shops(reader: Reader[Any]) -> list[int]:
     """The ids of all shops."""
     return [id for (id,) in await reader.tuples("select id from shops order by id")]
 
 
-async def audit(reader: Reader, shop_id: int) -> list[str]:
+async def audit(reader: Reader[Any], shop_id: int) -> list[str]:
     """Return one sentence for each difference in the ledger of a shop. A sound ledger has none."""
     rows = await reader.tuples(
         """

@@ -33,7 +33,7 @@ from holdfast.kit.environment.metrics import JOBS, start_at_zero
 from holdfast.kit.postgres.connection_pool import KEEPALIVE, Pool
 from holdfast.kit.postgres.database import Database, Reader, Tx
 from holdfast.kit.postgres.notifications import POLL_SECONDS
-from holdfast.kit.postgres.schema_migrations import Migration, read_migrations
+from holdfast.kit.postgres.schema_lineage import Migration, read_migrations
 from holdfast.kit.postgres.tasks import EnqueuedTask, Task
 from holdfast.kit.running.steps import Steps
 

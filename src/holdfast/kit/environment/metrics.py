@@ -12,10 +12,13 @@ from prometheus_client import (
     REGISTRY,
     CollectorRegistry,
     Counter,
+    Gauge,
     Histogram,
     generate_latest,
     multiprocess,
 )
+
+from holdfast import __version__
 
 FAST = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
@@ -26,6 +29,8 @@ RATE_LIMIT_FAILURES = Counter(
     "holdfast_rate_limit_storage_failures", "Times that the storage of rate limits did not answer."
 )
 JOBS = Counter("holdfast_jobs", "Jobs that ended, or failed and will be tried again.", ["task", "outcome"])
+BUILD = Gauge("holdfast_build_info", "The version of the program; 1.", ["version"], multiprocess_mode="max")
+BUILD.labels(__version__).set(1)
 BATCH_SIZE = Histogram(
     "holdfast_batch_calls",
     "Calls that shared one statement.",

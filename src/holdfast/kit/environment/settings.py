@@ -1,22 +1,20 @@
 """The settings of every service; each service adds its own. Read once, at start, from the environment and `.env`."""
 
 import re
-from collections.abc import Collection, Sequence
-from difflib import get_close_matches
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self, TypeVar
+from typing import ClassVar, Literal, Self
 from urllib.parse import urlsplit
 
 import psycopg
 from limits.errors import ConfigurationError
 from limits.storage import storage_from_string
 from psycopg.conninfo import conninfo_to_dict
-from pydantic import Field, PrivateAttr, ValidationError, ValidationInfo, field_validator
-from pydantic_settings import BaseSettings, DotEnvSettingsSource, SettingsConfigDict
+from pydantic import Field, PrivateAttr, ValidationInfo, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from holdfast.kit.contract.addresses import is_web_address
 from holdfast.kit.contract.mail_addresses import NoAddress, sender_address
-from holdfast.kit.contract.problems import CannotStart
 
 DATABASE_URL = "PostgreSQL to use; empty starts the embedded server in the data directory."
 OLD_KEY = "The secret key before it was rotated: what was encrypted or signed with it is accepted too. See running it."
@@ -33,30 +31,43 @@ class Settings(BaseSettings):
     """Base of a service's settings. They are frozen, and `docs/settings.md` repeats the description of every field.
 
     Settings contain only texts and numbers; `resources.py` builds objects from them. A service defines the environment
-    variables of `database_url`, `base_url`, `secret_key` and `old_secret_key`, and sets `service` to its name.
+    variables of `database_url`, `base_url`, `secret_key` and `old_secret_key`, and sets `service` to its name. A field
+    with `repr=False` is a secret, or contains a password: commands do not show it.
+
+    variables_of_others    variables of other services that resemble ours, and so would be taken for misspelt ones
     """
 
     service: ClassVar[str]
+    variables_of_others: ClassVar[frozenset[str]] = frozenset()
 
     # Without the prefix, field names would be variables too: DATABASE_URL may belong to another program.
     model_config = SettingsConfigDict(
         env_file=".env", env_prefix="_", extra="ignore", frozen=True, populate_by_name=True
     )
 
-    database_url: str = Field("", description=DATABASE_URL)
+    database_url: str = Field("", repr=False, description=DATABASE_URL)
     base_url: str = Field("", description=BASE_URL)
-    secret_key: str = Field("", description="What stored secrets are encrypted with.")
-    old_secret_key: str = Field("", description="The secret key before it was rotated.")
+    secret_key: str = Field("", repr=False, description="What stored secrets are encrypted with.")
+    old_secret_key: str = Field("", repr=False, description="The secret key before it was rotated.")
     data_dir: Path = Field(
         Path(".holdfast"),
         validation_alias="HOLDFAST_DATA_DIR",
         description="Directory of the embedded database and everything else kept on disk.",
+    )
+    first_port: int = Field(
+        8001,
+        ge=0,
+        le=65_532,
+        validation_alias="HOLDFAST_PORT",
+        description="Port of inventory in `holdfast up`; events, demo payments and demo shops take the next three, and "
+        "0 picks free ones. From 0 to 65532.",
     )
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
         "INFO", validation_alias="HOLDFAST_LOG_LEVEL", description="The least severe log lines that are written."
     )
     rate_limit_storage_url: str = Field(
         "memory://",
+        repr=False,
         validation_alias="RATE_LIMIT_STORAGE_URL",
         description="Where rate limits are counted: memory:// (per process), or redis:// (Redis or Valkey, shared).",
     )
@@ -113,6 +124,7 @@ class Settings(BaseSettings):
 
     metrics_token: str = Field(
         "",
+        repr=False,
         validation_alias="METRICS_TOKEN",
         description="What opens /metrics, as a bearer token of 32 or more characters; empty opens it to programs on the"
         " same machine.",
@@ -139,7 +151,7 @@ class Settings(BaseSettings):
         "", validation_alias="SMTP_USERNAME", description="Who logs in there; empty logs nobody in."
     )
     smtp_password: str = Field(
-        "", validate_default=True, validation_alias="SMTP_PASSWORD", description="The password for it."
+        "", repr=False, validate_default=True, validation_alias="SMTP_PASSWORD", description="The password for it."
     )
     mail_from: str = Field(
         "",
@@ -252,61 +264,3 @@ def base_address(url: str) -> str:
         raise ValueError("must be an http or https address, such as https://example.com, without user, ? and #")
     parts = urlsplit(url)
     return parts._replace(scheme=parts.scheme).geturl().rstrip("/")
-
-
-S = TypeVar("S", bound=Settings)
-
-
-def read_settings(kind: type[S]) -> S:
-    """The settings in the environment and `.env`.
-
-    Raises `CannotStart` with a message that says what is wrong and how to correct it, without the values.
-    """
-    variables = {kind.variable(field_name) for field_name in kind.model_fields}
-    named = [name.upper() for name in DotEnvSettingsSource(kind).env_vars]
-    if unknown := [hint for name in named if (hint := _unknown_variable_hint(name, variables, kind.service))]:
-        raise CannotStart(f"Unknown in .env: {'; '.join(unknown)}. docs/settings.md lists the settings.")
-    try:
-        return kind()  # pyright: ignore[reportCallIssue] - it reads the environment
-    except ValidationError as error:
-        # The values are left out: they may be secrets.
-        wrong = [
-            f"{_variable(kind, str(detail['loc'][0]))} {_error_text(detail)}"
-            for detail in error.errors(include_input=False)
-        ]
-        raise CannotStart(f"{'; '.join(wrong)}. docs/settings.md lists the settings.") from error
-
-
-def _unknown_variable_hint(name: str, variables: Collection[str], service: str) -> str | None:
-    """A hint about an unknown name in `.env` that resembles a setting, or None: other programs may use the file too."""
-    if name in variables:
-        return None
-    related = [variable for variable in variables if variable[:2] == name[:2]]
-    if near := get_close_matches(name, related, 1, 0.75):
-        return f"{name} (did you mean {near[0]}?)"
-    return name if name.startswith(("HOLDFAST_", f"{service.upper()}_")) else None
-
-
-def _variable(kind: type[Settings], place: str) -> str:
-    """The environment variable of an invalid setting. For a default value, `place` is the name of its field."""
-    return kind.variable(place) if place in kind.model_fields else place
-
-
-def _error_text(error: Any) -> str:
-    """What is wrong with a setting, as the end of a sentence about it."""
-    context = error.get("ctx", {})
-    match error["type"]:
-        case "int_parsing" | "int_parsing_size" | "int_from_float":
-            return "must be a whole number"
-        case "greater_than_equal":
-            return f"must be at least {context['ge']}"
-        case "less_than_equal":
-            return f"must be at most {context['le']}"
-        case "literal_error":
-            return f"must be one of {context['expected']}"
-        case "bool_parsing":
-            return "must be true or false"
-        case "value_error":
-            return str(context["error"])
-        case _:
-            return f"is not acceptable: {error['msg']}"

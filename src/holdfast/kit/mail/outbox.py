@@ -119,6 +119,17 @@ async def store_results(reader: Reader[Any], results: Sequence[AttemptResult]) -
     )
 
 
+async def store_error(reader: Reader[Any], id: int, error: str) -> None:
+    """Store why a mail waits, if the mail itself is not the cause. It counts as no attempt.
+
+    It may name the mail server of the operator: nobody else is shown the error of a mail that waits without an attempt.
+    """
+    await reader.value(
+        "update mails set error = %(error)s where id = %(id)s and ended_at is null and attempts = 0 returning id",
+        {"id": id, "error": error},
+    )
+
+
 class UnsentMail(Struct):
     """A waiting, held or failed mail, for operators."""
 
@@ -167,8 +178,9 @@ async def mails_to(reader: Reader[Any], recipient: str) -> list[RecipientMail]:
     return await reader.rows(
         RecipientMail,
         """
-        select kind, arguments, inserted_at, ended_at, outcome, attempts, error from mails
-         where recipient = %(recipient)s order by id
+        select kind, arguments, inserted_at, ended_at, outcome, attempts,
+               case when attempts > 0 or ended_at is not null then error end as error
+          from mails where recipient = %(recipient)s order by id
         """,
         {"recipient": recipient},
     )

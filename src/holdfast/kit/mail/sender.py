@@ -233,7 +233,8 @@ class _Sender:
             self._failures = 0
 
     async def _connection_lost(self, mail: Mail, error: MailServerUnavailable) -> None:
-        self._pause_sending(error)
+        if self._pause_sending(error):
+            await self._database.read(lambda reader: outbox.store_error(reader, mail.id, str(error)))
         breaks = self._breaks.get(mail.id, 0) + isinstance(error, ConnectionLostAtContent)
         if breaks == MAX_CONNECTION_BREAKS:
             await self._store_result(outbox.deferred_result(mail, str(error)))
@@ -249,12 +250,16 @@ class _Sender:
         self._busy.discard(result.id)
         self._changed.set()
 
-    def _pause_sending(self, error: MailServerUnavailable) -> None:
-        """Pause sending: the mail server is unreachable, or does not accept mails from us."""
+    def _pause_sending(self, error: MailServerUnavailable) -> bool:
+        """Pause sending: the mail server is unreachable, or does not accept mails from us.
+
+        Returns whether a pause begins; False during one.
+        """
         if time.monotonic() < self._resumes_at:
-            return
+            return False
         if not self._failures:
             log.warning("mails cannot be sent; trying until they can", reason=str(error))
         self._failures += 1
         self._resumes_at = time.monotonic() + RETRY_BACKOFF.pause(self._failures)
         self._changed.set()
+        return True

@@ -104,6 +104,14 @@ class SmtpMailer:
         finally:
             await carrier.close()
 
+    async def probe(self) -> None:
+        """Connect, log in and name the sender as for a mail, and send none. Raises `MailServerUnavailable`."""
+        connection = _SmtpConnection(self._settings)
+        try:
+            await connection.begin()
+        finally:
+            await connection.close()
+
 
 class _SmtpConnection:
     def __init__(self, settings: Settings) -> None:
@@ -116,8 +124,8 @@ class _SmtpConnection:
         try:
             recipient = envelope_address(envelope.recipient)
         except NoAddress as error:
-            raise MailRefusal(_error_line(error)) from error
-        client = await self._begin()
+            raise MailRefusal(error_line(error)) from error
+        client = await self.begin()
         try:
             await client.rcpt(recipient, timeout=COMMAND_TIMEOUT_SECONDS)
             answer = await client.execute_command(b"DATA", timeout=COMMAND_TIMEOUT_SECONDS)
@@ -127,16 +135,16 @@ class _SmtpConnection:
             await send_content(client, envelope.content, CONTENT_TIMEOUT_SECONDS)
         except (SMTPRecipientRefused, SMTPDataError) as error:
             permanent = 500 <= error.code < 600
-            raise (MailRefusal if permanent else MailDeferral)(_error_line(error)) from error
+            raise (MailRefusal if permanent else MailDeferral)(error_line(error)) from error
         except (SMTPException, OSError) as error:
             self._drop()
-            raise ConnectionLostAtContent(_error_line(error)) from error
+            raise ConnectionLostAtContent(error_line(error)) from error
         except BaseException:
             self._drop()  # the server waits for the content, and must not get another command
             raise
         self._announced = False
 
-    async def _begin(self) -> SMTP:
+    async def begin(self) -> SMTP:
         """A connection on which a new mail was started. Replaces a connection that the server has closed meanwhile."""
         if self._client and self._client.is_connected:
             with contextlib.suppress(SMTPServerDisconnected):
@@ -146,7 +154,7 @@ class _SmtpConnection:
         try:
             return await self._sender_named(client)
         except SMTPServerDisconnected as error:
-            raise MailServerUnavailable(_error_line(error)) from error
+            raise MailServerUnavailable(error_line(error)) from error
 
     async def _sender_named(self, client: SMTP) -> SMTP:
         try:
@@ -159,7 +167,7 @@ class _SmtpConnection:
             raise
         except (SMTPException, OSError) as error:
             self._drop()
-            raise MailServerUnavailable(_error_line(error)) from error
+            raise MailServerUnavailable(error_line(error)) from error
         return client
 
     async def _connected(self) -> SMTP:
@@ -179,7 +187,7 @@ class _SmtpConnection:
                 await self._client.connect()
         except (SMTPException, OSError) as error:
             self._drop()
-            raise MailServerUnavailable(_error_line(error)) from error
+            raise MailServerUnavailable(error_line(error)) from error
         return self._client
 
     async def close(self) -> None:
@@ -213,11 +221,15 @@ class FileMailer:
         try:
             await asyncio.to_thread(self._write, envelope)
         except OSError as error:
-            raise MailServerUnavailable(f"cannot write to {self._directory}: {_error_line(error)}") from error
+            raise MailServerUnavailable(f"cannot write to {self._directory}: {error_line(error)}") from error
+
+    def path(self, envelope: Envelope) -> Path:
+        """The file of a mail."""
+        return self._directory / f"{envelope.message_id.partition('@')[0]}.eml"
 
     def _write(self, envelope: Envelope) -> None:
         """Write a mail atomically. A mail that is sent again replaces its file."""
-        path = self._directory / f"{envelope.message_id.partition('@')[0]}.eml"
+        path = self.path(envelope)
         # Mails have links that authorize their reader: no other user of this machine may read them.
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         is_new = not path.exists()
@@ -231,7 +243,7 @@ class FileMailer:
             log.info("mail written to a file, since SMTP_HOST is not set", file=str(path.resolve()))
 
 
-def _error_line(error: BaseException) -> str:
+def error_line(error: BaseException) -> str:
     """The answer of the mail server, or the error, on one line."""
     if isinstance(error, SMTPResponseException):
         text = f"{error.code} {error.message}"

@@ -1,11 +1,12 @@
 """Functions and triggers: `.sql` files, one for each function and the triggers that call it.
 
 They are applied after the migrations, all in one transaction, whenever the text of one has changed. Together they count
-as one migration, whose name is a hash of their texts. What a file no longer has is dropped.
+as one migration, whose name is a hash of their texts and the version of the program. What a file no longer has is
+dropped.
 
-A set of functions that was recorded once is never applied again. So a process of an earlier version that starts during
-an upgrade keeps the newer functions. Going back to an earlier text therefore needs another change of it, such as of a
-comment.
+A database keeps the functions of the newest version that has migrated it: a process of an earlier version that starts
+during an upgrade leaves them. Versions in development with the same number have no order: the last one that migrates
+has its functions, and the others start with those.
 
 `create or replace trigger` blocks all writers of its table. So each statement has a checksum of its own, and only what
 differs is applied.
@@ -16,23 +17,25 @@ them: with another text, what is stored could be wrong.
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import psycopg
 
-from holdfast.kit.postgres.schema_migrations import Migration
-
-LOCK_TIMEOUT_SECONDS = 0.5
-"""Seconds for which a trigger waits for its table, while other tables may be locked. That is shorter than PostgreSQL's
-`deadlock_timeout`, so this transaction is cancelled, and not one of the service."""
+from holdfast import __version__
+from holdfast.kit.postgres.schema_lineage import Migration
 
 DEFINITION = re.compile(
     r"^create or replace (?:(?P<function>function \w+\([^()]*\))|(?P<trigger>trigger \w+)\s[^;]*?(?P<table>\son \w+))",
     re.MULTILINE,
 )
+
+NAME = re.compile(
+    r"functions (?P<hash>[0-9a-f]{12})(?: of (?P<major>\d+)\.(?P<minor>\d+)\.(?P<patch>\d+)(?P<development>\.dev\d+)?)?"
+)
+"""The name of a set of functions. Release 0.1.0 gave it no version."""
 
 TABLE = """
     create table functions (name text primary key, checksum text not null);
@@ -53,17 +56,28 @@ class Functions(Migration):
 
     definitions: Mapping[str, str]
 
+    def is_in(self, applied: Sequence[str]) -> bool:
+        """Whether a database has these functions, or those of a newer version."""
+        sets = [recorded for name in reversed(applied) if (recorded := NAME.fullmatch(name))]
+        own_name = NAME.fullmatch(self.name)
+        newest = max(sets, key=_order, default=None)  # of those with the same version, the one that was applied last
+        assert own_name, f"{self.name} is not of a version such as 1.2.3 or 1.2.3.dev0"
+        return newest is not None and (newest["hash"] == own_name["hash"] or _order(newest) > _order(own_name))
+
     def apply(self, connection: psycopg.Connection[Any]) -> None:
         # A body may call a function that is defined after it.
         connection.execute("set local check_function_bodies = off")
-        connection.execute("select set_config('lock_timeout', %s, true)", [f"{LOCK_TIMEOUT_SECONDS * 1000:.0f}ms"])
         if connection.execute("select to_regclass('functions')").fetchone() == (None,):
             connection.execute(TABLE)
         applied = dict(connection.execute("select name, checksum from functions").fetchall())
         for name, sql in self.definitions.items():
             checksum = _checksum(sql)
             if applied.pop(name, None) != checksum:
-                connection.execute(sql.encode())
+                try:
+                    connection.execute(sql.encode())
+                except psycopg.Error as error:
+                    error.add_note(name)
+                    raise
                 connection.execute(
                     "insert into functions (name, checksum) values (%s, %s)"
                     " on conflict (name) do update set checksum = excluded.checksum",
@@ -74,13 +88,13 @@ class Functions(Migration):
             connection.execute("delete from functions where name = %s", [name])
 
 
-def read_functions(directories: Iterable[Path]) -> Functions:
+def read_functions(directories: Iterable[Path], version: str = __version__) -> Functions:
     """The functions and triggers in the files of some directories."""
     files = [path for directory in directories for path in sorted(directory.glob("*.sql"))]
     by_file = [definition for path in files for definition in _definitions(path)]
     definitions = dict(sorted(by_file, key=lambda definition: _is_function(definition[0]), reverse=True))
     sql = "\n".join(definitions.values())
-    return Functions(f"functions {_checksum(sql)[:12]}", sql, definitions)
+    return Functions(f"functions {_checksum(sql)[:12]} of {version}", sql, definitions)
 
 
 def _definitions(path: Path) -> Iterable[tuple[str, str]]:
@@ -90,6 +104,12 @@ def _definitions(path: Path) -> Iterable[tuple[str, str]]:
     for start, end in zip(starts, [*starts[1:], None], strict=True):
         name = start["function"] or f"{start['trigger']}{start['table']}"
         yield " ".join(name.split()), text[start.start() : end.start() if end else len(text)].strip()
+
+
+def _order(name: re.Match[str]) -> tuple[int, int, int, bool]:
+    """The place of a set of functions among those of other versions."""
+    major, minor, patch = (int(name[part] or 0) for part in ("major", "minor", "patch"))
+    return major, minor, patch, name["development"] is None
 
 
 def _is_function(name: str) -> bool:

@@ -1,80 +1,148 @@
 """Migrations: numbered `.sql` files, each applied once, in order, in its own transaction.
 
 An applied file must not be edited; its checksum is stored and compared. A file that fails is rolled back completely,
-and is the next one to be applied.
-
-A baseline is a migration that has the result of earlier ones, which are deleted. Its first line names the last of them:
-a database that has applied that one has the result already, and a database that has applied only some is refused.
+and is the next one to be applied. `schema_lineage.py` tells which are missing.
 """
 
-import hashlib
-import re
+import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import psycopg
 from psycopg import errors
+
+from holdfast.kit.postgres.migration_errors import FailedMigration, MigrationInProgress, SchemaInUse, place_of
+from holdfast.kit.postgres.schema_lineage import Migration, applied_migrations, not_applied
 
 LOCK = 0x686F6C64  # "hold": one migration at a time, whichever process starts first
 
 MIGRATION_TIMEOUT_SECONDS = 60
 """Seconds to wait for another process that migrates the same database."""
 
-LOCK_TIMEOUT_SECONDS = 1
-"""Seconds for which a migration waits for a lock, while other transactions wait behind it; then it lets them run."""
+LOCK_TIMEOUT_SECONDS = 0.1
+"""Seconds for which a migration waits for a lock, while other transactions wait behind it; then it lets them run. The
+shortest time after which the services refuse to wait for a lock is twice as long. PostgreSQL's `deadlock_timeout` is
+longer, so a deadlock ends the migration, and no transaction of the service."""
+
+RETRY_SECONDS = 0.5
+"""Seconds for which it lets them run."""
 
 IDLE_TIMEOUT_SECONDS = 5
 """Seconds after which PostgreSQL ends the session of a process that was stopped during a migration."""
 
-BASELINE = re.compile(r"-- Replaces the migrations up to (?P<last>.+), the last of the (?P<version>version .+)\.\n")
-"""The first line of a baseline: the last migration that it replaces, and the version of the program that has it."""
+TRIAL_SECONDS = 1
+"""Seconds for which a trial may hold the locks of the migrations that it has applied."""
+
+TABLE = """
+    create table if not exists migrations (
+        name text primary key, checksum text not null, applied_at timestamptz not null default now())
+"""
+
+NO_SERVICES: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True)
-class Migration:
-    name: str
-    sql: str
+class Trial:
+    """What came of a trial.
 
-    @property
-    def checksum(self) -> str:
-        return hashlib.sha256(self.sql.encode()).hexdigest()
+    succeeded   the names of the migrations that were applied and rolled back
+    untried     the names of those after them that could not be tried
+    reason      why not, in a sentence; empty if all were tried
+    """
 
-    def apply(self, connection: psycopg.Connection[Any]) -> None:
-        """Make the change, in the transaction of the caller."""
-        connection.execute(self.sql.encode())
-
-
-class EditedMigration(Exception):
-    """A migration differs from the one that was applied under its name."""
+    succeeded: Sequence[str]
+    untried: Sequence[str] = ()
+    reason: str = ""
 
 
-class OldSchema(Exception):
-    """The database has applied only some of the migrations that a baseline replaces."""
-
-
-class MigrationInProgress(Exception):
-    """Another process has been migrating the database for too long."""
-
-
-class SchemaInUse(Exception):
-    """Other transactions have used the tables that a migration changes for too long."""
-
-
-def read_migrations(directory: Path) -> Iterator[Migration]:
-    """The migrations in a directory, in the order of their numbers."""
-    for path in sorted(directory.glob("*.sql")):
-        yield Migration(path.name, path.read_text(encoding="utf-8"))
-
-
-def migrate(url: str, migrations: Sequence[Migration], patience: float = MIGRATION_TIMEOUT_SECONDS) -> list[str]:
+def migrate(
+    url: str,
+    migrations: Sequence[Migration],
+    patience: float = MIGRATION_TIMEOUT_SECONDS,
+    other_services: Mapping[str, str] = NO_SERVICES,
+) -> list[str]:
     """Apply the migrations that are missing. Returns their names.
 
-    The service may be in use. Raises `EditedMigration` and `OldSchema`, and after `patience` seconds
-    `MigrationInProgress` and `SchemaInUse`.
+    The service may be in use. Raises a `MigrationError`: at once if the database is not one that this version
+    upgrades, after `patience` seconds `MigrationInProgress` and `SchemaInUse`, and `FailedMigration`.
+
+    other_services    see `not_applied`
     """
+    with _session(url, patience) as connection:
+        baselines, missing = not_applied(connection, applied_migrations(connection), migrations, other_services)
+        connection.execute(TABLE)
+        for baseline in baselines:
+            _record(connection, baseline)
+        for migration in missing:
+
+            def apply(migration: Migration = migration) -> None:
+                with connection.transaction():
+                    _apply(connection, migration)
+
+            _make_way(apply, migration.name, patience)
+        _deny_temporary_tables(connection)
+        return [migration.name for migration in missing]
+
+
+def try_migrations(
+    url: str,
+    migrations: Sequence[Migration],
+    patience: float = MIGRATION_TIMEOUT_SECONDS,
+    other_services: Mapping[str, str] = NO_SERVICES,
+    seconds: float = TRIAL_SECONDS,
+) -> Trial:
+    """Apply the migrations that are missing in one transaction, and roll it back. Raises what `migrate` raises.
+
+    The service may be in use: the transaction ends after `seconds`.
+    """
+    with _session(url, patience) as connection:
+        applied = applied_migrations(connection)
+        baselines, missing = not_applied(connection, applied, migrations, other_services)
+        seconds = seconds if applied else patience  # nobody uses an empty database
+        names = [migration.name for migration in missing]
+        succeeded: list[str] = []
+
+        def apply() -> None:
+            succeeded.clear()
+            with connection.transaction(force_rollback=True), _cancelled_after(seconds, connection):
+                connection.execute(TABLE)
+                for baseline in baselines:
+                    _record(connection, baseline)
+                for migration in missing:
+                    _apply(connection, migration, is_trial=True)
+                    succeeded.append(migration.name)
+
+        try:
+            _make_way(apply, ", ".join(names), patience)
+        except FailedMigration as failure:
+            match failure.__cause__:
+                case errors.QueryCanceled():
+                    reason = f"A trial ends after {seconds:g} s, so that the service does not wait for it."
+                case errors.UnsafeNewEnumValueUsage():
+                    reason = "It uses a value of a type that PostgreSQL allows only when what adds the value is stored."
+                case _:
+                    raise
+        else:
+            return Trial(names)
+        return Trial(succeeded, names[len(succeeded) :], f"{reason} Try them on a copy of the database.")
+
+
+def pending_migrations(
+    url: str, migrations: Sequence[Migration], other_services: Mapping[str, str] = NO_SERVICES
+) -> list[str]:
+    """The names of the migrations that were never applied. Changes nothing. Raises `MigrationError`."""
+    with psycopg.connect(url) as connection:
+        applied = applied_migrations(connection)
+        _, missing = not_applied(connection, applied, migrations, other_services)
+        return [migration.name for migration in missing if migration.name not in applied]
+
+
+@contextmanager
+def _session(url: str, patience: float) -> Generator[psycopg.Connection[Any]]:
+    """A connection that may migrate, while no other one does. Raises `MigrationInProgress`."""
     with psycopg.connect(url, autocommit=True) as connection:
         for setting in ("idle_session_timeout", "idle_in_transaction_session_timeout"):
             connection.execute("select set_config(%s, %s, false)", [setting, f"{IDLE_TIMEOUT_SECONDS}s"])
@@ -87,52 +155,50 @@ def migrate(url: str, migrations: Sequence[Migration], patience: float = MIGRATI
                 f"Another process has been migrating the database for more than {patience:g} s{_holder(connection)}. "
                 "Start again when it has finished."
             ) from error
-        connection.execute("select set_config('lock_timeout', %s, false)", [f"{LOCK_TIMEOUT_SECONDS}s"])
-        connection.execute(
-            "create table if not exists migrations ("
-            "  name text primary key, checksum text not null, applied_at timestamptz not null default now())"
-        )
-        applied = dict(connection.execute("select name, checksum from migrations order by applied_at").fetchall())
-        for migration in migrations:
-            if applied.get(migration.name, migration.checksum) != migration.checksum:
-                raise EditedMigration(
-                    f"{migration.name} was edited after it had been applied; add a new migration instead."
-                )
-        baselines, missing = _not_applied(list(applied), migrations)
-        for baseline in baselines:
-            _record(connection, baseline)
-        for migration in missing:
-            _apply(connection, migration, patience)
-        _deny_temporary_tables(connection)
-        return [migration.name for migration in missing]
+        connection.execute("select set_config('lock_timeout', %s, false)", [f"{LOCK_TIMEOUT_SECONDS * 1000:.0f}ms"])
+        yield connection
 
 
-def _not_applied(
-    applied: Sequence[str], migrations: Sequence[Migration]
-) -> tuple[Sequence[Migration], Sequence[Migration]]:
-    """Of the migrations that are not applied: the baselines whose result is there already, and the others.
+def _apply(connection: psycopg.Connection[Any], migration: Migration, *, is_trial: bool = False) -> None:
+    """Apply a migration in the transaction of the caller, and record it. Raises `FailedMigration`."""
+    place = place_of(connection)
+    try:
+        migration.apply(connection)
+        # What is checked at the commit is checked here.
+        connection.execute("set constraints all immediate")
+        _record(connection, migration)
+    except (errors.DeadlockDetected, errors.LockNotAvailable):
+        raise
+    except psycopg.Error as error:
+        raise FailedMigration(migration.name, migration.sql, place, error, is_trial=is_trial) from error
 
-    Raises `OldSchema`.
-    """
-    baselines: list[Migration] = []
-    missing: list[Migration] = []
-    names = {migration.name for migration in migrations}
-    replaced = [name for name in applied if name not in names]
-    for migration in migrations:
-        if migration.name in applied:
-            continue
-        baseline = BASELINE.match(migration.sql)
-        if baseline and baseline["last"] in replaced:
-            baselines.append(migration)
-        elif baseline and replaced:
-            raise OldSchema(
-                f"The last migration of this database is {replaced[-1]}, and this version goes on from "
-                f"{baseline['last']}. Start the {baseline['version']} once, which brings the database there. "
-                "Then start this version."
-            )
-        else:
-            missing.append(migration)
-    return baselines, missing
+
+def _make_way(apply: Callable[[], None], names: str, patience: float) -> None:
+    """Apply migrations, and retry while other transactions block them. Raises `SchemaInUse`."""
+    until = time.monotonic() + patience
+    while True:
+        try:
+            return apply()
+        except (errors.DeadlockDetected, errors.LockNotAvailable) as error:
+            time.sleep(RETRY_SECONDS)
+            if time.monotonic() > until:
+                raise SchemaInUse(
+                    f"{names} cannot be applied: others have used the same tables for more than {patience:g} s. "
+                    "Nothing of it is stored. Try again when less is going on, or while the service is stopped."
+                ) from error
+
+
+@contextmanager
+def _cancelled_after(seconds: float, connection: psycopg.Connection[Any]) -> Generator[None]:
+    """Cancel what a transaction does after some time. No statement of it takes longer, whatever is lost."""
+    connection.execute("select set_config('statement_timeout', %s, true)", [f"{seconds * 1000:.0f}ms"])
+    timer = threading.Timer(seconds, connection.cancel_safe)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _deny_temporary_tables(connection: psycopg.Connection[Any]) -> None:
@@ -152,37 +218,13 @@ def _deny_temporary_tables(connection: psycopg.Connection[Any]) -> None:
     )
 
 
-def _apply(connection: psycopg.Connection[Any], migration: Migration, patience: float) -> None:
-    """Apply a migration, and retry while other transactions block it. Raises `SchemaInUse`."""
-    until = time.monotonic() + patience
-    while True:
-        try:
-            with connection.transaction():
-                migration.apply(connection)
-                _record(connection, migration)
-        except (errors.DeadlockDetected, errors.LockNotAvailable) as error:
-            time.sleep(LOCK_TIMEOUT_SECONDS)
-            if time.monotonic() > until:
-                raise SchemaInUse(
-                    f"{migration.name} cannot be applied: others have used what it changes for more than {patience:g} "
-                    "s. Nothing of it is stored. Try again when less is going on, or while the service is stopped."
-                ) from error
-        else:
-            return
-
-
 def _record(connection: psycopg.Connection[Any], migration: Migration) -> None:
-    """Store that a migration is applied."""
-    connection.execute("insert into migrations (name, checksum) values (%s, %s)", [migration.name, migration.checksum])
-
-
-def pending_migrations(url: str, migrations: Sequence[Migration]) -> list[str]:
-    """The names of the migrations that are not applied yet. Changes nothing. Raises `OldSchema`."""
-    with psycopg.connect(url) as connection:
-        exists = connection.execute("select to_regclass('migrations') is not null").fetchone()
-        rows = connection.execute("select name from migrations order by applied_at") if exists == (True,) else ()
-        _, missing = _not_applied([name for (name,) in rows], migrations)
-        return [migration.name for migration in missing]
+    """Store that a migration is applied. Functions can be applied again."""
+    connection.execute(
+        "insert into migrations (name, checksum) values (%s, %s)"
+        " on conflict (name) do update set applied_at = excluded.applied_at",
+        [migration.name, migration.checksum],
+    )
 
 
 def _holder(connection: psycopg.Connection[Any]) -> str:

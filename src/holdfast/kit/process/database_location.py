@@ -48,15 +48,9 @@ def require_secret(settings: Settings, sealed: Sequence[SealedTable]) -> None:
 
     sealed    the tables with contents that were sealed with the secret
     """
-    if settings.secret_key:
-        return
-    database, secret = (settings.variable(name) for name in ("database_url", "secret_key"))
-    if settings.database_url:
-        raise CannotStart(
-            f"{database} is set and {secret} is not. Every process that uses the database needs the same secret: "
-            f"set {secret} to 32 or more random characters."
-        )
-    if settings.old_secret_key:  # with it, the contents can be sealed with a new one
+    if text := missing_secret_text(settings):
+        raise CannotStart(text)
+    if settings.secret_key or settings.old_secret_key:  # with an old one, the contents can be sealed with a new one
         return
     file = secret_file(settings)
     with report_unusable_directory(settings.data_dir):
@@ -64,8 +58,20 @@ def require_secret(settings: Settings, sealed: Sequence[SealedTable]) -> None:
     if url and is_anything_sealed(url, sealed):
         raise CannotStart(
             f"The file {file.resolve()} is missing, and only the secret in it opens some contents of the database. "
-            f"Restore the file from the backup of the data directory, or set {secret} to that secret."
+            "Restore the file from the backup of the data directory, or set "
+            f"{settings.variable('secret_key')} to that secret."
         )
+
+
+def missing_secret_text(settings: Settings) -> str | None:
+    """What to do if the settings name a database and no secret; None if that is not so."""
+    if settings.secret_key or not settings.database_url:
+        return None
+    database, secret = (settings.variable(name) for name in ("database_url", "secret_key"))
+    return (
+        f"{database} is set and {secret} is not. Every process that uses the database needs the same secret: "
+        f"set {secret} to 32 or more random characters."
+    )
 
 
 @contextlib.contextmanager

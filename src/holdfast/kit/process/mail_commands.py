@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from holdfast.kit.process.script_output import iso_time, tab_line
+from holdfast.kit.process.script_output import iso_time, printable, tab_line
 
 if TYPE_CHECKING:
     from holdfast.kit.process.service_process import ServiceProcess
@@ -17,10 +17,12 @@ def mail_commands(product: "Callable[[], ServiceProcess[Any, Any]]", title: str)
 
     @group.command("list")
     def list_mails() -> None:
-        """List the mails that failed, newest first, those that wait, and those that are held; at most 100 of each.
+        """List the mails that were not sent.
+
+        First those that failed, newest first; then those that wait, and those that are held; at most 100 of each.
 
         A line each, with tabs between: id, failed, waiting or held, kind, address, attempts, since when, due when, and
-        what the mail server said last.
+        what the mail server said last: of the mails that wait for the whole server, one says why.
         """
         from holdfast.kit.mail import outbox
 
@@ -29,17 +31,68 @@ def mail_commands(product: "Callable[[], ServiceProcess[Any, Any]]", title: str)
             due = None if mail.state == "failed" else iso_time(mail.due_at)
             since = iso_time(mail.inserted_at)
             typer.echo(tab_line(mail.id, mail.state, mail.kind, mail.recipient, mail.attempts, since, due, mail.error))
+        if mails:
+            name = product().name
+            typer.echo(f"What the mail server says at present: holdfast {name} mail test ADDRESS", err=True)
         typer.echo(f"Looked in {place}.", err=True)
 
     @group.command("retry")
     def retry_mail(
         id: Annotated[int, typer.Argument(metavar="ID", help="Id of the mail, as `list` shows it.")],
     ) -> None:
-        """Try a mail again at once that failed, or that the mail server put off."""
+        """Try a mail again at once.
+
+        It is one that failed, or that the mail server put off.
+        """
         from holdfast.kit.mail import outbox
 
         product().look(lambda tx: outbox.retry_mail(tx, id))
         typer.echo(f"Mail {id} is tried again.")
 
-    _ = list_mails, retry_mail
+    @group.command("test")
+    def send_test_mail(
+        address: Annotated[str, typer.Argument(metavar="ADDRESS", help="The address that the mail goes to.")],
+    ) -> None:
+        """Send one mail, and show each step.
+
+        It is sent at once with the present settings. The steps are the connection, its encryption, the login, the
+        sender, the recipient, and the mail, with the words of the mail server. The database is not used. Exits with 1
+        if a step fails.
+        """
+        import asyncio
+
+        from holdfast.kit.contract.mail_addresses import NoAddress
+        from holdfast.kit.contract.problems import CannotStart
+        from holdfast.kit.mail import trial
+        from holdfast.kit.mail.transport import MailServerUnavailable
+
+        settings = product().configured()
+        try:
+            envelope = trial.trial_mail(settings, title, address)
+        except NoAddress as error:
+            raise CannotStart(f"{printable(address)} is no e-mail address.") from error
+        if not settings.smtp_host:
+            try:
+                file = asyncio.run(trial.write(settings, envelope))
+            except MailServerUnavailable as error:
+                raise CannotStart(f"The mail was not written: {error}.") from error
+            typer.echo(f"SMTP_HOST is not set, so mails are files. This one is {file}")
+            return
+
+        async def send() -> bool:
+            async for step in trial.send(settings, envelope):
+                typer.echo(f"{'✗' if step.advice else '✓'} {step.text}")
+                if step.advice:
+                    typer.echo(f"  {step.advice}")
+                    return False
+            return True
+
+        if not asyncio.run(send()):
+            raise typer.Exit(1)
+        typer.echo("Look whether it arrives, and in which folder: see docs/deploy/mail.md about SPF, DKIM and DMARC.")
+        if not settings.base_url:
+            variable = settings.variable("base_url")
+            typer.echo(f"Set {variable} too: mails have links, so a worker without an address sends none.", err=True)
+
+    _ = list_mails, retry_mail, send_test_mail
     return group

@@ -7,27 +7,33 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Generic, LiteralString, TypeVar
 
+import psycopg
+import structlog
 import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.supervisors import Multiprocess
 
+from holdfast import __version__
 from holdfast.kit.background import jobs
 from holdfast.kit.contract.problems import CannotStart, ErrorBody, Problem
 from holdfast.kit.environment import logs
-from holdfast.kit.environment.settings import Settings, read_settings
+from holdfast.kit.environment.settings import Settings
+from holdfast.kit.environment.variables import read_settings, warn_of_unknown_variables
 from holdfast.kit.http.connection import Connection
 from holdfast.kit.http.connection_limits import ConnectionLimits, files_for_connections
 from holdfast.kit.http.sockets import address_of
 from holdfast.kit.mail import outbox
 from holdfast.kit.postgres import schema_migrations, tasks
 from holdfast.kit.postgres.database import Database, Tx
+from holdfast.kit.postgres.migration_errors import MigrationError
 from holdfast.kit.postgres.schema_functions import read_functions
+from holdfast.kit.postgres.schema_lineage import Migration, read_migrations
 from holdfast.kit.process import database_location
 from holdfast.kit.process.resources import Resources, secret_of
 from holdfast.kit.process.service import Service
@@ -40,6 +46,8 @@ from holdfast.kit.process.serving import (
 )
 from holdfast.kit.running.steps import Steps
 from holdfast.kit.security.secret_rotation import SealedTable
+
+log = structlog.get_logger()
 
 KIT_FOLDERS = (Path(tasks.__file__).parent, Path(outbox.__file__).parent)
 """The folders of the kit with a part of the schema."""
@@ -60,6 +68,7 @@ class ServiceProcess(Generic[S, R]):
     tenancy         the statement by which a transaction enters a tenant; see `Database`
     error_body      its error envelope
     sealed          the tables with contents that were sealed with the secret
+    other_services  for the title of each other service, a table that only its databases have
     """
 
     name: str
@@ -72,6 +81,7 @@ class ServiceProcess(Generic[S, R]):
     tenancy: LiteralString | None = None
     error_body: ErrorBody = Problem.body
     sealed: Sequence[SealedTable] = ()
+    other_services: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def configured(self, listener: socket.socket | None = None) -> S:
         """Read the settings and configure the logs. Without a base address, the served address is used.
@@ -110,40 +120,32 @@ class ServiceProcess(Generic[S, R]):
     def _require_schema(self, url: str) -> None:
         if missing := self.pending(url):
             raise CannotStart(
-                f"The database lacks {', '.join(missing)}. Bring it up to date with: holdfast {self.name} migrate"
+                f"Bring the database up to date with: holdfast {self.name} migrate (it lacks {', '.join(missing)})"
             )
 
-    def schema(self) -> list[schema_migrations.Migration]:
+    def schema(self) -> list[Migration]:
         """The migrations, in their order: first those of the job library, last the functions."""
         folders = (*KIT_FOLDERS, *self.schema_folders)
         return [
             *jobs.schema(),
-            *(
-                migration
-                for folder in folders
-                for migration in schema_migrations.read_migrations(folder / "migrations")
-            ),
+            *(migration for folder in folders for migration in read_migrations(folder / "migrations")),
             read_functions(folder / "functions" for folder in folders),
         ]
 
     def pending(self, url: str) -> list[str]:
         """The names of the migrations that a database lacks. Raises `CannotStart`."""
-        try:
-            return schema_migrations.pending_migrations(url, self.schema())
-        except schema_migrations.OldSchema as error:
-            raise CannotStart(str(error)) from error
+        with _reported_failures():
+            return schema_migrations.pending_migrations(url, self.schema(), self.other_services)
+
+    def try_migrations(self, url: str) -> schema_migrations.Trial:
+        """Migrate a database in a transaction that is rolled back. Raises `CannotStart`."""
+        with _reported_failures():
+            return schema_migrations.try_migrations(url, self.schema(), other_services=self.other_services)
 
     def migrate(self, url: str) -> list[str]:
         """Bring a database up to date. Returns the names of the applied migrations. Raises `CannotStart`."""
-        try:
-            return schema_migrations.migrate(url, self.schema())
-        except (
-            schema_migrations.EditedMigration,
-            schema_migrations.OldSchema,
-            schema_migrations.MigrationInProgress,
-            schema_migrations.SchemaInUse,
-        ) as error:
-            raise CannotStart(str(error)) from error
+        with _reported_failures():
+            return schema_migrations.migrate(url, self.schema(), other_services=self.other_services)
 
     def database(self, settings: S) -> Database[R]:
         return Database(
@@ -196,7 +198,11 @@ class ServiceProcess(Generic[S, R]):
             raise CannotStart(f"{problem.message} This was looked for in {place}.") from problem
 
     def app(self, settings: S, *, background: bool) -> ASGIApp:
+        self._log_start()
         return tuned_for_serving(self.build(self.database(settings)).app(background=background))
+
+    def _log_start(self) -> None:
+        log.info("starting", service=self.name, version=__version__)
 
     def worker(self) -> ASGIApp:
         """The application of one of several worker processes."""
@@ -206,6 +212,7 @@ class ServiceProcess(Generic[S, R]):
 
     def served(self, settings: S, listener: socket.socket, *, background: bool = True) -> ServedService:
         """The service, ready to be served on a socket."""
+        warn_of_unknown_variables(self.settings)
         app = self.app(settings, background=background)
         return ServedService(uvicorn.Config(app, **_http(settings, self.error_body)), listener)
 
@@ -214,6 +221,7 @@ class ServiceProcess(Generic[S, R]):
         if workers == 1:
             serve([self.served(settings, listener, background=background)])
             return
+        warn_of_unknown_variables(self.settings)
         with tempfile.TemporaryDirectory(prefix="holdfast-metrics-") as figures:
             os.environ["PROMETHEUS_MULTIPROC_DIR"] = figures
             os.environ["_HOLDFAST_BACKGROUND"] = str(int(background))
@@ -229,13 +237,29 @@ class ServiceProcess(Generic[S, R]):
         async def work() -> int:
             database = self.database(settings)
             signals = signals_to_stop()
+            self._log_start()
             async with self.build(database).opened(background=True):
                 begun()
                 return await signals.get()
 
+        warn_of_unknown_variables(self.settings)
         with contextlib.suppress(KeyboardInterrupt):
             if asyncio.run(work()) == signal.SIGTERM:
                 sys.exit(128 + signal.SIGTERM)
+
+
+@contextlib.contextmanager
+def _reported_failures() -> Generator[None]:
+    """Raise `CannotStart` for whatever keeps a schema from being read or migrated."""
+    try:
+        yield
+    except MigrationError as error:
+        raise CannotStart(str(error)) from error
+    except psycopg.Error as error:
+        raise CannotStart(
+            f"The schema of the database cannot be read or changed. PostgreSQL says: {logs.first_line(error)}. "
+            "Correct what it names, such as a right that the user of the database lacks, and try again."
+        ) from error
 
 
 def _http(settings: Settings, error_body: ErrorBody) -> dict[str, Any]:

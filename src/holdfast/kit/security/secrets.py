@@ -95,14 +95,21 @@ class Secret:
         try:
             return self._fernet.decrypt(sealed).decode()
         except InvalidToken as error:
-            raise UnsealError("This was encrypted under another secret key.") from error
+            raise self._another_key() from error
 
     def reseal(self, sealed: bytes) -> bytes:
         """The same text, sealed with the present secret. Raises `UnsealError`."""
         try:
             return self._fernet.rotate(sealed)
         except InvalidToken as error:
-            raise UnsealError("This was encrypted under another secret key.") from error
+            raise self._another_key() from error
+
+    def _another_key(self) -> "UnsealError":
+        present, old = (f"{self.service.upper()}_{name}" for name in ("SECRET_KEY", "OLD_SECRET_KEY"))
+        return UnsealError(
+            f"This was encrypted under another secret key. Set {present} to that key; or set {old} to it, and run: "
+            f"holdfast {self.service} reseal"
+        )
 
 
 class HasSecret(Protocol):

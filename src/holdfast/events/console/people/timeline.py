@@ -88,7 +88,7 @@ TIMELINE: LiteralString = """
         select 'promoted', promoted_at, null, null, null, null, null from person where promoted_at is not null
         union all
         select 'mail', coalesce(mail.ended_at, mail.inserted_at), mail.kind, coalesce(mail.outcome, 'waiting'),
-               mail.error, null, null
+               case when mail.attempts > 0 or mail.ended_at is not null then mail.error end, null, null
           from person
          cross join lateral (
             select * from (select * from mails where recipient = person.email limit %(mails)s) as received

@@ -1,0 +1,159 @@
+"""`holdfast config`: what the services read from the environment and `.env`, and what is wrong with it."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from holdfast.commands.backups.options import ServiceName, ServiceOption
+from holdfast.commands.services import AsJson, print_json, services
+
+if TYPE_CHECKING:
+    from holdfast.kit.environment.settings import Settings
+    from holdfast.kit.environment.variables import Variable
+
+EnvFile = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="PATH", help="A file of variables to add to the environment, such as the EnvironmentFile of a unit."
+    ),
+]
+
+config = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="What the services read as settings.")
+
+
+class Finding(NamedTuple):
+    """Something wrong with the settings.
+
+    service     the service that reads it; None for a variable that no service reads
+    is_error    whether `check` exits with 1; a variable that is not one of ours may belong to another program
+    """
+
+    service: str | None
+    variable: str
+    message: str
+    is_error: bool
+
+
+@config.command()
+def show(
+    service: ServiceOption = None,
+    changed: Annotated[bool, typer.Option("--changed", help="Leave out settings with their default value.")] = False,
+    env_file: EnvFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show every setting, its value, and its source.
+
+    A secret is not shown, only how many characters it has. An address with a password is shown without it.
+    """
+    from holdfast.kit.environment.variables import variables
+
+    _add_to_environment(env_file)
+    tables: dict[str, Sequence[Variable]] = {
+        kind.service: [variable for variable in variables(kind) if variable.source != "default" or not changed]
+        for kind in _kinds(service)
+    }
+    if as_json:
+        print_json({name: [_as_dict(variable) for variable in table] for name, table in tables.items()})
+    else:
+        for name, table in tables.items():
+            typer.echo(typer.style(name.capitalize(), bold=True))
+            _print_table(table)
+    typer.echo(f"{_sources_text()} docs/settings.md says what each setting means.", err=True)
+
+
+@config.command()
+def check(service: ServiceOption = None, env_file: EnvFile = None, as_json: AsJson = False) -> None:
+    """Find wrong values and misspelt names, all at once.
+
+    Exits with 1 if a service would not start with these settings, or if a variable begins with HOLDFAST_, EVENTS_ or
+    INVENTORY_ and is no setting. Other variables that resemble a setting are shown with "!": they may belong to other
+    programs.
+    """
+    _add_to_environment(env_file)
+    kinds = _kinds(service)
+    findings = _findings(kinds)
+    is_ok = not any(finding.is_error for finding in findings)
+    if as_json:
+        print_json({"ok": is_ok, "findings": [finding._asdict() for finding in findings]})
+    else:
+        for finding in findings:
+            typer.echo(f"{'✗' if finding.is_error else '!'} {finding.message}")
+        for kind in kinds:
+            if not any(finding.service == kind.service for finding in findings):
+                typer.echo(f"✓ {kind.service}: every value can be used.")
+    typer.echo(f"{_sources_text()} docs/settings.md lists the settings.", err=True)
+    if not is_ok:
+        raise typer.Exit(1)
+
+
+def _findings(kinds: "Sequence[type[Settings]]") -> list[Finding]:
+    from holdfast.kit.environment.variables import env_file, unknown_in_environment, unknown_in_file, validated
+    from holdfast.kit.process.database_location import missing_secret_text
+
+    findings: list[Finding] = []
+    for kind in kinds:
+        settings, invalid = validated(kind)
+        wrong = [(variable.name, f"{variable}.") for variable in invalid]
+        if settings and (text := missing_secret_text(settings)):
+            wrong.append((kind.variable("secret_key"), text))
+        findings += [Finding(kind.service, name, f"{kind.service}: {text}", is_error=True) for name, text in wrong]
+    for name, similar, _ in unknown_in_file(kinds):
+        text = f"{name} in {env_file()} is no setting, and a service does not start with it.{_question(similar)}"
+        findings.append(Finding(None, name, text, is_error=True))
+    for name, similar, is_ours in unknown_in_environment(kinds):
+        text = f"{name} in the environment is no setting, and is ignored.{_question(similar)}"
+        findings.append(Finding(None, name, text, is_error=is_ours))
+    return findings
+
+
+def _question(similar: str | None) -> str:
+    return f" Did you mean {similar}?" if similar else ""
+
+
+def _kinds(name: ServiceName | None) -> "Sequence[type[Settings]]":
+    return [service.settings for service in services(name)]
+
+
+def _as_dict(variable: "Variable") -> dict[str, object]:
+    from holdfast.kit.environment.variables import env_file
+
+    return {**variable._asdict(), "file": str(env_file()) if variable.source == ".env" else None}
+
+
+def _print_table(table: "Sequence[Variable]") -> None:
+    from holdfast.kit.environment.variables import env_file
+    from holdfast.kit.process.script_output import printable
+
+    if not table:
+        typer.echo("  every setting has its default value")
+        return
+    file = str(env_file())
+    rows = [
+        ("variable", "value", "from"),
+        *((row.name, printable(row.value) or "-", file if row.source == ".env" else row.source) for row in table),
+    ]
+    name_width, value_width = (max(len(row[column]) for row in rows) for column in range(2))
+    for name, value, source in rows:
+        typer.echo(f"  {name:<{name_width}}  {value:<{value_width}}  {source}")
+
+
+def _add_to_environment(file: Path | None) -> None:
+    from holdfast.kit.contract.problems import CannotStart
+    from holdfast.kit.environment.variables import file_variables
+
+    if file is None:
+        return
+    try:
+        os.environ.update(file_variables(file))
+    except (OSError, ValueError) as error:
+        raise CannotStart(f"Cannot read {file}: {getattr(error, 'strerror', None) or error}.") from error
+
+
+def _sources_text() -> str:
+    from holdfast.kit.environment.variables import env_file
+
+    path = env_file()
+    return f"Looked in the environment and in {path}{'' if path.exists() else ', which does not exist'}."

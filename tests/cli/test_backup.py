@@ -1,0 +1,247 @@
+"""`holdfast backup` and `holdfast restore`, for services on a PostgreSQL of one's own."""
+
+import asyncio
+import itertools
+import json
+import resource
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import psycopg
+import pytest
+import typer
+
+from holdfast.commands.backup import LATEST_BACKUPS, backup
+from holdfast.commands.restore import restore
+from holdfast.events.resources import photo_store
+from holdfast.events.settings import Settings
+from holdfast.kit.contract.problems import CannotStart
+from holdfast.kit.postgres import dumps
+from holdfast.kit.process.resources import secret_of
+from tests.databases import scratch_database
+from tests.inventory import support as inventory_support
+from tests.support import Client, Service, eventually
+from tests.test_cli import holdfast
+
+PHOTO = f"photos/admin/{'p' * 22}.png"
+SECRETS = {"INVENTORY_SECRET_KEY": "1" * 32, "EVENTS_SECRET_KEY": "2" * 32}
+
+PAUSE_SECONDS = 0.05
+"""Seconds between two requests of a load, which leave the processor to the backup."""
+
+SHOWN_PHOTO = """
+    insert into photos (key, state, content_type, content_length, idle_since, scaling_due, width, height, widths)
+    values (%(key)s, 'accepted', 'image/png', 5, null, null, 300, 300, array[300])
+"""
+
+
+@pytest.fixture
+def restored(template_url: str) -> Iterator[dict[str, str]]:
+    """Two empty databases, by the settings that name them."""
+    with (
+        scratch_database(template_url, "restored_inventory", "template template0") as inventory,
+        scratch_database(template_url, "restored_events", "template template0") as events,
+    ):
+        yield {"INVENTORY_DATABASE_URL": inventory, "EVENTS_DATABASE_URL": events}
+
+
+@dataclass
+class Load:
+    """Guests who register, and an agent who changes the stock of a pool: what was acknowledged so far."""
+
+    organizer: Client
+    event_id: int
+    shop: inventory_support.Shop
+    pool_id: int
+    registered: list[str] = field(default_factory=list[str])
+    on_hand: list[int] = field(default_factory=list[int])
+    is_over: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def register(self) -> None:
+        while not self.is_over.is_set():
+            email = f"guest{len(self.registered)}@example.com"
+            await self.organizer.register(self.event_id, email=email)
+            self.registered.append(email)
+            await asyncio.sleep(PAUSE_SECONDS)
+
+    async def change(self) -> None:
+        while not self.is_over.is_set():
+            answer = await self.shop.call("adjust_pool_quantity", pool_id=self.pool_id, delta=1)
+            self.on_hand.append(answer["entries"][0]["balance_after"])
+            await asyncio.sleep(PAUSE_SECONDS)
+
+    async def has_begun(self) -> bool:
+        return min(len(self.registered), len(self.on_hand)) >= 10
+
+
+async def test_what_was_acknowledged_before_a_backup_of_busy_services_is_there_after_its_restore(
+    own_service: Service, settings: Settings, inventory_url: str, restored: dict[str, str], tmp_path: Path
+) -> None:
+    organizer = await own_service.organizer()
+    event = await organizer.create_event(capacity=100_000)
+    await own_service.run_sql(SHOWN_PHOTO, key=PHOTO)
+    for name in (PHOTO, f"{PHOTO}.w480.webp"):
+        await photo_store(settings, secret_of(settings)).write(name, b"photo", "image/png")
+    (tmp_path / "stock").mkdir()
+    of_stock = inventory_support.unlimited(inventory_url, tmp_path / "stock")
+    secrets = {
+        "INVENTORY_SECRET_KEY": secret_of(of_stock).value.decode(),
+        "EVENTS_SECRET_KEY": secret_of(settings).value.decode(),
+    }
+    urls = {"INVENTORY_DATABASE_URL": inventory_url, "EVENTS_DATABASE_URL": settings.database_url}
+    copy, data_dir = tmp_path / "copy.tar", str(settings.data_dir)
+
+    async with inventory_support.running(of_stock) as inventory, asyncio.TaskGroup() as group:
+        shop = await inventory.shop()
+        load = Load(organizer, event["id"], shop, (await shop.pool(0))["id"])
+        group.create_task(load.register())
+        group.create_task(load.change())
+        await eventually(load.has_begun)
+        before, on_hand = [*load.registered], load.on_hand[-1]
+        made = await asyncio.to_thread(holdfast, "backup", str(copy), HOLDFAST_DATA_DIR=data_dir, **secrets, **urls)
+        load.is_over.set()
+
+    assert made.returncode == 0, made.stderr
+    assert "is finished and verified: inventory and events" in made.stdout
+    assert len(load.registered) > len(before), "nothing was changed meanwhile"
+    latest = json.loads((settings.data_dir / LATEST_BACKUPS).read_text())
+    assert latest["events"]["place"] == latest["inventory"]["place"] == str(copy)
+    assert datetime.fromisoformat(latest["events"]["finished_at"]) <= datetime.now(UTC)
+
+    target_dir = tmp_path / "target_dir"
+    done = await asyncio.to_thread(
+        holdfast, "restore", str(copy), HOLDFAST_DATA_DIR=str(target_dir), **secrets, **restored
+    )
+
+    assert done.returncode == 0, done.stderr
+    with psycopg.connect(restored["EVENTS_DATABASE_URL"]) as connection:
+        emails = {email for (email,) in connection.execute("select email from users").fetchall()}
+        assert {*before} <= emails
+    for name in (PHOTO, f"{PHOTO}.w480.webp"):
+        assert (target_dir / "media" / name).read_bytes() == b"photo"
+    # The role and the rights of agents came along: the shop's key works.
+    of_stock = inventory_support.unlimited(restored["INVENTORY_DATABASE_URL"], tmp_path / "stock")
+    async with inventory_support.running(of_stock) as again:
+        assert on_hand <= await shop.through(again).on_hand(load.pool_id) <= load.on_hand[-1]
+        assert await again.differences() == []
+
+
+@pytest.fixture
+def places(database_url: str, inventory_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """The settings of both services, in the environment of this process."""
+    places = {"EVENTS_DATABASE_URL": database_url, "INVENTORY_DATABASE_URL": inventory_url, **SECRETS}
+    for name, value in {**places, "HOLDFAST_DATA_DIR": str(tmp_path / "data")}.items():
+        monkeypatch.setenv(name, value)
+    return places
+
+
+def test_a_backup_that_cannot_be_written_leaves_nothing_behind(places: dict[str, str], tmp_path: Path) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    for name in ("copy", "copy.tar"):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
+        try:
+            with pytest.raises(CannotStart, match=r"File too large. Nothing was left there."):
+                backup(tmp_path / name)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+    assert [path.name for path in tmp_path.glob("copy*")] == []
+    with pytest.raises(CannotStart, match=r"Give .* another name"):
+        backup(tmp_path / "copy.tar.gz")
+
+
+def test_a_photo_that_the_store_has_lost_is_told_and_the_rest_is_backed_up(
+    places: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with psycopg.connect(places["EVENTS_DATABASE_URL"]) as connection:
+        connection.execute(SHOWN_PHOTO, {"key": PHOTO})
+
+    with pytest.raises(typer.Exit) as ended:
+        backup(tmp_path / "copy")
+
+    assert ended.value.exit_code == 1
+    assert f"Events show photos that the store does not have: 2, such as {PHOTO}" in capsys.readouterr().err
+
+
+def test_a_restore_refuses_what_it_would_destroy_what_is_damaged_and_what_nothing_could_read(
+    places: dict[str, str],
+    restored: dict[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    copy = tmp_path / "copy"
+    backup(copy)
+    assert (copy / "secrets" / "events.secret").stat().st_mode & 0o777 == 0o600
+
+    def refusal(place: Path = copy, *, replace: bool = False) -> str:
+        with pytest.raises(CannotStart) as refused:
+            restore(place, replace=replace, yes=True)
+        return str(refused.value)
+
+    with pytest.raises(CannotStart, match="A backup never replaces another one"):
+        backup(copy)
+    for name, value in restored.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("EVENTS_SECRET_KEY", "3" * 32)
+    assert refusal().startswith("EVENTS_SECRET_KEY is another secret key than that of the backup")
+    monkeypatch.setenv("EVENTS_SECRET_KEY", SECRETS["EVENTS_SECRET_KEY"])
+
+    damaged = Path(shutil.copytree(copy, tmp_path / "damaged"))
+    dump = (damaged / "events.dump").read_bytes()
+    (damaged / "events.dump").write_bytes(dump[:-1] + bytes([dump[-1] ^ 1]))
+    assert refusal(damaged) == f"events.dump in {damaged} is damaged: its checksum differs. Use another backup."
+    (damaged / "manifest.json").unlink()
+    assert "or one that was interrupted" in refusal(damaged)
+    later = Path(shutil.copytree(copy, tmp_path / "later"))
+    manifest = (later / "manifest.json").read_text()
+    (later / "manifest.json").write_text(manifest.replace('"0001_baseline.sql"', '"9999_later.sql"', 1))
+    assert "which is newer: this version does not know 9999_later.sql." in refusal(later)
+
+    # None of these has changed anything, so the databases are still empty.
+    restore(copy)
+    assert "every table has as many rows as in the backup" in capsys.readouterr().out
+    assert "The database of inventory is not empty." in refusal()
+    with psycopg.connect(restored["EVENTS_DATABASE_URL"], application_name="holdfast events"):
+        assert "The events service is running: it has 1 sessions" in refusal(replace=True)
+    restore(copy, replace=True, dry_run=True)
+    assert "The database is not empty: what it has is removed." in capsys.readouterr().out
+    restore(copy, replace=True, yes=True)
+    assert "every table has as many rows as in the backup" in capsys.readouterr().out
+
+
+def test_a_restore_that_loses_its_connection_leaves_the_database_as_it_was(
+    places: dict[str, str], restored: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backup(tmp_path / "copy")
+    for name, value in restored.items():
+        monkeypatch.setenv(name, value)
+    archive = (tmp_path / "copy" / "events.dump").read_bytes()
+
+    def ended() -> Iterator[bytes]:
+        yield from itertools.islice(dumps.script([archive]), 1)
+        raise ConnectionError
+
+    with pytest.raises(ConnectionError):
+        dumps.load(restored["EVENTS_DATABASE_URL"], ended(), replace=False)
+    with pytest.raises(CannotStart, match=r"^pg_restore did not finish: "):
+        dumps.load(restored["EVENTS_DATABASE_URL"], dumps.script([archive[: len(archive) // 2]]), replace=False)
+
+    with psycopg.connect(restored["EVENTS_DATABASE_URL"]) as connection:
+        assert dumps.is_empty(connection)
+
+
+def test_where_there_is_no_database_nothing_is_made_and_the_way_to_back_up_the_other_service_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOLDFAST_DATA_DIR", str(tmp_path / "data"))
+
+    with pytest.raises(CannotStart, match=r"There is no inventory database .* add: --service events"):
+        backup(tmp_path / "copy")
+    with pytest.raises(CannotStart, match=r"There is no backup at "):
+        restore(tmp_path / "copy")
+
+    assert list(tmp_path.iterdir()) == []
