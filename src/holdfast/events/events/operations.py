@@ -1,5 +1,7 @@
 """The operations on events."""
 
+from collections.abc import Sequence
+
 import msgspec
 from msgspec import UNSET
 
@@ -25,6 +27,7 @@ from holdfast.events.problems import EVENT_HAS_REGISTRATIONS, QUOTA_EXCEEDED
 from holdfast.events.quotas import require_room
 from holdfast.events.registrations import seating
 from holdfast.events.resources import Concluded, Reader, Steps, Tx
+from holdfast.events.users.model import ORGANIZER_CHANNEL
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Errors, sent_fields
 from holdfast.kit.contract.messages import message
@@ -164,7 +167,11 @@ async def lock(tx: Tx, caller: Caller, event_id: int) -> EventRow:
     return _accessible(caller, event_id, await sql.lock_event(tx, event_id))
 
 
-show_photos = sql.update_image_keys
+async def show_photos(tx: Tx, event: EventRow, keys: Sequence[str]) -> None:
+    """Store the photos of an event."""
+    await sql.update_image_keys(tx, event.id, keys)
+    await tx.notify(ORGANIZER_CHANNEL, event.organizer_slug)
+
 
 _UNKNOWN_ORGANIZER = message("no organizer has this id")
 
@@ -236,7 +243,9 @@ def _price_change_reason(before: EventRow, after: EventRow) -> Reason | None:
     return None
 
 
-async def _present_stored(reader: Reader, id: int) -> Event:
-    row = await sql.find_event(reader, id)
+async def _present_stored(tx: Tx, id: int) -> Event:
+    """A stored event. The page of its organizer changes before this process answers."""
+    row = await sql.find_event(tx, id)
     assert row
-    return to_api(row, reader.resources.settings)
+    await tx.notify(ORGANIZER_CHANNEL, row.organizer_slug)
+    return to_api(row, tx.resources.settings)
