@@ -15,8 +15,8 @@ async def test_each_change_is_shown_by_every_process(settings: Settings, monkeyp
         event = await ada.create_event(title="Life drawing", capacity=3, pricing_mode="fixed", price=500)
         draft = await ada.create_event(title="A draft", published=False)
 
-        async def shown() -> list[str]:
-            """The page in the process that changed it at once, and in the other one when that has heard."""
+        async def texts() -> list[str]:
+            """The page: in the process that changed it at once, and in the other one when that has heard."""
             first = await one.http.get(f"/organizers/{ada.slug}")
             await other.hear()
             return [page.text for page in (first, await other.http.get(f"/organizers/{ada.slug}"))]
@@ -53,10 +53,10 @@ async def test_each_change_is_shown_by_every_process(settings: Settings, monkeyp
             "insert into photos (key, organizer_id, state, content_type, content_length)"
             f" values ('{photo}', %(id)s, 'accepted', 'image/png', 1)"
         )
-        before = await shown()
+        before = await texts()
         for what, change in changes.items():
             await change()
-            after = await shown()
+            after = await texts()
             assert after[0] == after[1] != before[0], what
             before = after
 

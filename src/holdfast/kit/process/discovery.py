@@ -228,12 +228,12 @@ def document(
     """
 
     @cache
-    def build(compressed: bool) -> Document:
+    def build(compressed: bool) -> EncodedDocument:
         if compressed:
             plain = build(False)
             etag = plain.etag[:-1] + b'-gzip"'
             changed = {**plain.headers, b"etag": etag, b"content-encoding": b"gzip"}
-            return Document(gzip.compress(plain.content, mtime=0), etag, changed)
+            return EncodedDocument(gzip.compress(plain.content, mtime=0), etag, changed)
         content = body if isinstance(body, bytes) else body()
         etag = f'"{sha256(content).hexdigest()[:32]}"'.encode()
         more = {
@@ -242,7 +242,7 @@ def document(
             b"vary": b"Accept-Encoding",
             **dict(_encoded(headers or {})),
         }
-        return Document(content, etag, {**dict(_encoded(CORS)), **more})
+        return EncodedDocument(content, etag, {**dict(_encoded(CORS)), **more})
 
     declared_type = _with_charset(media_type)
 
@@ -259,7 +259,7 @@ def document(
     return Route(path, ConstantAnswer(show, _encoded(CORS)), methods=["GET", "OPTIONS"])
 
 
-class Document(NamedTuple):
+class EncodedDocument(NamedTuple):
     """The content of a document in one encoding, its tag, and its headers."""
 
     content: bytes
