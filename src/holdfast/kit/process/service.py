@@ -258,5 +258,5 @@ def _own_handlers(routes: Sequence[BaseRoute]) -> dict[str, ASGIApp]:
 
 def _constants(routes: Sequence[BaseRoute]) -> dict[str, ConstantAnswer]:
     """The routes with constant answers, by path."""
-    found = [route for route in routes if isinstance(route, Route)]
-    return {route.path: route.endpoint for route in found if isinstance(route.endpoint, ConstantAnswer)}
+    plain_routes = [route for route in routes if isinstance(route, Route)]
+    return {route.path: route.endpoint for route in plain_routes if isinstance(route.endpoint, ConstantAnswer)}
