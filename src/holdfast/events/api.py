@@ -70,7 +70,7 @@ OPERATIONS = (
 
     Operation("list_events",          "GET    /api/events", read(events.list), READS, scope="read_events"),
     Operation("create_event",         "POST   /api/events", steps(events.create), ADDS, scope="write_events", body_member="event", status=201),
-    Operation("get_event",            "GET    /api/events/{event_id}", read(events.get), READS, scope="read_events"),
+    Operation("get_event",            "GET    /api/events/{event_id}", read_batched(events.get), READS, scope="read_events"),
     Operation("update_event",         "PATCH  /api/events/{event_id}", steps(events.update), OVERWRITES, scope="write_events", body_member="event"),
     Operation("cancel_event",         "DELETE /api/events/{event_id}", single(events.cancel), OVERWRITES, scope="write_events"),
     Operation("get_price_history",    "GET    /api/events/{event_id}/price_history", read(pricing.history), READS, scope="read_events"),
