@@ -30,6 +30,7 @@ from holdfast.events.pages import event_cache
 from holdfast.events.pages import routes as page_routes
 from holdfast.events.pages.live_event import LiveEvents
 from holdfast.events.pages.live_organizer import LiveOrganizers
+from holdfast.events.pages.organizer_cache import OrganizerCache
 from holdfast.events.payments import onboarding
 from holdfast.events.payments import routes as payment_routes
 from holdfast.events.photos import operations as photos
@@ -69,7 +70,7 @@ OPERATIONS = (
 
     Operation("list_events",          "GET    /api/events", read(events.list), READS, scope="read_events"),
     Operation("create_event",         "POST   /api/events", steps(events.create), ADDS, scope="write_events", body_member="event", status=201),
-    Operation("get_event",            "GET    /api/events/{event_id}", read(events.get), READS, scope="read_events"),
+    Operation("get_event",            "GET    /api/events/{event_id}", read_batched(events.get), READS, scope="read_events"),
     Operation("update_event",         "PATCH  /api/events/{event_id}", steps(events.update), OVERWRITES, scope="write_events", body_member="event"),
     Operation("cancel_event",         "DELETE /api/events/{event_id}", single(events.cancel), OVERWRITES, scope="write_events"),
     Operation("get_price_history",    "GET    /api/events/{event_id}/price_history", read(pricing.history), READS, scope="read_events"),
@@ -174,7 +175,10 @@ def service(database: Database) -> Service:
     )
     linked_events = event_cache.linked_event_cache(database, runner)
     live_events, live_changes = LiveEvents(database), LiveChanges(database)
-    live_organizers = LiveOrganizers(database)
+    organizer_cache, live_organizers = (
+        OrganizerCache(database, runner[page_routes.READ_ORGANIZER]),
+        LiveOrganizers(database),
+    )
     streams = Streams(
         {"address": settings.streams_per_address, "tenant": settings.streams_per_organizer}, settings.max_streams
     )
@@ -198,7 +202,9 @@ def service(database: Database) -> Service:
         operations=OPERATIONS,
         routes=[
             # Routes are matched in this order, so frequent ones come first.
-            *page_routes.routes(database, runner, limits, linked_events, live_events, live_organizers, streams),
+            *page_routes.routes(
+                database, runner, limits, linked_events, live_events, organizer_cache, live_organizers, streams
+            ),
             *signing_in.routes(),
             *StoppedMailsPages(runner, limits, SITE, secret).routes(),
             *own_server.routes(database, signed_in, limits),
@@ -224,6 +230,7 @@ def service(database: Database) -> Service:
             linked_events.forgetting,
             sessions.forgetting,
             live_events.listening,
+            organizer_cache.forgetting,
             live_organizers.listening,
             live_changes.listening,
         ],

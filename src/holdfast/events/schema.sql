@@ -529,6 +529,14 @@ begin
     return null;
 end $$;
 
+CREATE FUNCTION tell_of_look() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    perform pg_notify('holdfast', 'organizers ' || old.slug);
+    return null;
+end $$;
+
 CREATE FUNCTION tell_of_mails() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -536,6 +544,17 @@ begin
     if exists (select from inserted) then
         perform pg_notify('holdfast', 'mails ');
     end if;
+    return null;
+end $$;
+
+CREATE FUNCTION tell_of_organizers() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    perform pg_notify('holdfast', 'organizers ' || slug)
+       from (select distinct organizer_id from changed) as owned
+      cross join lateral (select slug from users where id = organizer_id limit 1) as organizers
+      where slug is not null;
     return null;
 end $$;
 
@@ -816,6 +835,9 @@ CREATE TRIGGER show_changed_photos AFTER UPDATE OF image_keys ON events FOR EACH
 CREATE TRIGGER show_first_photos AFTER INSERT ON events FOR EACH ROW WHEN ((new.image_keys <> '{}'::text[])) EXECUTE FUNCTION show_photos();
 CREATE TRIGGER take_mail_paragraphs_along AFTER INSERT ON events REFERENCING NEW TABLE AS created FOR EACH STATEMENT EXECUTE FUNCTION take_mail_paragraphs_along();
 CREATE TRIGGER tell_of_changed_events AFTER UPDATE ON events REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION tell_of_changed_events();
+CREATE TRIGGER tell_of_moved_event AFTER UPDATE OF organizer_id ON events FOR EACH ROW WHEN ((old.organizer_id <> new.organizer_id)) EXECUTE FUNCTION tell_of_any_event();
+CREATE TRIGGER tell_organizers_of_changed_events AFTER UPDATE ON events REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION tell_of_organizers();
+CREATE TRIGGER tell_organizers_of_new_events AFTER INSERT ON events REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION tell_of_organizers();
 
 -- functions -----------------------------------------------------------------------------------------------------------
 
@@ -1613,4 +1635,5 @@ CREATE TRIGGER release_mails AFTER UPDATE OF proved_at ON users FOR EACH ROW WHE
 CREATE TRIGGER search_person_anew AFTER UPDATE OF email, name ON users FOR EACH ROW WHEN (((old.email IS DISTINCT FROM new.email) OR (old.name IS DISTINCT FROM new.name))) EXECUTE FUNCTION search_person_anew();
 CREATE TRIGGER show_changed_logo AFTER UPDATE OF logo_key ON users FOR EACH ROW WHEN ((new.logo_key IS DISTINCT FROM old.logo_key)) EXECUTE FUNCTION show_logo();
 CREATE TRIGGER tell_of_any_event AFTER UPDATE OF name, slug, proved_at ON users FOR EACH ROW WHEN (((old.slug IS NOT NULL) AND (((old.name IS DISTINCT FROM new.name) OR (old.slug IS DISTINCT FROM new.slug)) OR ((old.proved_at IS NULL) IS DISTINCT FROM (new.proved_at IS NULL))))) EXECUTE FUNCTION tell_of_any_event();
+CREATE TRIGGER tell_of_look AFTER UPDATE OF about, accent, logo_key, erased_at ON users FOR EACH ROW WHEN (((old.slug IS NOT NULL) AND ((((old.about IS DISTINCT FROM new.about) OR (old.accent IS DISTINCT FROM new.accent)) OR (old.logo_key IS DISTINCT FROM new.logo_key)) OR (old.erased_at IS DISTINCT FROM new.erased_at)))) EXECUTE FUNCTION tell_of_look();
 CREATE TRIGGER tell_of_ready_organizers AFTER UPDATE OF payouts_ready ON users FOR EACH ROW WHEN ((old.payouts_ready <> new.payouts_ready)) EXECUTE FUNCTION tell_of_any_event();

@@ -68,7 +68,7 @@ OPERATIONS = (
     Operation("update_member",        None, single(pools.update_member), SETS, scope="write_pools"),
     Operation("unlink_variants",      None, single(pools.unlink), OVERWRITES, scope="write_pools"),
 
-    Operation("get_availability",     None, read(availability.get), READS, scope="read_inventory"),
+    Operation("get_availability",     None, read_batched(availability.get), READS, scope="read_inventory"),
     Operation("explain_availability", None, read(availability.explain), READS, scope="read_inventory"),
     Operation("simulate_sale",        None, read(sales.simulate), READS, scope="read_inventory"),
     Operation("list_low_stock",       None, read(availability.list_low_stock), READS, scope="read_inventory"),

@@ -1,10 +1,11 @@
 """How many of some variants can be sold, and which pool allows no more."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
-from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop
+from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop, ToolRefusal
 
 
 async def test_every_variant_of_a_pool_is_told_of(shop: Shop, inventory: Inventory) -> None:
@@ -93,3 +94,32 @@ async def test_another_shops_things_are_not_told(shop: Shop, inventory: Inventor
 
     assert (await shop.refused("get_availability", pool_id=theirs["id"]))["code"] == "not_found"
     assert (await shop.call("get_availability", variant_gids=[SINGLE]))["variants"] == {}
+
+
+async def test_calls_that_wait_together_are_answered_as_if_each_were_alone(shop: Shop) -> None:
+    pool = await shop.golden()
+    archived = await shop.pool(5)
+    await shop.call("archive_pool", pool_id=archived["id"])
+    calls: list[dict[str, Any]] = [
+        {"variant_gids": [SINGLE]},
+        {"pool_id": archived["id"]},
+        {"pool_id": 10**15},
+        {"variant_gids": [SIX_PACK, TWELVE_PACK]},
+        {"pool_id": pool["id"]},
+    ]
+
+    async def outcome(arguments: dict[str, Any]) -> Any:
+        try:
+            return (await shop.call("get_availability", **arguments))["variants"]
+        except ToolRefusal as refused:
+            return refused.body["code"]
+
+    outcomes = await asyncio.gather(*(outcome(arguments) for arguments in calls))
+
+    assert outcomes == [
+        {SINGLE: 50},
+        "pool_not_active",
+        "not_found",
+        {SIX_PACK: 8, TWELVE_PACK: 4},
+        {SINGLE: 50, SIX_PACK: 8, TWELVE_PACK: 4},
+    ]

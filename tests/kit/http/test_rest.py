@@ -5,6 +5,7 @@ import json
 import pytest
 from structlog.testing import capture_logs
 
+from holdfast.events.site import SITE
 from holdfast.kit.running.rate_limits import address
 from tests.kit.wire import code, straight, with_key
 from tests.support import Client, Service
@@ -224,3 +225,26 @@ async def test_a_request_without_an_address_is_still_limited_and_served(service:
 )
 def test_a_throttle_counts_addresses_and_whole_networks_of_ipv6(client: tuple[str, int] | None, who: str) -> None:
     assert address({"type": "http", "client": client}) == who
+
+
+async def test_constant_answers_need_no_framework_but_other_methods_are_refused_as_elsewhere(
+    service: Service, subtests: pytest.Subtests, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asset = SITE.asset("live.js")
+    wrong = {path: await service.http.post(path) for path in ("/healthz", "/llms.txt", asset)}
+    preflight = await service.http.options("/llms.txt")
+
+    async def fail(*_: object) -> None:
+        raise AssertionError("the framework was asked")
+
+    monkeypatch.setattr(service.app.otherwise, "middleware_stack", fail)
+    for path, refused in wrong.items():
+        with subtests.test(path):
+            answer, head = await service.http.get(path), await service.http.head(path)
+            assert (answer.status_code, head.status_code, refused.status_code) == (200, 200, 405)
+            assert answer.headers.items() == head.headers.items()
+            assert answer.headers.get_list("x-content-type-options") == ["nosniff"]
+    known = {"If-None-Match": f'"other", W/{(await service.http.get("/llms.txt")).headers["etag"]}'}
+    assert (await service.http.get("/llms.txt", headers=known)).status_code == 304
+    assert preflight.status_code == 204
+    assert wrong["/llms.txt"].headers["allow"] == "GET, HEAD, OPTIONS"

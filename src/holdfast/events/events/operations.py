@@ -1,5 +1,7 @@
 """The operations on events."""
 
+from collections.abc import Sequence
+
 import msgspec
 from msgspec import UNSET
 
@@ -25,11 +27,13 @@ from holdfast.events.problems import EVENT_HAS_REGISTRATIONS, QUOTA_EXCEEDED
 from holdfast.events.quotas import require_room
 from holdfast.events.registrations import seating
 from holdfast.events.resources import Concluded, Reader, Steps, Tx
+from holdfast.events.users.model import ORGANIZER_CHANNEL
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Errors, sent_fields
 from holdfast.kit.contract.messages import message
-from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, VALIDATION_FAILED, invalid, refuses
+from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, VALIDATION_FAILED, Problem, invalid, refuses
 from holdfast.kit.postgres.pagination import OffsetPage, Page
+from holdfast.kit.running.run_modes import Batch
 
 EDITABLE = (
     *("title", "body", "datetime", "ends_at", "address", "location_name", "latitude", "longitude", "image_keys"),
@@ -50,9 +54,13 @@ async def list(reader: Reader, caller: Caller, command: OffsetPage) -> Page[Even
 
 
 @refuses(NOT_FOUND, FORBIDDEN)
-async def get(reader: Reader, caller: Caller, command: GetEvent) -> Event:
+async def get(reader: Reader, batch: Batch[GetEvent]) -> Sequence[Event | Problem]:
     """Read one event, with its live registration count and current price."""
-    return to_api(await find(reader, caller, command.event_id), reader.resources.settings)
+    rows = await sql.find_events(reader, {call.command.event_id for call in batch.calls})
+    events = {id: to_api(row, reader.resources.settings) for id, row in rows.items()}
+    return [
+        _access_problem(call.caller, id := call.command.event_id, rows.get(id)) or events[id] for call in batch.calls
+    ]
 
 
 @refuses(FORBIDDEN, VALIDATION_FAILED, QUOTA_EXCEEDED)
@@ -164,7 +172,11 @@ async def lock(tx: Tx, caller: Caller, event_id: int) -> EventRow:
     return _accessible(caller, event_id, await sql.lock_event(tx, event_id))
 
 
-show_photos = sql.update_image_keys
+async def show_photos(tx: Tx, event: EventRow, keys: Sequence[str]) -> None:
+    """Store the photos of an event."""
+    await sql.update_image_keys(tx, event.id, keys)
+    await tx.notify(ORGANIZER_CHANNEL, event.organizer_slug)
+
 
 _UNKNOWN_ORGANIZER = message("no organizer has this id")
 
@@ -180,11 +192,19 @@ def _text_length(event: EventRow) -> int:
 
 
 def _accessible(caller: Caller, event_id: int, row: EventRow | None) -> EventRow:
-    if row is None:
-        raise NOT_FOUND(f"No event has the id {event_id}.")
-    if not caller.may_access(row.organizer_id):
-        raise FORBIDDEN(f"Event {event_id} belongs to another organizer.")
+    if problem := _access_problem(caller, event_id, row):
+        raise problem
+    assert row
     return row
+
+
+def _access_problem(caller: Caller, event_id: int, row: EventRow | None) -> Problem | None:
+    """Why a caller may not read the row with an id; None if it may."""
+    if row is None:
+        return NOT_FOUND(f"No event has the id {event_id}.")
+    if not caller.may_access(row.organizer_id):
+        return FORBIDDEN(f"Event {event_id} belongs to another organizer.")
+    return None
 
 
 def _refused_changes(command: UpdateEvent, before: EventRow, after: EventRow) -> Errors:
@@ -236,7 +256,9 @@ def _price_change_reason(before: EventRow, after: EventRow) -> Reason | None:
     return None
 
 
-async def _present_stored(reader: Reader, id: int) -> Event:
-    row = await sql.find_event(reader, id)
+async def _present_stored(tx: Tx, id: int) -> Event:
+    """A stored event. The page of its organizer changes before this process answers."""
+    row = await sql.find_event(tx, id)
     assert row
-    return to_api(row, reader.resources.settings)
+    await tx.notify(ORGANIZER_CHANNEL, row.organizer_slug)
+    return to_api(row, tx.resources.settings)

@@ -1,6 +1,6 @@
 """Statements on events."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, LiteralString
 
 from holdfast.events.events.model import CHANGE_CHANNEL, STATUS, EventRow
@@ -39,6 +39,20 @@ async def find_event(reader: Reader, id: int) -> EventRow | None:
         f"{EVENT} where events.id = %(id)s",
         {"id": id},
     )
+
+
+async def find_events(reader: Reader, ids: Collection[int]) -> dict[int, EventRow]:
+    """Those of the events that exist, by id."""
+    rows = await reader.rows(
+        EventRow,
+        f"""
+        select found.*
+          from unnest(%(ids)s::bigint[]) as requested (id)
+         cross join lateral ({EVENT} where events.id = requested.id limit 1) as found
+        """,
+        {"ids": list(ids)},
+    )
+    return {row.id: row for row in rows}
 
 
 async def lock_event(tx: Tx, id: int) -> EventRow | None:

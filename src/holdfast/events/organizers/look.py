@@ -6,6 +6,7 @@ from msgspec import Meta, Struct
 
 from holdfast.events.organizers.accent import is_color, nearest_passing, passes
 from holdfast.events.resources import Reader, Tx
+from holdfast.events.users.model import ORGANIZER_CHANNEL
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command, rule
 from holdfast.kit.contract.messages import message
@@ -64,7 +65,8 @@ async def get(reader: Reader, caller: Caller, command: GetLook) -> Look:
 
 async def change(tx: Tx, caller: Caller, command: ChangeLook) -> None:
     """Change the accent and the words of an organizer."""
-    await tx.run(
-        "update users set accent = %(accent)s, about = %(about)s where id = %(id)s",
+    slug = await tx.value(
+        "update users set accent = %(accent)s, about = %(about)s where id = %(id)s returning slug",
         {"id": caller.tenant, "accent": command.accent, "about": command.about},
     )
+    await tx.notify(ORGANIZER_CHANNEL, slug)

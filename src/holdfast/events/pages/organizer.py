@@ -1,4 +1,7 @@
-"""The page of an organizer, `/organizers/<slug>`: its upcoming events, soonest first, and past ones apart."""
+"""The page of an organizer, `/organizers/<slug>`: its upcoming events, soonest first, and past ones apart.
+
+The first page is rendered when something on it has changed; others, further back in time or ahead, for each request.
+"""
 
 import datetime as dt
 import re
@@ -11,6 +14,7 @@ from holdfast.events.markdown import one_line
 from holdfast.events.pages.cover import title_cover
 from holdfast.events.pages.look import look_values, origin
 from holdfast.events.pages.model import EventCard, OrganizerContent, ReadOrganizer
+from holdfast.events.pages.organizer_cache import OrganizerCache
 from holdfast.events.paths import organizer_path
 from holdfast.events.processor.currencies import digits
 from holdfast.events.settings import Settings
@@ -19,7 +23,7 @@ from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND
 from holdfast.kit.http.handler import Access, Reply, Request
 from holdfast.kit.pages.language import LANGUAGES, Language, language_of
-from holdfast.kit.pages.page_cache import cached_page
+from holdfast.kit.pages.page_cache import CachedPage, PageCache, cached_page
 from holdfast.kit.pages.site import security_headers
 from holdfast.kit.running.runner import Run
 
@@ -33,13 +37,19 @@ _MICROSECOND = dt.timedelta(microseconds=1)
 
 
 class OrganizerPage:
-    """Answers requests for the pages of organizers. `read` reads their content."""
+    """Answers requests for the pages of organizers.
+
+    organizers    the cache of first pages
+    read          reads the content of other pages
+    """
 
     access = Access("organizer_page")
 
-    def __init__(self, settings: Settings, read: Run) -> None:
+    def __init__(self, settings: Settings, organizers: OrganizerCache, read: Run) -> None:
         self._settings = settings
+        self._organizers = organizers
         self._read = read
+        self._pages = PageCache()
 
     async def answer(self, caller: Caller, request: Request) -> Reply:
         """The page of the organizer in the address. Raises `not_found`."""
@@ -47,7 +57,18 @@ class OrganizerPage:
         slug = checked_slug(request)
         before = place_in(request.query, "before")
         after = None if before else place_in(request.query, "after")
-        organizer: OrganizerContent = await self._read(caller, ReadOrganizer(slug=slug, after=after, before=before))
+        if before or after:
+            content = await self._read(caller, ReadOrganizer(slug=slug, after=after, before=before))
+            return self._render(language, content, is_past=before is not None).reply(request)
+        organizer = await self._organizers.get(slug)
+
+        async def render() -> CachedPage:
+            return self._render(language, organizer.content)
+
+        return (await self._pages.get((slug, organizer.version, language), render)).reply(request)
+
+    def _render(self, language: Language, organizer: OrganizerContent, *, is_past: bool = False) -> CachedPage:
+        slug = organizer.slug
         address = self._settings.base_url + organizer_path(slug)
         content = SITE.render(
             "pages/organizer.html",
@@ -58,15 +79,15 @@ class OrganizerPage:
             is_confirmed=organizer.name is not None,
             address=language.at(address),
             alternates={code: f"{address}?lang={code}" for code in LANGUAGES} | {"x-default": address},
-            is_past=before is not None,
+            is_past=is_past,
             earlier=place_of(organizer.past[-1]) if organizer.more_past else None,
             later=place_of(organizer.events[-1]) if organizer.more else None,
-            months=_months(organizer.past if before else organizer.events, language),
+            months=_months(organizer.past if is_past else organizer.events, language),
             photo=partial(self._photo, organizer),
             cover=title_cover,
             digits=digits,
         )
-        return cached_page(content, security_headers(language, images=origin(self._settings))).reply(request)
+        return cached_page(content, security_headers(language, images=origin(self._settings)))
 
     def _photo(self, organizer: OrganizerContent, card: EventCard) -> ImageAttributes | None:
         return image_attributes(card.photo, organizer.sizes.get(card.photo), self._settings) if card.photo else None

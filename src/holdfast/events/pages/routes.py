@@ -24,6 +24,7 @@ from holdfast.events.pages.live_event import LiveEvents
 from holdfast.events.pages.live_organizer import LiveOrganizers
 from holdfast.events.pages.look import STYLESHEETS, answer_stylesheet
 from holdfast.events.pages.organizer import OrganizerPage
+from holdfast.events.pages.organizer_cache import OrganizerCache
 from holdfast.events.pages.organizer_feeds import OrganizerFeeds
 from holdfast.events.resources import Database
 from holdfast.events.site import SITE
@@ -68,6 +69,7 @@ def routes(
     limits: Limits,
     linked_events: LookupCache[int, LinkedEvent],
     live_events: LiveEvents,
+    organizers: OrganizerCache,
     live_organizers: LiveOrganizers,
     streams: Streams,
 ) -> list[BaseRoute]:
@@ -75,6 +77,7 @@ def routes(
 
     linked_events      the cache of the events that links show
     live_events        the numbers of the events that streams show
+    organizers         the cache of the first pages of organizers
     live_organizers    the organizers whose pages are read
     """
     settings = database.resources.settings
@@ -85,7 +88,7 @@ def routes(
     event = EventPage(database, linked_events, runner[READ])
     cover = CoverImage(linked_events)
     calendar = CalendarFile(settings, runner[READ])
-    organizer = OrganizerPage(settings, runner[READ_ORGANIZER])
+    organizer = OrganizerPage(settings, organizers, runner[READ_ORGANIZER])
     feeds = OrganizerFeeds(settings, runner[READ_FEED])
     return [
         page("/organizers/{slug}/events/{event_id}", event.access, event.answer),

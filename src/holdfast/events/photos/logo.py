@@ -3,6 +3,7 @@
 from holdfast.events.images import acceptance
 from holdfast.events.images.model import Key
 from holdfast.events.resources import Tx
+from holdfast.events.users.model import ORGANIZER_CHANNEL
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.problems import VALIDATION_FAILED, invalid, refuses
@@ -20,7 +21,9 @@ async def change(tx: Tx, caller: Caller, command: ChangeLogo) -> None:
     keys = [command.key] if command.key else []
     if unknown := await acceptance.unknown_key_errors(tx, caller, caller.tenant, keys):
         raise invalid({"key": unknown})
-    await tx.run(
-        "update users set logo_key = %(key)s where id = %(id)s and logo_key is distinct from %(key)s",
+    slug = await tx.value(
+        "update users set logo_key = %(key)s where id = %(id)s and logo_key is distinct from %(key)s returning slug",
         {"id": caller.tenant, "key": command.key},
     )
+    if slug:
+        await tx.notify(ORGANIZER_CHANNEL, slug)

@@ -38,6 +38,9 @@ OWNS_EMAIL: LiteralString = "(users.role <> 'organizer' or users.proved_at is no
 An address has at most one such account, and at most one unproved organizer. The unique index has this condition.
 """
 
+ORGANIZER_CHANNEL: LiteralString = "organizers"
+"""The channel on which triggers announce the slug of each organizer of whom an event, or the look, changes."""
+
 PUBLIC_NAME: LiteralString = "case when organizers.proved_at is not null then organizers.name end"
 """The name of the organizer in a row of `users`, here `organizers`, as the public sees it.
 

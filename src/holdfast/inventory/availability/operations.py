@@ -1,5 +1,7 @@
 """Operations on availability. All of them compute with the rules of the ledger."""
 
+from collections.abc import Sequence
+
 from holdfast.inventory.availability import sql
 from holdfast.inventory.availability.model import (
     Availability,
@@ -16,22 +18,30 @@ from holdfast.inventory.resources import Reader
 from holdfast.inventory.stock.ledger_rules import Stock, StockPool
 from holdfast.inventory.stock.stock_changes import TouchedRows, read_stock
 from holdfast.kit.contract.caller import Caller
-from holdfast.kit.contract.problems import NOT_FOUND, VALIDATION_FAILED, refuses
+from holdfast.kit.contract.problems import NOT_FOUND, VALIDATION_FAILED, Problem, refuses
+from holdfast.kit.running.run_modes import Batch
 
 
 @refuses(NOT_FOUND, POOL_NOT_ACTIVE)
-async def get(reader: Reader, caller: Caller, command: GetAvailability) -> Availability:
+async def get(reader: Reader, batch: Batch[GetAvailability]) -> Sequence[Availability | Problem]:
     """How many of some variants can be sold, and which pool allows no more."""
-    pool_ids = [command.pool_id] if command.pool_id else []
-    stock = await read_stock(reader, caller.tenant, TouchedRows(pool_ids, command.variant_gids or ()))
-    gids = stock.pool(pool_ids[0]).members if command.pool_id else command.variant_gids or ()
+    commands = [call.command for call in batch.calls]
+    pool_ids = {command.pool_id for command in commands if command.pool_id}
+    gids = {gid for command in commands for gid in command.variant_gids or ()}
+    stock = await read_stock(reader, batch.tenant_id, TouchedRows([*pool_ids], [*gids]))
+    shared_inventory_id = await sql.shared_inventory_of(reader, batch.tenant_id)
+    return [_availability(shared_inventory_id, stock, command) for command in commands]
+
+
+def _availability(shared_inventory_id: int, stock: Stock, command: GetAvailability) -> Availability | Problem:
+    """The answer to one call, from stock that may have more pools than it asks for."""
+    try:
+        gids = stock.pool(command.pool_id).members if command.pool_id else command.variant_gids or ()
+    except Problem as problem:
+        return problem
     effective = {gid: quantity for gid in gids if (quantity := stock.available(gid)) is not None}
-    return Availability(
-        await sql.shared_inventory_of(reader, caller.tenant),
-        stock.version,
-        effective,
-        {gid: _limiting(stock, gid).id for gid in effective},
-    )
+    limiting_pool = {gid: _limiting(stock, gid).id for gid in effective}
+    return Availability(shared_inventory_id, stock.version, effective, limiting_pool)
 
 
 @refuses(NOT_FOUND)

@@ -21,6 +21,7 @@ from holdfast.kit.contract.command import (
 from holdfast.kit.contract.problems import BAD_REQUEST, ErrorBody
 from holdfast.kit.http.body import has_body, read_body
 from holdfast.kit.http.command_reader import CommandReader, require_empty
+from holdfast.kit.http.constant_answers import ConstantAnswer
 from holdfast.kit.http.handler import (
     NO_STORE,
     NOSNIFF,
@@ -57,8 +58,8 @@ class HandlerWithFields(NamedTuple):
 class OperationTable:
     """The table of operations as an ASGI application. It finds the operation of a path by a dictionary look-up.
 
-    Other handlers can be added, by their paths. All other requests are passed to `otherwise`, whose middleware runs
-    only for those.
+    Other handlers can be added, by their paths, and constant answers to GET, by paths without fields. All other
+    requests are passed to `otherwise`, whose middleware runs only for those.
 
     parameters    query parameters that a redirect to the path without a slash at its end keeps, in addition to the
                   fields of commands that are read from queries
@@ -73,6 +74,7 @@ class OperationTable:
         limits: Limits,
         *,
         handlers: Mapping[str, ASGIApp],
+        constants: Mapping[str, ConstantAnswer],
         otherwise: Starlette,
         error_body: ErrorBody,
         parameters: Collection[str] = NO_PARAMETERS,
@@ -94,7 +96,12 @@ class OperationTable:
             methods[operation.method] = OperationEndpoint(
                 operation, runner[operation], authenticate, limits, self._refuse
             )
+
+        async def pass_on(scope: Scope, receive: Receive, send: Send) -> None:
+            await otherwise(scope, receive, without_sniffing(send))
+
         self._fixed_handlers = {path: handler for path, handler in handlers.items() if "{" not in path}
+        self._fixed_handlers |= {path: constant.before(pass_on) for path, constant in constants.items()}
         self._handlers_with_fields: Paths[HandlerWithFields] = Paths()
         for path in handlers.keys() - self._fixed_handlers.keys():
             self._handlers_with_fields.setdefault(path, HandlerWithFields(handlers[path], fields_of(path)))

@@ -18,11 +18,16 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import Message
 
 from holdfast.kit.contract.problems import Problem
+from holdfast.kit.http.constant_answers import always
 from holdfast.kit.http.handler import NOSNIFF, Header, Reply, Request, headers_of, routing_problem
 from holdfast.kit.pages.language import ENGLISH, Language, language_of
 from holdfast.kit.pages.layout import CONSOLE_STYLE, STYLE, Frame
 
-MEDIA_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+MEDIA_TYPES = {
+    ".css": b"text/css; charset=utf-8",
+    ".js": b"text/javascript; charset=utf-8",
+    ".svg": b"image/svg+xml",
+}
 HTML = b"text/html; charset=utf-8"
 
 _STYLE_HASHES = " ".join(
@@ -140,12 +145,8 @@ class Site(Frame):
 
     def _route(self, name: str) -> Route:
         content, media_type = self.content(name), MEDIA_TYPES[Path(name).suffix]
-        headers = {"Cache-Control": "public, max-age=31536000, immutable", "X-Content-Type-Options": "nosniff"}
-
-        async def answer(_: StarletteRequest) -> Response:
-            return Response(content, headers=headers, media_type=media_type)
-
-        return Route(self.asset(name), answer)
+        cached = (b"cache-control", b"public, max-age=31536000, immutable")
+        return Route(self.asset(name), always(content, media_type, cached), methods=["GET"])
 
 
 def redirect(address: str, *, framed: bool = False, ancestors: str = "") -> Reply:

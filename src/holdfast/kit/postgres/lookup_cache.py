@@ -29,6 +29,7 @@ class LookupCache(Generic[K, V]):
     key_of      returns the key in a payload
     look_up     returns the result for a key; its exceptions are not cached
     by_itself   whether a result changes only with its own key. If not, every announcement drops it
+    most        the maximum number of cached results
     """
 
     def __init__(
@@ -38,6 +39,7 @@ class LookupCache(Generic[K, V]):
         key_of: Callable[[str], K],
         look_up: Callable[[K], Awaitable[V]],
         by_itself: Callable[[V], bool] = lambda _: True,
+        most: int = MAX_RESULTS,
     ) -> None:
         self._database = database
         self._channel = channel
@@ -45,7 +47,7 @@ class LookupCache(Generic[K, V]):
         self._look_up = look_up
         self._by_itself = by_itself
         self._announcements = 0
-        self._results: LRUCache[K, tuple[V, float, int | None]] = LRUCache(MAX_RESULTS)
+        self._results: LRUCache[K, tuple[V, float, int | None]] = LRUCache(most)
 
     async def get(self, key: K) -> V:
         """The result for a key, at most `TTL_SECONDS` seconds old and without an announced change.

@@ -11,15 +11,15 @@ from functools import cache
 from hashlib import sha256
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import msgspec
-from starlette.requests import Request
-from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from holdfast.kit.http.compression import accepts_gzip
+from holdfast.kit.http.constant_answers import ConstantAnswer, has_version
+from holdfast.kit.http.handler import Header, Headers, Reply
 from holdfast.kit.mcp import EndpointConfig
 from holdfast.kit.mcp.endpoint import VERSIONS
 from holdfast.kit.running.operation import Operations
@@ -228,35 +228,52 @@ def document(
     """
 
     @cache
-    def build(compressed: bool) -> tuple[bytes, dict[str, str]]:
+    def build(compressed: bool) -> EncodedDocument:
         if compressed:
-            content, headers_of_plain = build(False)
-            changes = {"ETag": f'{headers_of_plain["ETag"][:-1]}-gzip"', "Content-Encoding": "gzip"}
-            return gzip.compress(content, mtime=0), {**headers_of_plain, **changes}
+            plain = build(False)
+            etag = plain.etag[:-1] + b'-gzip"'
+            changed = {**plain.headers, b"etag": etag, b"content-encoding": b"gzip"}
+            return EncodedDocument(gzip.compress(plain.content, mtime=0), etag, changed)
         content = body if isinstance(body, bytes) else body()
-        return content, {
-            **CORS,
-            "Cache-Control": f"public, max-age={CACHE_MAX_AGE_SECONDS}",
-            "ETag": f'"{sha256(content).hexdigest()[:32]}"',
-            "Vary": "Accept-Encoding",
-            **(headers or {}),
+        etag = f'"{sha256(content).hexdigest()[:32]}"'.encode()
+        more = {
+            b"cache-control": f"public, max-age={CACHE_MAX_AGE_SECONDS}".encode(),
+            b"etag": etag,
+            b"vary": b"Accept-Encoding",
+            **dict(_encoded(headers or {})),
         }
+        return EncodedDocument(content, etag, {**dict(_encoded(CORS)), **more})
 
-    async def show(request: Request) -> Response:
-        if request.method == "OPTIONS":
-            return Response(status_code=204, headers=CORS)
-        content, all_headers = build(accepts_gzip(request.headers.get("accept-encoding", "").encode("latin-1")))
-        if _has_version(request.headers.getlist("if-none-match"), all_headers["ETag"]):
-            return Response(status_code=304, headers=all_headers)
-        return Response(content, headers=all_headers, media_type=media_type)
+    declared_type = _with_charset(media_type)
 
-    return Route(path, show, methods=["GET", "OPTIONS"])
+    @cache
+    def reply(compressed: bool, known: bool) -> Reply:
+        built = build(compressed)
+        return Reply(304 if known else 200, b"" if known else built.content, [*built.headers.items()], declared_type)
+
+    def show(request_headers: Headers) -> Reply:
+        compressed = accepts_gzip(request_headers.get(b"accept-encoding", b""))
+        condition = request_headers.get(b"if-none-match")
+        return reply(compressed, condition is not None and has_version(condition, build(compressed).etag))
+
+    return Route(path, ConstantAnswer(show, _encoded(CORS)), methods=["GET", "OPTIONS"])
 
 
-def _has_version(conditions: Sequence[str], etag: str) -> bool:
-    """Whether a client already has the version of the document with this tag (RFC 9110, section 13.1.2)."""
-    tags = {tag.strip().removeprefix("W/") for condition in conditions for tag in condition.split(",")}
-    return not tags.isdisjoint({etag, "*"})
+class EncodedDocument(NamedTuple):
+    """The content of a document in one encoding, its tag, and its headers."""
+
+    content: bytes
+    etag: bytes
+    headers: Mapping[bytes, bytes]
+
+
+def _encoded(headers: Mapping[str, str]) -> list[Header]:
+    return [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
+
+
+def _with_charset(media_type: str) -> bytes:
+    charset = "; charset=utf-8" if media_type.startswith("text/") and "charset=" not in media_type else ""
+    return f"{media_type}{charset}".encode()
 
 
 def _host(base_url: str) -> str:

@@ -22,6 +22,7 @@ from holdfast.kit.background.leaders import Leaders
 from holdfast.kit.compat.task_ending import end_tasks
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, ErrorBody, Problem
 from holdfast.kit.http import rest
+from holdfast.kit.http.constant_answers import ConstantAnswer, always
 from holdfast.kit.http.draining import drain_on_sigterm, is_draining
 from holdfast.kit.http.event_streams import Streams
 from holdfast.kit.http.handler import Handler
@@ -130,10 +131,10 @@ class Service:
             return PlainTextResponse("ready\n")
 
         unrouted = rest.render_routing_errors(self.error_body)
+        routes = [*self.routes, Route("/healthz", always(b"alive\n", b"text/plain; charset=utf-8"), methods=["GET"])]
         plain = Starlette(
             routes=[
-                *self.routes,
-                _page("/healthz", lambda: PlainTextResponse("alive\n")),
+                *routes,
                 Route("/readyz", ready),
                 metrics_page.route(self.metrics_token),
             ],
@@ -146,7 +147,8 @@ class Service:
             self.runner,
             self.authenticate,
             self.limits,
-            handlers={**_own_handlers(self.routes), **self.handlers, **self._for_agents()},
+            handlers={**_own_handlers(routes), **self.handlers, **self._for_agents()},
+            constants=_constants(routes),
             otherwise=plain,
             error_body=self.error_body,
             parameters=self.site.parameters if self.site else NO_PARAMETERS,
@@ -254,8 +256,7 @@ def _own_handlers(routes: Sequence[BaseRoute]) -> dict[str, ASGIApp]:
     return direct
 
 
-def _page(path: str, respond: Callable[[], Response]) -> Route:
-    async def answer(_: Request) -> Response:
-        return respond()
-
-    return Route(path, answer)
+def _constants(routes: Sequence[BaseRoute]) -> dict[str, ConstantAnswer]:
+    """The routes with constant answers, by path."""
+    plain_routes = [route for route in routes if isinstance(route, Route)]
+    return {route.path: route.endpoint for route in plain_routes if isinstance(route.endpoint, ConstantAnswer)}
