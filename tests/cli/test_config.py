@@ -57,12 +57,12 @@ def test_a_directory_that_the_user_may_not_enter_is_named(directory: Path) -> No
     if user == 0:  # who may enter any directory
         os.seteuid(65534)
     try:
-        shown, checked = run("show"), run("check")
+        table, report = run("show"), run("check")
     finally:
         os.seteuid(user)
         directory.chmod(0o700)
 
-    for refused in (shown, checked):
+    for refused in (table, report):
         assert f"{directory / '.env'} cannot be read: Permission denied." in str(refused.exception)
         assert isinstance(refused.exception, CannotStart)
 
