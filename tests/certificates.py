@@ -29,9 +29,13 @@ class Authority:
             builder = builder.add_extension(extension, critical=isinstance(extension, x509.BasicConstraints))
         return builder.sign(self._key, hashes.SHA256())
 
+    @property
+    def pem(self) -> bytes:
+        """The certificate of the authority, for programs that shall believe it."""
+        return self.certificate.public_bytes(serialization.Encoding.PEM)
+
     def believed(self) -> ssl.SSLContext:
-        pem = self.certificate.public_bytes(serialization.Encoding.PEM).decode()
-        return ssl.create_default_context(cadata=pem)
+        return ssl.create_default_context(cadata=self.pem.decode())
 
     def issue(self, *names: str) -> ssl.SSLContext:
         """A server's certificate for host names and addresses."""

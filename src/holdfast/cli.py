@@ -22,6 +22,7 @@ from holdfast.kit.process.address_command import address_command
 from holdfast.kit.process.garbage_collection import importing
 from holdfast.kit.process.job_commands import jobs_command
 from holdfast.kit.process.mail_commands import mail_commands
+from holdfast.kit.process.signals import end_in_order
 from holdfast.up import EVENTS_PORT, INVENTORY_PORT, Host, Port
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ DryRun = Annotated[
 
 def main() -> None:
     """Run a command. An error that the operator can correct is printed on one line."""
+    end_in_order()
     try:
         app()
     except Exception as error:

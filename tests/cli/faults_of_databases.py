@@ -118,6 +118,13 @@ FAULTS = {
         "Install the released version again",
         "update migrations set checksum = 'edited' where name = '0003_drafts.sql'",
     ),
+    "a database of an unknown version": Fault(
+        "events",
+        "migrations",
+        "has migrations that this version does not know (0004_lost.sql), and lacks 0004_events_by_date.sql.",
+        "Start the version that made it",
+        "update migrations set name = '0004_lost.sql' where name = '0004_events_by_date.sql'",
+    ),
     "a migration of a newer version": Fault(
         "events",
         "migrations",

@@ -1,8 +1,10 @@
 """`holdfast up`, and what it says when it is started again."""
 
+import asyncio
 import contextlib
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Generator
@@ -18,6 +20,7 @@ from holdfast.events.product import EVENTS
 from holdfast.inventory.product import INVENTORY
 from holdfast.kit.environment.settings import DEMO_PAYMENTS_FILE
 from holdfast.kit.postgres import bundled
+from holdfast.kit.postgres.bundled_server import Cluster
 from holdfast.kit.postgres.schema_lineage import WITHOUT_FILE
 from tests.docs.test_first_requests import free_ports
 from tests.doubles.stripe.conftest import ACCOUNT_V2
@@ -253,6 +256,25 @@ def test_behind_a_base_url_demonstrations_start_only_if_their_ports_are_named(da
     with running(data_dir, *ports, "--payments-port=0", EVENTS_BASE_URL="https://events.example") as named:
         assert "Demo payments" in named
         assert "Demo shops" not in named
+
+
+async def test_a_terminal_that_is_closed_during_the_start_leaves_no_postgresql() -> None:
+    directory = bundled.scratch_directory()
+    environment = {**os.environ, "HOLDFAST_DATA_DIR": str(directory)}
+    up = await asyncio.create_subprocess_exec(HOLDFAST, "up", "--inventory-port=0", "--events-port=0", env=environment)
+    files = directory / "postgres"
+
+    async def has_postgresql() -> bool:
+        return (files / "postmaster.pid").exists()
+
+    await eventually(has_postgresql)
+    up.send_signal(signal.SIGHUP)
+    async with asyncio.timeout(60):
+        status = await up.wait()
+
+    assert status == 128 + signal.SIGTERM
+    assert not Cluster(files, directory / "postgres.log").answers
+    assert not [*files.glob("postmaster.pid"), *files.glob(".s.PGSQL*")]
 
 
 @pytest.mark.parametrize("words", [("--version",), ("--version", "up")])

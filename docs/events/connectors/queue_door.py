@@ -9,6 +9,23 @@ import time
 import jwt
 
 
+class TokenRefusal(Exception):
+    """The token lets nobody in: send the visitor to the waiting room.
+
+    reason    "missing"
+              "signature": forged, damaged, or not a release token
+              "audience": for another queue, or of a Holdfast with another address
+              "expired"
+              "early": not valid yet; compare the clocks of both machines
+              "used": this process has let somebody in with it before
+              "unavailable": the keys cannot be fetched
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"The token lets nobody in: {reason}.")
+        self.reason = reason
+
+
 class QueueDoor:
     """Verifies the release tokens of one waiting room with its published keys.
 
@@ -25,11 +42,16 @@ class QueueDoor:
         self._used: dict[str, float] = {}
         self._lock = threading.Lock()
 
-    def visitor(self, token: str) -> str | None:
-        """The id of the visitor a token lets in, the first time it is shown; None for a token that lets nobody in."""
+    def visitor(self, token: str | None) -> str:
+        """The id of the visitor whom a token lets in, the first time it is shown. Raises `TokenRefusal`.
+
+        With `fail_open`, the id is "unverified" while the keys cannot be fetched.
+        """
+        if not token:
+            raise TokenRefusal("missing")
         try:
             if jwt.get_unverified_header(token).get("typ") != "queue-release+jwt":
-                return None
+                raise TokenRefusal("signature")
             claims = jwt.decode(
                 token,
                 self._keys.get_signing_key_from_jwt(token),
@@ -39,11 +61,21 @@ class QueueDoor:
                 leeway=10,
                 options={"require": ["exp", "iat", "sub", "jti"]},
             )
-        except jwt.PyJWKClientConnectionError:
-            return "unverified" if self._fail_open else None
-        except jwt.PyJWTError:
-            return None
-        return claims["sub"] if self._is_first(claims["jti"], claims["exp"]) else None
+        except jwt.PyJWKClientConnectionError as error:
+            if self._fail_open:
+                return "unverified"
+            raise TokenRefusal("unavailable") from error
+        except jwt.ExpiredSignatureError as error:
+            raise TokenRefusal("expired") from error
+        except jwt.ImmatureSignatureError as error:
+            raise TokenRefusal("early") from error
+        except (jwt.InvalidAudienceError, jwt.InvalidIssuerError) as error:
+            raise TokenRefusal("audience") from error
+        except jwt.PyJWTError as error:
+            raise TokenRefusal("signature") from error
+        if not self._is_first(claims["jti"], claims["exp"]):
+            raise TokenRefusal("used")
+        return claims["sub"]
 
     def _is_first(self, token_id: str, expires_at: float) -> bool:
         """Whether this process sees a token for the first time; remembered until the token has expired."""

@@ -43,9 +43,7 @@ def backup(place: Place, service: ServiceOption = None) -> None:
         from holdfast.commands.backups.progress import Progress, size_text
         from holdfast.commands.backups.services import products
         from holdfast.commands.backups.writing import new_writer, report_disk_errors
-        from holdfast.kit.process.serving import end_like_ctrl_c
 
-    end_like_ctrl_c()
     progress = Progress()
     sources = [(product, product.configured()) for product in products(service)]
     urls = {product.name: _existing_url(product, settings, service) for product, settings in sources}

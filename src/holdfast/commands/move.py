@@ -30,9 +30,7 @@ def move(inventory: Url = None, events: Url = None) -> None:
     with importing():
         from holdfast.commands.backups.progress import Progress
         from holdfast.commands.backups.services import products
-        from holdfast.kit.process.serving import end_like_ctrl_c
 
-    end_like_ctrl_c()
     urls = {"inventory": inventory, "events": events}
     if not any(urls.values()):
         raise typer.BadParameter("Give --inventory URL, --events URL, or both.")

@@ -40,9 +40,7 @@ def restore(
         from holdfast.commands.backups.restoring import find_targets
         from holdfast.commands.backups.writing import report_disk_errors
         from holdfast.kit.contract.problems import CannotStart
-        from holdfast.kit.process.serving import end_like_ctrl_c
 
-    end_like_ctrl_c()
     progress = Progress()
     with report_disk_errors(place, "The restore did not finish."), open_backup(place) as reader:
         manifest = read_manifest(reader)

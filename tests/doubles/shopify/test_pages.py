@@ -7,7 +7,7 @@ from urllib.parse import SplitResult, parse_qsl, urlsplit
 import httpx2
 import jwt
 
-from holdfast.doubles.shopify.shops import NewVariant
+from holdfast.doubles.shopify.shops import DOMAIN_RULE, NewVariant
 from tests.doubles.shopify.stage import ADDRESS, CLIENT, DOMAIN, SECRET, Stage, playing
 
 SHOP = f"/{DOMAIN}"
@@ -32,7 +32,8 @@ async def test_a_newcomer_opens_a_shop_and_finds_honey_in_it() -> None:
     assert 'href="/my-shop.myshopify.com/admin/apps/holdfast"' in page.text
     assert (again.status_code, wrong.status_code) == (422, 422)
     assert "is there already" in again.text
-    assert "The domain of a shop is such as" in wrong.text
+    assert f"This is not a domain of a shop. {DOMAIN_RULE}" in wrong.text
+    assert f'<p class="soft" id="domain-note">{DOMAIN_RULE}</p>' in empty.text
     assert '<a href="/my-shop.myshopify.com">' in listed.text
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import psutil
 import pytest
+import uvloop
 from structlog.testing import capture_logs
 
 from holdfast.kit.background.subprocess_call import (
@@ -23,6 +24,7 @@ from holdfast.kit.background.subprocess_call import (
 from holdfast.kit.background.subprocess_main import MAX_MESSAGE_BYTES, NICENESS
 from tests.kit import doings, unfit
 from tests.kit.doings import Sum
+from tests.serving import listener
 from tests.support import eventually
 
 
@@ -46,6 +48,18 @@ async def test_nothing_is_started_before_the_first_call(monkeypatch: pytest.Monk
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     async with SubprocessCall(doings.added):
         pass
+
+
+def test_it_keeps_no_socket_that_the_service_listens_on() -> None:
+    async def call() -> list[Any]:
+        async with SubprocessCall(doings.added) as add:
+            _, process = await add(Sum(1, 1))
+            return psutil.Process(process).net_connections("inet")
+
+    with listener() as listening, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        listening.listen()
+        listening.set_inheritable(True)  # as that of a worker is, which got it from its parent
+        assert runner.run(call()) == []
 
 
 async def test_it_runs_at_low_priority() -> None:

@@ -11,6 +11,12 @@ from holdfast.doubles.shopify.model import Location, Product, Shop, Variant
 from holdfast.doubles.shopify.platform_state import PlatformState, matching
 
 DOMAIN = re.compile(r"[a-z0-9][a-z0-9-]{0,59}\.myshopify\.com")
+DOMAIN_RULE = (
+    "A name and .myshopify.com, such as my-shop.myshopify.com. The name has 1 to 60 letters from a to z, digits and "
+    "hyphens, and does not begin with a hyphen."
+)
+"""What a domain must be, for people."""
+
 MAX_SHOPS = 100
 MAX_QUANTITY = 1_000_000_000
 
@@ -21,7 +27,7 @@ def open_shop(world: PlatformState, domain: str, *, points: float = 100) -> Shop
     points    the points that the app gets per second
     """
     if not DOMAIN.fullmatch(domain):
-        raise ShopifyRefusal("The domain of a shop is such as my-shop.myshopify.com.")
+        raise ShopifyRefusal(f"This is not a domain of a shop. {DOMAIN_RULE}")
     with world.happening():
         if world.find_shop(domain):
             raise ShopifyRefusal(f"The shop {domain} is there already.")

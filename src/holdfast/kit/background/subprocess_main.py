@@ -27,6 +27,9 @@ NICENESS = 19
 
 def main(module: str, name: str, niceness: str) -> None:
     """Answer questions with the function of a module until there are no more."""
+    # The event loop passes on what its own process inherited, such as the socket that a worker listens on. Held here,
+    # it would keep the port taken after the service has ended.
+    os.closerange(3, os.sysconf("SC_OPEN_MAX"))
     # All processes of a service get these signals. The parent finishes its work, and then ends this process.
     for signal_number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(signal_number, signal.SIG_IGN)

@@ -105,12 +105,17 @@ class BundledServer:
         self._cluster = Cluster(data_dir / "postgres", data_dir / "postgres.log")
         self._lock = data_dir / "postgres.lock"
         self._left = False
-        with self._hold_lock(LOCK_TIMEOUT_SECONDS):
-            self._cluster.make()
-            self._cluster.start()
-            self._users = (data_dir / "postgres.users").open("a")
-            fcntl.flock(self._users, fcntl.LOCK_SH)
+        self._users = (data_dir / "postgres.users").open("a")
         atexit.register(self._leave)
+        try:
+            with self._hold_lock(LOCK_TIMEOUT_SECONDS):
+                fcntl.flock(self._users, fcntl.LOCK_SH)
+                self._cluster.make()
+                self._cluster.start()
+        except BaseException:  # also of a signal that ends this process
+            atexit.unregister(self._leave)
+            self._leave()
+            raise
         Thread(target=self._keep_running, name="bundled PostgreSQL", daemon=True).start()
 
     def has(self, name: str) -> bool:

@@ -133,6 +133,8 @@ class Cluster:
         here = self._processes()
         numbers = {process.pid for process in here}
         parents = [process for process in here if _parent(process) not in numbers]
+        if self._started and self._started.poll() is None and self._started.pid not in numbers:
+            parents.append(psutil.Process(self._started.pid))  # it has not entered the directory yet
         for process in parents:
             with contextlib.suppress(psutil.NoSuchProcess):  # it has ended by itself
                 process.send_signal(signal.SIGINT)

@@ -39,7 +39,6 @@ from holdfast.kit.process.resources import Resources, secret_of
 from holdfast.kit.process.service import Service
 from holdfast.kit.process.serving import (
     ServedService,
-    end_like_ctrl_c,
     end_with_parent,
     serve,
     signals_to_stop,
@@ -223,7 +222,6 @@ class ServiceProcess(Generic[S, R]):
             serve([self.served(settings, listener, background=background)])
             return
         warn_of_unknown_variables(self.settings)
-        end_like_ctrl_c()
         with tempfile.TemporaryDirectory(prefix="holdfast-metrics-") as figures:
             os.environ["PROMETHEUS_MULTIPROC_DIR"] = figures
             os.environ["_HOLDFAST_BACKGROUND"] = str(int(background))
@@ -245,7 +243,6 @@ class ServiceProcess(Generic[S, R]):
                 return await signals.get()
 
         warn_of_unknown_variables(self.settings)
-        end_like_ctrl_c()
         with contextlib.suppress(KeyboardInterrupt):
             if asyncio.run(work()) == signal.SIGTERM:
                 sys.exit(128 + signal.SIGTERM)

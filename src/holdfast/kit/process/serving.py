@@ -96,11 +96,3 @@ def signals_to_stop() -> asyncio.Queue[int]:
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, signals.put_nowait, number)
     return signals
-
-
-def end_like_ctrl_c() -> None:
-    # Without this, SIGTERM ends the process without its exit handlers, and the embedded server continues to run.
-    def end(number: int, _: FrameType | None) -> None:
-        sys.exit(128 + number)
-
-    signal.signal(signal.SIGTERM, end)

@@ -9,6 +9,7 @@ from typing import Any, LiteralString, NamedTuple
 
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from holdfast.kit.contract.problems import CannotStart
 from holdfast.kit.postgres.connection_pool import KEEPALIVE
 from holdfast.kit.postgres.database import Reader
 from holdfast.kit.postgres.schema_lineage import Migration
@@ -162,17 +163,23 @@ async def check_migrations(inspection: Inspection[Any], reader: Reader[None]) ->
         return [wrong("The database has no tables.", f"Run: holdfast {inspection.name} migrate")]
     applied: dict[str, str] = dict(await reader.tuples("select name, checksum from migrations order by applied_at"))
     migrations = inspection.product.schema()
-    findings = list[Finding]()
-    if pending := await _pending(inspection):
-        findings.append(wrong(f"The database lacks {listed(pending)}.", f"Run: holdfast {inspection.name} migrate"))
     edited = [migration.name for migration in migrations if _is_edited(migration, applied)]
     if edited:
-        findings.append(
+        return [
             wrong(
                 f"{listed(edited)}: the file differs from the one that was applied under this name.",
                 "Install the released version again (pip install --force-reinstall), which has the original file.",
             )
-        )
+        ]
+    findings = list[Finding]()
+    try:
+        pending = await _pending(inspection)
+    except CannotStart as error:
+        # A database that this version cannot upgrade. The message says first why, and then what to do.
+        reason, _, remedy = str(error).partition(" Nothing was changed. ")
+        return [wrong(reason, remedy)]
+    if pending:
+        findings.append(wrong(f"The database lacks {listed(pending)}.", f"Run: holdfast {inspection.name} migrate"))
     if newer := _newer(list(applied), migrations):
         findings.append(
             warning(
@@ -207,7 +214,11 @@ def _newer(applied: list[str], migrations: list[Migration]) -> list[str]:
 
 async def check_schema(inspection: Inspection[Any], reader: Reader[None]) -> Findings:
     """Whether the database has everything that the migrations make."""
-    if await _pending(inspection):
+    try:
+        pending = await _pending(inspection)
+    except CannotStart:
+        return [skipped("the migrations are not those of this version")]
+    if pending:
         return [skipped("migrations are missing")]
     file = schema_file(inspection.product)
     objects = read_objects(file)

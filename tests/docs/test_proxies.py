@@ -1,0 +1,221 @@
+"""The configurations of proxies in `deploy` work in front of real processes, with TLS."""
+
+import os
+import socket
+import ssl
+import subprocess
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx2
+import pytest
+
+from tests.certificates import Authority
+from tests.databases import clone
+from tests.events.photos.pictures import picture
+from tests.faults.processes import Process, port_that_stays_free
+from tests.kit.data_directories import until
+from tests.programs import program
+from tests.support import event_fields
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+HOSTS = {"events": "events.example.com", "inventory": "inventory.example.com"}
+PROXY_ADDRESS = "127.0.0.1"
+PRIVATE_PATHS = ("/metrics", "/readyz", "/healthz")
+BIG_UPLOAD_BYTES = 4_000_000
+
+
+class Services(NamedTuple):
+    """A process of each service that trusts the proxies."""
+
+    events: Process
+    inventory: Process
+
+
+class Proxy(NamedTuple):
+    """A proxy in front of the services.
+
+    address    the address of its clients, which no other proxy's clients have
+    """
+
+    port: int
+    address: str
+    trusted: ssl.SSLContext
+    certificate: Path
+
+    @contextmanager
+    def client(self, service: str, address: str = "") -> Generator[httpx2.Client]:
+        """A client of a service that reaches it through the proxy, from an address of this machine."""
+        transport = httpx2.HTTPTransport(verify=self.trusted, local_address=address or self.address)
+        with httpx2.Client(
+            transport=_Named(HOSTS[service], transport),
+            base_url=f"https://{PROXY_ADDRESS}:{self.port}",
+            headers={"Host": HOSTS[service], "X-Forwarded-For": "192.0.2.1"},
+            timeout=10,
+        ) as client:
+            yield client
+
+
+class _Named(httpx2.BaseTransport):
+    """Asks for the certificate of a name, which leads nowhere here."""
+
+    def __init__(self, name: str, transport: httpx2.BaseTransport) -> None:
+        self._name, self._transport = name, transport
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        request.extensions = {**request.extensions, "sni_hostname": self._name}
+        return self._transport.handle_request(request)
+
+    def close(self) -> None:
+        self._transport.close()
+
+
+@pytest.fixture(scope="module")
+def services(
+    template_url: str, inventory_template: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Services]:
+    with (
+        pytest.MonkeyPatch.context() as environment,
+        clone(template_url) as events_url,
+        clone(inventory_template) as inventory_url,
+    ):
+        environment.setenv("TRUSTED_PROXIES", PROXY_ADDRESS)
+        environment.setenv("MAX_STREAMS_PER_ADDRESS", "1")
+        events = Process(events_url, tmp_path_factory.mktemp("events"))
+        inventory = Process(inventory_url, tmp_path_factory.mktemp("inventory"), service="inventory")
+        yield Services(events, inventory)
+        events.kill()
+        inventory.kill()
+
+
+def configured(text: str, services: Services, changes: dict[str, str]) -> str:
+    """A configuration with the first process of each service at its address, and the second one down."""
+    down = f"{PROXY_ADDRESS}:{port_that_stays_free()}"
+    for service, port in (("events", 8002), ("inventory", 8001)):
+        address = getattr(services, service).url.removeprefix("http://")
+        changes = {f"10.0.0.11:{port}": address, f"10.0.0.12:{port}": down, **changes}
+    for printed, replacement in changes.items():
+        assert printed in text, printed
+        text = text.replace(printed, replacement)
+    return text
+
+
+def haproxy(services: Services, directory: Path, port: int, certificate: Path) -> list[str]:
+    changes = {
+        "bind :80\n": f"bind {PROXY_ADDRESS}:{port_that_stays_free()}\n",
+        "bind :443 ": f"bind {PROXY_ADDRESS}:{port} ",
+        "/etc/haproxy/certificates/": str(certificate),
+    }
+    file = directory / "haproxy.cfg"
+    file.write_text(configured((DEPLOY / "haproxy/haproxy.cfg").read_text(encoding="utf-8"), services, changes))
+    return [program("haproxy"), "-f", str(file)]
+
+
+def nginx(services: Services, directory: Path, port: int, certificate: Path) -> list[str]:
+    names = [f"/etc/nginx/holdfast/{service}{end}.pem" for service in HOSTS for end in ("-key", "")]
+    changes = {
+        "listen 80;": f"listen {PROXY_ADDRESS}:{port_that_stays_free()};",
+        "listen 443 ": f"listen {PROXY_ADDRESS}:{port} ",
+        **dict.fromkeys(names, str(certificate)),
+    }
+    site = configured((DEPLOY / "nginx/holdfast.conf").read_text(encoding="utf-8"), services, changes)
+    kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    temporary = " ".join(f"{kind}_temp_path {directory}/{kind};" for kind in kinds)
+    user = "user root;" if os.geteuid() == 0 else ""
+    file = directory / "nginx.conf"
+    file.write_text(
+        f"{user} daemon off; pid {directory}/nginx.pid; error_log stderr; events {{}}\n"
+        f"http {{ access_log off; {temporary}\n{site}}}\n"
+    )
+    return [program("nginx"), "-p", str(directory), "-c", str(file)]
+
+
+def caddy(services: Services, directory: Path, port: int, certificate: Path) -> list[str]:
+    changes = {
+        "\n{\n\tservers": "\n{\n\tadmin off\n\tauto_https disable_redirects\n\tservers",
+        **{f"\n{name} {{": f"\nhttps://{name}:{port} {{\n\ttls {certificate} {certificate}" for name in HOSTS.values()},
+    }
+    file = directory / "Caddyfile"
+    file.write_text(configured((DEPLOY / "caddy/Caddyfile").read_text(encoding="utf-8"), services, changes))
+    return [program("caddy"), "run", "--adapter", "caddyfile", "--config", str(file)]
+
+
+@pytest.fixture(params=[haproxy, nginx, caddy], ids=lambda param: param.__name__)
+def proxy(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Proxy]:
+    program(request.param.__name__)  # before the services are started
+    services: Services = request.getfixturevalue("services")
+    authority, port = Authority(tmp_path), port_that_stays_free()
+    authority.issue(*HOSTS.values())
+    believed = tmp_path / "authority.pem"
+    believed.write_bytes(authority.pem)
+    command = request.param(services, tmp_path, port, tmp_path / "server.pem")
+    with (tmp_path / "proxy.log").open("w") as log:
+        environment = {**os.environ, "HOME": str(tmp_path)}
+        running = subprocess.Popen(command, stdout=log, stderr=log, env=environment, cwd=tmp_path)
+    try:
+        until(lambda: running.poll() is not None or listens(port))
+        assert running.poll() is None, (tmp_path / "proxy.log").read_text()
+        address = f"127.0.1.{[haproxy, nginx, caddy].index(request.param) + 1}"
+        yield Proxy(port, address, authority.believed(), believed)
+    finally:
+        running.terminate()
+        running.wait(timeout=30)
+
+
+def listens(port: int) -> bool:
+    with socket.socket() as tried:
+        return tried.connect_ex((PROXY_ADDRESS, port)) == 0
+
+
+def data(response: httpx2.Response, status: int) -> dict[str, Any]:
+    assert response.status_code == status, response.text
+    return response.json()["data"]
+
+
+def test_a_proxy_leads_to_the_services_by_its_configuration(proxy: Proxy) -> None:
+    with proxy.client("events") as client:
+        organizer = {"name": "Ada Events", "email": f"ada{proxy.port}@example.com", "slug": f"ada-{proxy.port}"}
+        made = data(client.post("/api/organizers/register", json={"organizer": organizer}), 201)
+        client.headers["X-API-Key"] = made["api_key"]["key"]
+        event = data(client.post("/api/events", json={"event": event_fields()}), 201)
+
+        with client.stream("GET", f"/events/{event['id']}/stream") as stream:
+            assert stream.status_code == 200
+            chunks = stream.iter_text()
+            before = next(chunk for chunk in chunks if "event: " in chunk)
+            registration = {"event_id": event["id"], "email": "ben@example.com"}
+            accepted = client.post("/api/registrations", json={"registration": registration})
+            assert accepted.status_code == 202
+            # No more than this message is sent, so a proxy that waits for more would let the client wait in vain.
+            after = next(chunk for chunk in chunks if "event: " in chunk)
+            assert before != after
+            # The service counts the streams of the client's address, not those of the proxy or of what the client says.
+            assert client.get(f"/events/{event['id']}/stream").status_code == 429
+            with (
+                proxy.client("events", "127.0.2.1") as other,
+                other.stream("GET", f"/events/{event['id']}/stream") as second,
+            ):
+                assert second.status_code == 200
+        assert data(client.get(accepted.json()["next"]["url"]), 200)["status"] == "registered"
+
+        photo = picture("image/png", 1160, 1160, compress_level=0)
+        assert len(photo) > BIG_UPLOAD_BYTES
+        photo_fields = {"content_type": "image/png", "content_length": len(photo)}
+        upload = httpx2.URL(data(client.post("/api/uploads/presign", json=photo_fields), 201)["upload_url"])
+        headers = {"Content-Type": "image/png"}
+        assert client.put(upload.raw_path.decode(), content=photo, headers=headers).status_code < 300
+
+        assert [client.get(path).status_code for path in PRIVATE_PATHS] == [404, 404, 404]
+
+    with proxy.client("inventory") as client:
+        assert client.get("/.well-known/mcp.json").status_code == 200
+        assert [client.get(path).status_code for path in PRIVATE_PATHS] == [404, 404, 404]
+
+    name = HOSTS["events"]
+    url = f"https://{name}:{proxy.port}/.well-known/mcp.json"
+    options = ["--silent", "--output", os.devnull, "--cacert", str(proxy.certificate), "--write-out"]
+    resolved = f"{name}:{proxy.port}:{PROXY_ADDRESS}"
+    command = [program("curl"), *options, "%{http_version} %{http_code}", "--resolve", resolved, url]
+    assert subprocess.run(command, capture_output=True, text=True, check=False).stdout == "2 200"
