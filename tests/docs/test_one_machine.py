@@ -32,7 +32,7 @@ def test_the_program_runs_with_the_settings_that_the_page_writes(tmp_path: Path)
     shell(in_place(write.replace(f"{PROGRAM} secret new", f"echo {SECRET}"), tmp_path))
     script = in_place((SYSTEMD / "holdfast").read_text(encoding="utf-8"), tmp_path).replace(PROGRAM, "env")
 
-    settings = dict(line.partition("=")[::2] for line in shell(script).splitlines())
+    settings: dict[str, str] = dict(re.findall(r"^(\w+)=(.*)$", shell(script), re.MULTILINE))
 
     assert settings["PWD"] == settings["HOLDFAST_DATA_DIR"] == f"{tmp_path}/var/lib/holdfast"
     assert settings["EVENTS_SECRET_KEY"] == settings["INVENTORY_SECRET_KEY"] == SECRET
