@@ -15,6 +15,7 @@ from typer.testing import CliRunner, Result
 from holdfast.cli import app
 from holdfast.events.product import EVENTS
 from holdfast.inventory.product import INVENTORY
+from holdfast.kit.contract.problems import CannotStart
 from holdfast.kit.environment.settings import Settings
 from holdfast.kit.environment.variables import unknown_in_environment, warn_of_unknown_variables
 from tests.test_cli import holdfast_in
@@ -48,6 +49,22 @@ def run(*words: str) -> Result:
 
 def rows(output: str) -> list[list[str]]:
     return [re.split(r"\s{2,}", line.strip()) for line in output.splitlines() if line.startswith("  ")]
+
+
+def test_a_directory_that_the_user_may_not_enter_is_named(directory: Path) -> None:
+    directory.chmod(0)
+    user = os.geteuid()
+    if user == 0:  # who may enter any directory
+        os.seteuid(65534)
+    try:
+        table, report = run("show"), run("check")
+    finally:
+        os.seteuid(user)
+        directory.chmod(0o700)
+
+    for refused in (table, report):
+        assert f"{directory / '.env'} cannot be read: Permission denied." in str(refused.exception)
+        assert isinstance(refused.exception, CannotStart)
 
 
 def test_show_says_what_a_service_reads_and_from_where_without_secrets(

@@ -15,10 +15,10 @@ import pytest
 import stripe
 
 from holdfast import __version__
-from holdfast.doubles.stripe.in_process import FILE
 from holdfast.doubles.stripe.keys import load_or_create
 from holdfast.events.product import EVENTS
 from holdfast.inventory.product import INVENTORY
+from holdfast.kit.environment.settings import DEMO_PAYMENTS_FILE
 from holdfast.kit.postgres import bundled
 from holdfast.kit.postgres.bundled_server import Cluster
 from holdfast.kit.postgres.schema_lineage import WITHOUT_FILE
@@ -102,6 +102,10 @@ def test_demo_payments_keep_their_books_and_are_left_out_once_there_is_a_real_pr
         assert client.v2.core.accounts.retrieve(made.id).contact_email == "ada@example.com"
         [paid] = re.findall(r"^  card payment +(http://\S+)$", second, re.MULTILINE)
         assert "12.50" in httpx2.get(paid).text
+        points = ("--service=events", "--point=payments", "--point=prices")
+        checked = holdfast("check", *points, HOLDFAST_DATA_DIR=str(data_dir))
+    assert "`holdfast up` takes demo payments" in checked.stdout.replace("\n" + " " * 19, " ")
+    assert "0 wrong, 0 warnings" in checked.stdout
     with running(data_dir, *ports, STRIPE_SECRET_KEY="sk_test_real") as third:
         assert "Demo payments" not in third
 
@@ -137,14 +141,14 @@ def test_mails_are_not_shown_to_other_machines_or_beside_a_mail_server(data_dir:
 
 def key(data_dir: Path) -> str:
     """What requests to the demo payments of a data directory have to name."""
-    return load_or_create(data_dir / FILE).api
+    return load_or_create(data_dir / DEMO_PAYMENTS_FILE).api
 
 
 def test_the_secrets_of_the_demonstrations_are_random_kept_and_their_owners_alone(data_dir: Path) -> None:
     known: list[tuple[str, ...]] = []
     for directory in (data_dir, data_dir, bundled.scratch_directory()):
         with running(directory, "--inventory-port=0", "--events-port=0") as output:
-            known.append(load_or_create(directory / FILE))
+            known.append(load_or_create(directory / DEMO_PAYMENTS_FILE))
         modes = {file.name: file.stat().st_mode & 0o077 for file in directory.glob("demo-*")}
         assert modes, "there are files of the demonstrations"
         assert {*modes.values()} == {0}, modes

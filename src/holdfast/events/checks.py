@@ -12,6 +12,7 @@ from holdfast.events.resources import MissingPackage, Resources, build
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.environment.logs import first_line
+from holdfast.kit.environment.settings import DEMO_PAYMENTS_FILE
 from holdfast.kit.postgres.database import Reader
 from holdfast.kit.process.checks import disk, partners
 from holdfast.kit.process.checks.common import FOUNDATION
@@ -110,6 +111,8 @@ async def check_processor(inspection: EventsInspection) -> Findings:
     """Whether the payment processor accepts the key, and whether its webhooks can be verified."""
     settings = inspection.settings
     if not settings.takes_payments:
+        if _has_demo_payments(settings):
+            return [ok("STRIPE_SECRET_KEY is not set: `holdfast up` takes demo payments, which move no money.")]
         return [ok("STRIPE_SECRET_KEY is not set: nothing is paid by card.")]
     from holdfast.events.processor.stripe_api import Stripe  # its library is slow to load
 
@@ -153,9 +156,15 @@ async def check_processor_webhooks(inspection: EventsInspection) -> Findings:
     return await partners.check_webhook_address(inspection, WEBHOOK_PATH, settings.stripe_api or "Stripe")
 
 
+def _has_demo_payments(settings: Settings) -> bool:
+    """Whether the data directory is one of `holdfast up` with demo payments."""
+    return not settings.database_url and (settings.data_dir / DEMO_PAYMENTS_FILE).exists()
+
+
 async def check_payable_events(inspection: EventsInspection, reader: Reader[None]) -> Findings:
     """Whether events with a price can be paid."""
-    if not inspection.settings.takes_payments and (
+    settings = inspection.settings
+    if not (settings.takes_payments or _has_demo_payments(settings)) and (
         event_id := await reader.value(
             """
             select id from events

@@ -7,15 +7,13 @@ from holdfast.doubles.stripe import keys
 from holdfast.doubles.stripe.keys import ProcessorSecrets
 from holdfast.doubles.stripe.processor import StripeDouble
 from holdfast.doubles.stripe.webhooks import Endpoint
+from holdfast.kit.environment.settings import DEMO_PAYMENTS_FILE
 from holdfast.kit.http.sockets import address_of
-
-FILE = "demo-payments.sqlite"
-"""The database of the processor, in the data directory."""
 
 
 def secrets_in(data_dir: Path) -> ProcessorSecrets:
     """Return the secrets of the processor."""
-    return keys.load_or_create(data_dir / FILE)
+    return keys.load_or_create(data_dir / DEMO_PAYMENTS_FILE)
 
 
 def processor(listener: socket.socket, events_url: str, data_dir: Path) -> StripeDouble:
@@ -25,4 +23,4 @@ def processor(listener: socket.socket, events_url: str, data_dir: Path) -> Strip
     """
     ours = secrets_in(data_dir)
     endpoints = [Endpoint(f"{events_url}/stripe/webhook", ours.webhooks)]
-    return StripeDouble(address_of(listener), key=ours.api, path=data_dir / FILE, endpoints=endpoints)
+    return StripeDouble(address_of(listener), key=ours.api, path=data_dir / DEMO_PAYMENTS_FILE, endpoints=endpoints)

@@ -17,8 +17,14 @@ from holdfast.kit.contract.addresses import is_web_address
 from holdfast.kit.contract.mail_addresses import NoAddress, sender_address
 
 DATABASE_URL = "PostgreSQL to use; empty starts the embedded server in the data directory."
-OLD_KEY = "The secret key before it was rotated: what was encrypted or signed with it is accepted too. See running it."
+OLD_KEY = (
+    "The secret key before it was rotated: what was encrypted or signed with it is accepted too. "
+    "See docs/deploy/secrets.md."
+)
 BASE_URL = "Public address of the service, without a slash at the end; empty means the address served."
+
+DEMO_PAYMENTS_FILE = "demo-payments.sqlite"
+"""The file of the data directory that `holdfast up` has for demo payments."""
 
 MIN_SECRET_LENGTH = 32
 """The minimum length of a secret, in characters."""

@@ -1,7 +1,7 @@
 """Reads the settings of a service from its variables: those of the environment, and the lines of `.env`."""
 
 import os
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
@@ -92,9 +92,11 @@ def read_settings(kind: type[S]) -> S:
 
 
 def validated(kind: type[S]) -> tuple[S | None, Sequence[InvalidVariable]]:
-    """The settings, or None and all that cannot be used."""
+    """The settings, or None and all that cannot be used. Raises `CannotStart` if `.env` cannot be read."""
     try:
         return kind(), ()  # pyright: ignore[reportCallIssue] - it reads the environment
+    except OSError as error:
+        raise _unreadable(error) from error
     except ValidationError as error:
         # The values are left out: they may be secrets.
         return None, [
@@ -103,9 +105,25 @@ def validated(kind: type[S]) -> tuple[S | None, Sequence[InvalidVariable]]:
         ]
 
 
+def _dot_env(kind: type[Settings]) -> Mapping[str, str | None]:
+    """The variables in `.env`; none if it does not exist. Raises `CannotStart` if it cannot be read."""
+    try:
+        return DotEnvSettingsSource(kind).env_vars
+    except OSError as error:
+        raise _unreadable(error) from error
+
+
+def _unreadable(error: OSError) -> CannotStart:
+    # A user who may not enter the working directory cannot see whether it has the file.
+    return CannotStart(
+        f"{env_file()} cannot be read: {error.strerror}. Run the command in a directory that this user may enter, or "
+        "let this user read the file."
+    )
+
+
 def variables(kind: type[Settings]) -> Sequence[Variable]:
     """Every setting of a service, in the order of `docs/settings.md`, also those that cannot be used."""
-    environment, file = EnvSettingsSource(kind).env_vars, DotEnvSettingsSource(kind).env_vars
+    environment, file = EnvSettingsSource(kind).env_vars, _dot_env(kind)
     settings: list[Variable] = []
     for name, field in kind.model_fields.items():
         variable, is_secret = kind.variable(name), not field.repr
@@ -124,7 +142,7 @@ def _default_text(value: object) -> str:
 
 def unknown_in_file(kinds: Iterable[type[Settings]]) -> Sequence[UnknownVariable]:
     """The names in `.env` that resemble a setting of these services, and are none."""
-    return _unknown([name for kind in kinds for name in DotEnvSettingsSource(kind).env_vars], kinds)
+    return _unknown([name for kind in kinds for name in _dot_env(kind)], kinds)
 
 
 def unknown_in_environment(kinds: Iterable[type[Settings]]) -> Sequence[UnknownVariable]:
