@@ -124,6 +124,13 @@ def test_the_line_of_a_statement_that_fails_is_named(empty_url: str) -> None:
         migrate(empty_url, [no_column])
 
 
+def test_a_right_that_is_missing_is_one_for_a_superuser_to_grant(empty_url: str) -> None:
+    reading = Migration("0001_reading.sql", "select pg_read_file('/etc/hostname')")
+
+    with pytest.raises(FailedMigration, match=r"PostgreSQL says: permission denied .* Let a superuser grant the user"):
+        migrate(empty_url, [reading])
+
+
 def test_what_is_checked_at_the_commit_is_foreseen(empty_url: str) -> None:
     shelf = "create table shelf (id int primary key, beside int references shelf deferrable initially deferred);"
     alone = Migration("0002_alone.sql", "insert into shelf values (1, 2)")

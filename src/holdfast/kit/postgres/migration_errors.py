@@ -3,6 +3,7 @@
 import re
 
 import psycopg
+from psycopg import errors
 
 from holdfast.kit.environment.logs import first_line
 
@@ -41,9 +42,20 @@ class FailedMigration(MigrationError):
         stored = "This was a trial: nothing is stored." if is_trial else STORED
         super().__init__(
             f"{name} failed{_part(sql, error)}, in {place}. PostgreSQL says: {first_line(error).rstrip('.')}. "
-            f"{stored} The version that has served until now goes on working. Correct in the database what "
-            "PostgreSQL names, and migrate again. If you have not caused it, report this message."
+            f"{stored} The version that has served until now goes on working. {_remedy(error)}"
         )
+
+
+def _remedy(error: psycopg.Error) -> str:
+    if isinstance(error, errors.InsufficientPrivilege):
+        return (
+            "Let a superuser grant the user of the service what PostgreSQL names, and migrate again. "
+            "docs/deploy/one-machine.md has the statements for a new database."
+        )
+    return (
+        "Correct in the database what PostgreSQL names, and migrate again. If you have not caused it, report this "
+        "message."
+    )
 
 
 def place_of(connection: psycopg.Connection[object]) -> str:

@@ -64,9 +64,13 @@ def gigabytes(count: int) -> str:
 
 async def check_backups(inspection: Inspection[Any], reader: Reader[None]) -> Findings:
     """Whether there is a backup that is new enough, if the database has data that cannot be made again."""
-    table = "registrations" if inspection.name == "events" else "ledger"
+    table, nothing = (
+        ("registrations", "Nobody has registered yet")
+        if inspection.name == "events"
+        else ("ledger", "No stock was entered yet")
+    )
     if not await reader.value(f"select exists (select from {table})"):
-        return [ok("Nothing is stored yet that needs a backup.")]
+        return [ok(f"{nothing}: backups are asked for from then on.")]
     return [await asyncio.to_thread(_backup_finding, inspection.settings, inspection)]
 
 
