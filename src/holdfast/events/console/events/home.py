@@ -27,7 +27,7 @@ from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.run_modes import read
 from holdfast.kit.running.runner import Runner
 
-PAGE_SIZE = 20
+PAGE_SIZE = 15
 MAX_SEARCH_CHARACTERS = 100
 
 Period = Literal["upcoming", "past"]

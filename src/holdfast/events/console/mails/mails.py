@@ -16,7 +16,7 @@ from holdfast.kit.running.run_modes import read, single
 from holdfast.kit.running.runner import Runner
 
 MAILS = "/console/mails"
-PAGE_SIZE = 50
+PAGE_SIZE = 40
 
 LIST = Operation("list_mails", None, read(delivery_status.list))
 RETRY = Operation("retry_mail", None, single(delivery_status.retry))
