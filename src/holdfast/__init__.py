@@ -1,3 +1,3 @@
 """Hands out what is scarce: stock, seats, places in a line."""
 
-__version__ = "0.2.0"
+__version__ = "0.3.0.dev0"
