@@ -15,9 +15,9 @@ CHANNEL = "shelves"
 class Shelf:
     """Finds the number of a shelf, and notes every look-up. Numbers from 100 on depend on others."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, max_results: int = 100) -> None:
         self.lookups: list[int] = []
-        self.cache = LookupCache(service.database, CHANNEL, int, self._look_up, by_itself=lambda value: value < 100)
+        self.cache = LookupCache(service.database, CHANNEL, int, self._look_up, lambda value: value < 100, max_results)
         self.looking = asyncio.Event()
         self.go_on = asyncio.Event()
         self.go_on.set()
@@ -56,9 +56,8 @@ async def test_a_result_is_looked_up_again_when_its_time_is_over(shelf: Shelf, m
     assert shelf.lookups == [1, 1, 1]
 
 
-async def test_only_so_many_results_are_kept(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lookup_cache, "MAX_RESULTS", 3)
-    shelf = Shelf(service)
+async def test_only_so_many_results_are_kept(service: Service) -> None:
+    shelf = Shelf(service, max_results=3)
 
     for number in (1, 2, 3, 4, 4, 1):
         await shelf.cache.get(number)

@@ -38,7 +38,7 @@ class OrganizerCache:
         self._database = database
         self._read = read
         self._batchers: dict[str, Batcher[None, VersionedOrganizer]] = {}
-        self._organizers = LookupCache(database, ORGANIZER_CHANNEL, str, self._read_once, most=MAX_ORGANIZERS)
+        self._organizers = LookupCache(database, ORGANIZER_CHANNEL, str, self._read_once, max_results=MAX_ORGANIZERS)
 
     async def get(self, slug: str) -> VersionedOrganizer:
         """The first page of an organizer, at most a second old and without an announced change. Raises `not_found`."""

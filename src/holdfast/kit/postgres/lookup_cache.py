@@ -25,11 +25,11 @@ MAX_RESULTS = 10_000
 class LookupCache(Generic[K, V]):
     """Looks up results by key, or returns them from the cache.
 
-    channel     the channel of changes; a payload is a key, or empty if anything may have changed
-    key_of      returns the key in a payload
-    look_up     returns the result for a key; its exceptions are not cached
-    by_itself   whether a result changes only with its own key. If not, every announcement drops it
-    most        the maximum number of cached results
+    channel        the channel of changes; a payload is a key, or empty if anything may have changed
+    key_of         returns the key in a payload
+    look_up        returns the result for a key; its exceptions are not cached
+    by_itself      whether a result changes only with its own key. If not, every announcement drops it
+    max_results    the maximum number of cached results
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class LookupCache(Generic[K, V]):
         key_of: Callable[[str], K],
         look_up: Callable[[K], Awaitable[V]],
         by_itself: Callable[[V], bool] = lambda _: True,
-        most: int = MAX_RESULTS,
+        max_results: int = MAX_RESULTS,
     ) -> None:
         self._database = database
         self._channel = channel
@@ -47,7 +47,7 @@ class LookupCache(Generic[K, V]):
         self._look_up = look_up
         self._by_itself = by_itself
         self._announcements = 0
-        self._results: LRUCache[K, tuple[V, float, int | None]] = LRUCache(most)
+        self._results: LRUCache[K, tuple[V, float, int | None]] = LRUCache(max_results)
 
     async def get(self, key: K) -> V:
         """The result for a key, at most `TTL_SECONDS` seconds old and without an announced change.
