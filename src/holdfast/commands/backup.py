@@ -62,8 +62,8 @@ def backup(place: Place, service: ServiceOption = None) -> None:
         f"{manifest.began_at:%Y-%m-%d %H:%M:%S} UTC, and the secret keys as plain text: keep it safe."
     )
     if missing := [name for record in manifest.services.values() for name in record.missing_photos]:
-        listed = ", ".join(missing[:MAX_LISTED_PHOTOS])
-        typer.echo(f"Events show photos that the store does not have: {len(missing)}, such as {listed}.", err=True)
+        examples = ", ".join(missing[:MAX_LISTED_PHOTOS])
+        typer.echo(f"Events show photos that the store does not have: {len(missing)}, such as {examples}.", err=True)
         raise typer.Exit(1)
 
 

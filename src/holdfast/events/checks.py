@@ -18,7 +18,7 @@ from holdfast.kit.process.checks import disk, partners
 from holdfast.kit.process.checks.common import FOUNDATION
 from holdfast.kit.process.checks.finding import Finding, Findings, ok, skipped, warning, wrong
 from holdfast.kit.process.checks.inspection import AnyCheck, Check, DatabaseCheck, Inspection
-from holdfast.kit.process.checks.wording import listed
+from holdfast.kit.process.checks.wording import names_text
 from holdfast.kit.process.checks.work import overdue
 
 WEBHOOK_PATH = "/stripe/webhook"
@@ -89,7 +89,7 @@ async def check_photos(inspection: EventsInspection, reader: Reader[None]) -> Fi
     if missing:
         return [
             wrong(
-                f"{len(missing)} of the {len(rows)} newest photos are not in the store: {listed(missing, 1)}.",
+                f"{len(missing)} of the {len(rows)} newest photos are not in the store: {names_text(missing, 1)}.",
                 "Restore the photos from the backup: the directory media, or the bucket. Or correct HOLDFAST_DATA_DIR "
                 "or S3_BUCKET.",
             )

@@ -112,12 +112,13 @@ def add_organizer(
     async def add(tx: "Tx") -> "Registered":
         return await register(tx, ADMIN, command)
 
-    made = EVENTS.change(add)
+    registered = EVENTS.change(add)
+    organizer, key = registered.organizer, registered.api_key
     address = served_address.served_address(EVENTS.configured(), USUAL_PORT)
-    typer.echo(f"Organizer {made.organizer.id}, {made.organizer.name}: {address}{made.organizer.public_path}")
-    typer.echo(f"{made.organizer.email} signs in at {address}/sign-in, and mails about its events wait until then.")
-    typer.echo(f"Key {made.api_key.id}. It is not shown again.")
-    typer.echo(made.api_key.key)
+    typer.echo(f"Organizer {organizer.id}, {organizer.name}: {address}{organizer.public_path}")
+    typer.echo(f"{organizer.email} signs in at {address}/sign-in, and mails about its events wait until then.")
+    typer.echo(f"Key {key.id}. It is not shown again.")
+    typer.echo(key.key)
 
 
 def _slug_of(name: str) -> str:

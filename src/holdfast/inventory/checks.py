@@ -13,7 +13,7 @@ from holdfast.kit.process.checks import partners
 from holdfast.kit.process.checks.common import FOUNDATION
 from holdfast.kit.process.checks.finding import Finding, Findings, ok, wrong
 from holdfast.kit.process.checks.inspection import AnyCheck, DatabaseCheck, Inspection
-from holdfast.kit.process.checks.wording import listed
+from holdfast.kit.process.checks.wording import names_text
 from holdfast.kit.process.checks.work import overdue
 
 LEDGER_TIMEOUT_SECONDS = 30.0
@@ -111,7 +111,7 @@ async def check_shops(inspection: InventoryInspection, reader: Reader[None]) -> 
         if refused:
             findings.append(
                 wrong(
-                    f"The platform refuses webhooks of {domain}: {listed(refused)}.",
+                    f"The platform refuses webhooks of {domain}: {names_text(refused)}.",
                     "Correct INVENTORY_BASE_URL (a public https address), and the scopes and the data access of the "
                     "app at the platform. It is tried again every hour.",
                 )

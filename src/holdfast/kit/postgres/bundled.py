@@ -133,8 +133,8 @@ class BundledServer:
                 "select pg_get_userbyid(datdba) from pg_database where datname = %s", [name]
             ).fetchone()
             if owner is None:
-                named, role = sql.Identifier(name), sql.Identifier(ROLE)
-                connection.execute(sql.SQL("create database {} owner {}").format(named, role))
+                database, role = sql.Identifier(name), sql.Identifier(ROLE)
+                connection.execute(sql.SQL("create database {} owner {}").format(database, role))
             elif owner != (ROLE,):
                 with psycopg.connect(self._cluster.url(SUPERUSER, name)) as inside:
                     inside.execute(CHANGE_OWNER)

@@ -91,8 +91,8 @@ def open_snapshot(url: str) -> Generator[Snapshot]:
             connection.execute("set local transaction_timeout = 0")
         [name] = _row(connection, "select pg_export_snapshot()")
         # A URL may name several servers. The snapshot is in the one that answered.
-        answered = {"host": connection.info.host, "port": str(connection.info.port)}
-        yield Snapshot(connection, make_conninfo(url, **answered), name, taken_at)
+        server = {"host": connection.info.host, "port": str(connection.info.port)}
+        yield Snapshot(connection, make_conninfo(url, **server), name, taken_at)
 
 
 def connect(url: str) -> psycopg.Connection[Any]:

@@ -15,7 +15,7 @@ from holdfast.kit.postgres.database import Reader
 from holdfast.kit.postgres.schema_lineage import Migration
 from holdfast.kit.process.checks.finding import Finding, Findings, ok, skipped, warning, wrong
 from holdfast.kit.process.checks.inspection import Inspection
-from holdfast.kit.process.checks.wording import listed
+from holdfast.kit.process.checks.wording import names_text
 
 PENDING_TIMEOUT_SECONDS = 8
 """Seconds in which the applied migrations must be read."""
@@ -167,7 +167,7 @@ async def check_migrations(inspection: Inspection[Any], reader: Reader[None]) ->
     if edited:
         return [
             wrong(
-                f"{listed(edited)}: the file differs from the one that was applied under this name.",
+                f"{names_text(edited)}: the file differs from the one that was applied under this name.",
                 "Install the released version again (pip install --force-reinstall), which has the original file.",
             )
         ]
@@ -179,11 +179,11 @@ async def check_migrations(inspection: Inspection[Any], reader: Reader[None]) ->
         reason, _, remedy = str(error).partition(" Nothing was changed. ")
         return [wrong(reason, remedy)]
     if pending:
-        findings.append(wrong(f"The database lacks {listed(pending)}.", f"Run: holdfast {inspection.name} migrate"))
+        findings.append(wrong(f"The database lacks {names_text(pending)}.", f"Run: holdfast {inspection.name} migrate"))
     if newer := _newer(list(applied), migrations):
         findings.append(
             warning(
-                f"The database has {listed(newer)}, which this version does not know.",
+                f"The database has {names_text(newer)}, which this version does not know.",
                 "Install the version that migrated the database on this machine too: holdfast --version",
             )
         )

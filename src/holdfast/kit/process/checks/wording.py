@@ -12,7 +12,7 @@ def duration(seconds: float) -> str:
     return f"{seconds:.0f} seconds"
 
 
-def listed(names: Sequence[str], most: int = 3) -> str:
+def names_text(names: Sequence[str], limit: int = 3) -> str:
     """Some names, and how many more there are."""
-    more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+    more = len(names) - limit
+    return ", ".join(names[:limit]) + (f" and {more} more" if more > 0 else "")
