@@ -56,7 +56,7 @@ FAULTS = {
         "events",
         "seats",
         "counts 3 seats taken and 0 waiting; it has 0 and 0.",
-        "set registered_count = 0, waitlisted_count = 0 where id = ",
+        "Then stop the service, and run in the database: update events set (registered_count, waitlisted_count)",
         EVENT + "update events set registered_count = 3",
     ),
     "a photo that is gone": Fault(

@@ -131,6 +131,17 @@ async def test_a_fault_is_found_with_its_remedy(name: str, as_they_should_be: An
     assert (finding.status, finding.point, finding.service) == (fault.status, fault.point, fault.service)
 
 
+async def test_the_statement_for_wrong_counts_of_seats_corrects_them(as_they_should_be: Any) -> None:
+    fault, settings = FAULTS["seats that were counted wrong"], as_they_should_be("events")
+    plant(fault, settings)
+    [before] = [finding for finding in await findings(settings, fault) if finding.point == "seats"]
+
+    execute(settings.database_url, before.remedy.partition("run in the database: ")[2])
+
+    [after] = [finding for finding in await findings(settings, fault) if finding.point == "seats"]
+    assert (before.status, after.status) == ("wrong", "ok")
+
+
 @pytest.mark.parametrize("service", check_report.PRODUCTS)
 async def test_nothing_is_wrong_with_what_is_as_it_should_be(service: str, as_they_should_be: Any) -> None:
     product, checks = check_report.PRODUCTS[service]

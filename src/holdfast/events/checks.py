@@ -188,13 +188,20 @@ async def check_seats(_: EventsInspection, reader: Reader[None]) -> Findings:
     findings = [
         wrong(
             f"Event {id} counts {registered} seats taken and {waitlisted} waiting; it has {seats} and {waiting}.",
-            f"Look whether the triggers count_inserted, count_updated and count_deleted are enabled; then run in the "
-            f"database: update events set registered_count = {seats}, waitlisted_count = {waiting} where id = {id};",
+            "Look whether the triggers count_inserted, count_updated and count_deleted are enabled. Then stop the "
+            f"service, and run in the database: {COUNT_AGAIN.format(id)}",
         )
         for id, registered, waitlisted, seats, waiting in rows
     ]
     return findings or [ok("Every event counts the seats that are taken.")]
 
+
+COUNT_AGAIN = (
+    "update events set (registered_count, waitlisted_count) = (select count(*) filter (where status in ('registered', "
+    "'held')), count(*) filter (where status = 'waitlisted') from registrations where event_id = events.id) "
+    "where id = {};"
+)
+"""What corrects the counts of an event. It counts by itself: what was found may be old when an operator reads it."""
 
 SEATS: LiteralString = """
     with counted as (
