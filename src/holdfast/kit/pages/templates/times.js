@@ -28,19 +28,23 @@ function inWords(moment, place) {
   return `${day}, ${written(moment, clockStyle)}`;
 }
 
+function localize(time) {
+  const moment = new Date(time.dateTime);
+  let text;
+  if (time.dataset.local === "clock") {
+    text = written(moment, { ...clockStyle, second: "2-digit" });
+  } else if (time.dataset.local === "exact") {
+    text = written(moment, exactStyle);
+  } else {
+    text = inWords(moment, time.dataset.local);
+    time.title = written(moment, exactStyle);
+  }
+  if (time.textContent !== text) time.textContent = text;
+}
+
 // A part of a page that arrives later is initial here before it is shown.
 function localizeTimes(part) {
-  for (const time of part.querySelectorAll("time[data-local]")) {
-    const moment = new Date(time.dateTime);
-    if (time.dataset.local === "clock") {
-      time.textContent = written(moment, { ...clockStyle, second: "2-digit" });
-    } else if (time.dataset.local === "exact") {
-      time.textContent = written(moment, exactStyle);
-    } else {
-      time.textContent = inWords(moment, time.dataset.local);
-      time.title = written(moment, exactStyle);
-    }
-  }
+  for (const time of part.querySelectorAll("time[data-local]")) localize(time);
 }
 
 // A field takes a moment in UTC. With this script, people enter it in the zone of their browser, which the label names.
@@ -59,5 +63,23 @@ function useOwnZone(field) {
   label.textContent = label.textContent.replace("(UTC)", `(${Intl.DateTimeFormat().resolvedOptions().timeZone})`);
 }
 
-localizeTimes(document);
-for (const field of document.querySelectorAll("input[data-utc]")) useOwnZone(field);
+// A browser that runs this script in the head paints the page in pieces. Each piece is changed before it is painted.
+const localized = new WeakSet();
+
+function localizeArrived(changes) {
+  // The text of a time can arrive after its tag.
+  for (const { target } of changes) localized.delete(target instanceof Text ? target.parentNode : target);
+  for (const time of document.querySelectorAll("time[data-local]")) {
+    if (!localized.has(time)) localize(time);
+    localized.add(time);
+  }
+  for (const field of document.querySelectorAll("input[data-utc][name]")) useOwnZone(field);
+  arriving.takeRecords(); // The changes of this function itself.
+}
+
+const arriving = new MutationObserver(localizeArrived);
+arriving.observe(document, { subtree: true, childList: true, characterData: true });
+document.addEventListener("DOMContentLoaded", () => {
+  localizeArrived(arriving.takeRecords());
+  arriving.disconnect();
+});

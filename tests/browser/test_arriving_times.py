@@ -1,0 +1,48 @@
+"""A page that arrives in pieces: its times are in the zone of the browser before they are painted."""
+
+import asyncio
+from importlib.resources import files
+
+from playwright.async_api import Browser, expect
+
+from tests.outside import ok, serving
+
+SCRIPT = (files("holdfast.kit.pages") / "templates" / "times.js").read_bytes()
+HEAD = "<!doctype html><html lang=en><head><title>Times</title><script src=times.js></script></head>"
+PIECES = (
+    f'{HEAD}<body><p><time datetime="2031-07-01T22:00:00Z" data-local="exact">1 July 2031, 22:00 UTC</time></p>',
+    '<p><time datetime="2031-07-01T23:00:00Z" data-local="exact">1 July 2031, 2',
+    "3:00 UTC</time></p>",
+    "<label for=s>Starts (UTC)</label><input type=datetime-local id=s name=s value='2031-07-01T22:00:00' data-utc><p>",
+)
+
+
+async def test_each_piece_of_a_page_has_its_times_in_the_zone_of_the_browser(chromium: Browser) -> None:
+    seen = [asyncio.Event() for _ in PIECES]
+
+    async def answer(writer: asyncio.StreamWriter, request: str) -> None:
+        if request.startswith("GET /times.js"):
+            await ok(SCRIPT, content_type="text/javascript")(writer, request)
+            return
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\n\r\n")
+        for piece, is_seen in zip(PIECES, seen, strict=True):
+            writer.write(piece.encode())
+            await writer.drain()
+            await is_seen.wait()
+
+    context = await chromium.new_context(timezone_id="Europe/Berlin", locale="en-US")
+    page = await context.new_page()
+    async with serving(answer) as server:
+        loading = asyncio.create_task(page.goto(server.url))
+        times = page.locator("time")
+        await expect(times.nth(0)).to_have_text("July 2, 2031 at 12:00 AM GMT+2")
+        seen[0].set()
+        await expect(times.nth(1)).to_have_text("July 2, 2031 at 1:00 AM GMT+2")
+        seen[1].set()
+        seen[2].set()
+        await expect(page.get_by_label("Starts (Europe/Berlin)")).to_have_value("2031-07-02T00:00")
+        await expect(times.nth(1)).to_have_text("July 2, 2031 at 1:00 AM GMT+2")
+        seen[3].set()
+        await loading
+    assert await page.locator("input[type=hidden]").input_value() == "2031-07-01T22:00:00"
+    await context.close()
