@@ -34,6 +34,8 @@ class Connection(asyncio.Protocol):
         self._answer: asyncio.Future[tuple[int, bytes]] | None = None
         self._received = b""
         self._transport: asyncio.Transport | None = None
+        self.head = b""
+        """The head of the last answer."""
         self.is_open = True
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -49,12 +51,13 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._received += data
         head, separator, body = self._received.partition(b"\r\n\r\n")
-        if not separator or not self._answer:
+        if not separator or not self._answer or self._answer.done():
             return
         start = head.lower().find(b"content-length: ")
         length = int(head[start + 16 :].split(b"\r\n", 1)[0]) if start >= 0 else 0
         if len(body) >= length:
             self._received = b""
+            self.head = head
             self._answer.set_result((int(head[9:12]), body))
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -63,8 +66,10 @@ class Connection(asyncio.Protocol):
             self._answer.set_exception(exc or ConnectionError("closed"))
 
 
-async def connect(port: int) -> Connection:
-    _, connection = await asyncio.get_running_loop().create_connection(Connection, "127.0.0.1", port)
+async def connect(port: int, address: str = "127.0.0.1") -> Connection:
+    """A connection from a local address."""
+    loop = asyncio.get_running_loop()
+    _, connection = await loop.create_connection(Connection, "127.0.0.1", port, local_addr=(address, 0))
     return connection
 
 
