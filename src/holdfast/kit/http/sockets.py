@@ -10,6 +10,12 @@ from holdfast.kit.contract.problems import CannotStart
 CARD = "/.well-known/mcp/server-card.json"
 """The path of the document with a service's name."""
 
+BACKLOG = 65_535
+"""Connections that wait to be accepted, as far as the system allows. Linux allows `net.core.somaxconn`: 4,096.
+
+If more clients connect at once, Linux drops what they send, and they repeat it seconds later.
+"""
+
 
 def listen(host: str, port: int) -> socket.socket:
     """Open a socket that accepts connections at once, even while the service is still starting.
@@ -28,7 +34,7 @@ def listen(host: str, port: int) -> socket.socket:
             raise CannotStart(f"{running}. Stop it first, or choose another port.") from error
         reason = error.strerror if isinstance(error, OSError) else "this is no host name"
         raise CannotStart(f"Cannot listen on {host} port {port}: {reason}. Choose another address or port.") from error
-    listener.listen(2048)
+    listener.listen(BACKLOG)
     return listener
 
 

@@ -27,7 +27,7 @@ from holdfast.kit.environment.settings import Settings
 from holdfast.kit.environment.variables import read_settings, warn_of_unknown_variables
 from holdfast.kit.http.connection import Connection
 from holdfast.kit.http.connection_limits import ConnectionLimits, files_for_connections
-from holdfast.kit.http.sockets import address_of
+from holdfast.kit.http.sockets import BACKLOG, address_of
 from holdfast.kit.mail import outbox
 from holdfast.kit.postgres import schema_migrations, tasks
 from holdfast.kit.postgres.database import Database, Tx
@@ -278,4 +278,5 @@ def _http(settings: Settings, error_body: ErrorBody) -> dict[str, Any]:
         "proxy_headers": bool(settings.trusted_proxies),
         "forwarded_allow_ips": settings.trusted_proxies,
         "timeout_graceful_shutdown": 10,
+        "backlog": BACKLOG,
     }
