@@ -21,6 +21,7 @@ from holdfast.events.registrations import settlement
 from holdfast.events.resources import Database
 from holdfast.events.settings import Settings
 from holdfast.kit.http.rest import OperationTable
+from holdfast.kit.running.runner import Runner
 from holdfast.kit.security import api_keys
 from tests.connections import ReusedConnection
 
@@ -82,8 +83,9 @@ class Client:
 class Service:
     """The events service, running in this process."""
 
-    def __init__(self, app: OperationTable, http: httpx2.AsyncClient, database: Database) -> None:
+    def __init__(self, app: OperationTable, http: httpx2.AsyncClient, database: Database, runner: Runner) -> None:
         self.app = app
+        self.runner = runner
         self.http = http
         self.database = database
         self.anonymous = Client(http)
@@ -161,13 +163,14 @@ async def running(
     database = EVENTS.database(settings)
     database.resources = replace(database.resources, **(resources or {}))
     database.pool.connection_class = ReusedConnection
-    app = api.service(database).app(background=False)
+    service = api.service(database)
+    app = service.app(background=False)
     transport = httpx2.ASGITransport(app=app, **options)
     async with (
         app.otherwise.router.lifespan_context(app.otherwise),
         httpx2.AsyncClient(transport=transport, base_url=settings.base_url) as http,
     ):
-        yield Service(app, http, database)
+        yield Service(app, http, database, service.runner)
 
 
 async def eventually(condition: Callable[[], Awaitable[object]], seconds: float = 60) -> None:

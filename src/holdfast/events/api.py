@@ -82,7 +82,7 @@ OPERATIONS = (
 
     Operation("list_registrations",   "GET    /api/registrations", read(registrations.list), READS, scope="read_events"),
     Operation("create_registration",  "POST   /api/registrations", batched(registrations.accept), SETS, scope="write_events", body_member="registration", status=202, bare=True, limit="registrations"),
-    Operation("get_registration",     "GET    /api/registrations/{event_id}/{user_id}", read_batched(registrations.get), READS, scope="read_events"),
+    Operation("get_registration",     "GET    /api/registrations/{event_id}/{user_id}", read_batched(registrations.get), READS, scope="read_events", follows_up=True),
     Operation("update_registration",  "PATCH  /api/registrations/{event_id}/{user_id}", single(registrations.update), OVERWRITES, scope="write_events", body_member="registration"),
     Operation("delete_registration",  "DELETE /api/registrations/{event_id}/{user_id}", single(registrations.delete), OVERWRITES, scope="write_events", status=204),
 
@@ -94,8 +94,8 @@ OPERATIONS = (
     Operation("update_queue",         "PATCH  /api/queues/{queue_id}", single(queues.update), OVERWRITES, scope="write_events", body_member="queue_event"),
     Operation("delete_queue",         "DELETE /api/queues/{queue_id}", single(queues.delete), OVERWRITES, scope="write_events", status=204),
     Operation("join_queue",           "POST   /api/queues/{queue_id}/join", batched(queues.join), scope="write_events", status=202, bare=True, limit="queue joins"),
-    Operation("get_queue_status",     "GET    /api/queues/{queue_id}/status/{visitor_id}", batched(queues.status), scope="read_events", bare=True),
-    Operation("verify_queue_token",   "POST   /api/queues/verify_token", single(queues.verify), scope="write_events", bare=True),
+    Operation("get_queue_status",     "GET    /api/queues/{queue_id}/status/{visitor_id}", batched(queues.status), scope="read_events", bare=True, follows_up=True),
+    Operation("verify_queue_token",   "POST   /api/queues/verify_token", single(queues.verify), scope="write_events", bare=True, follows_up=True),
 )
 # fmt: on
 

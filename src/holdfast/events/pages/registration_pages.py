@@ -96,7 +96,7 @@ class FormPage:
         self._framed = framed
         self._pages = PageCache()
         self.access = Access("framed_form" if framed else "form")
-        self._sending = Access(SIGN_UP.name, None, SIGN_UP.limit)
+        self._sending = Access.of(SIGN_UP, runner)
 
     async def answer(self, caller: Caller, request: Request) -> Reply:
         """Show the form; with POST register the person."""

@@ -121,7 +121,7 @@ class RoomPage:
         self._limits = limits
         self._framed = framed
         self.access = Access("framed_waiting_room" if framed else "waiting_room")
-        self._joining = Access(JOIN.name, None, JOIN.limit)
+        self._joining = Access.of(JOIN, runner)
 
     async def answer(self, caller: Caller, request: Request) -> Reply:
         """Show the status of the visitor with this cookie. A new visitor gets a place first."""

@@ -6,8 +6,8 @@ Interfaces (REST, MCP, pages) differ in how they authenticate and in how they re
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from functools import cached_property
-from typing import Protocol, TypeVar
+from functools import cached_property, partial
+from typing import Protocol, Self, TypeVar
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -20,7 +20,9 @@ from starlette.types import Receive, Scope, Send
 from holdfast.kit.contract import problems
 from holdfast.kit.contract.caller import Caller, nobody
 from holdfast.kit.environment.metrics import REQUEST_SECONDS, REQUESTS, counter
+from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.rate_limits import Limits, address
+from holdfast.kit.running.runner import Runner
 
 Header = tuple[bytes, bytes]
 Headers = dict[bytes, bytes]
@@ -55,15 +57,28 @@ class Access:
     scope                   the scope that callers must have
     limits                  the names of the rate limits that a request counts against
     counts_only_refusals    its successes are not counted, since they are counted under the names of inner handlers
+    require_room            raises `service_unavailable` if the process has too much work for it
     """
 
     def __init__(
-        self, name: str, scope: str | None = None, *limits: str | None, counts_only_refusals: bool = False
+        self,
+        name: str,
+        scope: str | None = None,
+        *limits: str | None,
+        counts_only_refusals: bool = False,
+        require_room: Callable[[], None] = lambda: None,
     ) -> None:
         self.name = name
+        self.require_room = require_room
         self.counts_only_refusals = counts_only_refusals
         self.scope = scope
         self.limits = [limit for limit in limits if limit]
+
+    @classmethod
+    def of(cls, operation: Operation, runner: Runner) -> Self:
+        """What an operation requires."""
+        require_room = partial(runner.admission.require_room, operation.priority)
+        return cls(operation.name, operation.scope, operation.limit, require_room=require_room)
 
     @cached_property
     def _observe(self) -> Callable[[float], None]:
@@ -86,6 +101,8 @@ async def handle(
     started = time.perf_counter()
     admitted_caller: Caller | None = None
     try:
+        # Before anything is looked up or read: under overload a refusal must cost little.
+        access.require_room()
         caller = await authenticate()
         if access.scope or access.limits:
             await admit(access, limits, caller)
@@ -101,7 +118,11 @@ async def handle(
 
 
 async def admit(access: Access, limits: Limits, caller: Caller) -> None:
-    """Check the scope and count against the rate limits. Raises `insufficient_scope` and `rate_limited`."""
+    """Check the room and the scope, and count against the rate limits.
+
+    Raises `service_unavailable`, `insufficient_scope` and `rate_limited`.
+    """
+    access.require_room()
     if not caller.has(access.scope):
         raise problems.INSUFFICIENT_SCOPE(f"This needs the scope {access.scope}.", scope=access.scope)
     for limit in access.limits:

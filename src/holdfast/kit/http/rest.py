@@ -42,7 +42,7 @@ from holdfast.kit.http.paths import Paths, fields_of, has_route, redirect_withou
 from holdfast.kit.http.query_parameters import NO_PARAMETERS
 from holdfast.kit.running.operation import Operation, Operations
 from holdfast.kit.running.rate_limits import Limits
-from holdfast.kit.running.runner import Run, Runner
+from holdfast.kit.running.runner import Runner
 from holdfast.kit.security.api_keys import Authenticate, credential
 
 Methods = dict[str, "OperationEndpoint"]
@@ -93,9 +93,7 @@ class OperationTable:
             if not operation.route:
                 continue
             methods = self._methods.setdefault(operation.path, {})
-            methods[operation.method] = OperationEndpoint(
-                operation, runner[operation], authenticate, limits, self._refuse
-            )
+            methods[operation.method] = OperationEndpoint(operation, runner, authenticate, limits, self._refuse)
 
         async def pass_on(scope: Scope, receive: Receive, send: Send) -> None:
             await otherwise(scope, receive, without_sniffing(send))
@@ -162,15 +160,15 @@ class OperationEndpoint:
     """One operation over HTTP."""
 
     def __init__(
-        self, operation: Operation, run: Run, authenticate: Authenticate, limits: Limits, refuse: RenderProblem
+        self, operation: Operation, runner: Runner, authenticate: Authenticate, limits: Limits, refuse: RenderProblem
     ) -> None:
         self._operation = operation
-        self._run = run
+        self._run = runner[operation]
         self._authenticate = authenticate
         self._limits = limits
         self._content_limit = operation.content_limit
         self._refuse = refuse
-        self._access = Access(operation.name, operation.scope, operation.limit)
+        self._access = Access.of(operation, runner)
         self._command = CommandReader(operation)
         self._wraps_answer = not (operation.bare or operation.is_paginated)
 

@@ -161,7 +161,7 @@ class ResourceFamily:
         self.template = TemplateEntry(template.uri, template.name, template.title, template.description)
         self.entry = ResourceEntry(template.uri, template.name, template.title, template.description)
         self.is_single = "{" not in template.uri
-        self.access = Access(operation.name, operation.scope, operation.limit)
+        self.access = Access.of(operation, runner)
         self.operation = operation
         self._run = runner[operation]
         self._shape = re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(template.uri)))
@@ -197,7 +197,7 @@ class ListedResources:
     """The pages of the list operation, as entries of resources."""
 
     def __init__(self, listed_by: ListedBy, operation: Operation, runner: Runner) -> None:
-        self.access = Access(operation.name, operation.scope, operation.limit)
+        self.access = Access.of(operation, runner)
         self.operation = operation
         self._run = runner[operation]
         self._entries = listed_by.entries

@@ -72,7 +72,7 @@ class Tool:
 
     def __init__(self, operation: Operation, runner: Runner) -> None:
         self.operation = operation
-        self.access = Access(operation.name, operation.scope, operation.limit)
+        self.access = Access.of(operation, runner)
         # Built when the service starts, so that an answer type that is no object is found at that time.
         self.definition = definition(operation, runner.idempotency.reused)
         self._run = runner[operation]

@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar, get_origin
 from holdfast.kit.contract import problems
 from holdfast.kit.contract.command import Command
 from holdfast.kit.postgres.pagination import OffsetPage, Page, with_short_pages
+from holdfast.kit.running.admission import Priority
 from holdfast.kit.running.run_modes import AnyMode
 
 C = TypeVar("C", bound=Command)
@@ -64,6 +65,7 @@ class Operation:
     public           needs no credential
     limit            the name of the rate limit that it counts against
     content_limit    the rate limit that counts calls of its route by the content of the command
+    follows_up       whether it asks about something that was accepted: under overload it is refused last
     """
 
     name: str
@@ -77,6 +79,11 @@ class Operation:
     public: bool = False
     limit: str | None = None
     content_limit: CommandLimit[Any] | None = None
+    follows_up: bool = False
+
+    @cached_property
+    def priority(self) -> Priority:
+        return Priority.FOLLOW_UP if self.follows_up else Priority.READ if self.mode.reads else Priority.CHANGE
 
     @cached_property
     def method(self) -> str:

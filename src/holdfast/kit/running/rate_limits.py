@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import math
 import time
-from collections.abc import AsyncGenerator, Hashable, Mapping
+from collections.abc import AsyncGenerator, Callable, Hashable, Mapping
 from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 from typing import Any, Protocol
@@ -186,12 +186,14 @@ class Slots:
 
     At most `MAX_WAITING` others of the same owner wait.
 
-    patience    the maximum number of seconds that a piece of work waits; None: no maximum
+    patience       the maximum number of seconds that a piece of work waits; None: no maximum
+    retry_after    returns the seconds after which refused work should come again
     """
 
-    def __init__(self, at_once: int, patience: float | None = None) -> None:
+    def __init__(self, at_once: int, patience: float | None = None, retry_after: Callable[[], int] = lambda: 1) -> None:
         self._at_once = at_once
         self._patience = patience
+        self._retry_after = retry_after
         self._owners: dict[Hashable, tuple[asyncio.Semaphore, int]] = {}
 
     @contextlib.asynccontextmanager
@@ -199,7 +201,7 @@ class Slots:
         """Hold a slot while the block lasts. Raises `service_unavailable` if too much work waits, or too long."""
         semaphore, unfinished = self._owners.get(owner) or (asyncio.Semaphore(self._at_once), 0)
         if unfinished >= self._at_once + MAX_WAITING:
-            raise SERVICE_UNAVAILABLE("Too much of your own work waits already.", retry_after=1)
+            raise SERVICE_UNAVAILABLE("Too much of your own work waits already.", retry_after=self._retry_after())
         self._owners[owner] = semaphore, unfinished + 1
         try:
             await self._acquire(semaphore)
@@ -220,7 +222,8 @@ class Slots:
             async with asyncio.timeout(self._patience):
                 await semaphore.acquire()
         except TimeoutError as error:
-            raise SERVICE_UNAVAILABLE("Your earlier requests have not finished in time.", retry_after=1) from error
+            message = "Your earlier requests have not finished in time."
+            raise SERVICE_UNAVAILABLE(message, retry_after=self._retry_after()) from error
 
 
 LOCAL = "a local socket"

@@ -1,6 +1,6 @@
 """Runs operations in their modes, for REST and MCP: single calls, batches, or steps."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
@@ -10,6 +10,7 @@ from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.environment.metrics import REFUSALS, counter
 from holdfast.kit.postgres.database import Database, Reader, Tx
 from holdfast.kit.postgres.group_commit import Batcher, LockedRow
+from holdfast.kit.running.admission import Admission
 from holdfast.kit.running.idempotency import Idempotency, RepeatableRequest
 from holdfast.kit.running.operation import Operation, Operations
 from holdfast.kit.running.rate_limits import SLOT_TIMEOUT_SECONDS, Slots
@@ -33,7 +34,7 @@ MAX_LOCK_WAITS = 4
 class Run(Protocol):
     """Runs an operation. Raises a `Problem`. With an idempotency key, a repeated call runs only once."""
 
-    async def __call__(self, caller: Caller, command: Any, key: str | None = None) -> Any: ...
+    def __call__(self, caller: Caller, command: Any, key: str | None = None) -> Coroutine[Any, Any, Any]: ...
 
 
 Submit = Callable[[Caller, Any], Awaitable[Any]]
@@ -75,9 +76,11 @@ class Runner:
         self.idempotency = idempotency or Idempotency()
         connections = database.pool.max_size
         part = max(1, connections // TENANT_SHARE_DIVISOR)
-        self._writes = Slots(1 if database.tenancy else part, SLOT_TIMEOUT_SECONDS)
-        self._reads = Slots(MAX_CONCURRENT_READS if database.tenancy else part, SLOT_TIMEOUT_SECONDS)
-        self._lock_waits = Slots(max(1, connections // LOCK_WAIT_SHARE_DIVISOR), SLOT_TIMEOUT_SECONDS)
+        self.admission = Admission()
+        slots = partial(Slots, patience=SLOT_TIMEOUT_SECONDS, retry_after=self.admission.retry_after)
+        self._writes = slots(1 if database.tenancy else part)
+        self._reads = slots(MAX_CONCURRENT_READS if database.tenancy else part)
+        self._lock_waits = slots(max(1, connections // LOCK_WAIT_SHARE_DIVISOR))
         self._repeats = Slots(1)
         for operation in operations:
             assert not (database.tenancy and operation.public), (
@@ -118,7 +121,7 @@ class Runner:
             async with self._repeats.of(request.id):
                 return await submit_once(caller, KeyedCall(Call(caller, command), request))
 
-        return run
+        return self.admission.counted(run)
 
     def _in_steps(self, operation: Operation, mode: Stepwise[Any, Any]) -> Run:
         idempotency = self.idempotency

@@ -1,0 +1,107 @@
+"""Under overload: work waits too long, so new work is refused, and what must answer answers."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncGenerator
+
+import psycopg
+import pytest
+
+from holdfast.kit.running.admission import MIN_IN_PROGRESS
+from tests.events.pages.visitor import Visitor, page_text, value
+from tests.support import Client, Service, eventually
+
+
+@contextlib.asynccontextmanager
+async def overloaded(service: Service, ada: Client, event_id: int, seconds: float) -> AsyncGenerator[None]:
+    """Let the reads of an event wait for so many seconds. Afterwards they get their answers."""
+    async with await psycopg.AsyncConnection.connect(service.database.pool.conninfo) as blocker:
+        await blocker.execute("lock table events in access exclusive mode")
+        reads = [asyncio.create_task(ada.get(f"/api/events/{event_id}")) for _ in range(MIN_IN_PROGRESS)]
+
+        async def are_waiting() -> bool:
+            return service.runner.admission.in_progress == MIN_IN_PROGRESS
+
+        await eventually(are_waiting)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(service.runner.admission, "_clock", lambda: time.monotonic() + seconds / 2)
+            yield
+        await blocker.rollback()
+    assert {answer.status_code for answer in await asyncio.gather(*reads)} == {200}
+
+
+async def test_reads_are_refused_with_a_time_to_come_again_while_changes_are_begun(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+
+    async with overloaded(service, ada, event["id"], 3):
+        read = await ada.get("/api/queues")
+        key = await ada.post("/api/keys", {"api_key": {"name": "Another"}})
+
+    assert read.status_code == 503
+    assert (read.json()["code"], read.headers["retry-after"]) == (
+        "service_unavailable",
+        str(read.json()["retry_after"]),
+    )
+    assert "3 seconds" in read.json()["error"]
+    assert key.status_code == 201
+    assert (await ada.get("/api/queues")).status_code == 200
+
+
+async def test_what_was_accepted_is_still_answered_while_registrations_are_refused(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    queue = await ada.create_queue()
+    assert (await ada.post(f"/api/queues/{queue['id']}/join", {"visitor_id": "ann"})).status_code == 202
+
+    async with overloaded(service, ada, event["id"], 5):
+        refused = await ada.post(
+            "/api/registrations", {"registration": {"event_id": event["id"], "email": "a@b.example"}}
+        )
+        joined = await ada.post(f"/api/queues/{queue['id']}/join", {"visitor_id": "ben"})
+        status = await ada.get(f"/api/queues/{queue['id']}/status/ann")
+
+    assert (refused.status_code, joined.status_code, status.status_code) == (503, 503, 200)
+    assert await service.run_sql("select from registrations") == []
+
+
+async def test_an_agent_is_told_that_a_call_can_be_repeated(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "list_queues", "arguments": {}}}
+
+    async with overloaded(service, ada, event["id"], 3):
+        answer = await ada.post("/mcp", call, headers={"Accept": "application/json, text/event-stream"})
+
+    assert "service_unavailable" in answer.text
+    assert "retry" in answer.text
+
+
+async def test_a_form_comes_back_as_it_was_filled_in(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    await service.hear()
+    visitor = Visitor(service, framed=False)
+    token = value(await visitor.open(event["id"]), "token")
+
+    async with overloaded(service, ada, event["id"], 5):
+        answer = await visitor.post(event["id"], token=token, email="ann@example.com", name="Ann")
+
+    assert answer.status_code == 503
+    assert int(answer.headers["retry-after"]) >= 1
+    assert "could not store your registration" in page_text(answer)
+    assert value(answer, "email") == "ann@example.com"
+
+
+async def test_signs_of_life_answer_however_long_work_waits(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+
+    async with overloaded(service, ada, event["id"], 3600):
+        health = await service.http.get("/healthz")
+        ready = await service.http.get("/readyz")
+        document = await service.http.get("/llms.txt")
+        page = await Visitor(service).http.get("/sign-in")
+
+    assert [answer.status_code for answer in (health, ready, document, page)] == [200] * 4

@@ -1,0 +1,142 @@
+"""Admission: new work is refused while work in progress waits too long, reads first."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from holdfast.kit.contract.problems import NOT_FOUND, SERVICE_UNAVAILABLE, Problem
+from holdfast.kit.running.admission import MAX_RETRY_SECONDS, MIN_IN_PROGRESS, Admission, Priority
+
+MANY = MIN_IN_PROGRESS
+
+
+class Scene:
+    """An admission with a clock of its own, and work that ends when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.admission = Admission(lambda: self.now)
+        self._work = self.admission.counted(self._wait)
+        self._waiting: list[asyncio.Future[None]] = []
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def _wait(self) -> None:
+        future = asyncio.get_running_loop().create_future()
+        self._waiting.append(future)
+        await future
+
+    async def begin(self, count: int) -> None:
+        self._tasks += [asyncio.create_task(self._work()) for _ in range(count)]
+        await asyncio.sleep(0)
+
+    async def finish(self, count: int, problem: Problem | None = None) -> None:
+        """Finish the oldest work."""
+        for future in self._waiting[:count]:
+            future.set_exception(problem) if problem else future.set_result(None)
+        await asyncio.gather(*self._tasks[:count], return_exceptions=True)
+        del self._waiting[:count], self._tasks[:count]
+
+    def refused(self) -> list[Priority]:
+        return [priority for priority in Priority if self.retry_after(priority) is not None]
+
+    def retry_after(self, priority: Priority) -> int | None:
+        try:
+            self.admission.require_room(priority)
+        except Problem as problem:
+            return problem.retry_after
+        return None
+
+
+@pytest.fixture
+async def scene() -> Scene:
+    return Scene()
+
+
+async def test_reads_are_refused_first_then_changes_then_what_follows_up(scene: Scene) -> None:
+    await scene.begin(MANY)
+    order: list[list[Priority]] = []
+    for _ in range(9):
+        order.append(scene.refused())
+        scene.now += 0.5
+
+    read, change, follow_up = Priority
+    assert order == [[], [], *[[read]] * 2, *[[read, change]] * 4, [read, change, follow_up]]
+
+
+async def test_nothing_is_refused_while_little_is_in_progress(scene: Scene) -> None:
+    await scene.begin(MANY - 1)
+    scene.now += 3600
+
+    assert scene.refused() == []
+
+
+async def test_a_burst_is_begun_whole(scene: Scene) -> None:
+    for _ in range(20):
+        await scene.begin(MANY)
+        scene.now += 0.05
+        assert scene.refused() == []
+
+
+async def test_everything_is_begun_again_when_the_work_is_finished(scene: Scene) -> None:
+    await scene.begin(MANY)
+    scene.now += 60
+    assert len(scene.refused()) == 3
+
+    await scene.finish(MANY)
+    await scene.begin(MANY)
+
+    assert scene.refused() == []
+
+
+async def test_one_piece_of_work_that_waits_long_holds_nobody_back(scene: Scene) -> None:
+    await scene.begin(1)
+    scene.now += 60
+    await scene.begin(10 * MANY)
+    scene.now += 0.2
+
+    assert scene.refused() == []
+
+
+async def test_refused_clients_come_again_as_fast_as_work_is_finished(scene: Scene) -> None:
+    await scene.begin(2 * MANY)
+    scene.now += 10
+    await scene.finish(MANY)  # 20 a second
+
+    told = [scene.retry_after(Priority.READ) for _ in range(100)]
+
+    assert [told.count(seconds) for seconds in range(1, 6)] == [20] * 5
+
+
+@pytest.mark.parametrize(
+    ("problem", "told"), [(NOT_FOUND(), 1), (SERVICE_UNAVAILABLE(retry_after=1), MAX_RETRY_SECONDS)]
+)
+async def test_work_that_failed_for_want_of_room_does_not_count_as_finished(
+    scene: Scene, problem: Problem, told: int
+) -> None:
+    await scene.begin(2 * MANY)
+    scene.now += 10
+    await scene.finish(MANY, problem)
+
+    assert [scene.retry_after(Priority.READ) for _ in range(15)][-1] == told
+
+
+async def test_nobody_waits_longer_than_the_maximum(scene: Scene) -> None:
+    await scene.begin(MANY)
+    scene.now += 10
+
+    assert max(scene.retry_after(Priority.READ) or 0 for _ in range(1000)) == MAX_RETRY_SECONDS
+
+
+async def test_a_piece_of_work_that_is_cancelled_is_in_progress_no_more(scene: Scene) -> None:
+    work: Callable[[], Awaitable[None]] = scene.admission.counted(asyncio.Event().wait)  # type: ignore[assignment]
+    tasks = [asyncio.ensure_future(work()) for _ in range(MANY)]
+    await asyncio.sleep(0)
+    scene.now += 60
+    assert scene.refused()
+
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+    assert scene.refused() == []
