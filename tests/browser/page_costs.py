@@ -35,7 +35,7 @@ async def measure(chromium: Browser, visitor: Visitor, addresses: list[str]) -> 
         await session.send("Network.emulateNetworkConditions", SLOW_NETWORK)
         await session.send("Emulation.setCPUThrottlingRate", {"rate": SLOW_PROCESSOR})
         await page.goto(address, wait_until="load")
-        await page.wait_for_function("performance.getEntriesByName('first-contentful-paint').length")
+        await page.evaluate(PAINTED)
         measured.append(Measured(*await page.evaluate(MEASURED)))
         await context.close()
     return measured
@@ -51,6 +51,13 @@ OBSERVER = """
     window.shift = 0;
     new PerformanceObserver((list) => { for (const entry of list.getEntries()) window.shift += entry.value })
         .observe({ type: "layout-shift", buffered: true });
+"""
+PAINTED = """
+    () => new Promise((resolve) => {
+        const isPainted = () => performance.getEntriesByName("first-contentful-paint").length;
+        const look = () => isPainted() ? resolve() : setTimeout(look, 10);
+        look();
+    })
 """
 MEASURED = """
     () => {
