@@ -1,6 +1,6 @@
 """A crowd of clients from many addresses. Each waits for its answer, and comes again after the seconds that it is told.
 
-Beside it, single probes send one request at a time, each from an address of its own.
+Beside it, single probes send one request at a time, each on a new connection and from an address of its own.
 """
 
 import asyncio
@@ -168,15 +168,15 @@ class Crowd:
 
     async def _probe(self, probe: Probe, number: int) -> None:
         seconds = self._probes.setdefault(probe.name, [])
-        connection: load.Connection | None = None
         while True:
             sent = time.perf_counter()
             try:
-                if connection is None or not connection.is_open:
-                    connection = await load.connect(self._port, f"127.2.0.{1 + number}")
+                # A new connection each time, as balancers make them.
+                connection = await load.connect(self._port, f"127.2.0.{1 + number}")
                 status, _ = await connection.send(probe.request)
+                connection.close()
             except OSError:
-                status, connection = 0, None
+                status = 0
             now = time.perf_counter()
             if self._from < now:
                 seconds.append(now - sent)

@@ -48,6 +48,10 @@ class Connection(asyncio.Protocol):
         self._transport.write(request)
         return await self._answer
 
+    def close(self) -> None:
+        if self._transport:
+            self._transport.close()
+
     def data_received(self, data: bytes) -> None:
         self._received += data
         head, separator, body = self._received.partition(b"\r\n\r\n")

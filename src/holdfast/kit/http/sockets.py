@@ -16,6 +16,9 @@ BACKLOG = 65_535
 If more clients connect at once, Linux drops what they send, and they repeat it seconds later.
 """
 
+ACCEPTED_AT_ONCE = 16
+"""New connections that a process accepts in one turn of its event loop."""
+
 
 def listen(host: str, port: int) -> socket.socket:
     """Open a socket that accepts connections at once, even while the service is still starting.
@@ -50,6 +53,15 @@ def listen_all(host: str, *ports: int) -> list[socket.socket]:
     if wrong:
         raise CannotStart(" ".join(wrong))
     return listeners
+
+
+def shared(listener: socket.socket) -> list[socket.socket]:
+    """Return the socket and copies of it, for a server that accepts several connections in one turn of its event loop.
+
+    uvloop accepts one connection from each socket in a turn. Under load a turn takes tens of milliseconds, so clients
+    that connect would wait for seconds, health checks too.
+    """
+    return [listener, *(listener.dup() for _ in range(ACCEPTED_AT_ONCE - 1))]
 
 
 def _running_service(host: str, port: int) -> str | None:

@@ -27,7 +27,7 @@ from holdfast.kit.environment.settings import Settings
 from holdfast.kit.environment.variables import read_settings, warn_of_unknown_variables
 from holdfast.kit.http.connection import Connection
 from holdfast.kit.http.connection_limits import ConnectionLimits, files_for_connections
-from holdfast.kit.http.sockets import BACKLOG, address_of
+from holdfast.kit.http.sockets import BACKLOG, address_of, shared
 from holdfast.kit.mail import outbox
 from holdfast.kit.postgres import schema_migrations, tasks
 from holdfast.kit.postgres.database import Database, Tx
@@ -229,7 +229,7 @@ class ServiceProcess(Generic[S, R]):
             os.environ[settings.variable("database_url")] = settings.database_url
             os.environ[settings.variable("secret_key")] = secret_of(settings).value.decode()
             config = uvicorn.Config(self.factory, factory=True, workers=workers, **_http(settings, self.error_body))
-            Multiprocess(config, [listener]).run()
+            Multiprocess(config, shared(listener)).run()
 
     def work(self, settings: S, begun: Callable[[], None]) -> None:
         """Run only the background work, until a signal stops the process."""

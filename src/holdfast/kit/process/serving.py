@@ -16,6 +16,8 @@ from typing import NamedTuple, TypeVar
 
 import uvicorn
 
+from holdfast.kit.http.sockets import shared
+
 A = TypeVar("A")
 
 EXIT_TIMEOUT_SECONDS = 15
@@ -44,7 +46,7 @@ def serve(services: Sequence[ServedService]) -> None:
 
     async def run() -> None:
         await asyncio.gather(
-            *(server.serve([service.listener]) for server, service in zip(servers, services, strict=True))
+            *(server.serve(shared(service.listener)) for server, service in zip(servers, services, strict=True))
         )
 
     with asyncio.Runner(loop_factory=servers[0].config.get_loop_factory()) as runner:
