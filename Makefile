@@ -48,6 +48,7 @@ clean: ## Remove the environment and the embedded database
 
 wheel: $(UV) ## Build the distribution in dist/
 	@$(UV) build --quiet --wheel --no-build-isolation --python .venv
+	@ls -t dist/*.whl | head -n 1
 
 # A network that inspects TLS signs with a certificate of its own. uv reads it from SSL_CERT_FILE, pip from PIP_CERT.
 ifdef SSL_CERT_FILE

@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import json
+import re
 import resource
 import shutil
 from collections.abc import Iterator
@@ -202,9 +203,17 @@ def test_a_restore_refuses_what_it_would_destroy_what_is_damaged_and_what_nothin
     assert "which is newer: this version does not know 9999_later.sql." in refusal(later)
 
     # None of these has changed anything, so the databases are still empty.
+    monkeypatch.delenv("EVENTS_SECRET_KEY")
+    restore(copy, dry_run=True)
+    plan = capsys.readouterr().out
+    assert re.search(r"^events: .* go to the database \w+ on \S+:\d+ \(EVENTS_DATABASE_URL\)\.", plan, re.MULTILINE)
+    assert f"events: Set EVENTS_SECRET_KEY to the text in secrets/events.secret of {copy}." in plan
     restore(copy)
     assert "every table has as many rows as in the backup" in capsys.readouterr().out
+    monkeypatch.setenv("EVENTS_SECRET_KEY", SECRETS["EVENTS_SECRET_KEY"])
     assert "The database of inventory is not empty." in refusal()
+    restore(copy, dry_run=True)
+    assert "The database is not empty: it is refused, unless --replace removes what it has." in capsys.readouterr().out
     with psycopg.connect(restored["EVENTS_DATABASE_URL"], application_name="holdfast events"):
         assert "The events service is running: it has 1 sessions" in refusal(replace=True)
     restore(copy, replace=True, dry_run=True)

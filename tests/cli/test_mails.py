@@ -16,6 +16,9 @@ async def test_mails_that_failed_or_wait_are_listed_and_tried_again(service: Ser
     )
 
     before = [line.split("\t") for line in (await on(service, "mail", "list")).stdout.splitlines()]
+    [(second_waiting,)] = await service.run_sql(WAITS, kind="seat", to="cas@example.com")
+    first_of_each = await on(service, "mail", "list", "--limit", "1")
+    await service.run_sql("delete from mails where id = %(id)s", id=second_waiting)
     retried = await on(service, "mail", "retry", str(failed))
     after = [line.split("\t") for line in (await on(service, "mail", "list")).stdout.splitlines()]
 
@@ -24,6 +27,11 @@ async def test_mails_that_failed_or_wait_are_listed_and_tried_again(service: Ser
         [str(waiting), "waiting", "seat", "ann@example.com", "0"],
     ]
     assert [row[-1] for row in before] == ["550 no such person", "-"]
+    assert [line.split("\t")[0] for line in first_of_each.stdout.splitlines()] == [str(failed), str(waiting)]
+    heading, more, *_ = first_of_each.stderr.splitlines()
+    assert heading.split("\t")[:4] == ["ID", "STATE", "KIND", "ADDRESS"]
+    assert more.startswith("Only 1 of the mails with the state waiting are listed.")
+    assert more.endswith("holdfast events mail list --limit 10")
     assert retried.stdout == f"Mail {failed} is tried again.\n"
     assert [row[:2] for row in after] == [[str(waiting), "waiting"], [str(failed), "waiting"]]
 

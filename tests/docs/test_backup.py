@@ -96,7 +96,7 @@ def test_what_runs_on_the_bundled_server_is_backed_up_restored_and_moved_to_anot
     with started(place / "own") as server:
         make_databases(server)
         urls = {name.upper(): server.url("holdfast", name) for name in ("inventory", "events")}
-        shell(MOVE, place, HOLDFAST_DATA_DIR=str(data_dir), **urls)
+        shell(MOVE.replace(".venv/bin/", ""), place, HOLDFAST_DATA_DIR=str(data_dir), **urls)
         settings = dict(shlex.split(line)[0].split("=", 1) for line in (place / "moved.env").read_text().splitlines())
         key = holdfast("inventory", "shop", "key", "demo.myshopify.com", **settings).stdout
         process = Process(urls["INVENTORY"], data_dir, service="inventory")

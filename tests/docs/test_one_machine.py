@@ -1,5 +1,6 @@
 """The page on one machine, with the program and the units that it copies."""
 
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -20,9 +21,9 @@ def in_place(text: str, place: Path) -> str:
     return re.sub(r"/(?:etc|var/lib|var/backups)/holdfast", lambda path: f"{place}{path[0]}", text)
 
 
-def shell(script: str, *arguments: str) -> str:
-    ran = subprocess.run(["sh", "-euc", script, "sh", *arguments], capture_output=True, text=True, check=True)
-    return ran.stdout
+def shell(script: str, *arguments: str, **variables: str) -> str:
+    command, environment = ["sh", "-euc", script, "sh", *arguments], {**os.environ, **variables}
+    return subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
 
 
 def test_the_program_runs_with_the_settings_that_the_page_writes(tmp_path: Path) -> None:
@@ -30,14 +31,22 @@ def test_the_program_runs_with_the_settings_that_the_page_writes(tmp_path: Path)
     for directory in ("etc", "var/lib/holdfast"):
         (tmp_path / directory).mkdir(parents=True)
     shell(in_place(write.replace(f"{PROGRAM} secret new", f"echo {SECRET}"), tmp_path))
-    script = in_place((SYSTEMD / "holdfast").read_text(encoding="utf-8"), tmp_path).replace(PROGRAM, "env")
+    script = in_place((SYSTEMD / "holdfast").read_text(encoding="utf-8"), tmp_path).replace(PROGRAM, "sh -c env")
 
-    settings: dict[str, str] = dict(re.findall(r"^(\w+)=(.*)$", shell(script), re.MULTILINE))
+    def settings_of_program(*arguments: str, **variables: str) -> dict[str, str]:
+        return dict(re.findall(r"^(\w+)=(.*)$", shell(script, *arguments, **variables), re.MULTILINE))
 
+    settings = settings_of_program()
     assert (tmp_path / "etc/holdfast/events.env").stat().st_mode & 0o777 == 0o640
     assert settings["PWD"] == settings["HOLDFAST_DATA_DIR"] == f"{tmp_path}/var/lib/holdfast"
     assert settings["EVENTS_SECRET_KEY"] == settings["INVENTORY_SECRET_KEY"] == SECRET
     assert settings["MAIL_FROM"] == "Example <tickets@example.com>"
+    # What is set in the shell is used instead of the files, also if it is empty.
+    of_shell = {"EVENTS_DATABASE_URL": "//a 'b' $c", "INVENTORY_DATABASE_URL": "", "HOLDFAST_DATA_DIR": "/new"}
+    assert settings_of_program(**of_shell) == settings | of_shell
+    # A service is started with the settings of its unit.
+    of_events = {name: value for name, value in settings.items() if not name.startswith("INVENTORY_")}
+    assert settings_of_program("events", "serve") == of_events
     known = {kind.variable(field) for kind in (EVENTS.settings, INVENTORY.settings) for field in kind.model_fields}
     assert {*re.findall(r"^([A-Z_]+)=", write, re.MULTILINE)} <= known
 

@@ -24,6 +24,7 @@ DEPLOY = Path(__file__).parents[2] / "deploy"
 HOSTS = {"events": "events.example.com", "inventory": "inventory.example.com"}
 PROXY_ADDRESS = "127.0.0.1"
 PRIVATE_PATHS = ("/metrics", "/readyz", "/healthz")
+PAGES_ABOVE_OTHERS = ("/", "/console", "/account", "/organizers", "/events", "/sign-in")
 BIG_UPLOAD_BYTES = 4_000_000
 
 
@@ -40,6 +41,7 @@ class Proxy(NamedTuple):
     address    the address of its clients, which no other proxy's clients have
     """
 
+    services: Services
     port: int
     address: str
     trusted: ssl.SSLContext
@@ -158,7 +160,7 @@ def proxy(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Proxy]:
         until(lambda: running.poll() is not None or listens(port))
         assert running.poll() is None, (tmp_path / "proxy.log").read_text()
         address = f"127.0.1.{[haproxy, nginx, caddy].index(request.param) + 1}"
-        yield Proxy(port, address, authority.believed(), believed)
+        yield Proxy(services, port, address, authority.believed(), believed)
     finally:
         running.terminate()
         running.wait(timeout=30)
@@ -172,6 +174,12 @@ def listens(port: int) -> bool:
 def data(response: httpx2.Response, status: int) -> dict[str, Any]:
     assert response.status_code == status, response.text
     return response.json()["data"]
+
+
+def answers_of_pages(client: httpx2.Client) -> list[tuple[int, str | None]]:
+    """The status of each page that others are below, and where it leads to."""
+    answers = [client.get(path) for path in PAGES_ABOVE_OTHERS]
+    return [(answer.status_code, answer.headers.get("Location")) for answer in answers]
 
 
 def test_a_proxy_leads_to_the_services_by_its_configuration(proxy: Proxy) -> None:
@@ -208,6 +216,13 @@ def test_a_proxy_leads_to_the_services_by_its_configuration(proxy: Proxy) -> Non
         assert client.put(upload.raw_path.decode(), content=photo, headers=headers).status_code < 300
 
         assert [client.get(path).status_code for path in PRIVATE_PATHS] == [404, 404, 404]
+
+    for service in HOSTS:
+        with (
+            proxy.client(service) as client,
+            httpx2.Client(base_url=getattr(proxy.services, service).url) as direct_client,
+        ):
+            assert answers_of_pages(client) == answers_of_pages(direct_client)
 
     with proxy.client("inventory") as client:
         assert client.get("/.well-known/mcp.json").status_code == 200

@@ -1,6 +1,6 @@
 """A door behind a Holdfast waiting room: lets in whoever was released, and asks nobody else about it.
 
-Copy this file into your site. It needs PyJWT (`pip install 'pyjwt[crypto]'`).
+Copy this file into your site. It needs PyJWT 2.7 or newer (`pip install 'pyjwt[crypto]>=2.7'`).
 """
 
 import threading

@@ -35,7 +35,9 @@ def move(inventory: Url = None, events: Url = None) -> None:
     if not any(urls.values()):
         raise typer.BadParameter("Give --inventory URL, --events URL, or both.")
     progress = Progress()
-    moves = [(product, url, _source(product, url)) for product in products(None) if (url := urls[product.name])]
+    moves = [
+        (product, url, _source(product, url, progress)) for product in products(None) if (url := urls[product.name])
+    ]
     lines = [line for product, url, source in moves for line in _move(product, source, url, progress)]
     progress.line("Copied, and every table has as many rows as before. The old databases are as they were.")
     progress.line(
@@ -45,8 +47,11 @@ def move(inventory: Url = None, events: Url = None) -> None:
         typer.echo(line)
 
 
-def _source(product: "Product", url: str) -> str:
-    """The URL of a bundled database that can move to another one. Raises `CannotStart` for what stands in the way."""
+def _source(product: "Product", url: str, progress: "Progress") -> str:
+    """The URL of a bundled database that can move to another one. Says from where to where.
+
+    Raises `CannotStart` for what stands in the way.
+    """
     import psycopg
 
     from holdfast.commands.backups.services import require_stopped
@@ -62,8 +67,14 @@ def _source(product: "Product", url: str) -> str:
     try:
         with dumps.connect(url) as connection:
             dumps.require_supported_version(connection)
+            location = dumps.location_text(connection)
             if not dumps.is_empty(connection):
-                raise CannotStart(f"The database for {product.name} is not empty. Make a new one, and move there.")
+                raise CannotStart(
+                    f"The database for {product.name} is not empty: {location}. Make a new one, and move there."
+                )
+            progress.line(
+                f"{product.name}: from {database_location.location_text(settings)} to {location} (--{product.name})."
+            )
     except (psycopg.OperationalError, psycopg.ProgrammingError) as error:
         raise CannotStart(f"The database for {product.name} cannot be used: {first_line(error)}") from error
     return source

@@ -32,7 +32,8 @@ def restore(
 
     The databases go into the bundled PostgreSQL, or where EVENTS_DATABASE_URL and INVENTORY_DATABASE_URL say; photos
     and secret keys go into the data directory, or photos into the bucket. The databases must be empty, unless --replace
-    is given. The backup is verified first, and the rows of every table are counted afterwards.
+    is given. The command first says what goes where. The backup is verified, and the rows of every table are counted
+    afterwards.
     """
     with importing():
         from holdfast.commands.backups.progress import Progress
@@ -47,14 +48,17 @@ def restore(
         if service and service not in manifest.services:
             raise CannotStart(f"The backup {place} does not have the {service} service.")
         targets = find_targets(reader, manifest, service, replace=replace)
-        verify(reader, manifest, progress)
         for target in targets:
-            for sentence in target.plan():
+            for sentence in target.plan(place, replace=replace):
                 typer.echo(sentence)
+        if not dry_run:
+            for target in targets:
+                target.require_room(replace=replace)
+        verify(reader, manifest, progress)
         if dry_run:
             typer.echo("Nothing was changed.")
             return
-        if not yes and any(target.is_replaced for target in targets):
+        if not yes and any(target.is_filled for target in targets):
             typer.confirm("What these databases have now will be gone. Go on?", abort=True)
         _restore_photos(reader, manifest, targets, progress)
         for target in targets:

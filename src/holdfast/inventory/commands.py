@@ -45,7 +45,7 @@ def add_owner(
 ) -> None:
     """Name an owner of a shop.
 
-    The owner of the e-mail address may sign in to the console of the shop.
+    The owner of the e-mail address may sign in to the console of the shop. The owners who were named before still may.
     """
     from holdfast.inventory.merchants import operations as merchants
     from holdfast.inventory.product import INVENTORY
@@ -206,7 +206,7 @@ def console_link(
 ) -> None:
     """Print a link to the console of a shop.
 
-    It signs the owner of the shop in, once, within 15 minutes.
+    It signs in the owner of the shop who was named first, once, within 15 minutes.
     """
     from holdfast.accounts.signin import links
     from holdfast.inventory.merchants import operations as merchants

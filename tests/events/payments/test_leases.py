@@ -75,3 +75,16 @@ async def test_a_row_that_is_to_be_looked_at_again_is_due_when_the_work_ends(sho
     assert await opens == 1
 
     assert await shop.service.run_sql("select from payments where state = 'open' and due_at <= now()")
+
+
+async def test_a_process_does_not_lease_a_row_again_while_it_handles_the_row(shop: Scene) -> None:
+    database = shop.service.database
+    work = due.PaymentWork(database, checkout.OPENING, due.ProcessorAccess())
+    await shop.register_without_work(await shop.event(await shop.organizer()), ANN)
+    handled = await work.lease(2, (), scan_all=True)
+    await shop.service.run_sql("update payments set due_at = now()")
+
+    excluded = work.excluded_owners(handled)
+    assert await work.lease(2, excluded, scan_all=True) == []
+    assert await database.read(lambda reader: work.next_due(reader, excluded)) is None
+    assert [row.key for row in await work.lease(2, (), scan_all=True)] == [row.key for row in handled]

@@ -32,7 +32,8 @@ class Target:
     url           its database; None if it is the bundled one, and not made yet
     secret        the secret in the backup; empty if it has none
     old_secret    the secret before its rotation, in the backup
-    is_replaced   whether the database has tables, which are removed
+    is_filled     whether the database has tables
+    location      the database, its server and the setting that names it, in words
     """
 
     product: Product
@@ -41,19 +42,38 @@ class Target:
     url: str | None
     secret: str
     old_secret: str
-    is_replaced: bool
+    is_filled: bool
+    location: str
 
-    def plan(self) -> Iterator[str]:
+    def plan(self, place: Path, *, replace: bool) -> Iterator[str]:
         """What a restore does, in sentences."""
         name, rows = self.product.name, sum(self.record.rows.values())
-        before = "is not empty: what it has is removed" if self.is_replaced else "is empty"
-        where = database_location.location_text(self.settings)
+        contents = "is empty"
+        if self.is_filled:
+            contents = "is not empty: " + (
+                "what it has is removed" if replace else "it is refused, unless --replace removes what it has"
+            )
         moment = f"{self.record.began_at:%Y-%m-%d %H:%M:%S} UTC"
-        yield f"{name}: {rows:,} rows of {moment} go to {where}. The database {before}."
+        yield f"{name}: {rows:,} rows of {moment} go to {self.location}. The database {contents}."
         if name == "events":
             yield f"{name}: photos go to {place_text(self.settings)}."
         if self._writes_secret():
             yield f"{name}: its secret key goes to {secret_file(self.settings).resolve()}."
+        for sentence in self._missing_secrets(place):
+            yield f"{name}: {sentence}"
+
+    def require_room(self, *, replace: bool) -> None:
+        """Raise `CannotStart` if the database must stay as it is, or if a service uses it."""
+        if not self.url or not self.is_filled:
+            return
+        name = self.product.name
+        if not replace:
+            raise CannotStart(
+                f"The database of {name} is not empty. Restore into an empty one, or use --replace, which removes what "
+                "it has."
+            )
+        with dumps.report_database_errors(), dumps.connect(self.url) as connection:
+            require_stopped(connection, name)
 
     def require_secret(self, *, replace: bool) -> None:
         """Raise `CannotStart` if the service would not be able to read what is restored."""
@@ -98,12 +118,20 @@ class Target:
                     count(len(chunk))
                     yield chunk
 
-            dumps.load(url, dumps.script(archive()), replace=self.is_replaced)
+            dumps.load(url, dumps.script(archive()), replace=self.is_filled)
         with dumps.report_database_errors(), dumps.connect(url) as connection:
             require_same_rows(connection, self.record.rows)
 
     def next_steps(self, place: Path) -> Iterator[str]:
         """What an operator does after the restore."""
+        name = self.product.name
+        yield from self._missing_secrets(place)
+        if self.product.pending(self.url or database_location.url(self.settings)):
+            bundled_words = "" if self.settings.database_url else "The next start of the service does it too. "
+            yield f"The schema is older than this version. {bundled_words}Run: holdfast {name} migrate"
+
+    def _missing_secrets(self, place: Path) -> Iterator[str]:
+        """The secret keys that the settings must have before the service starts, and where the backup has them."""
         name = self.product.name
         if self.settings.database_url and not self.settings.secret_key:
             yield f"Set {self.settings.variable('secret_key')} to the text in {secret_name(name)} of {place}."
@@ -111,9 +139,6 @@ class Target:
             old = secret_name(name, old=True)
             variable = self.settings.variable("old_secret_key")
             yield f"Set {variable} to the text in {old} of {place}: the secret key was being rotated."
-        if self.product.pending(self.url or database_location.url(self.settings)):
-            bundled_words = "" if self.settings.database_url else "The next start of the service does it too. "
-            yield f"The schema is older than this version. {bundled_words}Run: holdfast {name} migrate"
 
     def _writes_secret(self) -> bool:
         is_wanted = self.secret and not self.settings.secret_key and not self.settings.database_url
@@ -142,8 +167,15 @@ def find_targets(reader: BackupReader, manifest: Manifest, service: str | None, 
         settings = product.configured()
         url = _url(settings)
         secrets = [_text(reader, manifest, secret_name(product.name, old=is_old)) for is_old in (False, True)]
-        is_filled = bool(url) and _is_filled(url, product.name, replace=replace)
-        target = Target(product, settings, record, url, *secrets, is_replaced=is_filled)
+        location = database_location.location_text(settings)
+        is_filled = False
+        if url:
+            with dumps.report_database_errors(), dumps.connect(url) as connection:
+                dumps.require_supported_version(connection)
+                is_filled = not dumps.is_empty(connection)
+                if settings.database_url:
+                    location = f"{dumps.location_text(connection)} ({settings.variable('database_url')})"
+        target = Target(product, settings, record, url, *secrets, is_filled=is_filled, location=location)
         target.require_secret(replace=replace)
         targets.append(target)
     return targets
@@ -155,21 +187,6 @@ def _url(settings: Any) -> str | None:
         return database_location.existing_url(settings)
     with database_location.report_unusable_directory(settings.data_dir):
         return bundled.existing_database_url(settings.data_dir, settings.service)
-
-
-def _is_filled(url: str, service: str, *, replace: bool) -> bool:
-    """Whether a database has tables. Raises `CannotStart` if it must have none, or if a service uses it."""
-    with dumps.report_database_errors(), dumps.connect(url) as connection:
-        dumps.require_supported_version(connection)
-        if dumps.is_empty(connection):
-            return False
-        if not replace:
-            raise CannotStart(
-                f"The database of {service} is not empty. Restore into an empty one, or use --replace, which removes "
-                "what it has. --dry-run says what would be done."
-            )
-        require_stopped(connection, service)
-        return True
 
 
 def _text(reader: BackupReader, manifest: Manifest, name: str) -> str:

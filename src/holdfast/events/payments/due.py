@@ -114,7 +114,8 @@ class PaymentWork(DueWork[LeasedRow]):
         self._access = access
 
     async def lease(self, limit: int, excluded_owners: Sequence[int], *, scan_all: bool) -> list[LeasedRow]:
-        return await self._database.transact(partial(_lease, due_table=self._due_table, limit=limit))
+        lease = partial(_lease, due_table=self._due_table, limit=limit, excluded_keys=excluded_owners)
+        return await self._database.transact(lease)
 
     async def renew(self, row: LeasedRow) -> bool:
         return await self._database.transact(self._fence(row).renew)
@@ -123,7 +124,13 @@ class PaymentWork(DueWork[LeasedRow]):
         return await reader.value(
             f"select extract(epoch from min(due_at) - clock_timestamp())::float8 from {self._due_table.table}"
             f" where due_at is not null and {self._due_table.condition}"
+            f"   and {self._due_table.key_column} <> all(%(excluded_keys)s)",
+            {"excluded_keys": [*excluded_owners]},
         )
+
+    def excluded_owners(self, rows: Sequence[LeasedRow]) -> Sequence[int]:
+        """The rows that this process handles. One that becomes due meanwhile is handled again afterwards."""
+        return [row.key for row in rows]
 
     def pause_seconds(self) -> float:
         return self._access.pause_seconds()
@@ -154,7 +161,7 @@ class PaymentWork(DueWork[LeasedRow]):
         return LeaseFence(self._due_table.table, self._due_table.key_column, [row.key], row.lease_id)
 
 
-async def _lease(tx: Tx, *, due_table: DueTable, limit: int) -> list[LeasedRow]:
+async def _lease(tx: Tx, *, due_table: DueTable, limit: int, excluded_keys: Sequence[int]) -> list[LeasedRow]:
     return await tx.rows(
         LeasedRow,
         f"""
@@ -163,10 +170,16 @@ async def _lease(tx: Tx, *, due_table: DueTable, limit: int) -> list[LeasedRow]:
                lease_id = %(lease_id)s
          where {due_table.key_column} = any(array(
                 select {due_table.key_column} from {due_table.table} where due_at <= now() and {due_table.condition}
+                   and {due_table.key_column} <> all(%(excluded_keys)s)
                  order by {due_table.order} limit %(limit)s for update skip locked))
         returning {due_table.key_column} as key, attempts, lease_id
         """,
-        {"seconds": leases.LEASE_SECONDS, "lease_id": uuid4(), "limit": limit},
+        {
+            "seconds": leases.LEASE_SECONDS,
+            "lease_id": uuid4(),
+            "limit": limit,
+            "excluded_keys": [*excluded_keys],
+        },
     )
 
 

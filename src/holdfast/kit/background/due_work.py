@@ -94,7 +94,10 @@ class DueWork(ABC, Generic[Row]):
         """Seconds until the next row is due; negative if one is overdue; None if there is none."""
 
     def excluded_owners(self, rows: Sequence[Row]) -> Sequence[int]:
-        """The owners (ids of tenants) whose rows must not be leased now. `rows`: those that this process handles."""
+        """The owners (ids of tenants or of rows) whose rows must not be leased now.
+
+        rows    those that this process handles
+        """
         return ()
 
     def pause_seconds(self) -> float:

@@ -143,8 +143,8 @@ class UnsentMail(Struct):
     error: str | None
 
 
-async def unsent_mails(reader: Reader[Any]) -> list[UnsentMail]:
-    """The newest failed mails, then the oldest waiting mails and the held ones; at most `MAX_LISTED_MAILS` of each."""
+async def unsent_mails(reader: Reader[Any], limit: int = MAX_LISTED_MAILS) -> list[UnsentMail]:
+    """The newest failed mails, then the oldest waiting mails and the held ones; at most `limit` of each."""
     return await reader.rows(
         UnsentMail,
         """
@@ -157,7 +157,7 @@ async def unsent_mails(reader: Reader[Any]) -> list[UnsentMail]:
         (select id, 'held', kind, recipient, attempts, inserted_at, due_at, error from mails
           where ended_at is null and hold is not null order by due_at, id limit %(listed)s)
         """,
-        {"listed": MAX_LISTED_MAILS},
+        {"listed": limit},
     )
 
 

@@ -115,6 +115,12 @@ def version_text(connection: psycopg.Connection[Any]) -> str:
     return f"{connection.info.server_version // 10000}.{connection.info.server_version % 10000}"
 
 
+def location_text(connection: psycopg.Connection[Any]) -> str:
+    """The name of a database and its server, in words."""
+    info = connection.info
+    return f"the database {info.dbname} on {info.host or 'this machine'}:{info.port}"
+
+
 def require_supported_version(connection: psycopg.Connection[Any]) -> None:
     """Raise `CannotStart` if the server has a version that Holdfast does not support."""
     if connection.info.server_version // 10000 not in SUPPORTED_VERSIONS:

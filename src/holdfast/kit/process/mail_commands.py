@@ -1,6 +1,8 @@
 """The commands `holdfast … mail` of each service, by which operators handle mails that were not sent."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -8,7 +10,10 @@ import typer
 from holdfast.kit.process.script_output import iso_time, printable, tab_line
 
 if TYPE_CHECKING:
+    from holdfast.kit.mail.outbox import UnsentMail
     from holdfast.kit.process.service_process import ServiceProcess
+
+COLUMNS = ("ID", "STATE", "KIND", "ADDRESS", "ATTEMPTS", "SINCE", "DUE", "ERROR")
 
 
 def mail_commands(product: "Callable[[], ServiceProcess[Any, Any]]", title: str) -> typer.Typer:
@@ -16,24 +21,21 @@ def mail_commands(product: "Callable[[], ServiceProcess[Any, Any]]", title: str)
     group = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help=f"Mails of {title}.")
 
     @group.command("list")
-    def list_mails() -> None:
+    def list_mails(
+        limit: Annotated[int, typer.Option(metavar="N", min=1, help="The most mails of each state.")] = 100,
+    ) -> None:
         """List the mails that were not sent.
 
-        First those that failed, newest first; then those that wait, and those that are held; at most 100 of each.
+        First those that failed, newest first; then those that wait, and those that are held.
 
         A line each, with tabs between: id, failed, waiting or held, kind, address, attempts, since when, due when, and
         what the mail server said last: of the mails that wait for the whole server, one says why.
         """
         from holdfast.kit.mail import outbox
 
-        mails, place = product().look(outbox.unsent_mails)
-        for mail in mails:
-            due = None if mail.state == "failed" else iso_time(mail.due_at)
-            since = iso_time(mail.inserted_at)
-            typer.echo(tab_line(mail.id, mail.state, mail.kind, mail.recipient, mail.attempts, since, due, mail.error))
+        mails, place = product().look(partial(outbox.unsent_mails, limit=limit + 1))
         if mails:
-            name = product().name
-            typer.echo(f"What the mail server says at present: holdfast {name} mail test ADDRESS", err=True)
+            _print_mails(mails, limit, product().name)
         typer.echo(f"Looked in {place}.", err=True)
 
     @group.command("retry")
@@ -96,3 +98,18 @@ def mail_commands(product: "Callable[[], ServiceProcess[Any, Any]]", title: str)
 
     _ = list_mails, retry_mail, send_test_mail
     return group
+
+
+def _print_mails(mails: "Sequence[UnsentMail]", limit: int, service: str) -> None:
+    """Print mails, which are in groups by their state; at most `limit` of each state."""
+    typer.echo(tab_line(*COLUMNS), err=True)
+    for state, group in groupby(mails, lambda mail: mail.state):
+        mails_of_state = [*group]
+        for mail in mails_of_state[:limit]:
+            due = None if state == "failed" else iso_time(mail.due_at)
+            since = iso_time(mail.inserted_at)
+            typer.echo(tab_line(mail.id, state, mail.kind, mail.recipient, mail.attempts, since, due, mail.error))
+        if len(mails_of_state) > limit:
+            more = f"holdfast {service} mail list --limit {limit * 10}"
+            typer.echo(f"Only {limit} of the mails with the state {state} are listed. To see more: {more}", err=True)
+    typer.echo(f"What the mail server says at present: holdfast {service} mail test ADDRESS", err=True)

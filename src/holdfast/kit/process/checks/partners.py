@@ -78,6 +78,8 @@ async def _reached(inspection: Inspection[Any], base_url: str, variable: str) ->
     try:
         status, content = await ask(f"{base_url}{RESOURCE_PATH}")
     except httpx2.HTTPError as error:
+        if "CERTIFICATE_VERIFY_FAILED" in str(error):
+            remedy += " If your own authority signed the certificate, see SSL_CERT_FILE in docs/deploy/one-machine.md."
         return [wrong(f"{base_url} cannot be reached from here: {_reason(error)}.", remedy)]
     if status != 200:
         return [wrong(f"{base_url} does not lead to the service: {RESOURCE_PATH} is answered with {status}.", remedy)]
