@@ -1,5 +1,6 @@
 """What reaches into a library says for which version it was written, and the library is that version."""
 
+import ast
 import inspect
 import re
 from importlib.metadata import requires, version
@@ -7,12 +8,14 @@ from importlib.metadata import requires, version
 import pytest
 from aiosmtplib.protocol import SMTPProtocol
 from psycopg import AsyncConnection, AsyncCursor, AsyncPipeline
+from psycopg_pool import pool_async
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from holdfast.kit.compat import psycopg_pipeline, smtp_content, uvicorn_protocol
+from holdfast.kit.compat import psycopg_pipeline, psycopg_pool_lock, smtp_content, uvicorn_protocol
 
 LIBRARIES = [
     ("psycopg", psycopg_pipeline.VERSION),
+    ("psycopg-pool", psycopg_pool_lock.VERSION),
     ("aiosmtplib", smtp_content.VERSION),
     ("uvicorn", uvicorn_protocol.VERSION),
 ]
@@ -26,7 +29,7 @@ def test_the_installed_version_is_the_one_that_the_module_was_written_for(librar
 @pytest.mark.parametrize(("library", "written_for"), LIBRARIES)
 def test_no_later_version_can_be_installed(library: str, written_for: str) -> None:
     major, minor = map(int, written_for.split("."))
-    [requirement] = [line for line in requires("holdfast-server") or () if re.match(rf"{library}\b", line)]
+    [requirement] = [line for line in requires("holdfast-server") or () if re.match(rf"{library}(?![\w-])", line)]
 
     assert f"<{major}.{minor + 1}" in requirement
 
@@ -55,6 +58,30 @@ def test_the_functions_that_are_called_or_overridden_have_these_parameters(
 ) -> None:
     assert callable(function)
     assert list(inspect.signature(function).parameters) == parameters
+
+
+def test_no_part_that_the_lock_of_the_pool_protected_waits_but_to_hand_over_a_connection() -> None:
+    tree = ast.parse(inspect.getsource(pool_async))
+    sections = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.AsyncWith) and ast.unparse(node.items[0].context_expr) == "self._lock"
+    ]
+    awaited = {
+        ast.unparse(node.value)
+        for section in sections
+        for statement in section.body
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Await)
+    }
+
+    assert len(sections) == 12
+    assert awaited == {
+        "self._get_ready_connection(timeout)",  # waits for nothing
+        "self._waiting.popleft().set(conn)",  # the hand-over
+        "self._signal_stop_worker()",  # when the pool closes
+        "self._close_connection(conn)",  # when the pool is closed
+    }
 
 
 def test_the_state_of_a_request_has_the_members_that_are_set() -> None:

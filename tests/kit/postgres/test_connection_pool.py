@@ -29,3 +29,29 @@ async def test_who_is_cancelled_while_it_gets_a_connection_ends(template_url: st
         assert got is connections[0]
         for connection in connections:
             await pool.putconn(connection)
+
+
+async def test_a_connection_that_is_free_is_given_at_once_while_others_are_handed_over(template_url: str) -> None:
+    pool = Pool.sized(template_url, 4, "tests")
+    turns, ended = 0, asyncio.Event()
+
+    async def count_turns() -> None:
+        nonlocal turns
+        while not ended.is_set():
+            turns += 1
+            await asyncio.sleep(0)
+
+    async def use_connections() -> None:
+        for _ in range(20):
+            async with pool.connection():
+                await asyncio.sleep(0)
+
+    async with pool:
+        await pool.resize(4, 4)
+        await pool.wait()
+        counting = asyncio.create_task(count_turns())
+        await asyncio.gather(*(use_connections() for _ in range(5)))
+        ended.set()
+        await counting
+
+    assert turns < 100

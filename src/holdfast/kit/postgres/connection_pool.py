@@ -9,6 +9,7 @@ from psycopg_pool import AsyncConnectionPool
 from psycopg_pool.pool_async import AddConnection, MaintenanceTask
 
 from holdfast.kit.compat.psycopg_pipeline import SyncingCursor
+from holdfast.kit.compat.psycopg_pool_lock import remove_lock
 
 RETRY_SECONDS = 0.25
 """Seconds between attempts to connect to an unreachable database."""
@@ -51,7 +52,7 @@ class Pool(AsyncConnectionPool[AsyncConnection[Any]]):
     @classmethod
     def sized(cls, url: str, size: int, name: str) -> Self:
         """A pool of up to `size` connections."""
-        return cls(
+        pool = cls(
             url,
             min_size=2,
             max_size=size,
@@ -62,6 +63,8 @@ class Pool(AsyncConnectionPool[AsyncConnection[Any]]):
             name=name,
             kwargs={"autocommit": True, "application_name": name, "cursor_factory": SyncingCursor, **KEEPALIVE},
         )
+        remove_lock(pool)
+        return pool
 
     async def getconn(self, timeout: float | None = None) -> AsyncConnection[Any]:  # noqa: ASYNC109 - the library's
         """Get a connection as the library does, but keep a cancellation that arrives together with the connection.
