@@ -22,7 +22,7 @@ def test_a_crowd_that_connects_at_once_is_accepted_in_few_turns_of_the_event_loo
 
     async def turns() -> int:
         loop = asyncio.get_running_loop()
-        servers = [await loop.create_server(Accepted, sock=each, backlog=BACKLOG) for each in shared(listener)]
+        servers = [await loop.create_server(Accepted, sock=copy, backlog=BACKLOG) for copy in shared(listener)]
         with contextlib.ExitStack() as stack:
             for _ in range(160):
                 stack.enter_context(socket.create_connection(listener.getsockname()))

@@ -38,6 +38,8 @@ class Connection(HttpToolsProtocol):
         self._problem: Problem | None = None
         """The problem with which every request of this connection is refused."""
         self._refused = False
+        self._unbegun = b""
+        """What has arrived of a request that waits for its turn."""
         self._in_head = True
         """Whether the next bytes belong to the head of a request."""
         self._head_bytes = 0
@@ -59,6 +61,7 @@ class Connection(HttpToolsProtocol):
         super().connection_lost(exc)
         self._bounds.leave(self._source, self._problem)
         self._bounds.forget(self)
+        self._unbegun = b""
         self._arrived()
         self._stop_watching()
 
@@ -67,7 +70,32 @@ class Connection(HttpToolsProtocol):
             return
         if self._problem:
             self._refuse(self._problem)
-            return
+        elif self._unbegun:
+            self._wait(data)
+        elif self._is_between_requests() and not self._bounds.pace.begins(self.loop, data):
+            self._bounds.pace.add(self)
+            self._wait(data)
+        else:
+            self._receive(data)
+
+    def _is_between_requests(self) -> bool:
+        return self._in_head and not self._head_bytes and (not self.cycle or self.cycle.response_complete)
+
+    def _wait(self, data: bytes) -> None:
+        """Keep what has arrived until the turn of its request. No more is read than a head may have."""
+        self._unset_keepalive_if_required()
+        self._unbegun += data
+        if len(self._unbegun) > MAX_HEADER_BYTES:
+            self.flow.pause_reading()
+
+    def begin(self) -> None:
+        """Begin the request that has waited; nothing if its client has gone."""
+        data, self._unbegun = self._unbegun, b""
+        if data and not self.transport.is_closing():
+            self.flow.resume_reading()
+            self._receive(data)
+
+    def _receive(self, data: bytes) -> None:
         if self._in_head:
             room = MAX_HEADER_BYTES - self._head_bytes
             self._head_bytes += len(data)
@@ -119,6 +147,10 @@ class Connection(HttpToolsProtocol):
         self._bounds.forget(self)
         if not self.transport.is_closing():
             self._stop_watching()
+
+    def shutdown(self) -> None:
+        self.begin()
+        super().shutdown()
 
     def abort(self) -> None:
         """Close the connection at once, and drop unsent bytes."""

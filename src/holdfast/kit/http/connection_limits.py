@@ -13,6 +13,7 @@ import structlog
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from holdfast.kit.contract.problems import RATE_LIMITED, SERVICE_UNAVAILABLE, ErrorBody, Problem
+from holdfast.kit.http.pace import Pace
 from holdfast.kit.running.rate_limits import source
 
 MAX_UNREAD_BYTES = 256 * 1024 * 1024
@@ -45,6 +46,7 @@ class ConnectionLimits:
     most                the maximum number of open connections
     most_per_address    the maximum from one address; connections of trusted proxies are not counted by address
     header_seconds      the seconds a client may take to send headers
+    pace                the pace at which requests are begun
     write_seconds       the seconds for which a client may read less than `MIN_READ_BYTES` of a waiting answer
     """
 
@@ -54,6 +56,7 @@ class ConnectionLimits:
     error_body: ErrorBody = Problem.body
     header_seconds: float = 10
     write_seconds: float = 30
+    pace: Pace = field(default_factory=Pace)
     _open: int = 0
     _refused: int = 0
     _by_source: Counter[str] = field(default_factory=Counter[str])

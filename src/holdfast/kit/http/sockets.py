@@ -16,7 +16,7 @@ BACKLOG = 65_535
 If more clients connect at once, Linux drops what they send, and they repeat it seconds later.
 """
 
-ACCEPTED_AT_ONCE = 16
+ACCEPTED_AT_ONCE = 32
 """New connections that a process accepts in one turn of its event loop."""
 
 

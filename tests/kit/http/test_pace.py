@@ -1,0 +1,163 @@
+"""The pace: a turn of the event loop begins a limited number of requests, in the order in which they arrived."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from holdfast.kit.http.connection import MAX_HEADER_BYTES
+from holdfast.kit.http.connection_limits import ConnectionLimits
+from holdfast.kit.http.pace import REQUESTS_IN_A_TURN, URGENT, Pace
+from tests.kit.sockets import REQUEST, Site, serving
+from tests.support import eventually
+
+HEALTH = REQUEST.replace(b"GET / ", b"GET /healthz ")
+
+MANY = 2 * REQUESTS_IN_A_TURN + 10
+"""More requests than two turns begin."""
+
+
+class Numbered:
+    """A request that notes its number when it is begun."""
+
+    def __init__(self, number: int, begun: list[int]) -> None:
+        self._number = number
+        self._begun = begun
+
+    def begin(self) -> None:
+        self._begun.append(self._number)
+
+
+async def test_a_turn_begins_a_limited_number_and_the_others_follow_in_their_order() -> None:
+    pace, begun, turns = Pace(), list[int](), list[int]()
+    for number in range(MANY):
+        request = Numbered(number, begun)
+        if pace.begins(asyncio.get_running_loop(), REQUEST):
+            request.begin()
+        else:
+            pace.add(request)
+
+    for _ in range(3):
+        turns.append(len(begun))
+        await asyncio.sleep(0)
+
+    assert turns == [REQUESTS_IN_A_TURN, 2 * REQUESTS_IN_A_TURN, MANY]
+    assert begun == [*range(MANY)]
+
+
+async def test_who_arrives_later_does_not_overtake() -> None:
+    pace, begun, loop = Pace(), list[int](), asyncio.get_running_loop()
+    for _ in range(REQUESTS_IN_A_TURN):
+        assert pace.begins(loop, REQUEST)
+    for number in range(REQUESTS_IN_A_TURN):
+        assert not pace.begins(loop, REQUEST)
+        pace.add(Numbered(number, begun))
+    await asyncio.sleep(0)
+
+    assert len(begun) == REQUESTS_IN_A_TURN
+    assert not pace.begins(loop, REQUEST)
+
+
+@pytest.mark.parametrize("urgent", URGENT)
+async def test_urgent_requests_are_begun_at_once(urgent: bytes) -> None:
+    pace, loop = Pace(), asyncio.get_running_loop()
+    while pace.begins(loop, REQUEST):
+        pass
+
+    assert pace.begins(loop, urgent + b" HTTP/1.1\r\n")
+
+
+class Held(Pace):
+    """A pace that begins only urgent requests, until it is released."""
+
+    loop: asyncio.AbstractEventLoop
+
+    def begins(self, loop: asyncio.AbstractEventLoop, request: bytes) -> bool:
+        self.loop = loop
+        return request.startswith(URGENT)
+
+    def count(self) -> int:
+        return len(self._waiting)
+
+    def release(self) -> None:
+        """Begin all that wait, in the thread of the server."""
+        self.loop.call_soon_threadsafe(self._begin_all)
+
+    def _begin_all(self) -> None:
+        while self._waiting:
+            self._waiting.popleft().begin()
+
+
+@pytest.fixture
+def pace() -> Held:
+    return Held()
+
+
+@pytest.fixture
+def begun() -> list[str]:
+    """The paths of the requests that were begun."""
+    return []
+
+
+@pytest.fixture
+async def site(pace: Held, begun: list[str]) -> AsyncIterator[Site]:
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        begun.append(scope["path"])
+        await Response(str(len(await Request(scope, receive).body())))(scope, receive, send)
+
+    async with serving(answer, ConnectionLimits(1000, 500, pace=pace)) as site:
+        yield site
+
+
+async def waits(pace: Held, count: int = 1) -> None:
+    """Return when so many requests wait."""
+
+    async def are_waiting() -> bool:
+        return pace.count() == count
+
+    await eventually(are_waiting)
+
+
+async def test_health_is_answered_while_others_wait(site: Site, pace: Held, begun: list[str]) -> None:
+    client, balancer = await site.client(), await site.client()
+    await client.send(REQUEST)
+    await waits(pace)
+    await balancer.send(HEALTH)
+
+    assert (await balancer.answer())[0] == 200
+    assert begun == ["/healthz"]
+    pace.release()
+    assert (await client.answer())[0] == 200
+
+
+async def test_what_arrives_while_a_request_waits_belongs_to_it(site: Site, pace: Held) -> None:
+    client, length = await site.client(), 4 * MAX_HEADER_BYTES
+    await client.send(b"POST / HTTP/1.1\r\nHost: here\r\n")
+    await waits(pace)
+    await client.send(b"Content-Length: %d\r\n\r\n" % length)
+    sending = asyncio.create_task(client.send(b"x" * length))
+    pace.release()
+
+    assert await client.answer() == (200, str(length).encode())
+    await sending
+
+
+async def test_a_request_whose_client_has_gone_is_not_begun(site: Site, pace: Held, begun: list[str]) -> None:
+    client = await site.client()
+    await client.send(REQUEST)
+    await waits(pace)
+    client.close()
+
+    async def has_gone() -> bool:
+        return site.connections == 0
+
+    await eventually(has_gone)
+    pace.release()
+    later = await site.client()
+    await later.send(HEALTH)
+
+    assert (await later.answer())[0] == 200
+    assert begun == ["/healthz"]
