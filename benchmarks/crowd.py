@@ -104,14 +104,14 @@ class Crowd:
         ]
         tasks += [asyncio.create_task(self._probe(probe, number)) for number, probe in enumerate(probes)]
         await asyncio.sleep(warm + clients / 2_000)
-        before, own = self._processor_seconds(), time.process_time()
+        service_before, generator_before = self._processor_seconds(), time.process_time()
         self._from = time.perf_counter()
         while time.perf_counter() < self._from + seconds:
             self._memory = max(self._memory, self._process.memory_info().rss)
             await asyncio.sleep(0.25)
         self._until = time.perf_counter()
         took = self._until - self._from
-        used, own_used = self._processor_seconds() - before, time.process_time() - own
+        service, generator = self._processor_seconds() - service_before, time.process_time() - generator_before
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -123,8 +123,8 @@ class Crowd:
             self._pauses,
             self._other,
             {name: sorted(values) for name, values in self._probes.items()},
-            own_used / took,
-            used / took,
+            generator / took,
+            service / took,
             self._memory / 1e6,
         )
 
@@ -191,5 +191,5 @@ class Crowd:
 
 def _pause(head: bytes) -> int:
     """The seconds of the header Retry-After; 1 without it."""
-    found = re.search(rb"\r\nretry-after: (\d+)", head, re.IGNORECASE)
-    return int(found[1]) if found else 1
+    match = re.search(rb"\r\nretry-after: (\d+)", head, re.IGNORECASE)
+    return int(match[1]) if match else 1

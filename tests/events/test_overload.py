@@ -9,6 +9,8 @@ import psycopg
 import pytest
 
 from holdfast.kit.running.admission import MIN_IN_PROGRESS
+from holdfast.kit.running.rate_limits import SLOT_TIMEOUT_SECONDS
+from tests.events.console.scene import desk
 from tests.events.pages.visitor import Visitor, page_text, value
 from tests.support import Client, Service, eventually
 
@@ -92,6 +94,24 @@ async def test_a_form_comes_back_as_it_was_filled_in(service: Service) -> None:
     assert int(answer.headers["retry-after"]) >= 1
     assert "could not store your registration" in page_text(answer)
     assert value(answer, "email") == "ann@example.com"
+
+
+async def test_the_console_does_not_wait_behind_programs_of_the_same_organizer(service: Service) -> None:
+    at_desk = await desk(service)
+    async with await psycopg.AsyncConnection.connect(service.database.pool.conninfo) as blocker:
+        await blocker.execute("lock table queues in access exclusive mode")
+        reads = [asyncio.create_task(at_desk.ada.get("/api/queues")) for _ in range(50)]
+
+        async def are_waiting() -> bool:
+            return service.runner.admission.in_progress == 50
+
+        await eventually(are_waiting)
+        async with asyncio.timeout(SLOT_TIMEOUT_SECONDS - 1):
+            page = await at_desk.page("/console/keys")
+        await blocker.rollback()
+
+    assert "Keys" in page
+    assert {answer.status_code for answer in await asyncio.gather(*reads)} == {200}
 
 
 async def test_signs_of_life_answer_however_long_work_waits(service: Service) -> None:

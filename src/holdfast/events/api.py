@@ -151,6 +151,8 @@ def service(database: Database) -> Service:
     )
     directory, secret = UserDirectory(), database.resources.secret
     runner = Runner(EVERY, database, jobs.IDEMPOTENCY)
+    # People in the console do not wait behind the programs of their own organizer.
+    console_runner = Runner(EVERY, database, jobs.IDEMPOTENCY)
     sessions = Sessions(database, directory, settings.base_url)
     signed_in = SignedInPages(
         SessionGate(sessions, SITE),
@@ -210,8 +212,8 @@ def service(database: Database) -> Service:
             *own_server.routes(database, signed_in, limits),
             *console_routes.routes(
                 signed_in,
-                runner,
-                {operation.name: runner[operation] for operation in OPERATIONS},
+                console_runner,
+                {operation.name: console_runner[operation] for operation in OPERATIONS},
                 settings,
                 secret,
                 live_changes,

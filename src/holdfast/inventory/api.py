@@ -146,6 +146,8 @@ def service(database: Database) -> Service:
     )
     endpoint = agents(settings.base_url, live)
     runner = Runner(ALL_OPERATIONS, database, IDEMPOTENCY)
+    # People in the console do not wait behind the programs of their own shop.
+    console_runner = Runner(ALL_OPERATIONS, database, IDEMPOTENCY)
     connecting = ShopConnector(database, AFTER_INSTALL)
     across = Runner(ACROSS, database.across_tenants())
     directory = MerchantDirectory()
@@ -167,7 +169,7 @@ def service(database: Database) -> Service:
         hint=HINT,
     )
     run = {
-        **{operation.name: runner[operation] for operation in ALL_OPERATIONS},
+        **{operation.name: console_runner[operation] for operation in ALL_OPERATIONS},
         **{operation.name: across[operation] for operation in ACROSS},
     }
     return Service(

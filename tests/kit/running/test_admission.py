@@ -12,7 +12,7 @@ MANY = MIN_IN_PROGRESS
 
 
 class Scene:
-    """An admission with a clock of its own, and work that ends when it is told to."""
+    """An admission with a clock of its own, and work that ends when it is seconds to."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -103,22 +103,22 @@ async def test_refused_clients_come_again_as_fast_as_work_is_finished(scene: Sce
     scene.now += 10
     await scene.finish(MANY)  # 20 a second
 
-    told = [scene.retry_after(Priority.READ) for _ in range(100)]
+    pauses = [scene.retry_after(Priority.READ) for _ in range(100)]
 
-    assert [told.count(seconds) for seconds in range(1, 6)] == [20] * 5
+    assert [pauses.count(seconds) for seconds in range(1, 6)] == [20] * 5
 
 
 @pytest.mark.parametrize(
-    ("problem", "told"), [(NOT_FOUND(), 1), (SERVICE_UNAVAILABLE(retry_after=1), MAX_RETRY_SECONDS)]
+    ("problem", "seconds"), [(NOT_FOUND(), 1), (SERVICE_UNAVAILABLE(retry_after=1), MAX_RETRY_SECONDS)]
 )
 async def test_work_that_failed_for_want_of_room_does_not_count_as_finished(
-    scene: Scene, problem: Problem, told: int
+    scene: Scene, problem: Problem, seconds: int
 ) -> None:
     await scene.begin(2 * MANY)
     scene.now += 10
     await scene.finish(MANY, problem)
 
-    assert [scene.retry_after(Priority.READ) for _ in range(15)][-1] == told
+    assert [scene.retry_after(Priority.READ) for _ in range(15)][-1] == seconds
 
 
 async def test_nobody_waits_longer_than_the_maximum(scene: Scene) -> None:
