@@ -48,12 +48,17 @@ def pytest_xdist_auto_num_workers() -> int:
     return max(1, 2 * (os.cpu_count() or 1))
 
 
+HEAVY_DIRECTORIES = {"models", "plans", "faults"}
+"""The directories whose files take longest. They begin first, so that no worker has one left at the end."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with each file of long tests early, and not with all at once: else the last is waited for at the end."""
     files: dict[Path, list[pytest.Item]] = {}
     for item in items:
         files.setdefault(item.path, []).append(item)
     long = [path for path in files if any(item.get_closest_marker("long") for item in files[path])]
+    long.sort(key=lambda path: path.parent.name not in HEAVY_DIRECTORIES)
     order = [path for path in files if path not in long]
     for number, path in enumerate(long):
         order.insert(4 * number, path)

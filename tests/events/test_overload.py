@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncGenerator
+from typing import Any
 
 import psycopg
 import pytest
@@ -18,7 +19,7 @@ from tests.support import Client, Service, eventually
 @contextlib.asynccontextmanager
 async def overloaded(service: Service, ada: Client, event_id: int, seconds: float) -> AsyncGenerator[None]:
     """Let the reads of an event wait for so many seconds. Afterwards they get their answers."""
-    async with await psycopg.AsyncConnection.connect(service.database.pool.conninfo) as blocker:
+    async with await psycopg.AsyncConnection.connect(service.database.url) as blocker:
         await blocker.execute("lock table events in access exclusive mode")
         reads = [asyncio.create_task(ada.get(f"/api/events/{event_id}")) for _ in range(MIN_IN_PROGRESS)]
 
@@ -71,7 +72,12 @@ async def test_what_was_accepted_is_still_answered_while_registrations_are_refus
 async def test_an_agent_is_told_that_a_call_can_be_repeated(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
-    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "list_queues", "arguments": {}}}
+    call: dict[str, Any] = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": "list_queues", "arguments": {}},
+    }
 
     async with overloaded(service, ada, event["id"], 3):
         answer = await ada.post("/mcp", call, headers={"Accept": "application/json, text/event-stream"})
@@ -98,7 +104,7 @@ async def test_a_form_comes_back_as_it_was_filled_in(service: Service) -> None:
 
 async def test_the_console_does_not_wait_behind_programs_of_the_same_organizer(service: Service) -> None:
     at_desk = await desk(service)
-    async with await psycopg.AsyncConnection.connect(service.database.pool.conninfo) as blocker:
+    async with await psycopg.AsyncConnection.connect(service.database.url) as blocker:
         await blocker.execute("lock table queues in access exclusive mode")
         reads = [asyncio.create_task(at_desk.ada.get("/api/queues")) for _ in range(50)]
 
