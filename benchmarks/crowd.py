@@ -21,6 +21,8 @@ CONNECTING_AT_A_TIME = 100
 
 PROBE_PAUSE_SECONDS = 0.1
 
+CALM_SECONDS = 0.1
+
 
 class Kind(NamedTuple):
     """What clients send: requests without an end, the status of what is accepted, and whose part it is."""
@@ -50,6 +52,7 @@ class Seen(NamedTuple):
     generator      the processor seconds of this process, a second
     service        the processor seconds of the service, a second
     megabytes      the memory of the service, at most
+    calm           seconds after the crowd has gone until every probe is answered within `CALM_SECONDS`
     """
 
     clients: int
@@ -62,6 +65,7 @@ class Seen(NamedTuple):
     generator: float
     service: float
     megabytes: float
+    calm: float
 
 
 def percentile(values: Sequence[float], share: float) -> float:
@@ -86,6 +90,7 @@ class Crowd:
         self._other: Counter[int] = Counter()
         self._probes: dict[str, list[float]] = {}
         self._memory = 0
+        self._connections: list[load.Connection] = []
 
     def run(
         self, kinds: Sequence[Kind], clients: int, probes: Sequence[Probe] = (), *, warm: float = 5, seconds: float = 10
@@ -115,6 +120,7 @@ class Crowd:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        calm = await self._calm(probes)
         return Seen(
             clients,
             self._accepted / took,
@@ -126,7 +132,18 @@ class Crowd:
             generator / took,
             service / took,
             self._memory / 1e6,
+            calm,
         )
+
+    async def _calm(self, probes: Sequence[Probe]) -> float:
+        started = time.perf_counter()
+        for connection in self._connections:
+            connection.close()
+        while True:
+            before = time.perf_counter()
+            slowest = max([await self._ask(probe, "127.2.1.1") for probe in probes], default=0.0)
+            if slowest < CALM_SECONDS:
+                return before - started
 
     async def _client(self, kind: Kind, number: int, connecting: asyncio.Semaphore) -> None:
         place = number // CLIENTS_OF_AN_ADDRESS
@@ -138,6 +155,7 @@ class Crowd:
                 if connection is None or not connection.is_open:
                     async with connecting:
                         connection = await load.connect(self._port, address)
+                    self._connections.append(connection)
                 sent = time.perf_counter()
                 status, _ = await connection.send(request)
             except OSError:
@@ -169,20 +187,23 @@ class Crowd:
     async def _probe(self, probe: Probe, number: int) -> None:
         seconds = self._probes.setdefault(probe.name, [])
         while True:
-            sent = time.perf_counter()
-            try:
-                # A new connection each time, as balancers make them.
-                connection = await load.connect(self._port, f"127.2.0.{1 + number}")
-                status, _ = await connection.send(probe.request)
-                connection.close()
-            except OSError:
-                status = 0
-            now = time.perf_counter()
-            if self._from < now:
-                seconds.append(now - sent)
-                if status != probe.status:
-                    self._other[status] += 1
+            took = await self._ask(probe, f"127.2.0.{1 + number}")
+            if self._from < time.perf_counter():
+                seconds.append(took)
             await asyncio.sleep(PROBE_PAUSE_SECONDS)
+
+    async def _ask(self, probe: Probe, address: str) -> float:
+        """The seconds until the answer, on a new connection, as balancers make them."""
+        sent = time.perf_counter()
+        try:
+            connection = await load.connect(self._port, address)
+            status, _ = await connection.send(probe.request)
+            connection.close()
+        except OSError:
+            status = 0
+        if status != probe.status:
+            self._count_other(status)
+        return time.perf_counter() - sent
 
     def _processor_seconds(self) -> float:
         times = self._process.cpu_times()

@@ -50,7 +50,7 @@ def main(
     table = Table(title=f"Overload: {seconds:.0f} s each")
     for heading in ("what", "clients", "accepted/s", "of best", "p50 ms", "p99 ms", "refused/s", "told to wait"):
         table.add_column(heading, justify="left" if heading == "what" else "right")
-    for heading in ("slowest probe", "service", "clients'", "MB", "other"):
+    for heading in ("slowest probe", "service", "clients'", "µs a refusal", "calm s", "MB", "other"):
         table.add_column(heading, justify="right")
     with tempfile.TemporaryDirectory(prefix="holdfast-overload-") as directory:
         url = bundled.database_url(bundled.scratch_directory(), "events")
@@ -108,9 +108,18 @@ def _measure(
             f"{slowest} {percentile(seen.probes[slowest], 0.99) * 1000:,.0f}" if slowest else "",
             f"{seen.service:.2f}",
             f"{seen.generator:.2f}",
+            _refusal_micros(seen, best),
+            f"{seen.calm:.1f}",
             f"{seen.megabytes:.0f}",
             ", ".join(f"{status or 'closed'}: {count}" for status, count in seen.other.items()),
         )
+
+
+def _refusal_micros(seen: Seen, best: Seen) -> str:
+    """What a refusal costs, if what is accepted costs as much as without overload. Meaningful if most is refused."""
+    if seen.refused < seen.accepted:
+        return ""
+    return f"{(seen.service - seen.accepted * best.service / best.accepted) / seen.refused * 1e6:.0f}"
 
 
 def _of_events(port: int, url: str) -> tuple[list[Kind], list[Probe]]:

@@ -82,8 +82,9 @@ class Connection(HttpToolsProtocol):
         return self._in_head and not self._head_bytes and (not self.cycle or self.cycle.response_complete)
 
     def _wait(self, data: bytes) -> None:
-        """Keep what has arrived until the turn of its request. No more is read than a head may have."""
+        """Keep what has arrived until the turn of its request. Reading stops when it is more than a head may have."""
         self._unset_keepalive_if_required()
+        self._arrived()
         self._unbegun += data
         if len(self._unbegun) > MAX_HEADER_BYTES:
             self.flow.pause_reading()
