@@ -42,7 +42,7 @@ PEOPLE = 20_000
 
 
 def main(
-    only: Annotated[str, typer.Option(help="Measure only the kinds with this text in their names.")] = "",
+    only: Annotated[str, typer.Option(help="Measure only what has this text in its name, such as all together.")] = "",
     seconds: Annotated[float, typer.Option(help="Seconds of each measurement.")] = 10,
     impatient: Annotated[bool, typer.Option(help="Clients that are refused send again at once.")] = False,
 ) -> None:
@@ -68,11 +68,10 @@ def main(
         with server([holdfast(), "events", "serve", "--port", "0"], environment) as port:
             process = next(process for process in psutil.process_iter() if is_listening(process, port))
             kinds, probes = _of_events(port, url)
-            chosen = [kind for kind in kinds if only in kind.name]
-            for group in ([kind] for kind in chosen):
-                _measure(table, port, process, group, probes, seconds, not impatient)
-            if len(chosen) > 1:
-                _measure(table, port, process, chosen, probes, seconds, not impatient)
+            groups = {kind.name: [kind] for kind in kinds} | {"all together": kinds}
+            for name, group in groups.items():
+                if only in name:
+                    _measure(table, port, process, name, group, probes, seconds, not impatient)
     say(table)
 
 
@@ -80,13 +79,12 @@ def _measure(
     table: Table,
     port: int,
     process: psutil.Process,
+    name: str,
     kinds: Sequence[Kind],
     probes: Sequence[Probe],
     seconds: float,
     patient: bool,
 ) -> None:
-    name = kinds[0].name if len(kinds) == 1 else "all together"
-
     def run(clients: int) -> Seen:
         seen = Crowd(port, process, patient=patient).run(kinds, clients, probes, seconds=seconds)
         say(f"  {name}: {clients:,} clients, {seen.accepted:,.0f}/s", style="dim")
