@@ -122,6 +122,22 @@ def test_who_has_to_wait_is_told_for_how_many_seconds(
         assert f"{words} " in text_of(page.content.decode())
 
 
+async def test_a_page_that_can_be_had_soon_is_fetched_again_by_the_browser(site: Site) -> None:
+    soon, late = SERVICE_UNAVAILABLE(retry_after=5), RATE_LIMITED(retry_after=3600)
+
+    page, sent, later = (
+        site.refuse(soon, request()),
+        site.refuse(soon, request(method="POST")),
+        site.refuse(late, request()),
+    )
+
+    assert dict(page.headers)[b"refresh"] == b"5"
+    assert "This page tries again in 5 seconds." in text_of(page.content.decode())
+    for refused in (sent, later):
+        assert b"refresh" not in dict(refused.headers)
+        assert "Please try again in" in text_of(refused.content.decode())
+
+
 @pytest.mark.parametrize(
     ("problem", "english", "german"),
     [

@@ -40,6 +40,9 @@ _POLICY = (
 )
 
 
+MAX_REPEAT_SECONDS = 60
+"""The longest time after which a browser repeats a refused request by itself."""
+
 PROGRAM_PATHS = ("/api/", "/mcp/", "/.well-known/", "/oauth/")
 """The prefixes of paths where browsers also get errors as JSON."""
 
@@ -106,9 +109,15 @@ class Site(Frame):
     ) -> Reply:
         """The page for a problem, by default in the language of the browser. It has a link to `home`.
 
+        If the request can be repeated soon, the browser does so by itself.
+
         query     the query of which links to other languages keep the known parameters; None: that of the request
         values    the values of a console, which then surrounds the page
         """
+        headers = headers_of(problem)
+        is_repeated = request.method == "GET" and 0 < (problem.retry_after or 0) <= MAX_REPEAT_SECONDS
+        if is_repeated:
+            headers.append((b"refresh", str(problem.retry_after).encode()))
         return self.page(
             "error.html",
             problem.status,
@@ -116,7 +125,8 @@ class Site(Frame):
             framed=framed,
             ancestors=ancestors,
             programs=programs,
-            headers=headers_of(problem),
+            headers=headers,
+            is_repeated=is_repeated,
             home=home,
             query=request.query if query is None else query,
             problem=problem,
