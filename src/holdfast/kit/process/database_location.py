@@ -93,6 +93,6 @@ def _checked_url(settings: Settings) -> str:
     except psycopg.OperationalError as error:
         raise CannotStart(
             f"Cannot use the database that {settings.variable('database_url')} names: {first_line(error)}. Check its "
-            "address, user and password, and that it runs."
+            "address, user and password, that it runs, and that its max_connections leaves one for this command."
         ) from error
     return settings.database_url
