@@ -116,7 +116,8 @@ def add_organizer(
     organizer, key = registered.organizer, registered.api_key
     address = served_address.served_address(EVENTS.configured(), USUAL_PORT)
     typer.echo(f"Organizer {organizer.id}, {organizer.name}: {address}{organizer.public_path}")
-    typer.echo(f"{organizer.email} signs in at {address}/sign-in, and mails about its events wait until then.")
+    typer.echo(f"{organizer.email} signs in at {address}/sign-in, and presses “It is mine: keep it”.")
+    typer.echo("Mails about its events wait until then.")
     typer.echo(f"Key {key.id}. It is not shown again.")
     typer.echo(key.key)
 
