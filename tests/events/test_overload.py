@@ -11,6 +11,7 @@ import pytest
 
 from holdfast.kit.running.admission import MIN_IN_PROGRESS
 from holdfast.kit.running.rate_limits import SLOT_TIMEOUT_SECONDS
+from holdfast.kit.running.runner import TENANT_SHARE_DIVISOR
 from tests.events.console.scene import desk
 from tests.events.pages.visitor import Visitor, page_text, value
 from tests.support import Client, Service, eventually
@@ -109,7 +110,7 @@ async def test_the_console_does_not_wait_behind_programs_of_the_same_organizer(s
         reads = [asyncio.create_task(at_desk.ada.get("/api/queues")) for _ in range(50)]
 
         async def are_waiting() -> bool:
-            return service.runner.admission.in_progress == 50
+            return service.runner.admission.in_progress == service.database.pool.max_size // TENANT_SHARE_DIVISOR
 
         await eventually(are_waiting)
         async with asyncio.timeout(SLOT_TIMEOUT_SECONDS - 1):
@@ -118,6 +119,27 @@ async def test_the_console_does_not_wait_behind_programs_of_the_same_organizer(s
 
     assert "Keys" in page
     assert {answer.status_code for answer in await asyncio.gather(*reads)} == {200}
+
+
+async def test_whoever_waits_for_their_own_organizer_gets_nobody_else_refused(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada, ben = await service.organizer(), await service.organizer("Ben Events")
+    async with await psycopg.AsyncConnection.connect(service.database.url) as blocker:
+        await blocker.execute("lock table queues in access exclusive mode")
+        reads = [asyncio.create_task(ada.get("/api/queues")) for _ in range(MIN_IN_PROGRESS)]
+
+        async def are_waiting() -> bool:
+            return service.runner.admission.in_progress == service.database.pool.max_size // TENANT_SHARE_DIVISOR
+
+        await eventually(are_waiting)
+        with monkeypatch.context() as patch:
+            patch.setattr(service.runner.admission, "_clock", lambda: time.monotonic() + 60)
+            answer = await ben.get("/api/keys")
+        await blocker.rollback()
+
+    assert answer.status_code == 200
+    assert {read.status_code for read in await asyncio.gather(*reads)} == {200}
 
 
 async def test_signs_of_life_answer_however_long_work_waits(service: Service) -> None:

@@ -37,6 +37,12 @@ class Scene:
         await asyncio.gather(*self._tasks[:count], return_exceptions=True)
         del self._waiting[:count], self._tasks[:count]
 
+    async def finish_steadily(self, count: int, problem: Problem | None = None) -> None:
+        """Finish so many a second for ten seconds."""
+        for _ in range(10):
+            self.now += 1
+            await self.finish(count, problem)
+
     def refused(self) -> list[Priority]:
         return [priority for priority in Priority if self.retry_after(priority) is not None]
 
@@ -100,12 +106,22 @@ async def test_one_piece_of_work_that_waits_long_holds_nobody_back(scene: Scene)
 
 async def test_refused_clients_come_again_as_fast_as_work_is_finished(scene: Scene) -> None:
     await scene.begin(2 * MANY)
-    scene.now += 10
-    await scene.finish(MANY)  # 20 a second
+    await scene.finish_steadily(20)
 
     pauses = [scene.retry_after(Priority.READ) for _ in range(100)]
 
     assert [pauses.count(seconds) for seconds in range(1, 6)] == [20] * 5
+
+
+async def test_an_idle_hour_before_does_not_slow_the_turns_of_refused_clients(scene: Scene) -> None:
+    await scene.begin(10 * MANY)
+    scene.now += 3600
+    await scene.finish(1)
+    for _ in range(20):
+        scene.now += 0.1
+        await scene.finish(50)
+
+    assert [scene.retry_after(Priority.READ) for _ in range(300)][-1] == 1
 
 
 @pytest.mark.parametrize(
@@ -115,8 +131,7 @@ async def test_work_that_failed_for_want_of_room_does_not_count_as_finished(
     scene: Scene, problem: Problem, seconds: int
 ) -> None:
     await scene.begin(2 * MANY)
-    scene.now += 10
-    await scene.finish(MANY, problem)
+    await scene.finish_steadily(20, problem)
 
     assert [scene.retry_after(Priority.READ) for _ in range(15)][-1] == seconds
 

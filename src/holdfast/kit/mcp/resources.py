@@ -100,10 +100,10 @@ class ResourceMethods:
         """The resource templates that a caller may read."""
         if params.cursor is not None:
             raise rpc.RpcError(rpc.INVALID_PARAMS, "This list has a single page: leave out the cursor.")
-        listed = [
+        templates = [
             family.template for family in self._families if not family.is_single and caller.has(family.operation.scope)
         ]
-        return rpc.completed_request("resources/templates/list", TemplateList(resource_templates=listed))
+        return rpc.completed_request("resources/templates/list", TemplateList(resource_templates=templates))
 
     async def read(self, caller: Caller, params: rpc.Params) -> rpc.AdmittedRequest:
         """The content of one resource. Raises `NoSuchResource` and `insufficient_scope`."""

@@ -134,14 +134,14 @@ def definitions(operations: Operations, reused: ProblemType = IDEMPOTENCY_KEY_RE
     reused    the problem for an idempotency key that was used for another call
     """
     first: dict[Any, str] = {}
-    listed: list[Schema] = []
+    schemas: list[Schema] = []
     for operation in operations:
         alike = first.setdefault(operation.answer, operation.name)
         outlined = alike == operation.name or operation.answer is None
         tool = definition(operation, reused)
         output = tool["outputSchema"] if outlined else {"type": "object", "description": f"As {alike} answers."}
-        listed.append({**tool, "outputSchema": output})
-    return listed
+        schemas.append({**tool, "outputSchema": output})
+    return schemas
 
 
 @cache

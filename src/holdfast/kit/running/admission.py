@@ -75,6 +75,7 @@ class Admission:
                 is_finished = problem.type is not SERVICE_UNAVAILABLE
                 raise
             finally:
+                self._measure(self._clock())
                 self._finished += is_finished
                 self.in_progress -= 1
                 self._began = self._began - began if self.in_progress else 0.0
@@ -97,8 +98,12 @@ class Admission:
         Each client gets a turn of its own, so that refused clients come again as fast as work is finished.
         """
         now = self._clock()
+        self._measure(now)
+        self._next_turn = min(max(self._next_turn, now) + 1 / self._rate, now + MAX_RETRY_SECONDS)
+        return math.ceil(self._next_turn - now)
+
+    def _measure(self, now: float) -> None:
+        """Measure how much work was finished a second, if the last time is long enough ago."""
         if now >= self._measured_at + MEASURE_SECONDS:
             self._rate = max(1.0, self._finished / (now - self._measured_at))
             self._measured_at, self._finished = now, 0
-        self._next_turn = min(max(self._next_turn, now) + 1 / self._rate, now + MAX_RETRY_SECONDS)
-        return math.ceil(self._next_turn - now)

@@ -61,7 +61,9 @@ class AnswerCalls(Protocol):
 class TransactCalls(Protocol):
     """Answers calls in a transaction or a read."""
 
-    def __call__(self, tenant: int | None, calls: Sequence[Any], *, waits: bool = True) -> Awaitable[Sequence[Any]]: ...
+    def __call__(
+        self, tenant: int | None, calls: Sequence[Any], *, waits: bool = True
+    ) -> Coroutine[Any, Any, Sequence[Any]]: ...
 
 
 class Runner:
@@ -121,7 +123,7 @@ class Runner:
             async with self._repeats.of(request.id):
                 return await submit_once(caller, KeyedCall(Call(caller, command), request))
 
-        return self.admission.counted(run)
+        return run
 
     def _in_steps(self, operation: Operation, mode: Stepwise[Any, Any]) -> Run:
         idempotency = self.idempotency
@@ -171,10 +173,11 @@ class Runner:
 
     def _submit_alone(self, slots: Slots, transact: TransactCalls) -> Submit:
         """Return a function that runs each call separately."""
+        counted_transact = self.admission.counted(transact)
 
         async def submit(caller: Caller, call: Any) -> Any:
             async with slots.of(caller.tenant_id):
-                [answer] = await transact(self._isolated_tenant(caller), [call])
+                [answer] = await counted_transact(self._isolated_tenant(caller), [call])
             return _raise_problem(answer)
 
         return submit
@@ -182,10 +185,11 @@ class Runner:
     def _submit_together(self, name: str, slots: Slots, transact: TransactCalls) -> Submit:
         """Return a function that runs calls in batches."""
         batchers: dict[int | None, Batcher[Any, Any]] = {}
+        counted_transact = self.admission.counted(transact)
 
         async def transact_of_tenant(tenant: int, calls: Sequence[Any]) -> Sequence[Any]:
             async with slots.of(tenant):
-                return await transact(tenant, calls)
+                return await counted_transact(tenant, calls)
 
         async def run_waiting(locked: LockedRow, calls: Sequence[Any]) -> Sequence[Any]:
             async with self._lock_waits.of(locked.tenant):
@@ -211,8 +215,14 @@ class Runner:
             tenant_batcher = batchers.get(tenant)
             if tenant_batcher is None:
                 tenant_batcher = batchers[tenant] = new_batcher(tenant)
-            return tenant_batcher.submit(call)
+            return submit_shared(tenant_batcher, call) if tenant is None else tenant_batcher.submit(call)
 
+        async def submit_to(batcher: Batcher[Any, Any], call: Any) -> Any:
+            return await batcher.submit(call)
+
+        # Calls of all tenants wait together here. Elsewhere, those that wait for their own tenant are not counted:
+        # nobody else waits longer for them.
+        submit_shared = self.admission.counted(submit_to)
         return submit
 
     async def _dry_run(
