@@ -116,17 +116,17 @@ class Crowd:
         connecting = asyncio.Semaphore(CONNECTING_AT_A_TIME)
         replaced = {kind.replaces_probe for kind in kinds}
         promise = next((kind.promise for kind in kinds if kind.promise), None)
-        beside = Probes(self._port, [probe for probe in probes if probe.name not in replaced], promise)
+        all_probes = Probes(self._port, [probe for probe in probes if probe.name not in replaced], promise)
         tasks = [
             asyncio.create_task(self._client(kinds[number % len(kinds)], number, connecting))
             for number in range(clients)
         ]
-        tasks += beside.start()
+        tasks += all_probes.start()
         await asyncio.sleep(warm + clients / 2_000)
         processes = [self._process, *self._process.children(recursive=True)]
         service_before, generator_before = _processor_seconds(processes), time.process_time()
         self._from = time.perf_counter()
-        beside.note()
+        all_probes.note()
         while time.perf_counter() < self._from + seconds:
             self._memory = max(self._memory, self._process.memory_info().rss)
             await asyncio.sleep(0.25)
@@ -142,16 +142,16 @@ class Crowd:
             self._accepted / took,
             self._refused / took,
             sorted(self._latencies),
-            sorted(beside.visible),
+            sorted(all_probes.visible),
             self._pauses,
-            self._other + beside.other,
-            {name: sorted(values) for name, values in beside.seconds.items()},
+            self._other + all_probes.other,
+            {name: sorted(values) for name, values in all_probes.seconds.items()},
             generator / took,
             service / took,
             self._memory / 1e6,
             0,
         )
-        return seen._replace(calm=await beside.calm())
+        return seen._replace(calm=await all_probes.calm())
 
     async def _client(self, kind: Kind, number: int, connecting: asyncio.Semaphore) -> None:
         connection: load.Connection | None = None
