@@ -20,6 +20,7 @@ CONNECTING_AT_A_TIME = 100
 class Kind(NamedTuple):
     """What clients send: requests without an end, and the status of what is accepted.
 
+    warm              seconds before anything is noted, beside the time to connect
     promise           what is accepted becomes visible; None: the answer is all there is
     replaces_probe    the name of a probe that is left out, because this kind is a crowd of the same requests
     """
@@ -27,6 +28,7 @@ class Kind(NamedTuple):
     name: str
     requests: Iterator[bytes]
     status: int
+    warm: float = 1
     promise: Promise | None = None
     replaces_probe: str = ""
 
@@ -104,15 +106,11 @@ class Crowd:
         self._memory = 0
         self._connections: list[load.Connection] = []
 
-    def run(
-        self, kinds: Sequence[Kind], clients: int, probes: Sequence[Probe] = (), *, warm: float = 5, seconds: float = 10
-    ) -> Seen:
-        """Let so many clients come, and look at `seconds` of it after `warm` seconds, and the time to connect."""
-        return uvloop.run(self._drive(kinds, clients, probes, warm, seconds))
+    def run(self, kinds: Sequence[Kind], clients: int, probes: Sequence[Probe] = (), *, seconds: float = 10) -> Seen:
+        """Let so many clients come, and look at `seconds` of it when everything is warm."""
+        return uvloop.run(self._drive(kinds, clients, probes, seconds))
 
-    async def _drive(
-        self, kinds: Sequence[Kind], clients: int, probes: Sequence[Probe], warm: float, seconds: float
-    ) -> Seen:
+    async def _drive(self, kinds: Sequence[Kind], clients: int, probes: Sequence[Probe], seconds: float) -> Seen:
         connecting = asyncio.Semaphore(CONNECTING_AT_A_TIME)
         replaced = {kind.replaces_probe for kind in kinds}
         promise = next((kind.promise for kind in kinds if kind.promise), None)
@@ -122,7 +120,7 @@ class Crowd:
             for number in range(clients)
         ]
         tasks += all_probes.start()
-        await asyncio.sleep(warm + clients / 2_000)
+        await asyncio.sleep(max(kind.warm for kind in kinds) + clients / 2_000)
         processes = [self._process, *self._process.children(recursive=True)]
         service_before, generator_before = _processor_seconds(processes), time.process_time()
         self._from = time.perf_counter()

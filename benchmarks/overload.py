@@ -37,8 +37,6 @@ SATURATED = 0.95
 
 SEARCH_SECONDS = 2
 
-WARM_SECONDS = 1
-
 TIMES = (1, 2, 5, 10)
 
 MAX_CLIENTS = 5_000
@@ -120,7 +118,7 @@ def _measure(
 ) -> list[Sequence[str]]:
     def run(clients: int, seconds: float) -> Seen:
         crowd = Crowd(service.port, service.process, patient=patient)
-        seen = crowd.run(kinds, clients, service.probes, warm=WARM_SECONDS, seconds=seconds)
+        seen = crowd.run(kinds, clients, service.probes, seconds=seconds)
         say(f"  {name}: {clients:,} clients, {seen.accepted:,.0f}/s", style="dim")
         return seen
 
@@ -148,7 +146,7 @@ def _row(name: str, runs: Sequence[Seen], best: Sequence[Seen]) -> Sequence[str]
         name,
         f"{runs[0].clients:,}",
         f"{of(lambda seen: seen.accepted):,.0f}",
-        f"{of(lambda seen: seen.accepted) / best_accepted:.2f}",
+        f"{of(lambda seen: seen.accepted) / max(best_accepted, 0.1):.2f}",
         f"{1000 * of(lambda seen: percentile(seen.latencies, 0.5)):,.0f}",
         f"{1000 * of(lambda seen: percentile(seen.latencies, 0.99)):,.0f}",
         f"{1000 * of(lambda seen: percentile(seen.visible, 0.99)):,.0f}" if any(seen.visible for seen in runs) else "",

@@ -147,8 +147,8 @@ def _kinds(of: _Organizer) -> list[Kind]:
 
     emails, ids = numbered(with_email), numbered(with_id)
     return [
-        Kind("registrations by e-mail", emails, 202, Promise(emails, poll)),
-        Kind("registrations by id", ids, 202, Promise(ids, poll)),
+        Kind("registrations by e-mail", emails, 202, promise=Promise(emails, poll)),
+        Kind("registrations by id", ids, 202, promise=Promise(ids, poll)),
         Kind("polls of registrations", numbered(status), 200),
         Kind("joins of a queue", numbered(join), 202),
         Kind("places in a queue", numbered(place), 200),
@@ -159,7 +159,7 @@ def _kinds(of: _Organizer) -> list[Kind]:
             Kind(f"events' /mcp, {era}", repeated(call(of.key, "get_event", {"event_id": of.quiet}, era)), 200)
             for era in ("2025-11-25", "2026-07-28")
         ),
-        Kind("sign-ins", numbered(lambda number: sign_in(f"account{number % ACCOUNTS}@example.com")), 303),
+        Kind("sign-ins", numbered(lambda number: sign_in(f"account{number % ACCOUNTS}@example.com")), 303, warm=6),
         # The limit is meant, and its answer is all that this crowd gets.
         Kind("sign-ins beyond the limit of an account", repeated(sign_in("bench@example.com")), 429),
     ]
