@@ -15,6 +15,7 @@ from holdfast.events.product import EVENTS
 from holdfast.inventory.problems import error_body, oauth_body
 from holdfast.inventory.product import INVENTORY
 from holdfast.kit.http.handler import Access, as_problem
+from holdfast.kit.http.pace import URGENT
 from holdfast.kit.process.service_process import ServiceProcess
 from tests import support as events
 from tests.accounts.browser import token
@@ -80,6 +81,20 @@ def used_up(name: str) -> dict[str, int]:
 @pytest.fixture
 def databases(database_url: str, inventory_url: str) -> dict[str, str]:
     return {"events": database_url, "inventory": inventory_url}
+
+
+async def test_a_request_that_never_waits_is_for_a_route_of_a_service(
+    databases: dict[str, str], tmp_path: Path
+) -> None:
+    known: list[str] = []
+    for name in databases:
+        async with service_under_test(name, databases, tmp_path) as service:
+            known += service.paths
+
+    prefixes = tuple({request.decode().split(" ")[1] for request in URGENT})
+
+    assert [prefix for prefix in prefixes if not any(path.startswith(prefix) for path in known)] == []
+    assert [path for path in known if "webhook" in path and not path.startswith(prefixes)] == []
 
 
 @pytest.mark.parametrize("name", ["events", "inventory"])

@@ -10,7 +10,7 @@ from starlette.types import Receive, Scope, Send
 
 from holdfast.kit.http.connection import MAX_HEADER_BYTES
 from holdfast.kit.http.connection_limits import ConnectionLimits
-from holdfast.kit.http.pace import REQUESTS_IN_A_TURN, URGENT, Pace
+from holdfast.kit.http.pace import REQUESTS_IN_A_TURN, TURN_SECONDS, URGENT, Pace
 from tests.kit.sockets import REQUEST, Site, serving
 from tests.support import eventually
 
@@ -20,19 +20,31 @@ MANY = 2 * REQUESTS_IN_A_TURN + 10
 """More requests than two turns begin."""
 
 
-class Numbered:
-    """A request that notes its number when it is begun."""
+class Clock:
+    """A clock that stands still unless requests move it."""
 
-    def __init__(self, number: int, begun: list[int]) -> None:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Numbered:
+    """A request that notes its number when it is begun. It takes so many seconds."""
+
+    def __init__(self, number: int, begun: list[int], clock: Clock | None = None, seconds: float = 0) -> None:
         self._number = number
         self._begun = begun
+        self._clock = clock or Clock()
+        self._seconds = seconds
 
     def begin(self) -> None:
+        self._clock.now += self._seconds
         self._begun.append(self._number)
 
 
 async def test_a_turn_begins_a_limited_number_and_the_others_follow_in_their_order() -> None:
-    pace, begun, turns = Pace(), list[int](), list[int]()
+    pace, begun, turns = Pace(Clock()), list[int](), list[int]()
     for number in range(MANY):
         request = Numbered(number, begun)
         if pace.begins(asyncio.get_running_loop(), REQUEST):
@@ -48,8 +60,26 @@ async def test_a_turn_begins_a_limited_number_and_the_others_follow_in_their_ord
     assert begun == [*range(MANY)]
 
 
+async def test_a_turn_begins_fewer_while_turns_take_long() -> None:
+    clock, begun = Clock(), list[int]()
+    pace, loop = Pace(clock), asyncio.get_running_loop()
+    while pace.begins(loop, REQUEST):
+        pass
+    for number in range(400):
+        pace.add(Numbered(number, begun, clock, TURN_SECONDS / 32 if number < 300 else 0))
+
+    sizes: list[int] = []
+    while len(begun) < 400:
+        before = len(begun)
+        await asyncio.sleep(0)
+        sizes.append(len(begun) - before)
+
+    assert sizes[:4] == [REQUESTS_IN_A_TURN, 64, 32, 32]
+    assert max(sizes[4:]) > 32
+
+
 async def test_who_arrives_later_does_not_overtake() -> None:
-    pace, begun, loop = Pace(), list[int](), asyncio.get_running_loop()
+    pace, begun, loop = Pace(Clock()), list[int](), asyncio.get_running_loop()
     for _ in range(REQUESTS_IN_A_TURN):
         assert pace.begins(loop, REQUEST)
     for number in range(REQUESTS_IN_A_TURN):
@@ -63,7 +93,7 @@ async def test_who_arrives_later_does_not_overtake() -> None:
 
 @pytest.mark.parametrize("urgent", URGENT)
 async def test_urgent_requests_are_begun_at_once(urgent: bytes) -> None:
-    pace, loop = Pace(), asyncio.get_running_loop()
+    pace, loop = Pace(Clock()), asyncio.get_running_loop()
     while pace.begins(loop, REQUEST):
         pass
 

@@ -2,15 +2,23 @@
 
 In one turn of its event loop a process reads every connection on which a request has arrived. With thousands of clients
 a turn would take hundreds of milliseconds, and whoever needs the database needs several turns. So a turn begins a
-limited number of requests. The others wait in the order in which they arrived.
+limited number of requests, and fewer while turns take long. The others wait in the order in which they arrived.
 """
 
 import asyncio
+import time
 from collections import deque
+from collections.abc import Callable
 from typing import Protocol
 
 REQUESTS_IN_A_TURN = 128
-"""Requests that are begun in one turn, at 50 to 200 µs each."""
+"""Requests that are begun in one turn at most, at 50 to 200 µs each."""
+
+MIN_REQUESTS_IN_A_TURN = 16
+"""Requests that are begun in one turn at least, however long it takes. A page with a form costs a millisecond."""
+
+TURN_SECONDS = 0.02
+"""The processor time of a turn that is aimed at while requests wait."""
 
 URGENT = tuple(
     f"{method} {path}".encode()
@@ -34,11 +42,20 @@ class WaitingRequest(Protocol):
 
 
 class Pace:
-    """Says which requests of a process are begun at once, and begins the others in later turns."""
+    """Says which requests of a process are begun at once, and begins the others in later turns.
 
-    def __init__(self) -> None:
+    clock    returns the seconds of the processor that the thread has used: a turn that other processes hold up does
+             not become shorter by beginning less
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.thread_time) -> None:
+        self._clock = clock
+        self._most = REQUESTS_IN_A_TURN
+        """How many requests a turn begins at present."""
         self._room = REQUESTS_IN_A_TURN
         """How many requests may still be begun. When it is used up, it is there again in the next turn."""
+        self._began_at = 0.0
+        """What the clock showed when the present turn began, if it has used up its room."""
         self._waiting: deque[WaitingRequest] = deque()
 
     def begins(self, loop: asyncio.AbstractEventLoop, request: bytes) -> bool:
@@ -46,6 +63,8 @@ class Pace:
         if not self._room:
             return request.startswith(URGENT)
         self._use(loop)
+        if not self._room:
+            self._began_at = self._clock()
         return True
 
     def add(self, request: WaitingRequest) -> None:
@@ -58,7 +77,11 @@ class Pace:
             loop.call_soon(self._next_turn, loop)
 
     def _next_turn(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._room = REQUESTS_IN_A_TURN
+        now = self._clock()
+        took, self._began_at = now - self._began_at, now
+        # By half or twice at most, since turns differ: in some of them the answers of a whole batch are written.
+        fitting = int(self._most * min(2.0, max(0.5, TURN_SECONDS / max(took, 0.001))))
+        self._most = self._room = min(REQUESTS_IN_A_TURN, max(MIN_REQUESTS_IN_A_TURN, fitting))
         while self._waiting and self._room:
             self._use(loop)
             self._waiting.popleft().begin()
