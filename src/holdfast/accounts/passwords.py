@@ -1,7 +1,11 @@
 """Passwords: hashed by argon2id, two at a time, in threads outside the event loop. Few may wait."""
 
 import asyncio
+import os
+import sys
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 from typing import TypeVar
 
@@ -14,13 +18,22 @@ from holdfast.kit.running.admission import Admission
 T = TypeVar("T")
 
 HASHER = PasswordHasher()
-_hashing_slots = asyncio.Semaphore(2)
-"""At most two hashes run at once: each needs 64 MiB and 0.1 s of a core, which other requests need too."""
+NICENESS = 5
+"""The niceness of the threads that hash, on Linux: else health checks wait for them where there are few cores."""
 
 MAX_WAITING = 20
 """Hashes that are begun or wait, so that none waits longer than some seconds. More are refused."""
 
 _admission = Admission()
+
+
+def _let_others_go_first() -> None:
+    if sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
+
+
+_threads = ThreadPoolExecutor(2, "password", _let_others_go_first)
+"""At most two hashes run at once: each needs 64 MiB and 0.1 s of a core, which other requests need too."""
 
 
 async def hash_password(password: str) -> str:
@@ -43,8 +56,7 @@ def require_room() -> None:
 
 async def _in_turn(work: Callable[[], T]) -> T:
     async def wait() -> T:
-        async with _hashing_slots:
-            return await asyncio.to_thread(work)
+        return await asyncio.get_running_loop().run_in_executor(_threads, work)
 
     require_room()
     return await _admission.counted(wait)()
