@@ -176,7 +176,7 @@ def _storm_row(name: str, storms: Sequence[Storm]) -> Sequence[str]:
     return (
         name,
         f"{storms[0].streams:,}",
-        f"{of(lambda seen: seen.retry):g}",
+        f"{storms[0].retry[0]:.0f} to {storms[0].retry[1]:.0f}",
         f"{of(lambda seen: seen.back):.1f}",
         f"{1000 * of(lambda seen: seen.p50):,.0f}",
         f"{1000 * of(lambda seen: seen.p99):,.0f}",

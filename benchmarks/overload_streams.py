@@ -23,7 +23,7 @@ class Storm(NamedTuple):
     """What became of streams that reconnected at once.
 
     back         seconds from the end of all connections until the last stream was back; infinity: not all came back
-    retry        the seconds that the streams told to wait before a client opens them again
+    retry        the shortest and the longest time in seconds after which clients were told to open a stream again
     refused      answers with 503 or 429
     closed       connections that were refused or closed without an answer
     p50, p99     seconds from an attempt to the first message of its stream, for those that succeeded
@@ -33,7 +33,7 @@ class Storm(NamedTuple):
 
     streams: int
     back: float
-    retry: float
+    retry: tuple[float, float]
     refused: int
     closed: int
     p50: float
@@ -111,7 +111,7 @@ class _Clients:
                 return await self._open(number)
 
         streams = await asyncio.gather(*map(open_calmly, range(self._count)))
-        before, retry = self._megabytes(), streams[0].retry
+        before, retries = self._megabytes(), [stream.retry for stream in streams]
         self._took.clear()
         probes = Probes(self._service.port, self._service.probes)
         tasks = probes.start()
@@ -142,7 +142,7 @@ class _Clients:
         return Storm(
             self._count,
             back,
-            retry,
+            (min(retries), max(retries)),
             self._refused,
             self._closed,
             percentile(took, 0.5),

@@ -1,6 +1,7 @@
 """The stream of a storefront: everything at first, then what changes, from whichever process."""
 
 import asyncio
+import re
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from holdfast.inventory.settings import Settings
 from holdfast.kit.http import event_streams
+from holdfast.kit.http.event_streams import MAX_RETRY_MS, MIN_RETRY_MS
 from tests.faults.processes import serving
 from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop, running
 from tests.stream_reader import Event, parsed, reading
@@ -49,11 +51,17 @@ async def test_its_headers_let_any_page_read_it_and_no_proxy_hold_it_back(shop: 
     assert "access-control-allow-credentials" not in reader.headers
 
 
-async def test_a_reader_is_told_how_soon_to_come_back(shop: Shop, inventory: Inventory) -> None:
-    async with reading(inventory.app, await stream_url(shop)) as reader:
-        await reader.next()
+async def test_each_reader_is_told_another_time_to_come_back(shop: Shop, inventory: Inventory) -> None:
+    times: list[int] = []
+    for _ in range(4):
+        async with reading(inventory.app, await stream_url(shop)) as reader:
+            await reader.next()
+        begins = re.match(r"retry: (\d+)\n\nevent: snapshot\nid: ", reader.sent)
+        assert begins
+        times.append(int(begins[1]))
 
-    assert reader.sent.startswith("retry: 3000\n\nevent: snapshot\nid: ")
+    assert all(MIN_RETRY_MS <= milliseconds <= MAX_RETRY_MS for milliseconds in times)
+    assert len(set(times)) > 1
 
 
 async def test_silence_is_filled_with_comments(

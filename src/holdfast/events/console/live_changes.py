@@ -23,7 +23,7 @@ from holdfast.events.console.frame import HOME, Console, organizer
 from holdfast.events.events.model import CHANGE_CHANNEL, DETAILS_CHANNEL
 from holdfast.events.resources import Database, Reader
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, Problem
-from holdfast.kit.http.event_streams import RETRY, EndOfStream, EventStream, Feed, Owner, Streams, encode_event
+from holdfast.kit.http.event_streams import EndOfStream, EventStream, Feed, Owner, Streams, encode_event, encode_retry
 from holdfast.kit.http.handler import Reply, Request, require_method
 from holdfast.kit.postgres.announced_changes import AnnouncedChanges
 from holdfast.kit.running.rate_limits import address
@@ -150,7 +150,7 @@ class LiveConsole:
         owners: Mapping[Owner, object] = {"address": address(request.scope), "tenant": tenant}
         self._streams.require_room(owners)
         feed = feeds.setdefault(tenant, Feed())
-        gate, position, start = self._console.signed_in.gate, feed.position, RETRY
+        gate, position, start = self._console.signed_in.gate, feed.position, encode_retry()
 
         async def pending() -> bytes:
             nonlocal position, start

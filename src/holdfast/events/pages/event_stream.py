@@ -12,7 +12,7 @@ from holdfast.events.pages.live_event import LiveEvents
 from holdfast.events.paths import id_of
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.http.event_streams import RETRY, EndOfStream, EventStream, Owner, Streams, encode_notice
+from holdfast.kit.http.event_streams import EndOfStream, EventStream, Owner, Streams, encode_notice, encode_retry
 from holdfast.kit.http.handler import Access, Handler, Reply, Request, envelope
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.running.rate_limits import Limits, address
@@ -36,7 +36,7 @@ async def open_stream(request: Request, live_events: LiveEvents, streams: Stream
     owners: Mapping[Owner, object] = {"address": address(request.scope)}
     event_id = id_of(request.scope["path_params"]["event_id"])
     event = await live_events.watch(event_id, language_of(request), framed=framed)
-    position, start = -1, RETRY
+    position, start = -1, encode_retry()
 
     async def pending() -> bytes:
         nonlocal position, start

@@ -16,7 +16,7 @@ from holdfast.events.pages.organizer import checked_slug
 from holdfast.events.resources import Database
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
-from holdfast.kit.http.event_streams import RETRY, EndOfStream, EventStream, Feed, Owner, Streams, encode_notice
+from holdfast.kit.http.event_streams import EndOfStream, EventStream, Feed, Owner, Streams, encode_notice, encode_retry
 from holdfast.kit.http.handler import Access, Handler, Reply, Request, envelope
 from holdfast.kit.postgres.announced_changes import AnnouncedChanges
 from holdfast.kit.running.rate_limits import Limits, address
@@ -49,7 +49,7 @@ class LiveOrganizers:
         if organizer is None:
             raise NOT_FOUND(f"No organizer has the slug {slug}.")
         feed = self._feeds.setdefault(organizer.id, Feed())
-        position, start = feed.position, RETRY
+        position, start = feed.position, encode_retry()
 
         async def pending() -> bytes:
             nonlocal position, start

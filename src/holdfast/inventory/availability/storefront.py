@@ -26,7 +26,7 @@ from holdfast.inventory.shops.model import Shop
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.compression import accepts_gzip
-from holdfast.kit.http.event_streams import RETRY, EventStream, Owner, Streams
+from holdfast.kit.http.event_streams import EventStream, Owner, Streams, encode_retry
 from holdfast.kit.http.handler import Access, Handler, Header, Reply, Request, envelope, read_query
 from holdfast.kit.running.rate_limits import Limits, address
 
@@ -154,7 +154,7 @@ class Storefront:
         if cached_shop.storefront.position < position <= cached_shop.version:
             # The versions after the last message changed nothing for this stream.
             position = cached_shop.storefront.position
-        feed, start = cached_shop.storefront, RETRY
+        feed, start = cached_shop.storefront, encode_retry()
 
         async def pending() -> bytes:
             nonlocal position, start

@@ -17,15 +17,12 @@ from holdfast.inventory.availability.availability_cache import AvailabilityCache
 from holdfast.inventory.availability.cached_shop import STATUS
 from holdfast.inventory.console.frame import HOME, Console, merchant
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.http.event_streams import EndOfStream, EventStream, Owner, Streams, encode_event
+from holdfast.kit.http.event_streams import EndOfStream, EventStream, Owner, Streams, encode_event, encode_retry
 from holdfast.kit.http.handler import Reply, Request, require_method
 from holdfast.kit.mcp import Change
 from holdfast.kit.running.rate_limits import address
 
 STREAM = f"{HOME}/stream"
-
-BEGIN = b"retry: 3000\n\n"
-"""The first bytes of a stream: a browser opens one that has ended again after 3 seconds."""
 
 SIGNED_OUT = encode_event(b"{}", name="signed_out")
 """The last event of a stream whose session has ended."""
@@ -57,7 +54,7 @@ class LiveConsole:
         owners: Mapping[Owner, object] = {"address": address(request.scope), "tenant": caller.tenant}
         self._streams.require_room(owners)
         feed = await self._live.changes(caller)
-        gate, position, begin = self._console.signed_in.gate, feed.position, BEGIN
+        gate, position, begin = self._console.signed_in.gate, feed.position, encode_retry()
 
         async def pending() -> bytes:
             nonlocal position, begin

@@ -7,6 +7,7 @@ reader uses no memory for waiting messages, and a reader that reconnects can con
 import asyncio
 import contextlib
 import itertools
+import random
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
@@ -30,8 +31,11 @@ RETRY_AFTER_SECONDS = 30
 DEFAULT_FEED_CAPACITY = 256
 """The capacity of a feed for slow readers: the sum of the weights of its messages, by default 1 each."""
 
-RETRY = b"retry: 3000\n\n"
-"""Tells a browser to open a stream that has ended again after 3 seconds."""
+MIN_RETRY_MS, MAX_RETRY_MS = 2_000, 8_000
+"""The milliseconds after which a client opens a stream again that has ended, each client after others.
+
+If a process ends, ten thousand clients would come at the same moment, and all else would wait for seconds.
+"""
 
 MAX_FETCHES_PER_SECOND = 200
 """How many readers of a feed may send a request in a second, because of a message that makes all of them send one."""
@@ -135,6 +139,16 @@ class Notice(Struct, omit_defaults=True):
     """The data of a message after which each reader sends a request. `spread`: see `Feed.spread_seconds`."""
 
     spread: float | None = None
+
+
+def retry_ms() -> int:
+    """Return the milliseconds after which one client opens its stream again."""
+    return random.randint(MIN_RETRY_MS, MAX_RETRY_MS)  # noqa: S311 - it spreads clients, and keeps nothing secret
+
+
+def encode_retry() -> bytes:
+    """Return what tells a browser when to open its stream again."""
+    return b"retry: %d\n\n" % retry_ms()
 
 
 class EndOfStream(Exception):

@@ -14,10 +14,10 @@ from typing import Protocol
 REQUESTS_IN_A_TURN = 128
 """Requests that are begun in one turn at most, at 50 to 200 µs each."""
 
-MIN_REQUESTS_IN_A_TURN = 16
+MIN_REQUESTS_IN_A_TURN = 8
 """Requests that are begun in one turn at least, however long it takes. A page with a form costs a millisecond."""
 
-TURN_SECONDS = 0.02
+TURN_SECONDS = 0.01
 """The processor time of a turn that is aimed at while requests wait."""
 
 URGENT = tuple(

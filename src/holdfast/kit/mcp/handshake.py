@@ -11,7 +11,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, Problem
-from holdfast.kit.http.event_streams import Feed, encode_event
+from holdfast.kit.http.event_streams import Feed, encode_event, retry_ms
 from holdfast.kit.http.handler import Header, Reply
 from holdfast.kit.mcp import jsonrpc as rpc
 from holdfast.kit.mcp.client_names import client_name, new_session_id
@@ -34,9 +34,6 @@ RESOURCE_NOT_FOUND = -32002
 STATUSES = {rpc.PARSE_ERROR: 400, rpc.INVALID_REQUEST: 400}
 
 _POSITION = re.compile("[0-9]{1,18}")
-
-RETRY_MS = 3_000
-"""Milliseconds that a client waits before it reopens a broken stream."""
 
 
 class InitializeResult(rpc.Result, kw_only=True, rename="camel"):
@@ -189,7 +186,7 @@ class Handshake:
             feed,
             authenticated,
             render,
-            first=b"id: %d\nretry: %d\n%s\n" % (feed.known(since), RETRY_MS, empty),
+            first=b"id: %d\nretry: %d\n%s\n" % (feed.known(since), retry_ms(), empty),
             since=since,
             missed=self._config.missed,
         )
