@@ -47,6 +47,24 @@ async def test_a_result_is_looked_up_once_while_it_is_kept(shelf: Shelf) -> None
     assert shelf.lookups == [1, 2]
 
 
+async def test_a_crowd_waits_for_one_look_up_which_began_after_every_announced_change(shelf: Shelf) -> None:
+    shelf.go_on.clear()
+    crowd = [asyncio.create_task(shelf.cache.get(key)) for key in (1, 1, 1, -1, -1)]
+    await shelf.looking.wait()
+    crowd[0].cancel()
+    shelf.cache.forget("1")
+    later = [asyncio.create_task(shelf.cache.get(1)) for _ in range(2)]
+    await asyncio.sleep(0)
+    shelf.go_on.set()
+    answers = await asyncio.gather(*crowd, *later, return_exceptions=True)
+
+    assert [answer if isinstance(answer, int) else type(answer) for answer in answers] == [
+        asyncio.CancelledError,
+        *(1, 1, LookupError, LookupError, 1, 1),
+    ]
+    assert sorted(shelf.lookups) == [-1, 1, 1]
+
+
 async def test_a_result_is_looked_up_again_when_its_time_is_over(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 0.0)
 

@@ -1,11 +1,14 @@
 """Caches results of look-ups for a second, and drops them as soon as a change of them is announced.
 
-So many requests for the same row query the database once a second, or once a change.
+So many requests for the same row query the database once a second, or once a change. Those that come at the same moment
+wait for the same query.
 """
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from cachetools import LRUCache
@@ -48,6 +51,8 @@ class LookupCache(Generic[K, V]):
         self._by_itself = by_itself
         self._announcements = 0
         self._results: LRUCache[K, tuple[V, float, int | None]] = LRUCache(max_results)
+        self._look_ups: dict[tuple[K, int], asyncio.Task[V]] = {}
+        """The look-ups in progress, by their key and the number of announcements before them."""
 
     async def get(self, key: K) -> V:
         """The result for a key, at most `TTL_SECONDS` seconds old and without an announced change.
@@ -57,12 +62,26 @@ class LookupCache(Generic[K, V]):
         cached = self._results.get(key)
         if cached and cached[1] > time.monotonic() and cached[2] in (None, self._announcements):
             return cached[0]
+        # A crowd that asks at the same moment waits for one look-up, which began after every change announced by now.
+        look_up = (key, self._announcements)
+        task = self._look_ups.get(look_up)
+        if task is None:
+            task = self._look_ups[look_up] = asyncio.create_task(self._find(key))
+            task.add_done_callback(partial(self._finish, look_up))
+        return await asyncio.shield(task)
+
+    async def _find(self, key: K) -> V:
         before = self._announcements
         result = await self._look_up(key)
-        # If a change was announced during the look-up, its result is used for this request but not cached.
+        # If a change was announced during the look-up, its result is used for these requests but not cached.
         if before == self._announcements:
             self._results[key] = result, time.monotonic() + TTL_SECONDS, None if self._by_itself(result) else before
         return result
+
+    def _finish(self, look_up: tuple[K, int], task: asyncio.Task[V]) -> None:
+        del self._look_ups[look_up]
+        if not task.cancelled():
+            task.exception()  # it is raised to those who wait, if any are left
 
     def forgetting(self) -> AbstractContextManager[None]:
         """While the block lasts, drop results as soon as a change of them is announced."""
