@@ -4,6 +4,7 @@ Each connection sends one request at a time and sends the next when the answer i
 """
 
 import asyncio
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -48,6 +49,12 @@ class Connection(asyncio.Protocol):
         self._transport.write(request)
         return await self._answer
 
+    @property
+    def retry_after(self) -> int:
+        """The seconds after which the last answer tells to come again; 1 if it does not say."""
+        match = re.search(rb"\r\nretry-after: (\d+)", self.head, re.IGNORECASE)
+        return int(match[1]) if match else 1
+
     def close(self) -> None:
         if self._transport:
             self._transport.close()
@@ -78,11 +85,12 @@ async def connect(port: int, address: str = "127.0.0.1") -> Connection:
 
 
 def request(method: str, path: str, key: str = "", body: bytes = b"", **headers: str) -> bytes:
-    """A request as it travels. Names of headers are written with underscores."""
+    """A request as it travels. Names of headers are written with underscores. A body is JSON if no header says more."""
     head = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
     head += f"X-API-Key: {key}\r\n" if key else ""
     head += "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
-    head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n" if body else ""
+    head += "Content-Type: application/json\r\n" if body and "Content_Type" not in headers else ""
+    head += f"Content-Length: {len(body)}\r\n" if body else ""
     return head.encode() + b"\r\n" + body
 
 

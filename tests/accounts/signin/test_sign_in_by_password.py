@@ -1,5 +1,8 @@
 """Where an account has a password, it signs in too. Nobody can lock its owner out by trying."""
 
+import pytest
+
+from holdfast.accounts import passwords
 from holdfast.events.settings import Settings
 from tests.accounts.browser import Browser
 from tests.accounts.races import ending
@@ -45,6 +48,24 @@ async def test_who_signs_in_while_the_password_ends_does_not_stay_signed_in(serv
 
     assert (await trying).status_code == 422
     assert await service.run_sql("select from sessions") == []
+
+
+async def test_a_try_that_would_wait_too_long_is_refused_and_does_not_count(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await ada(service)
+    browser = Browser(service)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(passwords, "MAX_WAITING", 0)
+        refused = [await browser.send("/sign-in", email=ADA, password=PASSWORD) for _ in range(11)]
+    done = await browser.send("/sign-in", email=ADA, password=PASSWORD)
+
+    assert {answer.status_code for answer in refused} == {503}
+    assert 1 <= int(refused[0].headers["retry-after"]) <= 10
+    assert "Very many people sign in" in refused[0].text
+    assert f'value="{ADA}"' in refused[0].text
+    assert done.status_code == 303
 
 
 async def test_tries_are_bounded_and_the_owner_is_not_locked_out(settings: Settings) -> None:

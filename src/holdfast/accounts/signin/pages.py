@@ -4,12 +4,12 @@ The answer to an address is the same whether or not an account has it. Following
 button.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from starlette.routing import BaseRoute, Route
 
-from holdfast.accounts import sessions
+from holdfast.accounts import passwords, sessions
 from holdfast.accounts.directory import Directory
 from holdfast.accounts.known_browsers import KNOWN_DAYS, LookAtKnownBrowser
 from holdfast.accounts.limits import SIGN_INS_OF_ADDRESS, SIGN_INS_OF_CLIENT
@@ -24,7 +24,14 @@ from holdfast.accounts.signin.operations import EndSessions, ListSessions, SignI
 from holdfast.accounts.signin.password import PasswordSignInResult, SignIn
 from holdfast.kit.contract.caller import NOBODY, Caller
 from holdfast.kit.contract.mail_addresses import mailbox
-from holdfast.kit.contract.problems import BAD_REQUEST, NOT_FOUND, RATE_LIMITED, Problem
+from holdfast.kit.contract.problems import (
+    BAD_REQUEST,
+    NOT_FOUND,
+    RATE_LIMITED,
+    SERVICE_UNAVAILABLE,
+    Problem,
+    ProblemType,
+)
 from holdfast.kit.http.handler import Access, Handler, Header, Reply, Request, headers_of, read_query
 from holdfast.kit.pages.forms import FormTokens, read_form, require_same_site
 from holdfast.kit.pages.language import language_of
@@ -36,7 +43,9 @@ from holdfast.kit.security.secrets import Secret
 BROWSER_COOKIE_SECONDS = 3600
 KNOWN_COOKIE_SECONDS = KNOWN_DAYS * 86_400
 
-FormNotice = Literal["old", "malformed", "wrong", "crowded"]
+FormNotice = Literal["old", "malformed", "wrong", "crowded", "busy"]
+TRY_LATER: Mapping[ProblemType, FormNotice] = {RATE_LIMITED: "crowded", SERVICE_UNAVAILABLE: "busy"}
+"""What the form says about problems after which it can be sent again."""
 
 
 class SignInPages:
@@ -108,14 +117,18 @@ class SignInPages:
             return self._form(request, fields, 422, notice="malformed")
         password = fields.get("password", "")
         try:
+            if password:
+                # First, so that a try that is refused for this does not count.
+                passwords.require_room()
             await self._limits.hit(SIGN_INS_OF_CLIENT, caller.name)
             # A password belongs to one address. Links to all tagged forms of an address reach the same person.
             tried = f"password {email}" if password else f"link {mailbox(email)}"
             await self._limits.hit(SIGN_INS_OF_ADDRESS, f"{tried} {await self._limit_group(request, email)}")
         except Problem as problem:
-            if problem.type is not RATE_LIMITED:
+            notice = TRY_LATER.get(problem.type)
+            if notice is None:
                 raise
-            return self._form(request, fields, 429, notice="crowded", headers=headers_of(problem))
+            return self._form(request, fields, problem.status, notice=notice, headers=headers_of(problem))
         return_to = local_path(fields.get("return_to", ""))
         if not password:
             return await self._send(caller, request, email, return_to)
