@@ -162,9 +162,9 @@ async def test_joins_that_wait_for_a_locked_queue_get_nobody_else_refused(
         await eventually(is_free_for_others)
         with monkeypatch.context() as patch:
             patch.setattr(service.runner.admission, "_clock", lambda: time.monotonic() + 60)
-            answer = await ben.get("/api/keys")
+            answer, refusal = await ben.get("/api/keys"), await ada.post(path, {"visitor_id": "late"})
 
-    assert answer.status_code == 200
+    assert (answer.status_code, refusal.status_code) == (200, 503)
     assert {join.status_code for join in await asyncio.gather(*joins)} == {202}
 
 

@@ -161,7 +161,7 @@ async def test_a_piece_of_work_that_is_cancelled_is_in_progress_no_more(scene: S
 async def test_work_that_waits_for_its_own_tenant_gets_only_this_tenant_refused(scene: Scene) -> None:
     with contextlib.ExitStack() as works:
         for _ in range(MANY):
-            works.enter_context(scene.admission.work_of_tenant(7))
+            works.enter_context(scene.admission.work(7))
         scene.now += 10
 
         assert scene.retry_after(Priority.FOLLOW_UP, 7) is not None
@@ -169,13 +169,13 @@ async def test_work_that_waits_for_its_own_tenant_gets_only_this_tenant_refused(
     assert scene.retry_after(Priority.READ, 7) is None
 
 
-async def test_work_that_is_set_aside_gets_nobody_refused(scene: Scene) -> None:
+async def test_work_that_begins_to_wait_for_one_tenant_gets_nobody_else_refused(scene: Scene) -> None:
     await scene.begin(MANY - 1)
     with scene.admission.work() as work:
         scene.now += 10
         assert scene.refused() == [*Priority]
 
-        work.set_aside()
+        work.leave_to(7)
 
         assert scene.refused() == []
     assert scene.admission.in_progress == MANY - 1

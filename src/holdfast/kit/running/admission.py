@@ -2,17 +2,16 @@
 
 A process finishes everything that it has begun. While the work in progress waits too long, new work is refused before
 its body is read, and each refused client is told another time to come again. Work of a tenant that waits in a line
-of its own gets only further work of this tenant refused, and work that waits for a locked row is not counted.
+of its own, or for a locked row, gets only further work of this tenant refused.
 
 Reads are refused first, then changes, then what follows up on accepted work. Health checks, metrics, documents, cached
 pages, the console, the check-in, signing in and messages of partners are never refused here. See
 `docs/decisions/0081`.
 """
 
-import contextlib
 import math
 import time
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine
 from enum import Enum
 from typing import Any, ParamSpec, Self, TypeVar
 
@@ -103,30 +102,39 @@ class Backlog:
 
 
 class Work:
-    """An operation in progress, for as long as a `with` block lasts."""
+    """An operation in progress, for as long as a `with` block lasts.
 
-    __slots__ = ("_admission", "_backlog", "_began", "_is_counted")
+    tenant    the tenant that alone waits for it; None: others wait too
+    """
 
-    def __init__(self, admission: "Admission", backlog: Backlog) -> None:
+    __slots__ = ("_admission", "_backlog", "_began", "_tenant")
+
+    def __init__(self, admission: "Admission", tenant: int | None) -> None:
         self._admission = admission
-        self._backlog = backlog
+        self._tenant = tenant
         self._began = admission.now()
-        self._is_counted = True
 
     def __enter__(self) -> Self:
+        self._backlog = self._admission.backlog_of(self._tenant)
         self._backlog.begin(self._began)
         return self
 
-    def set_aside(self) -> None:
-        """Count it no longer, although it has not ended: from now on it waits for what holds up nobody else."""
-        if self._is_counted:
-            self._is_counted = False
-            self._backlog.remove(self._began)
+    def leave_to(self, tenant: int | None) -> None:
+        """From now on only a tenant waits for it; with None nobody is known who does, and it is not counted there."""
+        self._end()
+        self._tenant = tenant
+        self._backlog = self._admission.backlog_of(tenant) if tenant is not None else Backlog(self._began)
+        self._backlog.begin(self._began)
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         lacked_room = isinstance(error, Problem) and error.type is SERVICE_UNAVAILABLE
         self._backlog.finish(self._admission.now(), not lacked_room)
-        self.set_aside()
+        self._end()
+
+    def _end(self) -> None:
+        self._backlog.remove(self._began)
+        if self._tenant is not None and not self._backlog.in_progress:
+            self._admission.forget(self._tenant)
 
 
 class Admission:
@@ -149,22 +157,22 @@ class Admission:
         """The work in progress that others wait for."""
         return self._backlog.in_progress
 
-    def work(self) -> Work:
-        """Work that others wait for, which begins now."""
-        return Work(self, self._backlog)
+    def work(self, tenant: int | None = None) -> Work:
+        """Work that begins now. `tenant`: the tenant that alone waits for it; None: others wait too."""
+        return Work(self, tenant)
 
-    @contextlib.contextmanager
-    def work_of_tenant(self, tenant: int) -> Generator[None]:
-        """Count work that only its own tenant waits for."""
+    def backlog_of(self, tenant: int | None) -> Backlog:
+        """The work that only a tenant waits for; with None, the work that others wait for too."""
+        if tenant is None:
+            return self._backlog
         backlog = self._tenants.get(tenant)
         if backlog is None:
             backlog = self._tenants[tenant] = Backlog(self._clock())
-        try:
-            with Work(self, backlog):
-                yield
-        finally:
-            if not backlog.in_progress:
-                self._tenants.pop(tenant, None)
+        return backlog
+
+    def forget(self, tenant: int) -> None:
+        """Forget a tenant that has no work in progress any more."""
+        self._tenants.pop(tenant, None)
 
     def counted(self, run: Callable[P, Coroutine[Any, Any, A]]) -> Callable[P, Coroutine[Any, Any, A]]:
         """Return the same function, whose calls are counted as work in progress that others wait for."""

@@ -205,10 +205,14 @@ class Runner:
                             answers[index] = answer
             return [_LOCKED if isinstance(answer, LockedRow) else answer for answer in answers]
 
+        def leave_to_tenant(locked: LockedRow, call: Any) -> None:
+            if work := works.get(id(call)):
+                work.leave_to(locked.tenant)
+
         def new_batcher(tenant: int | None) -> Batcher[Any, Any]:
             if tenant is None:
                 batcher = Batcher(name, partial(transact, None, waits=False), run_waiting)
-                batcher.on_locked = lambda call: works[id(call)].set_aside() if id(call) in works else None
+                batcher.on_locked = leave_to_tenant
                 return batcher
             batcher = Batcher(name, partial(transact_of_tenant, tenant))
             batcher.on_idle = partial(batchers.pop, tenant)
@@ -230,7 +234,7 @@ class Runner:
                     del works[id(call)]
 
         async def submit_own(tenant: int, batcher: Batcher[Any, Any], call: Any) -> Any:
-            with self.admission.work_of_tenant(tenant):
+            with self.admission.work(tenant):
                 return await batcher.submit(call)
 
         return submit
