@@ -39,7 +39,7 @@ LATE_CLIENTS = 60 * PROCESSES
 """Clients of each that come when the others wait already."""
 
 ANSWERED_IN_SECONDS = 15
-ROUNDS = 20 if SOAK else 1
+ROUNDS = 6 if SOAK else 1
 
 MIN_ANSWERS, MIN_REFUSALS = 200, 20
 """Answers of each history between two faults, and refusals after which a process is killed."""
