@@ -41,9 +41,9 @@ WEBHOOK_SECRET = "whsec_of_the_benchmarks"
 
 
 @contextlib.contextmanager
-def events(directory: str) -> Generator[CrowdedService]:
-    """Start the service with an empty database, and fill it."""
-    url = bundled.database_url(bundled.scratch_directory(), "events")
+def events(directory: str, url: str = "", *options: str) -> Generator[CrowdedService]:
+    """Start the service with an empty database, which is a new one without `url`, and fill it."""
+    url = url or bundled.database_url(bundled.scratch_directory(), "events")
     environment = {
         **os.environ,
         "HOLDFAST_DATA_DIR": directory,
@@ -58,7 +58,7 @@ def events(directory: str) -> Generator[CrowdedService]:
         ),
     }
     subprocess.run([holdfast(), "events", "migrate"], env=environment, check=True, capture_output=True)
-    with server([holdfast(), "events", "serve", "--port", "0"], environment) as port:
+    with server([holdfast(), "events", "serve", "--port", "0", *options], environment) as port:
         process = next(process for process in psutil.process_iter() if is_listening(process, port))
         organizer = _Organizer(port, url)
         stream = load.request("GET", f"/events/{organizer.quiet}/stream")

@@ -1,6 +1,8 @@
 """Visitors in Chromium register on the form, in a frame of another site and on a page of its own."""
 
+import contextlib
 import re
+import time
 from collections.abc import AsyncIterator
 
 import pytest
@@ -10,6 +12,7 @@ from playwright.async_api import Browser, Frame, Page, expect
 from holdfast.accounts.stopped_mails import mailboxes
 from holdfast.events.registrations.links import own_url
 from holdfast.events.settings import Settings
+from holdfast.kit.running.admission import MIN_IN_PROGRESS
 from tests.browser.looking import LOOKS, looking, too_wide, violations, with_and_without_scripts
 from tests.browser.registering import DOCUMENT, Stage, Watch, staged
 
@@ -255,3 +258,25 @@ async def test_in_a_sandbox_the_form_works_with_the_rights_that_the_document_nam
         await expect(frame.get_by_role("heading")).to_have_text("That was not sent from this site.")
     else:
         await expect(frame.get_by_role("status")).to_contain_text("We have received")
+
+
+async def test_a_form_that_is_refused_under_overload_is_sent_again_by_itself_and_registers_once(
+    chromium: Browser, stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = await (await chromium.new_context()).new_page()
+    await page.goto(stage.form)
+    await page.get_by_label("E-mail address").fill("ann@example.com")
+    admission = stage.service.runner.admission
+
+    with contextlib.ExitStack() as works, monkeypatch.context() as patch:
+        for _ in range(MIN_IN_PROGRESS):
+            works.enter_context(admission.work())
+        patch.setattr(admission, "_clock", lambda: time.monotonic() + 60)
+        await page.get_by_role("button", name="Register").click()
+        await expect(page.get_by_role("alert")).to_contain_text("it sends the form again by itself")
+        await expect(page.get_by_text("Times tried:")).to_have_text("Times tried: 2")
+        assert await stage.service.run_sql("select count(*) from registrations") == [(0,)]
+        assert await violations(page) == []
+
+    await expect(page.get_by_role("status").get_by_role("heading")).to_have_text("We have received your registration.")
+    assert await stage.service.run_sql("select count(*) from registrations") == [(1,)]

@@ -14,6 +14,7 @@ from holdfast.kit.running.rate_limits import SLOT_TIMEOUT_SECONDS
 from holdfast.kit.running.runner import TENANT_SHARE_DIVISOR
 from tests.events.console.scene import desk
 from tests.events.pages.visitor import Visitor, page_text, value
+from tests.faults.holder import holding
 from tests.support import Client, Service, eventually
 
 
@@ -140,6 +141,31 @@ async def test_whoever_waits_for_their_own_organizer_gets_nobody_else_refused(
 
     assert answer.status_code == 200
     assert {read.status_code for read in await asyncio.gather(*reads)} == {200}
+
+
+async def test_joins_that_wait_for_a_locked_queue_get_nobody_else_refused(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada, ben = await service.organizer(), await service.organizer("Ben Events")
+    queue = await ada.create_queue()
+    path = f"/api/queues/{queue['id']}/join"
+    locked = "select from queues where id = %(id)s for no key update"
+    async with holding(service.database.url, locked, id=queue["id"]) as operator:
+        joins = [
+            asyncio.create_task(ada.post(path, {"visitor_id": f"visitor{number}"})) for number in range(MIN_IN_PROGRESS)
+        ]
+        await operator.is_waited_for()
+
+        async def is_free_for_others() -> bool:
+            return service.runner.admission.in_progress == 0
+
+        await eventually(is_free_for_others)
+        with monkeypatch.context() as patch:
+            patch.setattr(service.runner.admission, "_clock", lambda: time.monotonic() + 60)
+            answer, refusal = await ben.get("/api/keys"), await ada.post(path, {"visitor_id": "late"})
+
+    assert (answer.status_code, refusal.status_code) == (200, 503)
+    assert {join.status_code for join in await asyncio.gather(*joins)} == {202}
 
 
 async def test_signs_of_life_answer_however_long_work_waits(service: Service) -> None:

@@ -1,16 +1,18 @@
 """Histories: what clients of two processes asked and were told, while processes and the database fail.
 
 A request whose connection broke, or that was not answered in time, goes to another process. Until somebody answers it,
-its outcome is unknown: it may have been done, and may still be done.
+its outcome is unknown: it may have been done, and may still be done. A request that was refused under overload was not
+begun: it is sent again after the seconds of Retry-After, or given up, and then nothing of it may be there.
 """
 
 import asyncio
+import contextlib
 import itertools
 import os
 import random
 import signal
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any
@@ -19,6 +21,7 @@ import httpx2
 import psycopg
 
 from tests.faults.processes import Process
+from tests.models.crowd_client import HttpClient
 from tests.models.machine import SEED, SOAK
 from tests.serving import PLAIN
 from tests.support import eventually
@@ -30,6 +33,10 @@ STOPPED = 0.8
 """Seconds for which a process is stopped: what it was asked, it does after nobody awaits it."""
 BETWEEN = 60
 """Answers between two faults."""
+RETRY_SECONDS = 0.5
+"""How long a client at least waits that was refused."""
+NOT_BEGUN = ("This request was not begun.", "Too much of your own work waits already.")
+"""Why requests are refused under overload: before they are read, and by how much of one shop waits."""
 FAULTS = ("stop", "crash", "kill") * (60 if SOAK else 2)
 
 
@@ -37,7 +44,8 @@ FAULTS = ("stop", "crash", "kill") * (60 if SOAK else 2)
 class Exchange:
     """A request, when it was sent first, and when and what was answered. What was not answered is unknown.
 
-    lost    whether it was sent again because the first answer was lost
+    lost        whether it was sent again because the first answer was lost
+    given_up    whether all that came of it was a refusal before it was begun
     """
 
     request: Any
@@ -45,6 +53,7 @@ class Exchange:
     answered: float = inf
     answer: Any = None
     lost: bool = False
+    given_up: bool = False
 
 
 @dataclass
@@ -56,20 +65,30 @@ class History:
     headers: Mapping[str, str]
     exchanges: list[Exchange] = field(default_factory=list[Exchange])
     answers: int = 0
-    over: bool = False
+    refusals: int = 0
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
     chance: random.Random = field(default_factory=lambda: random.Random(SEED))
 
     async def ask(
-        self, http: httpx2.AsyncClient, request: Any, method: str, path: str, *, once: bool = False, **options: Any
+        self, http: HttpClient, request: Any, method: str, path: str, *, once: bool = False, **options: Any
     ) -> Exchange:
-        """Ask until there is an answer, or with `once` only once."""
+        """Ask until there is an answer, or with `once` only once. Half of what is refused is given up."""
         exchange = Exchange(request, time.monotonic())
         self.exchanges.append(exchange)
-        for number in itertools.count(self.chance.randrange(2)):
+        for number in itertools.count(self.chance.randrange(len(self.processes))):
             try:
-                response = await http.request(method, self.processes[number % 2].url + path, **options)
+                response = await http.request(
+                    method, self.processes[number % len(self.processes)].url + path, **options
+                )
             except httpx2.TransportError:
                 response = None
+            if response is not None and was_not_begun(response):
+                self.refusals += 1
+                if not exchange.lost and (self.ended.is_set() or self.chance.random() < 0.5):
+                    exchange.given_up = True
+                    break
+                await self._come_again(int(response.headers["retry-after"]))
+                continue
             # 503 says that it failed just now, not that nothing was done.
             if response is not None and response.status_code != 503:
                 agree(
@@ -83,12 +102,19 @@ class History:
             exchange.lost = True
         return exchange
 
-    async def run(self, client: Callable[[httpx2.AsyncClient, int], Awaitable[None]]) -> None:
+    async def _come_again(self, seconds: int) -> None:
+        """Wait as long as was told. When all is over, nobody waits so long any more."""
+        await asyncio.sleep(RETRY_SECONDS)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds - RETRY_SECONDS):
+                await self.ended.wait()
+
+    async def run(self, client: Callable[[HttpClient, int], Awaitable[None]]) -> None:
         """Let clients work again and again while everything fails in turn, and then until all work."""
 
         async def keep_on(number: int) -> None:
             async with httpx2.AsyncClient(verify=PLAIN, headers=dict(self.headers), timeout=TIMEOUT_SECONDS) as http:
-                while not self.over:
+                while not self.ended.is_set():
                     await client(http, number)
 
         await asyncio.gather(self._fail(), *map(keep_on, range(CLIENTS)))
@@ -109,7 +135,7 @@ class History:
                     await asyncio.to_thread(crash, self.database_url)
             await self._progress()
         finally:
-            self.over = True
+            self.ended.set()
 
     async def _progress(self) -> None:
         goal = self.answers + BETWEEN
@@ -124,6 +150,17 @@ def crash(database_url: str) -> None:
     """Kill a process of PostgreSQL. It ends all others, and starts again with what is on disk."""
     with psycopg.connect(database_url) as connection:
         os.kill(connection.info.backend_pid, signal.SIGKILL)
+
+
+def was_not_begun(response: httpx2.Response) -> bool:
+    """Whether a request was refused under overload, before anything of it was done."""
+    return response.status_code == 503 and any(reason in response.text for reason in NOT_BEGUN)
+
+
+def nothing_of_refused(exchanges: Iterable[Exchange], done: Container[object]) -> None:
+    """Fail if something was done of a request that was refused before it was begun. `done`: names of requests."""
+    made = [exchange.request for exchange in exchanges if exchange.given_up and exchange.request[1] in done]
+    agree(not made, f"{made[:5]} were refused, and are there")
 
 
 def agree(holds: object, message: str) -> None:

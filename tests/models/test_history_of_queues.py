@@ -14,21 +14,50 @@ import psycopg
 import pytest
 
 from tests.faults.processes import serving
-from tests.models.history import Exchange, History, agree, never_inverted
+from tests.models.crowd_client import HttpClient
+from tests.models.history import Exchange, History, agree, never_inverted, nothing_of_refused
 from tests.support import queue_fields
 
 RATE = 30
 """Visitors released in a second."""
 
 
-async def a_queue(url: str) -> tuple[dict[str, str], str]:
-    """The headers of an organizer, and the path of its queue."""
+async def a_queue(url: str, headers: dict[str, str] | None = None) -> tuple[dict[str, str], str]:
+    """The headers of an organizer, which may be there already, and the path of its queue."""
     async with httpx2.AsyncClient(base_url=url, timeout=30) as http:
-        body = {"organizer": {"name": "Ada Events", "email": "ada@example.com", "slug": "ada-events"}}
-        key = (await http.post("/api/organizers/register", json=body)).json()["data"]["api_key"]["key"]
+        if headers is None:
+            body = {"organizer": {"name": "Ada Events", "email": "ada@example.com", "slug": "ada-events"}}
+            key = (await http.post("/api/organizers/register", json=body)).json()["data"]["api_key"]["key"]
+            headers = {"X-API-Key": key}
         fields = {"queue_event": queue_fields(release_rate=RATE, token_ttl_minutes=60)}
-        made = await http.post("/api/queues", json=fields, headers={"X-API-Key": key})
-    return {"X-API-Key": key}, f"/api/queues/{made.json()['data']['id']}"
+        made = await http.post("/api/queues", json=fields, headers=headers)
+    return headers, f"/api/queues/{made.json()['data']['id']}"
+
+
+class Visitors:
+    """Visitors of one queue. Each joins, asks for the place of two visitors, and shows a token."""
+
+    def __init__(self, history: History, path: str) -> None:
+        self.history = history
+        self._path = path
+        self._names = (f"visitor{number}" for number in itertools.count())
+        self._joined: list[str] = []
+        self._tokens: list[str] = []
+
+    async def come(self, http: HttpClient, _: int) -> None:
+        chance, ask, name = self.history.chance, self.history.ask, next(self._names)
+        join = await ask(http, ("join", name), "POST", f"{self._path}/join", json={"visitor_id": name})
+        self._joined += [] if join.given_up else [name]
+        if not self._joined:
+            return
+        for seen in (chance.choice(self._joined), chance.choice(self._joined[-20:])):
+            look = await ask(http, ("look", seen), "GET", f"{self._path}/status/{seen}")
+            if look.answer and "token" in look.answer.json():
+                self._tokens.append(look.answer.json()["token"])
+        if self._tokens:
+            token, consume = chance.choice(self._tokens[-30:]), chance.random() < 0.3
+            request, body = ("verify", claims(token)["jti"], consume), {"token": token, "consume": consume}
+            await ask(http, request, "POST", "/api/queues/verify_token", once=True, json=body)
 
 
 async def test_the_tickets_explain_every_answer(
@@ -38,23 +67,7 @@ async def test_the_tickets_explain_every_answer(
     with serving(crashing_url, tmp_path, 2, base_url="http://events.example") as processes:
         headers, path = await a_queue(processes[0].url)
         history = History(processes, crashing_url, headers)
-        names = (f"visitor{number}" for number in itertools.count())
-        joined: list[str] = []
-        tokens: list[str] = []
-
-        async def client(http: httpx2.AsyncClient, _: int) -> None:
-            name = next(names)
-            await history.ask(http, ("join", name), "POST", f"{path}/join", json={"visitor_id": name})
-            joined.append(name)
-            for seen in (history.chance.choice(joined), history.chance.choice(joined[-20:])):
-                look = await history.ask(http, ("look", seen), "GET", f"{path}/status/{seen}")
-                tokens.extend([look.answer.json()["token"]] if "token" in look.answer.json() else [])
-            if tokens:
-                token, consume = history.chance.choice(tokens[-30:]), history.chance.random() < 0.3
-                request, body = ("verify", claims(token)["jti"], consume), {"token": token, "consume": consume}
-                await history.ask(http, request, "POST", "/api/queues/verify_token", once=True, json=body)
-
-        await history.run(client)
+        await history.run(Visitors(history, path).come)
     explain(history.exchanges, *stored(crashing_url))
 
 
@@ -76,6 +89,8 @@ def stored(database_url: str) -> tuple[dict[str, int], list[tuple[int, float]]]:
 def explain(exchanges: list[Exchange], tickets: dict[str, int], released: list[tuple[int, float]]) -> None:
     """Fail unless the tickets, in their order, explain what everybody was told."""
     joins = {exchange.request[1]: exchange for exchange in exchanges if exchange.request[0] == "join"}
+    nothing_of_refused(joins.values(), tickets)
+    joins = {name: join for name, join in joins.items() if not join.given_up}
     for join in joins.values():
         agree(join.answer.status_code == 202, f"{join.request} was told {join.answer.text}")
     agree(joins.keys() == tickets.keys(), f"lost: {joins.keys() - tickets.keys()}, made up: {tickets.keys() - joins}")
@@ -92,7 +107,7 @@ def explain(exchanges: list[Exchange], tickets: dict[str, int], released: list[t
         most = bisect_left(times, moment + 1) - first
         agree(most <= RATE, f"{most} visitors were released within a second, from number {first} on")
 
-    seen = [exchange for exchange in exchanges if exchange.request[0] == "look"]
+    seen = [exchange for exchange in exchanges if exchange.request[0] == "look" and exchange.answer]
     looks = [exchange for exchange in seen if exchange.request[1] not in again]
     _positions_never_rise(looks, tickets)
     _tokens_stay(looks, tickets)
@@ -111,7 +126,9 @@ def _came_again(exchanges: list[Exchange], joins: dict[str, Exchange], tickets: 
     again: dict[str, int] = {}
     for exchange in exchanges:
         name = exchange.request[1]
-        if exchange.request[0] == "look" and joins[name].lost and (token := exchange.answer.json().get("token")):
+        if exchange.request[0] != "look" or not exchange.answer:
+            continue
+        if joins[name].lost and (token := exchange.answer.json().get("token")):
             ticket = claims(token)["tkt"]
             if claims(token)["jti"] in used_up and ticket != tickets[name]:
                 again[name] = ticket

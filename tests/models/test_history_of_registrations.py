@@ -9,7 +9,8 @@ import httpx2
 import psycopg
 
 from tests.faults.processes import serving
-from tests.models.history import SOAK, Exchange, History, agree, never_inverted
+from tests.models.crowd_client import HttpClient
+from tests.models.history import SOAK, Exchange, History, agree, never_inverted, nothing_of_refused
 from tests.models.registrations import Event, Registrations
 from tests.support import event_fields, eventually
 
@@ -18,13 +19,13 @@ SEATS, PLACES, TRIES = 8, 4, 16
 """Of each event: its capacity, that of its waiting list, and how many people register one after the other."""
 
 
-async def organizer(url: str) -> tuple[dict[str, str], list[int]]:
+async def organizer(url: str, events: int = EVENTS) -> tuple[dict[str, str], list[int]]:
     """The headers of an organizer, and its events."""
     async with httpx2.AsyncClient(base_url=url, timeout=30) as http:
         body = {"organizer": {"name": "Ada Events", "email": "ada@example.com", "slug": "ada-events"}}
         key = (await http.post("/api/organizers/register", json=body)).json()["data"]["api_key"]["key"]
         event = {"event": event_fields(capacity=SEATS, waitinglist_capacity=PLACES)}
-        made = [await http.post("/api/events", json=event, headers={"X-API-Key": key}) for _ in range(EVENTS)]
+        made = [await http.post("/api/events", json=event, headers={"X-API-Key": key}) for _ in range(events)]
     return {"X-API-Key": key}, [response.json()["data"]["id"] for response in made]
 
 
@@ -39,32 +40,43 @@ def registrations(database_url: str) -> list[tuple[str, int, str]]:
         ).fetchall()
 
 
+class People:
+    """People who register for events, one event after the other, and look at what came of some registrations."""
+
+    def __init__(self, history: History, events: list[int]) -> None:
+        self.history = history
+        self._events = events
+        self._numbers = itertools.count()
+        self._polls: list[tuple[str, str]] = []
+
+    async def come(self, http: HttpClient, _: int) -> None:
+        number, ask = next(self._numbers), self.history.ask
+        person, event = f"n{number}@example.com", self._events[number // TRIES % len(self._events)]
+        body = {"registration": {"event_id": event, "email": person}}
+        options: dict[str, Any] = {"json": body, "headers": {"Idempotency-Key": person}}
+        exchange = await ask(http, ("register", person, event), "POST", "/api/registrations", **options)
+        if exchange.answer and exchange.answer.status_code == 202:
+            self._polls.append((person, exchange.answer.json()["next"]["url"]))
+        if self._polls:
+            person, url = self.history.chance.choice(self._polls[-50:])
+            await ask(http, ("look", person, url), "GET", url)
+
+
+async def all_settled(database_url: str) -> None:
+    """Return when every registration has its outcome."""
+
+    async def are_settled() -> bool:
+        return "pending" not in {status for _, _, status in registrations(database_url)}
+
+    await eventually(are_settled, seconds=60)
+
+
 async def test_the_order_of_arrival_explains_every_answer(crashing_url: str, tmp_path: Path) -> None:
     with serving(crashing_url, tmp_path, 2) as processes:
         headers, events = await organizer(processes[0].url)
         history = History(processes, crashing_url, headers)
-        numbers = itertools.count()
-        polls: list[tuple[str, str]] = []
-
-        async def client(http: httpx2.AsyncClient, _: int) -> None:
-            number = next(numbers)
-            person, event = f"n{number}@example.com", events[number // TRIES % EVENTS]
-            body = {"registration": {"event_id": event, "email": person}}
-            options: dict[str, Any] = {"json": body, "headers": {"Idempotency-Key": person}}
-            exchange = await history.ask(http, ("register", person, event), "POST", "/api/registrations", **options)
-            if exchange.answer.status_code == 202:
-                polls.append((person, exchange.answer.json()["next"]["url"]))
-            if polls:
-                person, url = history.chance.choice(polls[-50:])
-                await history.ask(http, ("look", person, url), "GET", url)
-
-        await history.run(client)
-
-        async def all_are_settled() -> bool:
-            return "pending" not in {status for _, _, status in registrations(crashing_url)}
-
-        await eventually(all_are_settled, seconds=60)
-
+        await history.run(People(history, events).come)
+        await all_settled(crashing_url)
     explain(history.exchanges, registrations(crashing_url))
 
 
@@ -75,6 +87,7 @@ def explain(exchanges: list[Exchange], published: list[tuple[str, int, str]]) ->
         person for person, exchange in registered.items() if exchange.answer and exchange.answer.status_code == 202
     }
     statuses = {person: status for person, _, status in published}
+    nothing_of_refused(registered.values(), statuses)
     agree(accepted <= statuses.keys(), f"{sorted(accepted - statuses.keys())[:5]} were accepted, and are not there")
     never_inverted(registered[person] for person, _, _ in published)
 

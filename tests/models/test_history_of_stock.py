@@ -15,6 +15,7 @@ from holdfast.inventory.settings import Settings
 from holdfast.inventory.shops import operations as shops
 from tests.faults.processes import serving
 from tests.inventory.support import SINGLE, SIX_PACK, TWELVE_PACK, unlimited
+from tests.models.crowd_client import HttpClient
 from tests.models.history import Exchange, History, agree, never_inverted
 from tests.models.ledger import Answer, Ledger, Pool
 from tests.models.ledger_answers import changed, entry, refusal
@@ -57,12 +58,12 @@ class Agents:
         self.history.exchanges.clear()
         return Ledger(max(pool.version for pool in pools.values()), pools)
 
-    async def work(self, http: httpx2.AsyncClient, _: int) -> None:
+    async def work(self, http: HttpClient, _: int) -> None:
         """Change something, and look at something."""
         tool, arguments = self._choose()
         name = next(self.names)
         exchange = await self.call(http, tool, arguments, reason=name, idempotency_key=name)
-        if not isinstance(exchange.answer, str):
+        if exchange.answer and not isinstance(exchange.answer, str):
             answer: Answer = exchange.answer
             self.entries += [entry["id"] for entry in answer["entries"]]
             self.holds += [answer["hold"]] if answer["hold"] else []
@@ -90,12 +91,14 @@ class Agents:
             case _:
                 return "adjust_pool_quantity", {"pool_id": pool, "delta": chance.choice([-2, 1]) * amount}
 
-    async def call(self, http: httpx2.AsyncClient, tool: str, arguments: Answer, **repeat: str) -> Exchange:
+    async def call(self, http: HttpClient, tool: str, arguments: Answer, **repeat: str) -> Exchange:
         """Call a tool. What is kept of the answer is what is compared."""
         params = {"name": tool, "arguments": {**arguments, **repeat}}
         body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
         request = (repeat.get("reason"), tool, arguments)
         exchange = await self.history.ask(http, request, "POST", "/mcp", json=body)
+        if exchange.given_up:
+            return exchange
         result = exchange.answer.json()["result"]
         content = result.get("structuredContent")
         if result.get("isError"):
@@ -129,13 +132,15 @@ def explain(exchanges: list[Exchange], model: Ledger, versions: list[tuple[int, 
     model.entries += [entry(row) for version, entries in versions if version <= began for row in entries]
     changes = {exchange.request[0]: exchange for exchange in exchanges if exchange.request[0]}
     made = {entries[0]["reason"]: version for version, entries in versions}
+    wrong = [name for name in made if name in changes and changes[name].given_up]
+    agree(not wrong, f"{wrong[:5]} were refused, and are there")
     refused = [exchange for exchange in changes.values() if isinstance(exchange.answer, str)]
     for exchange in refused:
         if exchange.lost and exchange.request[0] in made:
             # A refusal is not kept: what was lost may be done after what was sent in its place was refused.
             changes[exchange.request[0]] = Exchange(exchange.request, exchange.sent)
     refusals = Refusals(refused, changes, made)
-    reads = [exchange for exchange in exchanges if exchange.request[1] == "get_availability"]
+    reads = [exchange for exchange in exchanges if exchange.request[1] == "get_availability" and exchange.answer]
     states = {began: model.get_availability([SINGLE, SIX_PACK, TWELVE_PACK])}
     refusals.try_on(model)
     for version, entries in versions:

@@ -87,6 +87,9 @@ async def test_a_form_that_cannot_be_stored_just_now_is_shown_again_with_what_wa
 
     assert (busy.status_code, busy.headers["retry-after"]) == (503, "1")
     assert "could not store your registration" in page_text(busy)
+    # A browser sends it again by itself; without scripts the button does.
+    assert 'data-again="1"' in busy.text
+    assert "send_again" in busy.text
     again = {name: value(busy, name) for name in ("token", "email", "name")}
     assert (await visitor.post(event["id"], **again)).status_code == 303
 

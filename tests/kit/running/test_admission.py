@@ -1,6 +1,7 @@
 """Admission: new work is refused while work in progress waits too long, reads first."""
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -46,9 +47,9 @@ class Scene:
     def refused(self) -> list[Priority]:
         return [priority for priority in Priority if self.retry_after(priority) is not None]
 
-    def retry_after(self, priority: Priority) -> int | None:
+    def retry_after(self, priority: Priority, tenant: int | None = None) -> int | None:
         try:
-            self.admission.require_room(priority)
+            self.admission.require_room(priority, tenant)
         except Problem as problem:
             return problem.retry_after
         return None
@@ -155,3 +156,26 @@ async def test_a_piece_of_work_that_is_cancelled_is_in_progress_no_more(scene: S
     await asyncio.gather(*tasks, return_exceptions=True)
 
     assert scene.refused() == []
+
+
+async def test_work_that_waits_for_its_own_tenant_gets_only_this_tenant_refused(scene: Scene) -> None:
+    with contextlib.ExitStack() as works:
+        for _ in range(MANY):
+            works.enter_context(scene.admission.work(7))
+        scene.now += 10
+
+        assert scene.retry_after(Priority.FOLLOW_UP, 7) is not None
+        assert (scene.retry_after(Priority.READ, 8), scene.retry_after(Priority.READ)) == (None, None)
+    assert scene.retry_after(Priority.READ, 7) is None
+
+
+async def test_work_that_begins_to_wait_for_one_tenant_gets_nobody_else_refused(scene: Scene) -> None:
+    await scene.begin(MANY - 1)
+    with scene.admission.work() as work:
+        scene.now += 10
+        assert scene.refused() == [*Priority]
+
+        work.leave_to(7)
+
+        assert scene.refused() == []
+    assert scene.admission.in_progress == MANY - 1

@@ -16,6 +16,7 @@ from holdfast.events.settings import Settings
 from holdfast.events.web_addresses import has_link
 from holdfast.kit.pages.forms import FormTokens
 from holdfast.kit.pages.language import Language
+from holdfast.kit.pages.site import MAX_REPEAT_SECONDS
 from holdfast.kit.security.secrets import Secret
 
 FormState = Literal["open", "waiting_list", "full", "cancelled", "expired", "unpayable", "unpayable_price"]
@@ -76,6 +77,11 @@ class Form(Struct):
     hold_minutes: int
     refund_days: int
     retry_after: int | None
+
+    @property
+    def is_sent_again(self) -> bool:
+        """Whether the browser sends the form again by itself, since it was refused for a short time."""
+        return self.notice in ("crowded", "busy") and 0 < (self.retry_after or 0) <= MAX_REPEAT_SECONDS
 
 
 def form_of(

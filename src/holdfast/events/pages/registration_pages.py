@@ -60,7 +60,7 @@ def routes(
     return [
         route("/events/{event_id}/registrations", framed=False),
         route("/events/{event_id}/embed", framed=True),
-        *SITE.assets("pages/embed.js"),
+        *SITE.assets("pages/embed.js", "pages/send_again.js"),
     ]
 
 
@@ -148,7 +148,9 @@ class FormPage:
                     429, problem=problem, notice="crowded", retry_after=problem.retry_after
                 ) from problem
             if problem.type is SERVICE_UNAVAILABLE:
-                raise RegistrationRefusal(503, problem=problem, notice="busy") from problem
+                raise RegistrationRefusal(
+                    503, problem=problem, notice="busy", retry_after=problem.retry_after
+                ) from problem
             if problem.type in _ABOUT_THE_EVENT:
                 raise RegistrationRefusal(problem.status, problem=problem) from problem
             raise

@@ -57,7 +57,7 @@ class Access:
     scope                   the scope that callers must have
     limits                  the names of the rate limits that a request counts against
     counts_only_refusals    its successes are not counted, since they are counted under the names of inner handlers
-    require_room            raises `service_unavailable` if the process has too much work for it
+    require_room            raises `service_unavailable` if the process has too much work for it, or the tenant
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Access:
         scope: str | None = None,
         *limits: str | None,
         counts_only_refusals: bool = False,
-        require_room: Callable[[], None] = lambda: None,
+        require_room: Callable[[int | None], None] = lambda tenant: None,
     ) -> None:
         self.name = name
         self.require_room = require_room
@@ -102,7 +102,7 @@ async def handle(
     admitted_caller: Caller | None = None
     try:
         # Before anything is looked up or read: under overload a refusal must cost little.
-        access.require_room()
+        access.require_room(None)
         caller = await authenticate()
         if access.scope or access.limits:
             await admit(access, limits, caller)
@@ -122,7 +122,7 @@ async def admit(access: Access, limits: Limits, caller: Caller) -> None:
 
     Raises `service_unavailable`, `insufficient_scope` and `rate_limited`.
     """
-    access.require_room()
+    access.require_room(caller.tenant_id)
     if not caller.has(access.scope):
         raise problems.INSUFFICIENT_SCOPE(f"This needs the scope {access.scope}.", scope=access.scope)
     for limit in access.limits:

@@ -69,6 +69,8 @@ class Batcher(Generic[C, A]):
         self._draining: asyncio.Task[None] | None = None
         self.on_idle: Callable[[], object] = lambda: None
         """Called when no call is waiting any more."""
+        self.on_locked: Callable[[LockedRow, C], object] = lambda locked, call: None
+        """Called when a call begins to wait for a locked row, in a batch of its own."""
         self._observe = BATCH_SIZE.labels(name).observe
 
     async def submit(self, call: C) -> A:
@@ -100,6 +102,7 @@ class Batcher(Generic[C, A]):
             )
             batcher.on_idle = partial(self._row_batchers.pop, locked)
         batcher._add(call, answer)
+        self.on_locked(locked, call)
 
     async def _drain(self) -> None:
         try:

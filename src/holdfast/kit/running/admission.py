@@ -1,7 +1,8 @@
 """Admission: what a process refuses while its work waits too long.
 
 A process finishes everything that it has begun. While the work in progress waits too long, new work is refused before
-its body is read, and each refused client is told another time to come again.
+its body is read, and each refused client is told another time to come again. Work of a tenant that waits in a line
+of its own, or for a locked row, gets only further work of this tenant refused.
 
 Reads are refused first, then changes, then what follows up on accepted work. Health checks, metrics, documents, cached
 pages, the console, the check-in, signing in and messages of partners are never refused here. See
@@ -12,7 +13,7 @@ import math
 import time
 from collections.abc import Callable, Coroutine
 from enum import Enum
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, Self, TypeVar
 
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, Problem
 
@@ -43,61 +44,52 @@ MAX_RETRY_SECONDS = 10
 """The longest time after which clients are told to come again."""
 
 
-class Admission:
-    """Counts the work of one process, and refuses work that would wait too long.
+class Backlog:
+    """The work in progress of a process, or of one tenant that waits for nobody but itself.
 
-    clock    returns the present time in seconds, which never goes back
+    What takes `now` is told the present time in seconds.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(self, now: float) -> None:
         self.in_progress = 0
         self._began = 0.0
         """The sum of the times at which the work in progress began."""
         self._finished = 0
-        self._measured_at = clock()
+        self._measured_at = now
         self._rate = 1.0
         """How much work was finished a second when it was measured."""
         self._next_turn = 0.0
         """The time at which the last refused client comes again."""
 
-    def counted(self, run: Callable[P, Coroutine[Any, Any, A]]) -> Callable[P, Coroutine[Any, Any, A]]:
-        """Return the same function, whose calls are counted as work in progress."""
+    def begin(self, now: float) -> None:
+        self.in_progress += 1
+        self._began += now
 
-        async def run_counted(*arguments: P.args, **options: P.kwargs) -> A:
-            began = self._clock()
-            self.in_progress += 1
-            self._began += began
-            is_finished = True
-            try:
-                return await run(*arguments, **options)
-            except Problem as problem:
-                is_finished = problem.type is not SERVICE_UNAVAILABLE
-                raise
-            finally:
-                self._measure(self._clock())
-                self._finished += is_finished
-                self.in_progress -= 1
-                self._began = self._began - began if self.in_progress else 0.0
+    def remove(self, began: float) -> None:
+        """Count work no longer that began at this time."""
+        self.in_progress -= 1
+        self._began = self._began - began if self.in_progress else 0.0
 
-        return run_counted
+    def finish(self, now: float, is_finished: bool) -> None:
+        """Note that work ended. `is_finished`: it did not fail for want of room."""
+        self._measure(now)
+        self._finished += is_finished
 
-    def require_room(self, priority: Priority) -> None:
+    def require_room(self, priority: Priority, now: float) -> None:
         """Raise `service_unavailable` if the work in progress waits too long for more work of this kind."""
         if self.in_progress < MIN_IN_PROGRESS:
             return
         # Work that is done in order of arrival has been there, on average, for half of the time that it takes.
-        seconds = 2 * (self._clock() - self._began / self.in_progress)
+        seconds = 2 * (now - self._began / self.in_progress)
         if seconds >= priority.value:
             message = f"Work waits for {seconds:.0f} seconds. This request was not begun."
-            raise SERVICE_UNAVAILABLE(message, retry_after=self.retry_after())
+            raise SERVICE_UNAVAILABLE(message, retry_after=self.retry_after(now))
 
-    def retry_after(self) -> int:
+    def retry_after(self, now: float) -> int:
         """The seconds after which a refused client should come again.
 
         Each client gets a turn of its own, so that refused clients come again as fast as work is finished.
         """
-        now = self._clock()
         self._measure(now)
         self._next_turn = min(max(self._next_turn, now) + 1 / self._rate, now + MAX_RETRY_SECONDS)
         return math.ceil(self._next_turn - now)
@@ -107,3 +99,97 @@ class Admission:
         if now >= self._measured_at + MEASURE_SECONDS:
             self._rate = max(1.0, self._finished / (now - self._measured_at))
             self._measured_at, self._finished = now, 0
+
+
+class Work:
+    """An operation in progress, for as long as a `with` block lasts.
+
+    tenant    the tenant that alone waits for it; None: others wait too
+    """
+
+    __slots__ = ("_admission", "_backlog", "_began", "_tenant")
+
+    def __init__(self, admission: "Admission", tenant: int | None) -> None:
+        self._admission = admission
+        self._tenant = tenant
+        self._began = admission.now()
+
+    def __enter__(self) -> Self:
+        self._backlog = self._admission.backlog_of(self._tenant)
+        self._backlog.begin(self._began)
+        return self
+
+    def leave_to(self, tenant: int | None) -> None:
+        """From now on only a tenant waits for it; with None nobody is known who does, and it is not counted there."""
+        self._end()
+        self._tenant = tenant
+        self._backlog = self._admission.backlog_of(tenant) if tenant is not None else Backlog(self._began)
+        self._backlog.begin(self._began)
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        lacked_room = isinstance(error, Problem) and error.type is SERVICE_UNAVAILABLE
+        self._backlog.finish(self._admission.now(), not lacked_room)
+        self._end()
+
+    def _end(self) -> None:
+        self._backlog.remove(self._began)
+        if self._tenant is not None and not self._backlog.in_progress:
+            self._admission.forget(self._tenant)
+
+
+class Admission:
+    """Counts the work of one process, and refuses work that would wait too long.
+
+    clock    returns the present time in seconds, which never goes back
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._backlog = Backlog(clock())
+        self._tenants: dict[int, Backlog] = {}
+        """The backlogs of tenants that have work in progress that only its own tenant waits for."""
+
+    def now(self) -> float:
+        return self._clock()
+
+    @property
+    def in_progress(self) -> int:
+        """The work in progress that others wait for."""
+        return self._backlog.in_progress
+
+    def work(self, tenant: int | None = None) -> Work:
+        """Work that begins now. `tenant`: the tenant that alone waits for it; None: others wait too."""
+        return Work(self, tenant)
+
+    def backlog_of(self, tenant: int | None) -> Backlog:
+        """The work that only a tenant waits for; with None, the work that others wait for too."""
+        if tenant is None:
+            return self._backlog
+        backlog = self._tenants.get(tenant)
+        if backlog is None:
+            backlog = self._tenants[tenant] = Backlog(self._clock())
+        return backlog
+
+    def forget(self, tenant: int) -> None:
+        """Forget a tenant that has no work in progress any more."""
+        self._tenants.pop(tenant, None)
+
+    def counted(self, run: Callable[P, Coroutine[Any, Any, A]]) -> Callable[P, Coroutine[Any, Any, A]]:
+        """Return the same function, whose calls are counted as work in progress that others wait for."""
+
+        async def run_counted(*arguments: P.args, **options: P.kwargs) -> A:
+            with self.work():
+                return await run(*arguments, **options)
+
+        return run_counted
+
+    def require_room(self, priority: Priority, tenant: int | None = None) -> None:
+        """Raise `service_unavailable` if work waits too long for more of this kind: all work, or that of the tenant."""
+        now = self._clock()
+        self._backlog.require_room(priority, now)
+        if tenant in self._tenants:
+            self._tenants[tenant].require_room(priority, now)
+
+    def retry_after(self) -> int:
+        """The seconds after which a refused client should come again, as fast as work of the process is finished."""
+        return self._backlog.retry_after(self._clock())

@@ -10,7 +10,7 @@ from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.environment.metrics import REFUSALS, counter
 from holdfast.kit.postgres.database import Database, Reader, Tx
 from holdfast.kit.postgres.group_commit import Batcher, LockedRow
-from holdfast.kit.running.admission import Admission
+from holdfast.kit.running.admission import Admission, Work
 from holdfast.kit.running.idempotency import Idempotency, RepeatableRequest
 from holdfast.kit.running.operation import Operation, Operations
 from holdfast.kit.running.rate_limits import SLOT_TIMEOUT_SECONDS, Slots
@@ -185,6 +185,8 @@ class Runner:
     def _submit_together(self, name: str, slots: Slots, transact: TransactCalls) -> Submit:
         """Return a function that runs calls in batches."""
         batchers: dict[int | None, Batcher[Any, Any]] = {}
+        works: dict[int, Work] = {}
+        """The work of calls that wait together with those of other tenants, by the `id` of the call."""
         counted_transact = self.admission.counted(transact)
 
         async def transact_of_tenant(tenant: int, calls: Sequence[Any]) -> Sequence[Any]:
@@ -203,9 +205,15 @@ class Runner:
                             answers[index] = answer
             return [_LOCKED if isinstance(answer, LockedRow) else answer for answer in answers]
 
+        def leave_to_tenant(locked: LockedRow, call: Any) -> None:
+            if work := works.get(id(call)):
+                work.leave_to(locked.tenant)
+
         def new_batcher(tenant: int | None) -> Batcher[Any, Any]:
             if tenant is None:
-                return Batcher(name, partial(transact, None, waits=False), run_waiting)
+                batcher = Batcher(name, partial(transact, None, waits=False), run_waiting)
+                batcher.on_locked = leave_to_tenant
+                return batcher
             batcher = Batcher(name, partial(transact_of_tenant, tenant))
             batcher.on_idle = partial(batchers.pop, tenant)
             return batcher
@@ -215,14 +223,20 @@ class Runner:
             tenant_batcher = batchers.get(tenant)
             if tenant_batcher is None:
                 tenant_batcher = batchers[tenant] = new_batcher(tenant)
-            return submit_shared(tenant_batcher, call) if tenant is None else tenant_batcher.submit(call)
+            return submit_shared(tenant_batcher, call) if tenant is None else submit_own(tenant, tenant_batcher, call)
 
-        async def submit_to(batcher: Batcher[Any, Any], call: Any) -> Any:
-            return await batcher.submit(call)
+        async def submit_shared(batcher: Batcher[Any, Any], call: Any) -> Any:
+            with self.admission.work() as work:
+                works[id(call)] = work
+                try:
+                    return await batcher.submit(call)
+                finally:
+                    del works[id(call)]
 
-        # Calls of all tenants wait together here. Elsewhere, those that wait for their own tenant are not counted:
-        # nobody else waits longer for them.
-        submit_shared = self.admission.counted(submit_to)
+        async def submit_own(tenant: int, batcher: Batcher[Any, Any], call: Any) -> Any:
+            with self.admission.work(tenant):
+                return await batcher.submit(call)
+
         return submit
 
     async def _dry_run(
