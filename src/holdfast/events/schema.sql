@@ -122,6 +122,23 @@ CREATE SEQUENCE check_in_changes
     NO MAXVALUE
     CACHE 1;
 
+CREATE FUNCTION check_queues() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+declare
+    missing bigint;
+begin
+    with queue as (
+        select id from queues where id = any(array(select queue_id from after)) order by id for key share)
+    select queue_id into missing from after where queue_id not in (select id from queue) limit 1;
+    if found then
+        raise foreign_key_violation using
+            message = format('A visitor names queue %s, which does not exist.', missing),
+            constraint = 'queue_visitors_queue_id_fkey', table = 'queue_visitors';
+    end if;
+    return null;
+end $$;
+
 CREATE FUNCTION check_references() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -286,6 +303,23 @@ begin
     select event_id, organizer_id, new.organizer_id from event_owners
      where event_id = new.id and organizer_id <> new.organizer_id
         on conflict (event_id, organizer_id) do update set handed_to = excluded.handed_to, last_user_id = 0;
+    return null;
+end $$;
+
+CREATE FUNCTION keep_joined_queues() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+declare
+    kept bigint;
+begin
+    select queue_id into kept from before
+     cross join lateral (select queue_id from queue_visitors where queue_id = before.id limit 1) as its_visitor
+     limit 1;
+    if found then
+        raise foreign_key_violation using
+            message = format('Queue %s has visitors.', kept),
+            constraint = 'queue_visitors_queue_id_fkey', table = 'queue_visitors';
+    end if;
     return null;
 end $$;
 
@@ -1429,8 +1463,8 @@ ALTER TABLE ONLY queue_visitors
     ADD CONSTRAINT a_ticket_belongs_to_one_visitor UNIQUE (queue_id, ticket);
 ALTER TABLE ONLY queue_visitors
     ADD CONSTRAINT queue_visitors_pkey PRIMARY KEY (queue_id, visitor_id);
-ALTER TABLE ONLY queue_visitors
-    ADD CONSTRAINT queue_visitors_queue_id_fkey FOREIGN KEY (queue_id) REFERENCES queues(id);
+CREATE TRIGGER check_queues_of_inserted AFTER INSERT ON queue_visitors REFERENCING NEW TABLE AS after FOR EACH STATEMENT EXECUTE FUNCTION check_queues();
+CREATE TRIGGER refuse_change_of_key BEFORE UPDATE OF queue_id ON queue_visitors FOR EACH ROW WHEN ((old.queue_id <> new.queue_id)) EXECUTE FUNCTION refuse_change_of_key();
 
 -- queues --------------------------------------------------------------------------------------------------------------
 
@@ -1476,6 +1510,8 @@ ALTER TABLE ONLY queues
 ALTER TABLE ONLY queues
     ADD CONSTRAINT queues_organizer_id_fkey FOREIGN KEY (organizer_id) REFERENCES users(id);
 CREATE INDEX queues_of_organizer ON queues USING btree (organizer_id, id);
+CREATE TRIGGER keep_joined_queues AFTER DELETE ON queues REFERENCING OLD TABLE AS before FOR EACH STATEMENT EXECUTE FUNCTION keep_joined_queues();
+CREATE TRIGGER refuse_change_of_key BEFORE UPDATE OF id ON queues FOR EACH ROW WHEN ((old.id <> new.id)) EXECUTE FUNCTION refuse_change_of_key();
 
 -- refunds -------------------------------------------------------------------------------------------------------------
 
