@@ -95,12 +95,80 @@ CREATE FUNCTION blocked_by_dispute(intent text) RETURNS text
      where intent_id = intent and (state = 'lost' or (state in ('unknown', 'inquiry', 'open') and not refundable))
 $$;
 
+CREATE FUNCTION check_changed_reference() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    perform from users where id = new.user_id for key share;
+    if not found then
+        raise foreign_key_violation using
+            message = format('A registration names account %s, which does not exist.', new.user_id),
+            constraint = 'registrations_user_id_fkey', table = 'registrations';
+    end if;
+    perform from event_owners where event_id = new.event_id and organizer_id = new.organizer_id for key share;
+    if not found then
+        raise foreign_key_violation using
+            message = format('A registration of event %s names organizer %s, who never owned the event.',
+                             new.event_id, new.organizer_id),
+            constraint = 'registrations_event_id_fkey', table = 'registrations';
+    end if;
+    return null;
+end $$;
+
 CREATE SEQUENCE check_in_changes
     START WITH 1
     INCREMENT BY 1
     NO MINVALUE
     NO MAXVALUE
     CACHE 1;
+
+CREATE FUNCTION check_queues() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+declare
+    missing bigint;
+begin
+    with queue as (
+        select id from queues where id = any(array(select queue_id from after)) order by id for key share)
+    select queue_id into missing from after where queue_id not in (select id from queue) limit 1;
+    if found then
+        raise foreign_key_violation using
+            message = format('A visitor names queue %s, which does not exist.', missing),
+            constraint = 'queue_visitors_queue_id_fkey', table = 'queue_visitors';
+    end if;
+    return null;
+end $$;
+
+CREATE FUNCTION check_references() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+declare
+    missing record;
+begin
+    with owner as (
+        select event_id, organizer_id from event_owners where event_id = any(array(select event_id from after))
+         order by event_id, organizer_id for key share),
+    person as (
+        select id from users where id = any(array(select user_id from after)) order by id for key share)
+    select after.event_id, after.organizer_id, after.user_id, person.id is null as without_person into missing
+      from after
+      left join owner using (event_id, organizer_id)
+      left join person on person.id = after.user_id
+     where owner.event_id is null or person.id is null
+     limit 1;
+    if not found then
+        return null;
+    end if;
+    if missing.without_person then
+        raise foreign_key_violation using
+            message = format('A registration names account %s, which does not exist.', missing.user_id),
+            constraint = 'registrations_user_id_fkey', table = 'registrations';
+    end if;
+    raise foreign_key_violation using
+        message = format('A registration of event %s names organizer %s, who never owned the event.',
+                         missing.event_id, missing.organizer_id),
+        constraint = 'registrations_event_id_fkey', table = 'registrations';
+end $$;
 
 CREATE FUNCTION count_calendar_changes() RETURNS trigger
     LANGUAGE plpgsql
@@ -115,6 +183,10 @@ CREATE FUNCTION count_seats() RETURNS trigger
     AS $$
 begin
     if tg_op = 'INSERT' then
+        -- What is accepted counts when it is settled. To find that out costs less than to begin the update.
+        if not exists (select from after where status in ('registered', 'held', 'waitlisted')) then
+            return null;
+        end if;
         update events set registered_count = registered_count + change.registered,
                           waitlisted_count = waitlisted_count + change.waitlisted
           from (select event_id, count(*) filter (where status in ('registered', 'held')) as registered,
@@ -231,6 +303,59 @@ begin
     select event_id, organizer_id, new.organizer_id from event_owners
      where event_id = new.id and organizer_id <> new.organizer_id
         on conflict (event_id, organizer_id) do update set handed_to = excluded.handed_to, last_user_id = 0;
+    return null;
+end $$;
+
+CREATE FUNCTION keep_joined_queues() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+declare
+    kept bigint;
+begin
+    select queue_id into kept from before
+     cross join lateral (select queue_id from queue_visitors where queue_id = before.id limit 1) as its_visitor
+     limit 1;
+    if found then
+        raise foreign_key_violation using
+            message = format('Queue %s has visitors.', kept),
+            constraint = 'queue_visitors_queue_id_fkey', table = 'queue_visitors';
+    end if;
+    return null;
+end $$;
+
+CREATE FUNCTION keep_owners_of_registrations() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+declare
+    kept record;
+begin
+    select its_registration.* into kept from before
+     cross join lateral (select event_id, organizer_id from registrations
+                          where event_id = before.event_id and organizer_id = before.organizer_id
+                          limit 1) as its_registration
+     limit 1;
+    if found then
+        raise foreign_key_violation using
+            message = format('Event %s has registrations with organizer %s.', kept.event_id, kept.organizer_id),
+            constraint = 'registrations_event_id_fkey', table = 'registrations';
+    end if;
+    return null;
+end $$;
+
+CREATE FUNCTION keep_registered_people() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+declare
+    kept bigint;
+begin
+    select user_id into kept from before
+     cross join lateral (select user_id from registrations where user_id = before.id limit 1) as its_registration
+     limit 1;
+    if found then
+        raise foreign_key_violation using
+            message = format('Account %s has registrations.', kept),
+            constraint = 'registrations_user_id_fkey', table = 'registrations';
+    end if;
     return null;
 end $$;
 
@@ -382,6 +507,14 @@ CREATE FUNCTION parts(event bigint, whole text) RETURNS bigint[]
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     AS $$ select array(select hashtextextended(substr(whole, n, 3), event)
                       from generate_series(1, length(whole) - 2) as n) $$;
+
+CREATE FUNCTION refuse_change_of_key() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    raise foreign_key_violation using
+        message = format('The key of a row of %s cannot change.', tg_table_name), table = tg_table_name;
+end $$;
 
 CREATE SEQUENCE registration_arrivals
     START WITH 1
@@ -713,6 +846,8 @@ ALTER TABLE ONLY event_owners
     ADD CONSTRAINT event_owners_pkey PRIMARY KEY (event_id, organizer_id);
 ALTER TABLE ONLY event_owners
     ADD CONSTRAINT event_owners_event_id_fkey FOREIGN KEY (event_id) REFERENCES events(id) ON DELETE CASCADE;
+CREATE TRIGGER keep_owners_of_registrations AFTER DELETE ON event_owners REFERENCING OLD TABLE AS before FOR EACH STATEMENT EXECUTE FUNCTION keep_owners_of_registrations();
+CREATE TRIGGER refuse_change_of_key BEFORE UPDATE OF event_id, organizer_id ON event_owners FOR EACH ROW WHEN (((old.event_id IS DISTINCT FROM new.event_id) OR (old.organizer_id IS DISTINCT FROM new.organizer_id))) EXECUTE FUNCTION refuse_change_of_key();
 
 -- event_photos --------------------------------------------------------------------------------------------------------
 
@@ -1328,8 +1463,8 @@ ALTER TABLE ONLY queue_visitors
     ADD CONSTRAINT a_ticket_belongs_to_one_visitor UNIQUE (queue_id, ticket);
 ALTER TABLE ONLY queue_visitors
     ADD CONSTRAINT queue_visitors_pkey PRIMARY KEY (queue_id, visitor_id);
-ALTER TABLE ONLY queue_visitors
-    ADD CONSTRAINT queue_visitors_queue_id_fkey FOREIGN KEY (queue_id) REFERENCES queues(id);
+CREATE TRIGGER check_queues_of_inserted AFTER INSERT ON queue_visitors REFERENCING NEW TABLE AS after FOR EACH STATEMENT EXECUTE FUNCTION check_queues();
+CREATE TRIGGER refuse_change_of_key BEFORE UPDATE OF queue_id ON queue_visitors FOR EACH ROW WHEN ((old.queue_id <> new.queue_id)) EXECUTE FUNCTION refuse_change_of_key();
 
 -- queues --------------------------------------------------------------------------------------------------------------
 
@@ -1375,6 +1510,8 @@ ALTER TABLE ONLY queues
 ALTER TABLE ONLY queues
     ADD CONSTRAINT queues_organizer_id_fkey FOREIGN KEY (organizer_id) REFERENCES users(id);
 CREATE INDEX queues_of_organizer ON queues USING btree (organizer_id, id);
+CREATE TRIGGER keep_joined_queues AFTER DELETE ON queues REFERENCING OLD TABLE AS before FOR EACH STATEMENT EXECUTE FUNCTION keep_joined_queues();
+CREATE TRIGGER refuse_change_of_key BEFORE UPDATE OF id ON queues FOR EACH ROW WHEN ((old.id <> new.id)) EXECUTE FUNCTION refuse_change_of_key();
 
 -- refunds -------------------------------------------------------------------------------------------------------------
 
@@ -1453,10 +1590,6 @@ END),
 );
 ALTER TABLE ONLY registrations
     ADD CONSTRAINT registrations_pkey PRIMARY KEY (event_id, user_id);
-ALTER TABLE ONLY registrations
-    ADD CONSTRAINT registrations_event_id_fkey FOREIGN KEY (event_id, organizer_id) REFERENCES event_owners(event_id, organizer_id);
-ALTER TABLE ONLY registrations
-    ADD CONSTRAINT registrations_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id);
 CREATE INDEX people_of_organizer ON registrations USING btree (organizer_id, user_id) WHERE (status = ANY (ARRAY['registered'::registration_status, 'waitlisted'::registration_status]));
 CREATE INDEX registrations_in_order ON registrations USING btree (received_at, arrival) WHERE (status = ANY (ARRAY['registered'::registration_status, 'waitlisted'::registration_status]));
 CREATE INDEX registrations_moved ON registrations USING btree (event_id, received_at, arrival) WHERE ((status = 'waitlisted'::registration_status) AND (reason IS NOT NULL));
@@ -1464,6 +1597,8 @@ CREATE INDEX registrations_of_event ON registrations USING btree (event_id, stat
 CREATE INDEX registrations_of_organizer ON registrations USING btree (organizer_id, received_at, arrival) WHERE (status = ANY (ARRAY['registered'::registration_status, 'waitlisted'::registration_status]));
 CREATE INDEX registrations_of_user ON registrations USING btree (user_id);
 CREATE INDEX registrations_to_settle ON registrations USING btree (received_at, arrival) WHERE (status = 'pending'::registration_status);
+CREATE TRIGGER check_changed_reference AFTER UPDATE OF event_id, user_id, organizer_id ON registrations FOR EACH ROW WHEN ((((old.event_id IS DISTINCT FROM new.event_id) OR (old.user_id IS DISTINCT FROM new.user_id)) OR (old.organizer_id IS DISTINCT FROM new.organizer_id))) EXECUTE FUNCTION check_changed_reference();
+CREATE TRIGGER check_references_of_inserted AFTER INSERT ON registrations REFERENCING NEW TABLE AS after FOR EACH STATEMENT EXECUTE FUNCTION check_references();
 CREATE TRIGGER count_deleted AFTER DELETE ON registrations REFERENCING OLD TABLE AS before FOR EACH STATEMENT EXECUTE FUNCTION count_seats();
 CREATE TRIGGER count_inserted AFTER INSERT ON registrations REFERENCING NEW TABLE AS after FOR EACH STATEMENT EXECUTE FUNCTION count_seats();
 CREATE TRIGGER count_updated AFTER UPDATE ON registrations REFERENCING OLD TABLE AS before NEW TABLE AS after FOR EACH STATEMENT EXECUTE FUNCTION count_seats();
@@ -1631,6 +1766,8 @@ CREATE UNIQUE INDEX users_email_of_organizer ON users USING btree (email) WHERE 
 CREATE UNIQUE INDEX users_email_of_owner ON users USING btree (email) WHERE ((role <> 'organizer'::user_role) OR (proved_at IS NOT NULL));
 CREATE UNIQUE INDEX users_logo ON users USING btree (logo_key) WHERE (logo_key IS NOT NULL);
 CREATE UNIQUE INDEX users_slug ON users USING btree (slug) WHERE (slug IS NOT NULL);
+CREATE TRIGGER keep_registered_people AFTER DELETE ON users REFERENCING OLD TABLE AS before FOR EACH STATEMENT EXECUTE FUNCTION keep_registered_people();
+CREATE TRIGGER refuse_change_of_key BEFORE UPDATE OF id ON users FOR EACH ROW WHEN ((old.id <> new.id)) EXECUTE FUNCTION refuse_change_of_key();
 CREATE TRIGGER release_mails AFTER UPDATE OF proved_at ON users FOR EACH ROW WHEN (((old.proved_at IS NULL) AND (new.proved_at IS NOT NULL) AND (new.role = 'organizer'::user_role))) EXECUTE FUNCTION release_mails_of_organizer();
 CREATE TRIGGER search_person_anew AFTER UPDATE OF email, name ON users FOR EACH ROW WHEN (((old.email IS DISTINCT FROM new.email) OR (old.name IS DISTINCT FROM new.name))) EXECUTE FUNCTION search_person_anew();
 CREATE TRIGGER show_changed_logo AFTER UPDATE OF logo_key ON users FOR EACH ROW WHEN ((new.logo_key IS DISTINCT FROM old.logo_key)) EXECUTE FUNCTION show_logo();

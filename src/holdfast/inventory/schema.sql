@@ -103,23 +103,27 @@ CREATE FUNCTION count_stock() RETURNS trigger
 declare
     fallen bigint[];
     broken boolean;
+    without_pool boolean;
 begin
     with counted as (
         update pools set on_hand = on_hand + change.delta, held = held + change.held_delta,
                          entries = pools.entries + change.entries, version = change.version
-          from (select pool_id, sum(delta) as delta, sum(held_delta) as held_delta, count(*) as entries,
+          from (select shop_id, pool_id, sum(delta) as delta, sum(held_delta) as held_delta, count(*) as entries,
                        max(version) as version, max(seq) as last_seq,
                        (array_agg(balance_after order by seq desc))[1] as balance_after,
                        (array_agg(held_after order by seq desc))[1] as held_after
-                  from new_entries group by pool_id) as change
-         where pools.id = change.pool_id
+                  from new_entries group by shop_id, pool_id) as change
+         where pools.shop_id = change.shop_id and pools.id = change.pool_id
      returning pools.id, status, low_stock_at, on_hand - pools.held - buffer as available,
                change.delta - change.held_delta as more,
                (pools.entries, on_hand, pools.held) <> (last_seq, balance_after, held_after) as differs)
     select array_agg(id) filter (where available <= low_stock_at and available - more > low_stock_at
                                        and status = 'active'),
-           bool_or(differs)
-      into fallen, broken from counted;
+           bool_or(differs), count(*) < (select count(distinct (shop_id, pool_id)) from new_entries)
+      into fallen, broken, without_pool from counted;
+    if without_pool then
+        raise exception 'these entries are of a pool that does not exist' using errcode = 'foreign_key_violation';
+    end if;
     if broken then
         raise exception 'these entries do not continue the ledger' using errcode = 'integrity_constraint_violation';
     end if;
@@ -174,6 +178,23 @@ begin
     return total;
 end $_$;
 
+CREATE FUNCTION keep_pools_of_ledger() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+declare
+    kept bigint;
+begin
+    select pool_id into kept from before
+     cross join lateral (select pool_id from ledger where shop_id = before.shop_id and pool_id = before.id limit 1)
+                        as its_entry
+     limit 1;
+    if found then
+        raise exception 'pool % has entries in the ledger', kept using errcode = 'foreign_key_violation';
+    end if;
+    return null;
+end $$;
+
 CREATE VIEW named_variants WITH (security_invoker='true') AS
  SELECT variants.shop_id,
     variants.gid,
@@ -218,6 +239,13 @@ begin
         end if;
     end if;
     raise exception 'the ledger is append-only' using errcode = 'integrity_constraint_violation';
+end $$;
+
+CREATE FUNCTION refuse_change_of_key() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    raise exception 'the key of a pool cannot change' using errcode = 'foreign_key_violation';
 end $$;
 
 CREATE FUNCTION remember_links() RETURNS trigger
@@ -622,8 +650,6 @@ ALTER TABLE ONLY ledger
     ADD CONSTRAINT ledger_pkey PRIMARY KEY (shop_id, id);
 ALTER TABLE ONLY ledger
     ADD CONSTRAINT ledger_pool_id_seq_key UNIQUE (pool_id, seq);
-ALTER TABLE ONLY ledger
-    ADD CONSTRAINT ledger_shop_id_pool_id_fkey FOREIGN KEY (shop_id, pool_id) REFERENCES pools(shop_id, id);
 ALTER TABLE ONLY ledger
     ADD CONSTRAINT ledger_shop_id_reverts_id_fkey FOREIGN KEY (shop_id, reverts_id) REFERENCES ledger(shop_id, id);
 CREATE INDEX ledger_of_pool ON ledger USING btree (shop_id, pool_id, created_at, seq);
@@ -1116,6 +1142,8 @@ CREATE INDEX low_pools ON pools USING btree (shop_id, id) WHERE (is_low AND (sta
 CREATE UNIQUE INDEX pool_names ON pools USING btree (shop_id, name_key) WHERE (status <> 'archived'::pool_status);
 CREATE INDEX pools_by_parts ON pools USING gin (parts(shop_id, name_key)) WITH (gin_pending_list_limit='512');
 CREATE INDEX pools_by_status ON pools USING btree (shop_id, status_key, id);
+CREATE TRIGGER keep_pools_of_ledger AFTER DELETE ON pools REFERENCING OLD TABLE AS before FOR EACH STATEMENT EXECUTE FUNCTION keep_pools_of_ledger();
+CREATE TRIGGER refuse_change_of_key BEFORE UPDATE OF id, shop_id ON pools FOR EACH ROW WHEN (((old.id IS DISTINCT FROM new.id) OR (old.shop_id IS DISTINCT FROM new.shop_id))) EXECUTE FUNCTION refuse_change_of_key();
 ALTER TABLE pools ENABLE ROW LEVEL SECURITY;
 CREATE POLICY own_shop ON pools TO holdfast_shop USING ((shop_id = ( SELECT current_shop() AS current_shop)));
 GRANT INSERT(allow_negative),UPDATE(allow_negative) ON TABLE pools TO holdfast_shop;

@@ -100,6 +100,30 @@ async def test_who_was_rejected_may_ask_again_and_goes_to_the_end_of_the_line(se
     assert statuses == ["registered", "waitlisted", "registered"]
 
 
+async def test_in_a_batch_who_was_rejected_before_keeps_the_order_of_arrival(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event(capacity=1)
+    for name in ("ann", "ben"):
+        await ada.register(event["id"], email=f"{name}@example.com")
+    await service.settle()
+    await ada.patch(f"/api/events/{event['id']}", {"event": {"waitinglist_capacity": 5}})
+    order = ["cal@example.com", "ben@example.com", "dee@example.com"]
+
+    results = await service.database.transact(
+        lambda tx: intake.accept(tx, [intake.IntakeRequest(ada.id, event["id"], email=email) for email in order])
+    )
+    await service.settle()
+
+    assert [(result.code, result.stored) for result in results] == 3 * [(None, True)]
+    assert [
+        email
+        for (email,) in await service.run_sql(
+            "select email from registrations join users on users.id = user_id where status = 'waitlisted'"
+            " order by received_at, arrival"
+        )
+    ] == order
+
+
 @pytest.mark.parametrize(
     ("statement", "code"),
     [

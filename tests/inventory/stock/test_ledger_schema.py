@@ -209,3 +209,25 @@ async def test_the_audit_finds_what_was_tampered_with(
     (difference,) = await inventory.differences()
     assert difference.startswith(f"Pool {pool['id']}: ")
     assert message in difference
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        (ENTRY.replace("%(pool)s", "1000"), "of a pool that does not exist"),
+        (ENTRY.replace("%(shop)s, 99", "1000, 99"), "of a pool that does not exist"),
+        ("delete from pools", "pool 1 has entries"),
+        ("update pools set id = default", "the key of a pool cannot change"),
+    ],
+)
+async def test_no_statement_leaves_an_entry_of_no_pool(
+    shop: Shop, inventory: Inventory, statement: str, message: str
+) -> None:
+    pool = await shop.pool(50)
+    before = await inventory.everything()
+    fields = {"seq": 2, "kind": "adjust", "delta": 6, "held_delta": 0, "balance": 56, "held": 0, "below": False}
+
+    with pytest.raises(psycopg.errors.ForeignKeyViolation, match=message):
+        await inventory.sql(statement, shop=shop.id, pool=pool["id"], actor="agent", **fields)
+
+    assert await inventory.everything() == before

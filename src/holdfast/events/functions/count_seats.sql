@@ -3,6 +3,10 @@
 create or replace function count_seats() returns trigger language plpgsql as $$
 begin
     if tg_op = 'INSERT' then
+        -- What is accepted counts when it is settled. To find that out costs less than to begin the update.
+        if not exists (select from after where status in ('registered', 'held', 'waitlisted')) then
+            return null;
+        end if;
         update events set registered_count = registered_count + change.registered,
                           waitlisted_count = waitlisted_count + change.waitlisted
           from (select event_id, count(*) filter (where status in ('registered', 'held')) as registered,

@@ -78,11 +78,17 @@ LOCK_IF_FREE: LiteralString = f"""
 
 # `is_in`: a visitor is in the queue while it waits and, after its release, while its token can be got or is valid.
 JOIN: LiteralString = """
-    with request as materialized (
+    with visitor as materialized (
+        select * from json_to_recordset(%(visitors)s::json)
+               as visitor (index integer, tenant_id bigint, queue_id bigint, visitor_id text)),
+    -- Many visitors join few queues.
+    joined_queue as materialized (
+        select *, tickets = serving as was_empty, max_queue_size - (tickets - serving) as room,
+               ceil(%(interval)s::float8 / release_rate)::integer as step
+          from queues where id = any(array(select queue_id from visitor)) and deleted_at is null),
+    request as materialized (
         select request.index, request.queue_id, request.visitor_id, queues.organizer_id, queues.tickets,
-               queues.tickets = queues.serving as was_empty,
-               queues.max_queue_size - (queues.tickets - queues.serving) as room,
-               ceil(%(interval)s::float8 / queues.release_rate)::integer as step, is_in,
+               queues.was_empty, queues.room, queues.step, is_in,
                visitor.ticket is not null and not is_in as comes_again,
                case when queues.id is null then 'not_found'
                     when request.tenant_id <> queues.organizer_id then 'forbidden'
@@ -91,11 +97,9 @@ JOIN: LiteralString = """
                     when not queues.active then 'queue_inactive'
                     when queues.id <> all(locked.ids) then 'queue_locked'
                end as code
-          from json_to_recordset(%(visitors)s::json)
-               as request (index integer, tenant_id bigint, queue_id bigint, visitor_id text)
+          from visitor as request
          cross join (select string_to_array(current_setting('holdfast.queues'), ',')::bigint[] as ids) as locked
-          left join lateral (select * from queues where id = request.queue_id and deleted_at is null limit 1)
-               as queues on true
+          left join joined_queue as queues on queues.id = request.queue_id
           left join lateral (select * from queue_visitors
                               where queue_id = request.queue_id and visitor_id = request.visitor_id limit 1)
                as visitor on true

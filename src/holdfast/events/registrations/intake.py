@@ -76,27 +76,56 @@ LOCK_REJECTED: LiteralString = f"""
      order by event_id, user_id for no key update
 """
 
+_RENEW: LiteralString = """
+    -- If two transactions deadlock here, PostgreSQL ends one of them, and it is run again.
+    renewed as (
+        update registrations
+           set status = 'pending', arrival = stamped.arrival, received_at = stamped.received_at,
+               amount_paid = stamped.amount_paid, amount_due = stamped.amount_due, name = stamped.name,
+               language = stamped.language, notify = stamped.notify, settled_at = null, reason = null
+          from stamped
+         where registrations.event_id = stamped.event_id and registrations.user_id = stamped.user_id
+           and stamped.previous_status = 'rejected' and registrations.status = 'rejected'),"""
+
+
 # In this statement `user_id` is the internal id of a person. Other people see only the `public_id`.
-ACCEPT: LiteralString = f"""
-    with checked_request as materialized (
+def _accept(*, renews: bool) -> LiteralString:
+    """The statement that accepts a batch.
+
+    renews    whether it also accepts people whom it rejected before. To begin that update costs as much as three
+              registrations, and few batches need it. Without it nothing is stored if there is such a person in the
+              batch, whose code is then `rejected_before`.
+    """
+    renews_too: LiteralString = "true" if renews else "false"
+    return f"""
+    with request as materialized (
+        select * from json_to_recordset(%(requests)s::json)
+               as request (index integer, tenant_id bigint, event_id bigint, public_id text, email text,
+                           new_public_id text, amount_paid bigint, must_pay_online boolean, name text, language text,
+                           notify boolean)),
+    -- Many requests name few events. What is the same for all of them is looked up once.
+    event as materialized (
+        select id, organizer_id, current_price,
+               registered_count >= capacity and waitlisted_count >= waitinglist_capacity as is_full,
+               case when not published then 'event_draft'
+                    when cancelled_at is not null then 'event_cancelled'
+                    when datetime <= now() then 'event_expired'
+               end as code
+          from events where id = any(array(select event_id from request))),
+    unproved_organizer as materialized (
+        select id from users where id = any(array(select organizer_id from event)) and proved_at is null),
+    checked_request as materialized (
         select request.index, request.event_id, request.email, request.new_public_id, request.amount_paid,
                request.must_pay_online, request.name, request.language, request.notify,
-               event.organizer_id, event.current_price, person.id as user_id, person.public_id,
+               event.organizer_id, event.current_price, event.is_full, person.id as user_id, person.public_id,
                previous.status as previous_status,
                case when event.id is null then 'not_found'
                     when request.tenant_id <> event.organizer_id then 'forbidden'
-                    when not event.published then 'event_draft'
-                    when event.cancelled_at is not null then 'event_cancelled'
-                    when event.datetime <= now() then 'event_expired'
+                    when event.code is not null then event.code
                     when request.public_id is not null and person.id is null then 'no_such_user'
-               end as code,
-               event.registered_count >= event.capacity
-                   and event.waitlisted_count >= event.waitinglist_capacity as is_full
-          from json_to_recordset(%(requests)s::json)
-               as request (index integer, tenant_id bigint, event_id bigint, public_id text, email text,
-                           new_public_id text, amount_paid bigint, must_pay_online boolean, name text, language text,
-                           notify boolean)
-          left join lateral (select * from events where id = request.event_id limit 1) as event on true
+               end as code
+          from request
+          left join event on event.id = request.event_id
           left join lateral (select id, public_id from users where users.email = request.email and {OWNS_EMAIL}
                              union all
                              select id, public_id from users
@@ -113,7 +142,10 @@ ACCEPT: LiteralString = f"""
     -- The rows that have to be locked to store the registrations, as far as nobody else has locked them.
     candidate as (
         select event_id, user_id, previous_status from checked_request
-         where code is null and not is_full and (previous_status is null or previous_status = 'rejected')),
+         where code is null and not is_full and (previous_status is null or previous_status = 'rejected')
+           and ({renews_too}
+                or not exists (select from checked_request
+                                where code is null and not is_full and previous_status = 'rejected'))),
     free_events as materialized (
         select id, organizer_id, published from events where id = any(array(select event_id from candidate))
          order by id for key share skip locked),
@@ -149,6 +181,7 @@ ACCEPT: LiteralString = f"""
                case when request.code is not null then request.code
                     when request.previous_status <> 'rejected' then null
                     when request.is_full then 'event_full'
+                    when not {renews_too} and request.previous_status = 'rejected' then 'rejected_before'
                     when free_events.id is null then 'event_locked'
                     when not free_events.published then 'event_draft'
                     when request.user_id is null
@@ -169,15 +202,7 @@ ACCEPT: LiteralString = f"""
                  where code is null and (previous_status is null or previous_status = 'rejected')
                  order by event_id, user_id, index) as first
          order by index),
-    -- If two transactions deadlock here, PostgreSQL ends one of them, and it is run again.
-    renewed as (
-        update registrations
-           set status = 'pending', arrival = stamped.arrival, received_at = stamped.received_at,
-               amount_paid = stamped.amount_paid, amount_due = stamped.amount_due, name = stamped.name,
-               language = stamped.language, notify = stamped.notify, settled_at = null, reason = null
-          from stamped
-         where registrations.event_id = stamped.event_id and registrations.user_id = stamped.user_id
-           and stamped.previous_status = 'rejected' and registrations.status = 'rejected'),
+{_RENEW if renews else ""}
     -- Sorted by key, so that two processes that insert the same people cannot deadlock.
     inserted as (
         insert into registrations (event_id, organizer_id, user_id, arrival, received_at, amount_paid, amount_due, name,
@@ -188,10 +213,13 @@ ACCEPT: LiteralString = f"""
          order by event_id, user_id
             on conflict do nothing)
     select code, public_id, organizer_id, code is null and (previous_status is null or previous_status = 'rejected'),
-           code is null and notify
-               and coalesce((select proved_at is null from users where users.id = organizer_id limit 1), false)
+           code is null and notify and organizer_id in (select id from unproved_organizer)
       from checked order by index
 """
+
+
+ACCEPT = _accept(renews=False)
+ACCEPT_AND_RENEW = _accept(renews=True)
 
 
 async def accept(tx: Tx, requests: Sequence[IntakeRequest], *, waits: bool = True) -> list[IntakeResult]:
@@ -235,4 +263,7 @@ async def _lock(tx: Tx, requests: Sequence[IntakeRequest]) -> None:
 
 async def _store(tx: Tx, requests: Sequence[IntakeRequest]) -> list[IntakeResult]:
     parameters = {"requests": msgspec.json.encode(requests).decode()}
-    return [IntakeResult(*row) for row in await tx.tuples(ACCEPT, parameters)]
+    results = [IntakeResult(*row) for row in await tx.tuples(ACCEPT, parameters)]
+    if any(result.code == "rejected_before" for result in results):
+        results = [IntakeResult(*row) for row in await tx.tuples(ACCEPT_AND_RENEW, parameters)]
+    return results
