@@ -27,6 +27,7 @@ let bringsParts = false;
 let messages = 0;
 let isFetching = false;
 let isStale = false;
+let changedAt; // what a stream has told since the last fetch: a cache in front may have the page of before
 let timer;
 let reopening;
 let fetchedAt = performance.now();
@@ -131,7 +132,9 @@ async function refresh() {
   const before = messages;
   try {
     // Pages that browsers may keep are not sent again while they are the same.
-    const address = page ?? location.pathname + location.search;
+    let address = page ?? location.pathname + location.search;
+    if (changedAt) address += `${address.includes("?") ? "&" : "?"}at=${changedAt}`;
+    changedAt = undefined;
     const answer = await fetch(address, { redirect: "manual", cache: "no-cache" });
     if (!page && (answer.type === "opaqueredirect" || [401, 404, 410].includes(answer.status))) {
       location.reload(); // signed out meanwhile, or deleted: the same request again, and the browser follows
@@ -204,8 +207,10 @@ function follow() {
     show(parse(JSON.parse(data).html ?? ""));
   });
   events.addEventListener("changed", ({ data }) => {
-    const { changed, spread } = JSON.parse(data);
-    if (!changed || changed.some((name) => `${name} `.startsWith(about && `${about} `))) soon(spread);
+    const { changed, spread, at } = JSON.parse(data);
+    if (changed && !changed.some((name) => `${name} `.startsWith(about && `${about} `))) return;
+    changedAt = at;
+    soon(spread);
   });
   events.addEventListener("end", ({ data }) => {
     hasEnded = true;
