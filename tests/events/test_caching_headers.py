@@ -23,26 +23,20 @@ async def test_each_answer_says_what_caches_may_do_with_it(service: Service) -> 
     script = page.partition('<script src="')[2].partition('"')[0]
     expected = {
         cache_control(LIVE): [
-            "/",
-            organizer_path,
-            f"{organizer_path}{event_path}",
-            f"{event_path}/embed",
-            f"{event_path}/calendar.ics",
+            *("/", organizer_path, f"{organizer_path}{event_path}", f"/queues/{line.id}/progress"),
+            *(f"{event_path}/embed", f"{event_path}/calendar.ics"),
         ],
         cache_control(FEED): [f"{organizer_path}/events.ics", f"{organizer_path}/events.rss"],
-        cache_control(BRIEF): ["/organizers/nobody", f"{organizer_path}/events/0", "/events/0/embed"],
+        cache_control(BRIEF): [
+            *("/organizers/nobody", f"{organizer_path}/events/0", "/events/0/embed", "/queues/0/progress"),
+        ],
         cache_control(IMMUTABLE): [script],
         HOUR: ["/api", "/llms.txt", "/agents.md", "/docs", "/docs.md", "/openapi.json", "/robots.txt"],
         FIVE_MINUTES: ["/oauth/trusted-auth/jwks.json", "/.well-known/queue-jwks.json"],
         "no-store": [
             *("/healthz", "/readyz", "/metrics", "/nothing", "/docs/", "/sign-in", "/console", "/account", "/mcp"),
-            *(
-                "/api/events",
-                f"/queues/{line.id}",
-                f"/queues/{line.id}/embed",
-                "/queues/0",
-                f"{event_path}/registrations",
-            ),
+            *("/api/events", f"/queues/{line.id}", f"/queues/{line.id}/embed", "/queues/0"),
+            f"{event_path}/registrations",
             *("/registrations/1-x", "/events/0/stream", "/media/nothing.png", f"{event['public_url']}?queue_token=x"),
         ],
     }

@@ -10,8 +10,9 @@ from holdfast.kit.http.handler import Header, RenderProblem, Reply, Request
 LIVE_SECONDS = 1
 """Seconds for which a cache gives a page that changes while people look at it."""
 
-RENEWAL_SECONDS = 1
-"""Further seconds for which a cache gives such a page while it requests a new one."""
+RENEWAL_SECONDS = 4
+"""Further seconds for which a cache gives such a page while it requests a new one. If a service takes longer than this,
+caches send it all requests for the page."""
 
 OUTAGE_SECONDS = 600
 """Seconds for which a cache gives such a page while the service fails. The form on it is valid for two hours, and was
