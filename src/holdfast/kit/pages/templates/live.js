@@ -7,6 +7,8 @@
 // data-poll    seconds between two polls; 0: the page never fetches itself
 // data-page    address of the page to fetch, if it is another one: a form that was refused stands at its own address
 // data-prefilled  a part has fields with values that nobody has typed
+// data-version what the page shows beside the parts of the stream. A stream that begins with another one has been asked for
+//              by a page that a cache had kept: it fetches itself
 // data-state   a part with the same state stays as it is, unless the parts of the stream are those of another page
 // data-count   flashes when its text changes
 // data-tells   the text of a part that screen readers are told when it changes; by default its first paragraph
@@ -37,6 +39,8 @@ let plannedAt = Infinity;
 let announcedAt = Date.now();
 
 function show(fresh) {
+  const version = fresh.querySelector("[data-version]")?.dataset.version;
+  if (version) document.querySelector("[data-version]").dataset.version = version;
   const focused = document.activeElement;
   for (const part of document.querySelectorAll("[data-live]")) {
     const next = fresh.getElementById(part.id);
@@ -194,8 +198,9 @@ function follow() {
     if (!bringsParts) soon(); // what has changed since the page was loaded
   });
   events.addEventListener("numbers", ({ data }) => {
+    const { spread, html, version } = JSON.parse(data);
     if (isOfAnotherPage) {
-      soon(JSON.parse(data).spread);
+      soon(spread);
       return;
     }
     // The first message has what was to be fetched when the stream opened. What is planned later concerns other parts.
@@ -204,7 +209,12 @@ function follow() {
     bringsParts = true;
     messages += 1;
     sayConnected();
-    show(parse(JSON.parse(data).html ?? ""));
+    show(parse(html ?? ""));
+    const shown = document.querySelector("[data-version]");
+    if (version && shown && shown.dataset.version !== version) {
+      changedAt = version;
+      soon(spread);
+    }
   });
   events.addEventListener("changed", ({ data }) => {
     const { changed, spread, at } = JSON.parse(data);
