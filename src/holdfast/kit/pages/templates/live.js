@@ -210,8 +210,8 @@ function follow() {
     messages += 1;
     sayConnected();
     show(parse(html ?? ""));
-    const shown = document.querySelector("[data-version]");
-    if (version && shown && shown.dataset.version !== version) {
+    const main = document.querySelector("[data-version]");
+    if (version && main && main.dataset.version !== version) {
       changedAt = version;
       soon(spread);
     }
