@@ -120,6 +120,7 @@ def nginx(services: Services, directory: Path, port: int, certificate: Path) -> 
     changes = {
         "listen 80;": f"listen {PROXY_ADDRESS}:{port_that_stays_free()};",
         "listen 443 ": f"listen {PROXY_ADDRESS}:{port} ",
+        "/var/cache/holdfast": f"{directory}/cache",
         **dict.fromkeys(names, str(certificate)),
     }
     site = configured((DEPLOY / "nginx/holdfast.conf").read_text(encoding="utf-8"), services, changes)

@@ -63,6 +63,7 @@ ALONE: dict[str, dict[str, Any]] = {
     "join_queue": {"queue_id": 1, "visitor_id": "somebody"},
     "get_queue_status": {"queue_id": 1, "visitor_id": "visitor 70000"},
     "verify_queue_token": {"token": "no token", "consume": True},
+    "read_queue_progress": {"queue_id": 1},
     "visit_waiting_room": {"queue_id": 1, "visitor_id": "visitor 70000"},
     "join_waiting_room": {"queue_id": 1, "visitor_id": "somebody"},
     "find_shown_event": {"event_id": 1},

@@ -38,6 +38,7 @@ from holdfast.events.photos import routes as photo_routes
 from holdfast.events.pricing import operations as pricing
 from holdfast.events.problems import ALL
 from holdfast.events.queues import operations as queues
+from holdfast.events.queues import progress, progress_page
 from holdfast.events.queues import routes as queue_routes
 from holdfast.events.registrations import operations as registrations
 from holdfast.events.resources import Database
@@ -176,6 +177,7 @@ def service(database: Database) -> Service:
         more=ACCOUNT_TEMPLATE,
     )
     linked_events = event_cache.linked_event_cache(database, runner)
+    queue_progress = progress.progress_cache(database, runner)
     live_events, live_changes = LiveEvents(database), LiveChanges(database)
     organizer_cache, live_organizers = (
         OrganizerCache(database, runner[page_routes.READ_ORGANIZER]),
@@ -223,6 +225,7 @@ def service(database: Database) -> Service:
             *SITE.assets("icon.svg", *SIGN_OUT_SCRIPTS),
             *photo_routes.routes(database.resources.photos, limits),
             *queue_routes.routes(database, runner, limits),
+            *progress_page.routes(database, limits, queue_progress),
             *payment_routes.routes(database, runner, limits),
         ],
         authenticate=ring.caller,
@@ -233,6 +236,7 @@ def service(database: Database) -> Service:
             sessions.forgetting,
             live_events.listening,
             organizer_cache.forgetting,
+            queue_progress.forgetting,
             live_organizers.listening,
             live_changes.listening,
         ],

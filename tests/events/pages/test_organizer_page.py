@@ -143,5 +143,9 @@ async def test_its_stream_tells_anybody_that_its_events_change(service: Service)
         await create(ada, "Watercolours", 6)
         created = await reader.next()
 
-    assert [(message["event"], message["data"]) for message in (registered, created)] == [("changed", {})] * 2
-    assert (await service.http.get("/organizers/nobody-here/stream")).status_code == 404
+    notices = [(message["event"], message["data"].keys()) for message in (registered, created)]
+    assert notices == [("changed", {"at"})] * 2
+    unknown = [await service.http.get(f"/organizers/nobody-here{end}") for end in ("/stream", "")]
+    # A cache keeps for a second that there is no such page, and nothing of a stream.
+    assert [answer.headers["cache-control"] for answer in unknown] == ["no-store", "public, max-age=0, s-maxage=1"]
+    assert [answer.status_code for answer in unknown] == [404, 404]

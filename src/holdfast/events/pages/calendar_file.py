@@ -6,6 +6,7 @@ from holdfast.events.paths import event_path, id_of
 from holdfast.events.settings import Settings
 from holdfast.events.site import SITE
 from holdfast.kit.contract.caller import Caller
+from holdfast.kit.http.edge import LIVE
 from holdfast.kit.http.handler import Access, Reply, Request
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.running.runner import Run
@@ -30,7 +31,7 @@ class CalendarFile:
         organizer = content.organizer_name or SITE.texts(language_of(request)).gettext("Unconfirmed organizer")
         file = calendar_file(event, self._settings, url=url, stamp=content.now, method=method, organizer=organizer)
         headers = [
-            (b"cache-control", b"no-cache"),
+            LIVE,
             (b"content-disposition", f'attachment; filename="event-{event.id}.ics"'.encode()),
         ]
         return Reply(200, file, headers, b"text/calendar; charset=utf-8")

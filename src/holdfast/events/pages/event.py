@@ -108,6 +108,7 @@ class EventPage:
         )
         values: dict[str, Any] = {
             "event": event,
+            "version": content.version,
             "title": title,
             "organizer_name": name,
             "is_confirmed": name is not None,

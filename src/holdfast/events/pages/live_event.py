@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from holdfast.events.events.model import CHANGE_CHANNEL, STATUS, Status
 from holdfast.events.pages.registration_form import form_of, period, state_of
+from holdfast.events.pages.sql import DETAILS
 from holdfast.events.pricing.model import PricingMode
 from holdfast.events.processor.currencies import digits
 from holdfast.events.resources import Database, Reader
@@ -38,6 +39,7 @@ class EventNumbers(Struct, frozen=True):
     """What changes on the page of an event while people look at it.
 
     details    a text that changes with what is not a number: the title, the text, when and where, the photos
+    version    the same without the text, as a hash: the page has it too
     """
 
     id: int
@@ -54,6 +56,7 @@ class EventNumbers(Struct, frozen=True):
     payouts_ready: bool
     refund_days: int
     details: str
+    version: str
 
     @property
     def left(self) -> int:
@@ -79,6 +82,7 @@ class StreamMessage(Struct, omit_defaults=True):
     left, room, waiting    free seats, free places on the waiting list, people on the waiting list
     spread   the seconds in which pages that show one person fetch themselves, each at a random moment
     html     the parts of the page that differ from those of the last message
+    version  for a new reader: a page with another one is older than the numbers, and fetches itself
     """
 
     status: Status
@@ -89,6 +93,7 @@ class StreamMessage(Struct, omit_defaults=True):
     currency: str | None
     spread: float | None = None
     html: str = ""
+    version: str = ""
 
 
 class WatchedEvent:
@@ -126,7 +131,7 @@ class WatchedEvent:
         if before is None:
             self.feed.restart(1)
         elif before != numbers:
-            is_same = msgspec.structs.replace(before, details=numbers.details) == numbers
+            is_same = msgspec.structs.replace(before, details=numbers.details, version=numbers.version) == numbers
             chunk = b"" if is_same else self._message("".join(changed))
             if before.details != numbers.details and not (self.framed or numbers.is_closed):
                 # More than numbers has changed: pages fetch themselves.
@@ -135,9 +140,11 @@ class WatchedEvent:
 
     def snapshot(self) -> bytes:
         """The numbers and all parts, for a reader that has none yet."""
-        return self._message("".join(html for _, html in self._parts.values()))
+        assert self.numbers
+        html = "".join(html for _, html in self._parts.values())
+        return self._message(html, "" if self.framed else self.numbers.version)
 
-    def _message(self, html: str) -> bytes:
+    def _message(self, html: str, version: str = "") -> bytes:
         numbers = self.numbers
         assert numbers
         is_free = numbers.pricing_mode == "free"
@@ -150,6 +157,7 @@ class WatchedEvent:
             None if is_free else numbers.currency,
             self.feed.spread_seconds,
             html,
+            version,
         )
         return encode_event(msgspec.json.encode(message), name="numbers")
 
@@ -251,9 +259,7 @@ async def find_numbers(reader: Reader, event_ids: Sequence[int]) -> list[EventNu
                events.min_price, events.max_price, events.currency, events.capacity, events.registered_count,
                events.waitinglist_capacity, events.waitlisted_count, organizers.payouts_ready,
                coalesce(rule.refund_days, 0) as refund_days,
-               concat_ws('.', events.calendar_sequence, texts.version, events.image_keys, events.latitude,
-                         events.longitude, events.recurrence_frequency, events.recurrence_interval,
-                         organizers.name, organizers.slug) as details
+               concat_ws('.', texts.version, {DETAILS}) as details, md5({DETAILS}) as version
           from events
           join users as organizers on organizers.id = events.organizer_id
           left join lateral (select refund_days from payout_accounts

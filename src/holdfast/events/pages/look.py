@@ -9,12 +9,13 @@ from holdfast.events.organizers.accent import passes, stylesheet, stylesheet_pat
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND
+from holdfast.kit.http.edge import IMMUTABLE
 from holdfast.kit.http.handler import NOSNIFF, Access, Reply, Request
 
 STYLESHEETS = Access("accent")
 
 _COLOR_IN_PATH = re.compile("/accents/([0-9a-f]{6})-")
-_HEADERS = [(b"cache-control", b"public, max-age=31536000, immutable"), NOSNIFF]
+_HEADERS = [IMMUTABLE, NOSNIFF]
 
 
 def look_values(accent: str | None, logo: str | None, settings: Settings) -> dict[str, Any]:

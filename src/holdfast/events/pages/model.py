@@ -35,6 +35,7 @@ class EventContent(Struct):
     text           its text as HTML, if it is stored
     sizes          the sizes of its photos by key, for photos that have them
     now            the time of the database
+    version        see `EventNumbers.version`
     """
 
     event: EventRow
@@ -46,6 +47,7 @@ class EventContent(Struct):
     now: dt.datetime
     prices: list[PricePoint]
     sizes: dict[str, PhotoSizes]
+    version: str
 
 
 class ReadOrganizer(Command):

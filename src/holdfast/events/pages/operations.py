@@ -50,6 +50,7 @@ async def read(reader: Reader, caller: Caller, command: ReadEvent) -> EventConte
         extras.now,
         prices,
         sizes,
+        extras.version,
     )
 
 

@@ -19,6 +19,7 @@ from holdfast.events.paths import event_path, organizer_path
 from holdfast.events.settings import Settings
 from holdfast.events.site import SITE
 from holdfast.kit.contract.caller import Caller
+from holdfast.kit.http.edge import FEED
 from holdfast.kit.http.handler import NOSNIFF, Access, Header, Reply, Request
 from holdfast.kit.pages.language import Language, language_of
 from holdfast.kit.pages.page_cache import CachedPage, PageCache, cached_page
@@ -50,7 +51,9 @@ class OrganizerFeeds:
     def _calendar(self, content: FeedContent, language: Language) -> CachedPage:
         entries = [(event, self._url(content, event)) for event in content.events]
         file = calendar_feed(entries, self._settings, stamp=content.now, name=_name(content, language))
-        return cached_page(file.decode(), _headers(content, language), b"text/calendar; charset=utf-8")
+        return cached_page(
+            file.decode(), _headers(content, language), b"text/calendar; charset=utf-8", cache_header=FEED
+        )
 
     async def rss(self, caller: Caller, request: Request) -> Reply:
         """The feed as RSS: the events to come that are not cancelled, the newest first. Raises `not_found`."""
@@ -75,7 +78,8 @@ class OrganizerFeeds:
             _add(item, "description", f"{period} · {place}" if place else period)
         text = tostring(feed, encoding="unicode", xml_declaration=False)
         document = f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'
-        return cached_page(document, _headers(content, language), b"application/rss+xml; charset=utf-8").reply(request)
+        media_type = b"application/rss+xml; charset=utf-8"
+        return cached_page(document, _headers(content, language), media_type, cache_header=FEED).reply(request)
 
     async def _content(self, caller: Caller, request: Request) -> tuple[Language, FeedContent]:
         slug = checked_slug(request)

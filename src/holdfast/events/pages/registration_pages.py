@@ -22,6 +22,7 @@ from holdfast.events.resources import Database
 from holdfast.events.site import SITE
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import RATE_LIMITED, SERVICE_UNAVAILABLE, Problem
+from holdfast.kit.http.edge import kept_refusals
 from holdfast.kit.http.handler import Access, Handler, Reply, Request, admit, headers_of
 from holdfast.kit.pages.forms import read_form, require_same_site
 from holdfast.kit.pages.language import Language, language_of
@@ -54,7 +55,7 @@ def routes(
     def route(path: str, *, framed: bool) -> Route:
         form_page = FormPage(database, runner, limits, linked_events, None if framed else event_page)
         methods = ("GET", "HEAD", "POST")
-        handler = Handler(form_page.access, limits, form_page.answer, form_page.refuse, methods=methods)
+        handler = Handler(form_page.access, limits, form_page.answer, kept_refusals(form_page.refuse), methods=methods)
         return Route(path, handler, methods=methods)
 
     return [

@@ -29,6 +29,7 @@ from holdfast.events.pages.organizer_feeds import OrganizerFeeds
 from holdfast.events.resources import Database
 from holdfast.events.site import SITE
 from holdfast.kit.contract.caller import Caller
+from holdfast.kit.http.edge import kept_refusals
 from holdfast.kit.http.event_streams import Streams
 from holdfast.kit.http.handler import Access, Handler, Reply, Request
 from holdfast.kit.pages.page_cache import constant_page
@@ -83,7 +84,7 @@ def routes(
     settings = database.resources.settings
 
     def page(path: str, access: Access, answer: Callable[[Caller, Request], Awaitable[Reply]]) -> Route:
-        return Route(path, Handler(access, limits, answer, SITE.refuse))
+        return Route(path, Handler(access, limits, answer, kept_refusals(SITE.refuse)))
 
     event = EventPage(database, linked_events, runner[READ])
     cover = CoverImage(linked_events)

@@ -15,6 +15,11 @@ MAX_PRICES = 1_000
 """The most prices that a page reads of a price history: the latest ones."""
 
 
+DETAILS: LiteralString = """concat_ws('.', events.calendar_sequence, events.image_keys, events.latitude,
+    events.longitude, events.recurrence_frequency, events.recurrence_interval, organizers.name, organizers.slug)"""
+"""A text that changes with what a page shows of an event beside its numbers and its text."""
+
+
 class EventExtras(Struct):
     """The data on the page of an event that is not in its row."""
 
@@ -23,13 +28,15 @@ class EventExtras(Struct):
     logo: str | None
     recurs_from: dt.datetime | None
     now: dt.datetime
+    version: str
 
 
 async def find_extras(reader: Reader, event_id: int) -> EventExtras | None:
     return await reader.row(
         EventExtras,
         f"""
-        select {PUBLIC_NAME} as organizer_name, {PUBLIC_ACCENT} as accent, {LOGO} as logo, recurs_from, now() as now
+        select {PUBLIC_NAME} as organizer_name, {PUBLIC_ACCENT} as accent, {LOGO} as logo, recurs_from, now() as now,
+               md5({DETAILS}) as version
           from events join users as organizers on organizers.id = events.organizer_id
          where events.id = %(event_id)s
         """,

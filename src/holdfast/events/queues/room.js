@@ -1,8 +1,12 @@
 // Brings a waiting room up to date without reloading it. The page does the same by itself where no script runs.
+//
+// While we wait, the numbers are reckoned from our ticket and from what is the same for all who wait (`data-shared`): that
+// is one answer for everybody, which caches in front of the service may keep. The page itself is fetched when it is our turn.
 "use strict";
 
 let timer;
 let announcedAt = Date.now();
+let place; // of a visitor who waits: `shared`, `ticket`, `joinedAt`, and the highest `serving` that was seen
 
 function localize() {
   // The page is in one language. Of the languages of the browser, the one for it may write times in another way.
@@ -46,19 +50,89 @@ function show(fresh) {
   localize();
 }
 
+function remember() {
+  const { shared, ticket, waited } = document.querySelector("main").dataset;
+  place = shared && { shared, ticket: Number(ticket), joinedAt: Date.now() - waited * 1000, serving: 0 };
+}
+
+function parse(html) {
+  return new DOMParser().parseFromString(html, "text/html");
+}
+
+// The page as it would be for us, made from what is the same for all. Undefined when only the page itself says more.
+async function fetchShared() {
+  const html = await (await fetch(place.shared, { credentials: "omit" })).text();
+  const { state, serving, tickets, pace, start } = parse(html).querySelector("main").dataset;
+  if (state === "gone") return parse(html);
+  // A cache may be a moment behind another one. Nobody's position rises.
+  place.serving = Math.max(place.serving, Number(serving));
+  const position = place.ticket - place.serving;
+  if (!(position > 0)) return undefined;
+  if (state === "ended") return parse(html);
+  const wait = Number(start) + Math.ceil(position * pace);
+  const waited = Math.max(0, Date.now() - place.joinedAt) / 1000;
+  const number = new Intl.NumberFormat(document.documentElement.lang);
+  const values = {
+    position: number.format(position),
+    behind: number.format(Math.max(0, tickets - place.ticket)),
+    wait: inWords(wait),
+    progress: Math.min(99, Math.max(1, Math.floor((100 * waited) / Math.max(1, waited + wait)))),
+  };
+  const fresh = parse(html.replace(/\{(position|behind|wait|progress)\}/g, (_, name) => values[name]));
+  const main = fresh.querySelector("main");
+  main.querySelector("#position").classList.toggle("long", position > 99_999);
+  const soon = main.querySelector("[data-soon]");
+  if (soon && wait < 10) soon.textContent = soon.dataset.soon;
+  const late = main.querySelector("[data-ends]");
+  if (late) late.hidden = Date.parse(late.dataset.ends) >= Date.now() + wait * 1000;
+  main.dataset.refresh = pause(state === "paused" ? Math.max(wait, 30) : wait);
+  return fresh;
+}
+
+// Seconds until the next fetch: more for a longer wait, and varied so that pages do not come together.
+function pause(wait) {
+  const [, rest] = [[900, 60], [300, 30], [60, 15], [0, 5]].find(([least]) => wait >= least);
+  return Math.max(2, Math.min(wait, rest * (0.85 + 0.3 * Math.random())));
+}
+
+// A wait in words, rounded up. `formatToParts` says "in 3 days": what follows "in" also follows "within".
+function inWords(seconds) {
+  const { lang } = document.documentElement;
+  const format = new Intl.RelativeTimeFormat(lang);
+  const amount = (count, unit) => {
+    const parts = format.formatToParts(count, unit);
+    return parts.slice(parts.findIndex(({ type }) => type === "integer")).map(({ value }) => value).join("");
+  };
+  const minutes = Math.max(1, Math.ceil(seconds / 60));
+  if (minutes < 60) return amount(minutes, "minute");
+  const fives = Math.ceil(minutes / 5) * 5;
+  const hours = Math.ceil(seconds / 3600);
+  const [large, small] =
+    fives < 1440
+      ? [[Math.floor(fives / 60), "hour"], [fives % 60, "minute"]]
+      : [[Math.floor(hours / 24), "day"], [hours % 24, "hour"]];
+  const words = [large, small].filter(([count]) => count).map(([count, unit]) => amount(count, unit));
+  return new Intl.ListFormat(lang).format(words);
+}
+
+async function fetchOwn() {
+  const answer = await fetch(location.pathname + location.search, { redirect: "manual", cache: "no-store" });
+  if (answer.type !== "opaqueredirect") return parse(await answer.text());
+  location.reload(); // it is our turn: the same request again, and the browser follows
+  return undefined;
+}
+
 async function refresh() {
   clearTimeout(timer);
   let seconds = 10;
   try {
-    const answer = await fetch(location.pathname + location.search, { redirect: "manual", cache: "no-store" });
-    if (answer.type === "opaqueredirect") {
-      location.reload(); // it is our turn: the same request again, and the browser follows
-      return;
-    }
-    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const shared = place && (await fetchShared());
+    const fresh = shared ?? (await fetchOwn());
+    if (!fresh) return;
     const main = fresh.querySelector("main[data-state]");
     if (main) {
       show(fresh);
+      if (!shared) remember();
       seconds = Number(main.dataset.refresh);
       if (main.dataset.state === "released") tellParent();
     }
@@ -70,6 +144,7 @@ async function refresh() {
   schedule(seconds);
 }
 
+remember();
 localize();
 tellParent();
 schedule(Number(document.querySelector("main").dataset.refresh));

@@ -14,6 +14,7 @@ from holdfast.events.paths import id_of
 from holdfast.events.problems import QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE
 from holdfast.events.queues import release_tokens, room
 from holdfast.events.queues.model import QueueRow, RoomRow, RoomVisit, estimated_wait
+from holdfast.events.queues.progress import READ_PROGRESS
 from holdfast.events.queues.room import RoomSnapshot
 from holdfast.events.resources import Database
 from holdfast.events.site import SITE
@@ -30,7 +31,7 @@ from holdfast.kit.security.signing_keys import PUBLISHED_TTL_SECONDS
 
 VISIT = Operation("visit_waiting_room", None, batched(room.visit))
 JOIN = Operation("join_waiting_room", None, batched(room.join), limit="waiting room joins")
-OPERATIONS = (VISIT, JOIN)
+OPERATIONS = (VISIT, JOIN, READ_PROGRESS)
 """The operations of the pages. They have no routes and no tools of their own."""
 
 JWKS = "/.well-known/queue-jwks.json"
@@ -91,6 +92,10 @@ class RoomView(NamedTuple):
 
     refresh     the number of seconds after which the page reloads; None: never
     progress    the part of the wait that is over, in percent; None: it is unknown
+    shared      the path of the progress of the queue, for a visitor who waits
+    waited      seconds since the visitor joined
+    is_shared   whether it is that progress: then names in braces stand for the numbers of a visitor, and `serving` to
+                `until_start` are what they are reckoned from
     """
 
     state: State
@@ -110,6 +115,48 @@ class RoomView(NamedTuple):
     token: str = ""
     origin: str = ""
     expires_at: datetime | None = None
+    shared: str = ""
+    ticket: int = 0
+    waited: int = 0
+    is_shared: bool = False
+    serving: int = 0
+    tickets: int = 0
+    seconds_per_visitor: float = 0
+    until_start: int = 0
+
+
+def show_room(
+    request: Request,
+    view: RoomView,
+    status: int = 200,
+    *,
+    framed: bool,
+    is_confirmed: bool = True,
+    headers: Sequence[Header] = (),
+) -> Reply:
+    """The page of a waiting room, or the part of it that is the same for all who wait."""
+    language = language_of(request)
+    numbers = (
+        {name: f"{{{name}}}" for name in ("position", "behind", "wait", "progress")}
+        if view.is_shared
+        else {
+            "position": language.number(view.position),
+            "behind": language.number(view.behind),
+            "wait": room.wait_in_words(view.wait, language),
+            "progress": str(view.progress),
+        }
+    )
+    return SITE.page(
+        f"queues/pages/{view.state}.html",
+        status,
+        language=language,
+        framed=framed,
+        headers=headers,
+        room=view,
+        shared=language.at(view.shared) if view.shared else "",
+        is_confirmed=is_confirmed,
+        **numbers,
+    )
 
 
 class RoomPage:
@@ -186,17 +233,8 @@ class RoomPage:
         queue: RoomRow | None = None,
         headers: Sequence[Header] = (),
     ) -> Reply:
-        language = language_of(request)
-        return SITE.page(
-            f"queues/pages/{view.state}.html",
-            status,
-            language=language,
-            framed=self._framed,
-            headers=headers,
-            room=view,
-            is_confirmed=queue is None or queue.is_confirmed,
-            wait_in_words=room.wait_in_words(view.wait, language),
-        )
+        is_confirmed = queue is None or queue.is_confirmed
+        return show_room(request, view, status, framed=self._framed, is_confirmed=is_confirmed, headers=headers)
 
 
 def _refusal(problem: Problem, queue: QueueRow | None = None) -> tuple[RoomView, int]:
@@ -210,6 +248,11 @@ def _refusal(problem: Problem, queue: QueueRow | None = None) -> tuple[RoomView,
     }.get(state)
     now = datetime.now(UTC)
     return RoomView(state, queue.title if queue else "", refresh=refresh, now=now), status
+
+
+def state_of(queue: QueueRow, until_start: int) -> State:
+    """The state of the page of a visitor who waits."""
+    return "paused" if not queue.active else "before" if until_start > 0 else "waiting"
 
 
 def _view_of(snapshot: RoomSnapshot, interval: int) -> RoomView:
@@ -229,14 +272,17 @@ def _view_of(snapshot: RoomSnapshot, interval: int) -> RoomView:
     wait = estimated_wait(visitor.position, visitor.release_rate, interval, visitor.until_start)
     waited = visitor.since_joined or 0
     return RoomView(
-        "paused" if not queue.active else "before" if visitor.until_start > 0 else "waiting",
+        state_of(queue, visitor.until_start),
         queue.title,
         queue.description,
         refresh=room.refresh_seconds(wait if queue.active else max(wait, 30)),
         position=visitor.position,
         behind=max(0, queue.queue_length - visitor.position),
         wait=wait,
-        progress=min(99, 100 * waited // max(1, waited + wait)) if queue.active else None,
+        progress=max(1, min(99, 100 * waited // max(1, waited + wait))) if queue.active else None,
+        shared=f"/queues/{queue.id}/progress",
+        ticket=visitor.ticket or 0,
+        waited=waited,
         too_late=queue.ends_at is not None and queue.ends_at < snapshot.now + timedelta(seconds=wait),
         starts_at=queue.starts_at,
         ends_at=queue.ends_at,

@@ -26,6 +26,7 @@ from holdfast.inventory.shops.model import Shop
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.compression import accepts_gzip
+from holdfast.kit.http.edge import BRIEF
 from holdfast.kit.http.event_streams import EventStream, Owner, Streams, encode_retry
 from holdfast.kit.http.handler import Access, Handler, Header, Reply, Request, envelope, read_query
 from holdfast.kit.running.rate_limits import Limits, address
@@ -186,7 +187,7 @@ def _position(last_event_id: bytes) -> int:
 
 def _encoding(etag: bytes, content: bytes, *more: Header) -> EncodedReply:
     headers: Sequence[Header] = (
-        (b"cache-control", b"private, no-cache"),
+        BRIEF,
         (b"vary", b"accept-encoding"),
         (b"etag", etag),
         *more,

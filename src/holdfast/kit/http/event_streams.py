@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import itertools
 import random
+import time
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
@@ -136,8 +137,14 @@ class Feed(Generic[M]):
 
 
 class Notice(Struct, omit_defaults=True):
-    """The data of a message after which each reader sends a request. `spread`: see `Feed.spread_seconds`."""
+    """The data of a message after which each reader sends a request.
 
+    at        when it was published, in milliseconds since 1970. A page that fetches itself names it in its address, so
+              that no cache in front of the service answers with a page of before
+    spread    see `Feed.spread_seconds`
+    """
+
+    at: int
     spread: float | None = None
 
 
@@ -272,7 +279,7 @@ def encode_event(data: bytes, *, id: str | None = None, name: str | None = None)
 
 def encode_notice(name: str, feed: Feed[Any]) -> bytes:
     """Return a message after which each reader of a feed sends a request."""
-    return encode_event(msgspec.json.encode(Notice(feed.spread_seconds)), name=name)
+    return encode_event(msgspec.json.encode(Notice(time.time_ns() // 1_000_000, feed.spread_seconds)), name=name)
 
 
 async def _wait_for_disconnect(receive: Receive) -> None:

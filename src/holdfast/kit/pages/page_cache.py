@@ -11,6 +11,7 @@ from msgspec import Struct
 from starlette.routing import BaseRoute, Route
 
 from holdfast.kit.contract.caller import Caller
+from holdfast.kit.http.edge import LIVE
 from holdfast.kit.http.handler import Access, Handler, Header, Reply, Request
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.pages.site import HTML, Site, security_headers
@@ -40,12 +41,17 @@ class CachedPage(Struct, frozen=True):
         return Reply(200, self.content, self.headers, self.media_type)
 
 
-def cached_page(content: str, headers: Sequence[Header], media_type: bytes = HTML) -> CachedPage:
-    """A page, or another text, that browsers cache, and revalidate each time they show it again."""
+def cached_page(
+    content: str, headers: Sequence[Header], media_type: bytes = HTML, *, cache_header: Header = LIVE
+) -> CachedPage:
+    """A page, or another text, that browsers cache, and revalidate each time they show it again.
+
+    cache_header    for how long caches in front of the service give it without asking
+    """
     encoded = content.encode()
     etag = f'"{sha256(encoded).hexdigest()[:32]}"'.encode()
     others = [header for header in headers if header[0] != b"cache-control"]
-    return CachedPage(encoded, (*others, (b"cache-control", b"no-cache"), (b"etag", etag)), etag, media_type)
+    return CachedPage(encoded, (*others, cache_header, (b"etag", etag)), etag, media_type)
 
 
 class PageCache:

@@ -19,6 +19,7 @@ from starlette.types import Message
 
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.constant_answers import always
+from holdfast.kit.http.edge import IMMUTABLE
 from holdfast.kit.http.handler import NOSNIFF, Header, Reply, Request, headers_of, routing_problem
 from holdfast.kit.pages.language import ENGLISH, Language, language_of
 from holdfast.kit.pages.layout import CONSOLE_STYLE, STYLE, Frame
@@ -155,8 +156,7 @@ class Site(Frame):
 
     def _route(self, name: str) -> Route:
         content, media_type = self.content(name), MEDIA_TYPES[Path(name).suffix]
-        cached = (b"cache-control", b"public, max-age=31536000, immutable")
-        return Route(self.asset(name), always(content, media_type, cached), methods=["GET"])
+        return Route(self.asset(name), always(content, media_type, IMMUTABLE), methods=["GET"])
 
 
 def redirect(address: str, *, framed: bool = False, ancestors: str = "") -> Reply:

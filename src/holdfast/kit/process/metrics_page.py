@@ -20,6 +20,7 @@ CLOSED = (
     " METRICS_TOKEN on the service and send it as `Authorization: Bearer …`.\n"
 )
 WRONG = "Send the METRICS_TOKEN of this service as `Authorization: Bearer …`.\n"
+NOT_KEPT = {"Cache-Control": "no-store"}
 
 
 def route(token: str) -> Route:
@@ -27,10 +28,10 @@ def route(token: str) -> Route:
 
     async def answer(request: Request) -> Response:
         if token and not _has_token(request, token):
-            return PlainTextResponse(WRONG, 401, {"WWW-Authenticate": "Bearer"})
+            return PlainTextResponse(WRONG, 401, {**NOT_KEPT, "WWW-Authenticate": "Bearer"})
         if not token and not _is_local(request):
-            return PlainTextResponse(CLOSED, 403)
-        return Response(metrics.exposition(), media_type=metrics.CONTENT_TYPE)
+            return PlainTextResponse(CLOSED, 403, NOT_KEPT)
+        return Response(metrics.exposition(), headers=NOT_KEPT, media_type=metrics.CONTENT_TYPE)
 
     return Route("/metrics", answer)
 

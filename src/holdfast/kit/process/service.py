@@ -25,7 +25,7 @@ from holdfast.kit.http import rest
 from holdfast.kit.http.constant_answers import ConstantAnswer, always
 from holdfast.kit.http.draining import drain_on_sigterm, is_draining
 from holdfast.kit.http.event_streams import Streams
-from holdfast.kit.http.handler import Handler
+from holdfast.kit.http.handler import NO_STORE, Handler
 from holdfast.kit.http.query_parameters import NO_PARAMETERS
 from holdfast.kit.pages.site import Site
 from holdfast.kit.postgres import machines
@@ -118,7 +118,7 @@ class Service:
 
         def not_ready(message: str) -> Response:
             problem = SERVICE_UNAVAILABLE(message, retry_after=1)
-            return JSONResponse(self.error_body(problem), 503, {"Retry-After": "1"})
+            return JSONResponse(self.error_body(problem), 503, {"Retry-After": "1", "Cache-Control": "no-store"})
 
         async def ready(_: Request) -> Response:
             if is_draining():
@@ -128,10 +128,13 @@ class Service:
                     await self.database.read(lambda reader: reader.value("select 1"))
             except Exception:
                 return not_ready("The database cannot be reached right now.")
-            return PlainTextResponse("ready\n")
+            return PlainTextResponse("ready\n", headers={"Cache-Control": "no-store"})
 
         unrouted = rest.render_routing_errors(self.error_body)
-        routes = [*self.routes, Route("/healthz", always(b"alive\n", b"text/plain; charset=utf-8"), methods=["GET"])]
+        routes = [
+            *self.routes,
+            Route("/healthz", always(b"alive\n", b"text/plain; charset=utf-8", NO_STORE), methods=["GET"]),
+        ]
         plain = Starlette(
             routes=[
                 *routes,

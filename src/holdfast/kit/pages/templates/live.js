@@ -7,6 +7,8 @@
 // data-poll    seconds between two polls; 0: the page never fetches itself
 // data-page    address of the page to fetch, if it is another one: a form that was refused stands at its own address
 // data-prefilled  a part has fields with values that nobody has typed
+// data-version what the page shows beside the parts of the stream. A stream that begins with another one has been asked for
+//              by a page that a cache had kept: it fetches itself
 // data-state   a part with the same state stays as it is, unless the parts of the stream are those of another page
 // data-count   flashes when its text changes
 // data-tells   the text of a part that screen readers are told when it changes; by default its first paragraph
@@ -27,6 +29,7 @@ let bringsParts = false;
 let messages = 0;
 let isFetching = false;
 let isStale = false;
+let changedAt; // what a stream has told since the last fetch: a cache in front may have the page of before
 let timer;
 let reopening;
 let fetchedAt = performance.now();
@@ -36,6 +39,8 @@ let plannedAt = Infinity;
 let announcedAt = Date.now();
 
 function show(fresh) {
+  const version = fresh.querySelector("[data-version]")?.dataset.version;
+  if (version) document.querySelector("[data-version]").dataset.version = version;
   const focused = document.activeElement;
   for (const part of document.querySelectorAll("[data-live]")) {
     const next = fresh.getElementById(part.id);
@@ -131,7 +136,9 @@ async function refresh() {
   const before = messages;
   try {
     // Pages that browsers may keep are not sent again while they are the same.
-    const address = page ?? location.pathname + location.search;
+    let address = page ?? location.pathname + location.search;
+    if (changedAt) address += `${address.includes("?") ? "&" : "?"}at=${changedAt}`;
+    changedAt = undefined;
     const answer = await fetch(address, { redirect: "manual", cache: "no-cache" });
     if (!page && (answer.type === "opaqueredirect" || [401, 404, 410].includes(answer.status))) {
       location.reload(); // signed out meanwhile, or deleted: the same request again, and the browser follows
@@ -191,8 +198,9 @@ function follow() {
     if (!bringsParts) soon(); // what has changed since the page was loaded
   });
   events.addEventListener("numbers", ({ data }) => {
+    const { spread, html, version } = JSON.parse(data);
     if (isOfAnotherPage) {
-      soon(JSON.parse(data).spread);
+      soon(spread);
       return;
     }
     // The first message has what was to be fetched when the stream opened. What is planned later concerns other parts.
@@ -201,11 +209,18 @@ function follow() {
     bringsParts = true;
     messages += 1;
     sayConnected();
-    show(parse(JSON.parse(data).html ?? ""));
+    show(parse(html ?? ""));
+    const main = document.querySelector("[data-version]");
+    if (version && main && main.dataset.version !== version) {
+      changedAt = version;
+      soon(spread);
+    }
   });
   events.addEventListener("changed", ({ data }) => {
-    const { changed, spread } = JSON.parse(data);
-    if (!changed || changed.some((name) => `${name} `.startsWith(about && `${about} `))) soon(spread);
+    const { changed, spread, at } = JSON.parse(data);
+    if (changed && !changed.some((name) => `${name} `.startsWith(about && `${about} `))) return;
+    changedAt = at;
+    soon(spread);
   });
   events.addEventListener("end", ({ data }) => {
     hasEnded = true;

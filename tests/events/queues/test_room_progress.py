@@ -1,0 +1,42 @@
+"""What is the same for all who wait is one answer without a cookie, which caches in front may keep."""
+
+import re
+
+import httpx2
+
+from holdfast.kit.http.edge import BRIEF, LIVE
+from tests.events.queues.browser import Browser, state
+from tests.events.queues.scene import QueueScene
+
+
+def number(answer: httpx2.Response, name: str) -> str:
+    match = re.search(rf' data-{name}="([^"]*)"', answer.text)
+    assert match, answer.text
+    return match[1]
+
+
+async def test_a_page_knows_its_ticket_and_where_to_ask_how_far_the_line_is(line: QueueScene) -> None:
+    await line.join("ann", "ben")
+    page = await Browser(line).line_up()
+
+    async def shared(language: str = "en") -> httpx2.Response:
+        answer = await line.service.http.get(number(page, "shared"), headers={"Accept-Language": language})
+        assert (answer.headers["cache-control"].encode(), "set-cookie" in answer.headers) == (LIVE[1], False)
+        return answer
+
+    before = await shared()
+    assert (number(page, "ticket"), number(before, "serving"), number(before, "tickets")) == ("3", "0", "3")
+    assert (state(before), number(before, "pace")) == ("waiting", "1.0")
+    assert "<title>{position} · " in before.text
+    assert "Your turn comes within {wait}." in before.text
+    assert "Sie sind in höchstens {wait} an der Reihe." in (await shared("de")).text
+    # It is a part of a page, without the style.
+    assert len(before.content) < 2_500
+
+    await line.change(active=False)
+    assert state(await shared()) == "paused"
+    await line.change(active=True, ends_at="2000-01-01T00:00:00Z")
+    assert state(await shared()) == "ended"
+    await line.ada.delete(line.path)
+    gone = await line.service.http.get(number(page, "shared"))
+    assert (gone.status_code, state(gone), gone.headers["cache-control"].encode()) == (404, "gone", BRIEF[1])
