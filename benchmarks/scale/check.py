@@ -1,0 +1,108 @@
+"""Compare the model with real runs under three loads that were not used to measure costs.
+
+The load generator, the service and PostgreSQL share the cores of this machine, in the model too. Each load is run for
+some seconds; the kinds of calls are dealt out among the clients.
+
+python -m benchmarks.scale.check [--help]
+"""
+
+import os
+import sys
+import time
+from collections.abc import Sequence
+from typing import Annotated, NamedTuple
+
+import typer
+from rich.table import Table
+
+from benchmarks.scale import costs
+from benchmarks.scale.asked import events_service
+from benchmarks.scale.costs import Costs
+from benchmarks.scale.driving import Driven
+from benchmarks.scale.engine import Cores, Simulation
+from benchmarks.scale.model import ClosedLoop, Kind, Primary, Process, percentile
+from benchmarks.stage import say
+
+MAIN = ("registrations by e-mail", "registrations by id", "polls", "joins")
+
+LOADS: tuple[tuple[int, tuple[str, ...]], ...] = ((64, ("registrations by e-mail",)), (200, ("joins",)), (500, MAIN))
+"""The clients of each load, and what they ask."""
+
+MOST_OF_THROUGHPUT, MOST_OF_P99 = 0.15, 0.30
+"""By how much the model may differ."""
+
+WARM_SECONDS = 0.5
+
+
+class Expected(NamedTuple):
+    """What the model says: answers a second, p50 and p99 in seconds, and processor seconds a second in all."""
+
+    per_second: float
+    p50: float
+    p99: float
+    busy: float
+    sent: int
+    answered: int
+
+
+def expected(measured: Costs, names: Sequence[str], clients: int, cores: float, seconds: float = 2) -> Expected:
+    """Let the model run a closed loop on a machine with so many cores."""
+    simulation = Simulation()
+    machine = Cores(simulation, cores)
+    process = Process(simulation, machine, Primary(simulation, machine))
+    kinds = [Kind(name, measured.calls[name]) for name in names]
+    clients_of_it = ClosedLoop(simulation, machine, process, kinds, clients, WARM_SECONDS)
+    simulation.run(WARM_SECONDS + seconds)
+    latencies = clients_of_it.seen.all
+    return Expected(
+        len(latencies) / seconds,
+        percentile(latencies, 0.5),
+        percentile(latencies, 0.99),
+        machine.busy / simulation.now,
+        clients_of_it.seen.sent,
+        clients_of_it.seen.answered,
+    )
+
+
+def main(
+    seconds: Annotated[float, typer.Option(help="Seconds of each real run.")] = 8,
+    rounds: Annotated[int, typer.Option(help="Real runs of each load; the middle one is compared.")] = 3,
+) -> None:
+    """Compare the model with real runs."""
+    measured = costs.read()
+    table = Table(title=f"Model beside real runs: {seconds:g} s, middle of {rounds}")
+    for heading in ("clients", "what", "", "a second", "p50 ms", "p99 ms", "cores busy"):
+        table.add_column(heading, justify="left" if heading in {"what", ""} else "right")
+    is_right = True
+    with events_service() as events:
+        for clients, names in LOADS:
+            runs: list[Driven] = []
+            for _ in range(rounds):
+                runs.append(events.bench.drive([events.kinds[name] for name in names], clients, seconds, warm=1))
+                say(f"  {clients} clients: {runs[-1].answers / runs[-1].seconds:,.0f}/s", style="dim")
+            real = sorted(runs, key=lambda run: run.answers / run.seconds)[rounds // 2]
+            started = time.perf_counter()
+            model = expected(measured, names, clients, os.cpu_count() or 1)
+            say(f"  model: {time.perf_counter() - started:.1f} s", style="dim")
+            latencies, per_second = real.all_latencies, real.answers / real.seconds
+            p50, p99 = percentile(latencies, 0.5), percentile(latencies, 0.99)
+            busy = (real.generator + real.spent.service + real.spent.database) / real.seconds
+            what = names[0] if len(names) == 1 else f"{len(names)} kinds"
+            table.add_row(f"{clients}", what, "real", *_figures(per_second, p50, p99, busy))
+            table.add_row("", "", "model", *_figures(model.per_second, model.p50, model.p99, model.busy))
+            ratios = (model.per_second / per_second, model.p50 / p50, model.p99 / p99)
+            table.add_row("", "", "model/real", *(f"{ratio:.2f}" for ratio in ratios), "")
+            is_right &= abs(ratios[0] - 1) <= MOST_OF_THROUGHPUT and abs(ratios[2] - 1) <= MOST_OF_P99
+    say(table)
+    say(f"Goals: throughput within {MOST_OF_THROUGHPUT:.0%}, p99 within {MOST_OF_P99:.0%}.")
+    if not is_right:
+        say("Not every goal is met.")
+        sys.exit(1)
+
+
+def _figures(per_second: float, p50: float, p99: float, busy: float) -> list[str]:
+    return [f"{per_second:,.0f}", f"{p50 * 1000:.1f}", f"{p99 * 1000:.1f}", f"{busy:.2f}"]
+
+
+if __name__ == "__main__":
+    typer.run(main)
