@@ -6,17 +6,19 @@ some seconds; the kinds of calls are dealt out among the clients.
 python -m benchmarks.scale.check [--help]
 """
 
+import datetime as dt
 import os
 import sys
-import time
 from collections.abc import Sequence
 from typing import Annotated, NamedTuple
 
+import msgspec
 import typer
 from rich.table import Table
 
-from benchmarks.scale import costs
+from benchmarks.scale import checked, costs
 from benchmarks.scale.asked import events_service
+from benchmarks.scale.checked import Checked, Compared, Figures
 from benchmarks.scale.costs import Costs
 from benchmarks.scale.driving import Driven
 from benchmarks.scale.engine import Cores, Simulation
@@ -70,38 +72,52 @@ def main(
 ) -> None:
     """Compare the model with real runs."""
     measured = costs.read()
-    table = Table(title=f"Model beside real runs: {seconds:g} s, middle of {rounds}")
-    for heading in ("clients", "what", "", "a second", "p50 ms", "p99 ms", "cores busy"):
-        table.add_column(heading, justify="left" if heading in {"what", ""} else "right")
-    is_right = True
+    loads: list[Compared] = []
     with events_service() as events:
         for clients, names in LOADS:
             runs: list[Driven] = []
             for _ in range(rounds):
                 runs.append(events.bench.drive([events.kinds[name] for name in names], clients, seconds, warm=1))
                 say(f"  {clients} clients: {runs[-1].answers / runs[-1].seconds:,.0f}/s", style="dim")
-            real = sorted(runs, key=lambda run: run.answers / run.seconds)[rounds // 2]
-            started = time.perf_counter()
+            real = _figures(sorted(runs, key=lambda run: run.answers / run.seconds)[rounds // 2])
             model = expected(measured, names, clients, os.cpu_count() or 1)
-            say(f"  model: {time.perf_counter() - started:.1f} s", style="dim")
-            latencies, per_second = real.all_latencies, real.answers / real.seconds
-            p50, p99 = percentile(latencies, 0.5), percentile(latencies, 0.99)
-            busy = (real.generator + real.spent.service + real.spent.database) / real.seconds
-            what = names[0] if len(names) == 1 else f"{len(names)} kinds"
-            table.add_row(f"{clients}", what, "real", *_figures(per_second, p50, p99, busy))
-            table.add_row("", "", "model", *_figures(model.per_second, model.p50, model.p99, model.busy))
-            ratios = (model.per_second / per_second, model.p50 / p50, model.p99 / p99)
-            table.add_row("", "", "model/real", *(f"{ratio:.2f}" for ratio in ratios), "")
-            is_right &= abs(ratios[0] - 1) <= MOST_OF_THROUGHPUT and abs(ratios[2] - 1) <= MOST_OF_P99
-    say(table)
+            modelled = Figures(model.per_second, model.p50 * 1000, model.p99 * 1000, model.busy)
+            loads.append(Compared(clients, ", ".join(names), real, modelled))
+    found = Checked(dt.datetime.now(dt.UTC).date().isoformat(), "python -m benchmarks.scale.check", loads)
+    checked.FILE.write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n")
+    say(_table(found, f"Model beside real runs: {seconds:g} s, middle of {rounds}"))
     say(f"Goals: throughput within {MOST_OF_THROUGHPUT:.0%}, p99 within {MOST_OF_P99:.0%}.")
-    if not is_right:
+    if not all(is_right(load) for load in loads):
         say("Not every goal is met.")
         sys.exit(1)
 
 
-def _figures(per_second: float, p50: float, p99: float, busy: float) -> list[str]:
-    return [f"{per_second:,.0f}", f"{p50 * 1000:.1f}", f"{p99 * 1000:.1f}", f"{busy:.2f}"]
+def is_right(load: Compared) -> bool:
+    """Whether the model is as near to the real run as it should be."""
+    return (
+        abs(load.model.per_second / load.real.per_second - 1) <= MOST_OF_THROUGHPUT
+        and abs(load.model.p99 / load.real.p99 - 1) <= MOST_OF_P99
+    )
+
+
+def _figures(run: Driven) -> Figures:
+    latencies = run.all_latencies
+    busy = (run.generator + run.spent.service + run.spent.database) / run.seconds
+    p50, p99 = percentile(latencies, 0.5), percentile(latencies, 0.99)
+    return Figures(run.answers / run.seconds, p50 * 1000, p99 * 1000, busy)
+
+
+def _table(found: Checked, title: str) -> Table:
+    table = Table(title=title)
+    for heading in ("clients", "what", "", "a second", "p50 ms", "p99 ms", "cores busy"):
+        table.add_column(heading, justify="left" if heading in {"what", ""} else "right")
+    for load in found.loads:
+        for who, figures in (("real", load.real), ("model", load.model)):
+            latencies = [f"{figures.p50:.1f}", f"{figures.p99:.1f}", f"{figures.busy:.2f}"]
+            table.add_row(f"{load.clients}", load.what, who, f"{figures.per_second:,.0f}", *latencies)
+        pairs = [(getattr(load.model, name), getattr(load.real, name)) for name in ("per_second", "p50", "p99")]
+        table.add_row("", "", "model/real", *(f"{model / real:.2f}" for model, real in pairs), "")
+    return table
 
 
 if __name__ == "__main__":

@@ -18,8 +18,8 @@ class Cost(Struct, frozen=True):
 class CallCosts(Struct, frozen=True):
     """What one kind of call costs.
 
-    waits       microseconds of a batch in which no processor works for it, mostly the commit: quantiles of 0, 0.05 … 0.95 and
-                0.995
+    waits       microseconds of a batch in which no processor works for it, mostly the commit:
+                quantiles of 0, 0.05 … 0.95 and 0.995
     sent        bytes of a request
     received    bytes of an answer
     wal         bytes that PostgreSQL writes to its log for a call

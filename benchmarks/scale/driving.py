@@ -85,7 +85,10 @@ class Bench:
         metrics = httpx2.get(f"http://127.0.0.1:{self.port}/metrics", timeout=60).text
         batches = sum(map(float, re.findall(r"^holdfast_batch_calls_count\S* (\S+)", metrics, re.MULTILINE)))
         assert self._postmaster
-        database = sum(map(processor_seconds, [self._postmaster, *self._postmaster.children(recursive=True)]))
+        times = self._postmaster.cpu_times()
+        # Processes that have ended are counted by their parent.
+        database = times.user + times.system + times.children_user + times.children_system
+        database += sum(map(processor_seconds, self._postmaster.children()))
         service = sum(map(processor_seconds, self._services))
         return Spent(service, database, batches, wal)
 

@@ -14,6 +14,7 @@ import platform
 import subprocess
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from statistics import mean
 from typing import Annotated
 
@@ -44,7 +45,7 @@ QUANTILES = [*(number / 20 for number in range(20)), 0.995]
 
 STREAMS = 500
 
-MAILS = 1_000
+MAILS = 300
 
 ORDERS_PER_SECOND, ORDERS_SECONDS = 30, 10
 
@@ -93,13 +94,14 @@ def measured(bench: Bench, kind: Kind, seconds: float, rest: Spent) -> CallCosts
     batches = [driven.spent.batches / driven.answers for driven in (alone, many)]
     if batches[0] < 0.5:
         # Nothing is shared but turns of the event loop, and those are not counted.
-        parts = [Cost(0.0, round(both, 2)) for both in each]
-        parts[2] = Cost(0.0, 0.0)
+        generator, service, database = Cost(0.0, round(each[0], 2)), Cost(0.0, round(each[1], 2)), Cost(0.0, 0.0)
     else:
-        parts = [_cost(*both, batches[1] / batches[0]) for both in zip(one, each, strict=True)]
+        generator, service, database = (_cost(*both, batches[1] / batches[0]) for both in zip(one, each, strict=True))
     waits = sorted(max(0.0, latency * 1e6 - sum(one)) for latency in alone.all_latencies)
     return CallCosts(
-        *parts,
+        generator,
+        service,
+        database,
         tuple(round(waits[min(len(waits) - 1, int(len(waits) * share))], 1) for share in QUANTILES),
         round(many.sent[kind.name]),
         round(many.received[kind.name]),
@@ -187,7 +189,9 @@ def _mails(events: Events) -> dict[str, float]:
         load.run(bench.port, (next(kind.requests) for _ in range(MAILS)), MANY)
         before = bench.spent()
         environment = {**events.environment, "EVENTS_BASE_URL": f"http://127.0.0.1:{bench.port}"}
-        worker = subprocess.Popen([holdfast(), "events", "worker"], env=environment, stdout=subprocess.DEVNULL)
+        worker = subprocess.Popen(
+            [holdfast(), "events", "worker"], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         try:
             parts = psutil.Process(worker.pid)
             sent, first, at_first, used = 0, 0.0, 0, 0.0
@@ -213,12 +217,7 @@ def _mails(events: Events) -> dict[str, float]:
 
 
 def _size_of_mails(directory: str) -> float:
-    sizes = [
-        os.path.getsize(os.path.join(folder, name))
-        for folder, _, names in os.walk(directory)
-        for name in names
-        if name.endswith(".eml")
-    ]
+    sizes = [path.stat().st_size for path in Path(directory).rglob("*.eml")]
     return mean(sizes) if sizes else 0.0
 
 

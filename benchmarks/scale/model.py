@@ -247,7 +247,7 @@ class Seen:
 
 
 class ClosedLoop:
-    """The load generator of the checks: clients that each wait for their answer. It takes a core as the service does."""
+    """The load generator of the checks: clients that each wait for their answer. It takes a core, too."""
 
     def __init__(
         self, simulation: Simulation, cores: Cores, process: Process, kinds: Sequence[Kind], clients: int, warm: float
