@@ -1,6 +1,6 @@
 """Measure what single calls cost, and write it to `costs.json`.
 
-Each kind of call is asked by one client, and then by 16. The service counts its batches. From both follows what a batch
+Each kind of call is asked by one client, and then by 32. The service counts its batches. From both follows what a batch
 costs and what a call in it costs, for the load generator, the service and PostgreSQL. The machine should do nothing
 else. It takes three minutes.
 
@@ -35,7 +35,7 @@ from benchmarks.stage import holdfast, say
 from benchmarks.streams import Subscriber
 from holdfast.kit.postgres import bundled
 
-MANY = 16
+MANY = 32
 """The clients of the second measurement of each kind: fewer than in any check."""
 
 LEFT_OUT = "lists of registrations"

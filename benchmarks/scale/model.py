@@ -28,6 +28,9 @@ MICRO = 1e-6
 BEFORE = 0.5
 """The share of a process's work for a call that is done before its batch begins. It is not measured."""
 
+READ_TURNS, STORE_TURNS = 1, 3
+"""Turns"""
+
 REFUSAL_MICROS = 45.0
 """What a refusal costs a process: as much as a constant answer (`benchmarks.reads`)."""
 
@@ -131,7 +134,7 @@ class Process:
         self._cores = cores
         self._primary = primary
         self._arrived: deque[Call] = deque()
-        self._back: deque[tuple[Kind, list[Call]]] = deque()
+        self._back: list[tuple[int, Kind, list[Call]]] = []
         self._waiting: dict[Kind, list[Call]] = {}
         self._in_progress: set[Kind] = set()
         self._is_working = False
@@ -151,10 +154,13 @@ class Process:
 
     def _turn(self) -> None:
         """Plan the work of one turn of the event loop."""
-        while self._back:
-            kind, calls = self._back.popleft()
-            self._plan_batch(kind)
-            self._plan_answers(kind, calls)
+        back, self._back = self._back, []
+        for turns, kind, calls in back:
+            if turns:
+                self._back.append((turns - 1, kind, calls))
+            else:
+                self._plan_batch(kind)
+                self._plan_answers(kind, calls)
         begun: dict[Kind, list[Call]] = {}
         for _ in range(min(REQUESTS_IN_A_TURN, len(self._arrived))):
             call = self._arrived.popleft()
@@ -217,7 +223,7 @@ class Process:
         self._primary.run(kind, len(calls), partial(self._come_back, kind, calls))
 
     def _come_back(self, kind: Kind, calls: list[Call]) -> None:
-        self._back.append((kind, calls))
+        self._back.append((READ_TURNS if not kind.costs.wal else STORE_TURNS, kind, calls))
         self._wake()
 
     def _plan_answers(self, kind: Kind, calls: Sequence[Call]) -> None:
