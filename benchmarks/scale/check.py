@@ -17,12 +17,13 @@ import typer
 from rich.table import Table
 
 from benchmarks.scale import checked, costs
-from benchmarks.scale.asked import events_service
 from benchmarks.scale.checked import Checked, Compared, Figures
+from benchmarks.scale.clients import ClosedLoop, percentile
 from benchmarks.scale.costs import Costs
 from benchmarks.scale.driving import Driven
 from benchmarks.scale.engine import Cores, Simulation
-from benchmarks.scale.model import ClosedLoop, Kind, Primary, Process, percentile
+from benchmarks.scale.model import Kind, Primary, Process
+from benchmarks.scale.services import events_service
 from benchmarks.stage import say
 
 MAIN = ("registrations by e-mail", "registrations by id", "polls", "joins")
@@ -51,7 +52,7 @@ def expected(measured: Costs, names: Sequence[str], clients: int, cores: float, 
     """Let the model run a closed loop on a machine with so many cores."""
     simulation = Simulation()
     machine = Cores(simulation, cores)
-    process = Process(simulation, machine, Primary(simulation, machine))
+    process = Process(simulation, machine, Primary(simulation, machine), measured.stalls)
     kinds = [Kind(name, measured.calls[name]) for name in names]
     clients_of_it = ClosedLoop(simulation, machine, process, kinds, clients, WARM_SECONDS)
     simulation.run(WARM_SECONDS + seconds)
@@ -83,9 +84,9 @@ def main(
             model = expected(measured, names, clients, os.cpu_count() or 1)
             modelled = Figures(model.per_second, model.p50 * 1000, model.p99 * 1000, model.busy)
             loads.append(Compared(clients, ", ".join(names), real, modelled))
-    found = Checked(dt.datetime.now(dt.UTC).date().isoformat(), "python -m benchmarks.scale.check", loads)
-    checked.FILE.write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n")
-    say(_table(found, f"Model beside real runs: {seconds:g} s, middle of {rounds}"))
+    result = Checked(dt.datetime.now(dt.UTC).date().isoformat(), "python -m benchmarks.scale.check", loads)
+    checked.FILE.write_bytes(msgspec.json.format(msgspec.json.encode(result), indent=2) + b"\n")
+    say(_table(result, f"Model beside real runs: {seconds:g} s, middle of {rounds}"))
     say(f"Goals: throughput within {MOST_OF_THROUGHPUT:.0%}, p99 within {MOST_OF_P99:.0%}.")
     if not all(is_right(load) for load in loads):
         say("Not every goal is met.")
@@ -107,11 +108,11 @@ def _figures(run: Driven) -> Figures:
     return Figures(run.answers / run.seconds, p50 * 1000, p99 * 1000, busy)
 
 
-def _table(found: Checked, title: str) -> Table:
+def _table(result: Checked, title: str) -> Table:
     table = Table(title=title)
     for heading in ("clients", "what", "", "a second", "p50 ms", "p99 ms", "cores busy"):
         table.add_column(heading, justify="left" if heading in {"what", ""} else "right")
-    for load in found.loads:
+    for load in result.loads:
         for who, figures in (("real", load.real), ("model", load.model)):
             latencies = [f"{figures.p50:.1f}", f"{figures.p99:.1f}", f"{figures.busy:.2f}"]
             table.add_row(f"{load.clients}", load.what, who, f"{figures.per_second:,.0f}", *latencies)

@@ -41,12 +41,26 @@ class CallCosts(Struct, frozen=True):
         return sum(self.waits) / len(self.waits)
 
 
+class Stalls(Struct, frozen=True):
+    """Moments in which a process does nothing, though it has work: other programs, pauses of its own.
+
+    seconds    how long some of them were
+    """
+
+    per_second: float
+    seconds: tuple[float, ...]
+
+
+NO_STALLS = Stalls(0, ())
+
+
 class Costs(Struct, frozen=True):
     """Everything that was measured.
 
     machine     on what
     command     by what
     calls       by the name of the kind of call
+    stalls      measured under 32 clients that poll
     single      microseconds and bytes of what is not a call, by name
     """
 
@@ -55,6 +69,7 @@ class Costs(Struct, frozen=True):
     command: str
     calls: dict[str, CallCosts]
     single: dict[str, float]
+    stalls: Stalls
 
 
 def read() -> Costs:

@@ -8,9 +8,22 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from benchmarks.scale import checked, costs, inputs, plans
+from benchmarks.scale.cells import Cells
 from benchmarks.scale.costs import Costs
 from benchmarks.scale.inputs import Input
 from benchmarks.scale.plans import Plan
+
+IN_PLANS = (
+    "pages of the waiting room that give a place",
+    "pages of the waiting room",
+    "registrations by e-mail",
+    "polls",
+    "pages of an event",
+    "availability of a shop of 1,000 variants",
+)
+"""The kinds of calls that the plans need."""
+
+COMMAND = "python -m benchmarks.scale.document"
 
 PAGE = Path(__file__).parents[2] / "docs" / "scale.md"
 
@@ -61,10 +74,6 @@ def other_costs(measured: Costs) -> str:
     return table(["what", "measured"], [[name, number(value)] for name, value in measured.single.items()])
 
 
-def check(_: Costs) -> str:
-    return checked.table_of_results(table)
-
-
 def plan_table(plan: Plan) -> str:
     first, *_ = plan.resources
     facts = table(["what happens", ""], [[what, f"{number(value)} {unit}".strip()] for what, value, unit in plan.facts])
@@ -108,39 +117,61 @@ def plan_table(plan: Plan) -> str:
     return "\n\n".join(parts)
 
 
-def given(what: Sequence[Input]) -> str:
-    return table(["what", "value", "source"], [[one.what, f"{one.value:,g}", one.source] for one in what], 3)
+def inputs_table(what: Sequence[Input]) -> str:
+    return table(["what", "value", "source"], [[one.what, f"{one.value:,.10g}", one.source] for one in what], 3)
 
 
-def price_table(_: Costs) -> str:
+def price_table() -> str:
     rows = [[price.what, f"${price.dollars:g}", price.source, price.date] for price in inputs.prices().values()]
     return table(["what", "price", "source", "date"], rows, 4)
 
 
-BLOCKS: dict[str, Callable[[Costs], str]] = {
-    "costs of calls": costs_of_calls,
-    "other costs": other_costs,
-    "check": check,
-    "common inputs": lambda _: given(inputs.COMMON),
-    "crowd inputs": lambda _: given(inputs.CROWD),
-    "crowd": lambda measured: plan_table(plans.crowd(measured)),
-    "saturday inputs": lambda _: given(inputs.SATURDAY),
-    "saturday": lambda measured: plan_table(plans.saturday(measured)),
-    "friday inputs": lambda _: given(inputs.FRIDAY),
-    "friday": lambda measured: plan_table(plans.friday(measured)),
-    "prices": price_table,
-}
+def one_process(cells: Cells) -> str:
+    rows = [
+        [
+            name,
+            number(cell.per_second),
+            f"{cell.together:.1f}" if cell.database else "",
+            *(f"{seconds * 1e6:,.0f} µs" for seconds in (cell.service, cell.database)),
+            duration(cell.p50),
+            duration(cell.p99),
+        ]
+        for name, cell in cells.items()
+    ]
+    headings = ["what", "a second", "calls in a batch", "service, each", "PostgreSQL, each", "p50", "p99"]
+    return table(headings, rows)
+
+
+def blocks(measured: Costs, cells: Cells) -> dict[str, Callable[[], str]]:
+    """What makes each table of the page."""
+    return {
+        "costs of calls": lambda: costs_of_calls(measured),
+        "other costs": lambda: other_costs(measured),
+        "check": lambda: checked.table_of_results(table),
+        "common inputs": lambda: inputs_table(inputs.COMMON),
+        "one process": lambda: one_process(cells),
+        "prices": price_table,
+        "crowd inputs": lambda: inputs_table(inputs.CROWD),
+        "crowd": lambda: plan_table(plans.crowd(measured, cells)),
+        "saturday inputs": lambda: inputs_table(inputs.SATURDAY),
+        "saturday": lambda: plan_table(plans.saturday(measured, cells)),
+        "friday inputs": lambda: inputs_table(inputs.FRIDAY),
+        "friday": lambda: plan_table(plans.friday(measured, cells)),
+    }
 
 
 def written(page: str) -> str:
     """The page with its tables as the committed files give them."""
     measured = costs.read()
+    cells = Cells(measured)
+    for name in IN_PLANS:
+        cells[name]  # looked up here, so that the table of one process has all of them
+    made = blocks(measured, cells)
 
-    def block(found: re.Match[str]) -> str:
-        return f"<!-- {found[1]}: python -m benchmarks.scale.document -->\n{BLOCKS[found[1]](measured)}\n<!-- end -->"
+    def block(match: re.Match[str]) -> str:
+        return f"<!-- {match[1]}: {COMMAND} -->\n{made[match[1]]()}\n<!-- end -->"
 
-    pattern = r"<!-- ([a-z ]+): python -m benchmarks\.scale\.document -->\n.*?<!-- end -->"
-    return re.sub(pattern, block, page, flags=re.DOTALL)
+    return re.sub(rf"<!-- ([a-z ]+): {re.escape(COMMAND)} -->\n.*?<!-- end -->", block, page, flags=re.DOTALL)
 
 
 if __name__ == "__main__":

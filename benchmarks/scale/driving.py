@@ -18,6 +18,9 @@ from benchmarks import load
 from benchmarks.crowd import CLIENTS_OF_AN_ADDRESS, Kind
 from benchmarks.streams import is_listening
 
+GAP_SECONDS = 0.004
+"""Under load, answers follow each other faster than that, batch after batch."""
+
 
 class Spent(NamedTuple):
     """Processor seconds of the service and of PostgreSQL, batches of the service, bytes of WAL."""
@@ -37,6 +40,7 @@ class Driven(NamedTuple):
     total        how many answers came, also before and after the seconds that were looked at
     generator    the processor seconds of the load generator
     latencies    seconds until each answer, sorted, for each kind
+    gaps         seconds between answers, where they were longer than `GAP_SECONDS`
     sent         the bytes of a request, on average, for each kind
     received     the bytes of an answer, on average, for each kind
     """
@@ -46,6 +50,7 @@ class Driven(NamedTuple):
     total: int
     generator: float
     latencies: dict[str, list[float]]
+    gaps: list[float]
     sent: dict[str, float]
     received: dict[str, float]
     spent: Spent
@@ -122,12 +127,12 @@ async def _drive(
     port: int, spent: Callable[[], Spent], kinds: Sequence[Kind], clients: int, seconds: float, warm: float
 ) -> Driven:
     began = until = float("inf")
-    total = 0
+    total, last, gaps = 0, 0.0, list[float]()
     latencies: dict[str, list[float]] = {kind.name: [] for kind in kinds}
     sent_bytes, received_bytes = dict.fromkeys(latencies, 0), dict.fromkeys(latencies, 0)
 
     async def one(kind: Kind, number: int) -> None:
-        nonlocal total
+        nonlocal total, last
         place = number // CLIENTS_OF_AN_ADDRESS
         connection = await load.connect(port, f"127.1.{place // 200}.{1 + place % 200}")
         seen = latencies[kind.name]
@@ -143,6 +148,9 @@ async def _drive(
             total += 1
             if began <= now < until:
                 seen.append(now - sent)
+                if now - max(last, began) > GAP_SECONDS:
+                    gaps.append(now - max(last, began))
+                last = now
                 sent_bytes[kind.name] += len(request)
                 received_bytes[kind.name] += len(connection.head) + 4 + len(body)
         connection.close()
@@ -162,6 +170,7 @@ async def _drive(
         total,
         generator,
         {name: sorted(values) for name, values in latencies.items()},
+        gaps,
         {name: sent_bytes[name] / max(1, len(values)) for name, values in latencies.items()},
         {name: received_bytes[name] / max(1, len(values)) for name, values in latencies.items()},
         after.since(before),

@@ -37,7 +37,6 @@ FULL = Input(
     0.6,
     "an assumption: the model says below what p99 is then",
 )
-TOGETHER = Input("calls that share a batch", 10, "an assumption: 16 clients of one process had 8 to 11 in a batch")
 STANDBY = Input(
     "seconds until the standby has confirmed a commit", 0.001, "an assumption: a standby in the same region"
 )
@@ -50,7 +49,11 @@ LOG_BYTES = Input(
     500e6,
     "an assumption: half of what a fast network disk promises",
 )
-COMMON = (PRIMARY_CORES, FULL, TOGETHER, STANDBY, WAY, CONNECTIONS, LOG_BYTES)
+MOST_CONNECTIONS = Input(
+    "connections that one primary serves", 2_000, "an assumption: PostgreSQL has a process for each of them"
+)
+STREAMS = Input("event streams that one process holds", 15_000, "the default of MAX_STREAMS")
+COMMON = (PRIMARY_CORES, FULL, STANDBY, WAY, CONNECTIONS, MOST_CONNECTIONS, STREAMS, LOG_BYTES)
 
 PEOPLE = Input(
     "people",
@@ -64,13 +67,19 @@ SEATS = Input("seats", 60_000, "an assumption: a stadium")
 RELEASED = Input(
     "people that the waiting room releases a second", 100, "chosen so that the seats last for the ten minutes"
 )
-CROWD = (PEOPLE, MINUTES, FIRST_MINUTE, SEATS, RELEASED)
+SCRIPTS = Input(
+    "share of people whose pages ask the edge for the progress of the line",
+    0.98,
+    "an assumption: the others have no scripts",
+)
+PROGRESS_BYTES = Input("bytes of the progress of a line", 2_000, "an assumption: it is a part of a page")
+CROWD = (PEOPLE, MINUTES, FIRST_MINUTE, SEATS, RELEASED, SCRIPTS, PROGRESS_BYTES)
 
 ORGANIZERS = Input("organizers", 100_000, "the question")
 OPEN_EVENTS = Input("open events of each", 1_000, "the question")
 REGISTRATIONS = Input("registrations for an event on that day", 10, "an assumption")
 BUSIEST_HOUR = Input(
-    "share of the day's load in the busiest hour", 0.12, "an assumption: twice and a half the mean is 0.1"
+    "share of the day's load in the busiest hour", 0.12, "an assumption: nearly three times the mean of 1/24"
 )
 VIEWS = Input("views of the page of an event for each registration", 10, "an assumption: one visitor in ten registers")
 READING = Input("seconds that the page stays open, with its event stream", 30, "an assumption")

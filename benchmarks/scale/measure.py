@@ -28,9 +28,9 @@ from benchmarks import load, shops, sync
 from benchmarks.crowd import Kind
 from benchmarks.registrations import settled
 from benchmarks.scale import costs
-from benchmarks.scale.asked import Events, events_service, inventory_service
-from benchmarks.scale.costs import CallCosts, Cost, Costs
-from benchmarks.scale.driving import Bench, Driven, Spent, processor_seconds
+from benchmarks.scale.costs import CallCosts, Cost, Costs, Stalls
+from benchmarks.scale.driving import GAP_SECONDS, Bench, Driven, Spent, processor_seconds
+from benchmarks.scale.services import Events, events_service, inventory_service
 from benchmarks.stage import holdfast, say
 from benchmarks.streams import Subscriber
 from holdfast.kit.postgres import bundled
@@ -59,6 +59,7 @@ def main(
     calls: dict[str, CallCosts] = {}
     with events_service() as events:
         calls |= _all(events.bench, events.kinds, seconds, only)
+        stalls = measured_stalls(events.bench, events.kinds["polls"], 2 * seconds)
         if not only:
             single |= _settlement(events.bench)
     with inventory_service() as inventory:
@@ -72,7 +73,7 @@ def main(
     single |= _orders()
     machine = f"{os.cpu_count()} cores, Linux {platform.release().split('-')[0]}, Python {platform.python_version()}"
     day = dt.datetime.now(dt.UTC).date().isoformat()
-    costs.write(Costs(day, machine, "python -m benchmarks.scale.measure", calls, single))
+    costs.write(Costs(day, machine, "python -m benchmarks.scale.measure", calls, single, stalls))
     for name, value in single.items():
         say(f"{name}: {value:,.1f}")
 
@@ -90,14 +91,20 @@ def measured(bench: Bench, kind: Kind, seconds: float, rest: Spent) -> CallCosts
     size = bench.size()
     many = bench.drive([kind], MANY, seconds)
     stored = max(0, bench.size() - size) / many.total
-    one, each = (_micros(driven, rest) for driven in (alone, many))
+    one_micros, many_micros = (_micros(driven, rest) for driven in (alone, many))
     batches = [driven.spent.batches / driven.answers for driven in (alone, many)]
     if batches[0] < 0.5:
         # Nothing is shared but turns of the event loop, and those are not counted.
-        generator, service, database = Cost(0.0, round(each[0], 2)), Cost(0.0, round(each[1], 2)), Cost(0.0, 0.0)
+        generator, service, database = (
+            Cost(0.0, round(many_micros[0], 2)),
+            Cost(0.0, round(many_micros[1], 2)),
+            Cost(0.0, 0.0),
+        )
     else:
-        generator, service, database = (_cost(*both, batches[1] / batches[0]) for both in zip(one, each, strict=True))
-    waits = sorted(max(0.0, latency * 1e6 - sum(one)) for latency in alone.all_latencies)
+        generator, service, database = (
+            _cost(*both, batches[1] / batches[0]) for both in zip(one_micros, many_micros, strict=True)
+        )
+    waits = sorted(max(0.0, latency * 1e6 - sum(one_micros)) for latency in alone.all_latencies)
     return CallCosts(
         generator,
         service,
@@ -108,6 +115,14 @@ def measured(bench: Bench, kind: Kind, seconds: float, rest: Spent) -> CallCosts
         round(many.spent.wal / many.answers),
         round(stored),
     )
+
+
+def measured_stalls(bench: Bench, polls: Kind, seconds: float) -> Stalls:
+    """Moments without an answer, while 32 clients poll. A batch of polls takes less than `GAP_SECONDS`."""
+    driven = bench.drive([polls], MANY, seconds)
+    stalls = sorted(gap - GAP_SECONDS / 2 for gap in driven.gaps)
+    sample = [stalls[min(len(stalls) - 1, len(stalls) * number // 20)] for number in range(21)] if stalls else []
+    return Stalls(round(len(stalls) / driven.seconds, 2), tuple(round(stall, 4) for stall in sample))
 
 
 def _micros(driven: Driven, rest: Spent) -> list[float]:
@@ -131,11 +146,11 @@ def _cost(alone: float, many: float, batches: float) -> Cost:
 
 def _settlement(bench: Bench) -> dict[str, float]:
     """What it costs to settle a registration: the registrations that were measured before wait for it."""
-    before, own = bench.spent(), time.process_time()
+    before, began = bench.spent(), time.process_time()
     seconds, count = asyncio.run(settled(bench.database_url))
     return {
         "settlement, microseconds": seconds / count * 1e6,
-        "settlement, microseconds of the service": (time.process_time() - own) / count * 1e6,
+        "settlement, microseconds of the service": (time.process_time() - began) / count * 1e6,
         "settlement, microseconds of PostgreSQL": (bench.spent().database - before.database) / count * 1e6,
     }
 
@@ -166,10 +181,10 @@ def _streams(bench: Bench, registrations: Kind) -> dict[str, float]:
         return before, opened, bench.spent()
 
     memory = bench.memory()
-    before, opened, told = uvloop.run(drive())
+    before, opened, after = uvloop.run(drive())
     return {
         "stream opened, microseconds of the service": (opened.service - before.service) / STREAMS * 1e6,
-        "stream told, microseconds of the service": (told.service - opened.service) / STREAMS * 1e6,
+        "stream told, microseconds of the service": (after.service - opened.service) / STREAMS * 1e6,
         "stream, bytes of memory": (bench.memory() - memory) / STREAMS,
     }
 

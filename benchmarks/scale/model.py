@@ -3,7 +3,7 @@
 A process works in turns, as its event loop does. A turn takes the batches that have come back and begins at most
 `REQUESTS_IN_A_TURN` requests. Calls of a kind that wait at the same moment are the next batch; one batch of a kind is
 in progress at a time. A batch takes a processor of the primary, then waits for its commit. Work of several requests in
-one turn is counted in portions of `PORTION`: the answers of a portion leave at its end.
+one turn is counted in portions of `CALLS_TOGETHER`: the answers of a portion leave at its end.
 """
 
 from collections import deque
@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from random import Random
 
-from benchmarks.scale.costs import CallCosts
+from benchmarks.scale.costs import NO_STALLS, CallCosts, Stalls
 from benchmarks.scale.engine import Action, Cores, Lock, Simulation
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.pace import REQUESTS_IN_A_TURN
 from holdfast.kit.running.admission import Admission, Priority
 
-PORTION = 8
+CALLS_TOGETHER = 8
 """The most requests of which the work is counted together."""
 
 MAX_BATCH = 500
@@ -28,8 +28,11 @@ MICRO = 1e-6
 BEFORE = 0.5
 """The share of a process's work for a call that is done before its batch begins. It is not measured."""
 
-READ_TURNS, STORE_TURNS = 1, 3
-"""Turns"""
+READ_TURNS, STORE_TURNS = 2, 4
+"""Turns of the event loop that pass after PostgreSQL has answered, before a batch is followed by the next one and its
+calls are answered. The driver's coroutine is suspended once by a batch that reads, three times by one that stores (its
+statements, their results, its commit); the calls resume one turn later.
+"""
 
 REFUSAL_MICROS = 45.0
 """What a refusal costs a process: as much as a constant answer (`benchmarks.reads`)."""
@@ -129,10 +132,15 @@ class Primary:
 class Process:
     """One process of the service: an event loop on one core."""
 
-    def __init__(self, simulation: Simulation, cores: Cores, primary: Primary) -> None:
+    def __init__(
+        self, simulation: Simulation, cores: Cores, primary: Primary, stalls: Stalls = NO_STALLS, seed: int = 7
+    ) -> None:
         self._simulation = simulation
         self._cores = cores
         self._primary = primary
+        self._chance = Random(seed)
+        self._stalls = stalls
+        self._stalled_until = 0.0
         self._arrived: deque[Call] = deque()
         self._back: list[tuple[int, Kind, list[Call]]] = []
         self._waiting: dict[Kind, list[Call]] = {}
@@ -141,6 +149,15 @@ class Process:
         self._steps: deque[tuple[float, Action]] = deque()
         self._admission = _Admission(lambda: simulation.now)
         self.refused = 0
+        if stalls.per_second:
+            self._plan_stall()
+
+    def _plan_stall(self) -> None:
+        self._simulation.after(self._chance.expovariate(self._stalls.per_second), self._stall)
+
+    def _stall(self) -> None:
+        self._stalled_until = self._simulation.now + self._chance.choice(self._stalls.seconds)
+        self._plan_stall()
 
     def take(self, calls: Iterable[Call]) -> None:
         """Requests arrive."""
@@ -166,13 +183,16 @@ class Process:
             call = self._arrived.popleft()
             begun.setdefault(call.kind, []).append(call)
         for kind, calls in begun.items():
-            for start in range(0, len(calls), PORTION):
-                portion = calls[start : start + PORTION]
+            for start in range(0, len(calls), CALLS_TOGETHER):
+                portion = calls[start : start + CALLS_TOGETHER]
                 micros = len(portion) * kind.costs.service.call * BEFORE
                 self._steps.append((micros, partial(self._begin, kind, portion)))
         self._next()
 
     def _next(self) -> None:
+        if self._stalled_until > self._simulation.now:
+            self._simulation.after(self._stalled_until - self._simulation.now, self._next)
+            return
         if self._steps:
             micros, action = self._steps.popleft()
             self._cores.run(micros * MICRO, partial(self._do, action))
@@ -223,12 +243,12 @@ class Process:
         self._primary.run(kind, len(calls), partial(self._come_back, kind, calls))
 
     def _come_back(self, kind: Kind, calls: list[Call]) -> None:
-        self._back.append((READ_TURNS if not kind.costs.wal else STORE_TURNS, kind, calls))
+        self._back.append((STORE_TURNS if kind.costs.wal else READ_TURNS, kind, calls))
         self._wake()
 
     def _plan_answers(self, kind: Kind, calls: Sequence[Call]) -> None:
-        for start in range(0, len(calls), PORTION):
-            portion = calls[start : start + PORTION]
+        for start in range(0, len(calls), CALLS_TOGETHER):
+            portion = calls[start : start + CALLS_TOGETHER]
             micros = len(portion) * kind.costs.service.call * (1 - BEFORE)
             self._steps.append((micros, partial(self._answer, portion)))
 
@@ -236,121 +256,3 @@ class Process:
         for call in calls:
             self._admission.end(call.began)
             call.answered(call, 0)
-
-
-class Seen:
-    """The latencies of answers in seconds, for each kind of call, sorted; and how many were sent and answered."""
-
-    def __init__(self) -> None:
-        self.latencies: dict[str, list[float]] = {}
-        self.sent = 0
-        self.answered = 0
-        self.refused = 0
-
-    @property
-    def all(self) -> list[float]:
-        return sorted(latency for values in self.latencies.values() for latency in values)
-
-
-class ClosedLoop:
-    """The load generator of the checks: clients that each wait for their answer. It takes a core, too."""
-
-    def __init__(
-        self, simulation: Simulation, cores: Cores, process: Process, kinds: Sequence[Kind], clients: int, warm: float
-    ) -> None:
-        self.seen = Seen()
-        self._simulation = simulation
-        self._cores = cores
-        self._process = process
-        self._warm = warm
-        self._is_working = False
-        self._sent_at: dict[Call, float] = {}
-        self._calls = [Call(kinds[number % len(kinds)], self._answered) for number in range(clients)]
-        self._answers: deque[Call] = deque(self._calls)
-        self._wake()
-
-    def _answered(self, call: Call, pause: int) -> None:
-        if pause:
-            self.seen.refused += 1
-            self._simulation.after(pause, partial(self._come_again, call))
-            return
-        self._come_again(call)
-
-    def _come_again(self, call: Call) -> None:
-        self._answers.append(call)
-        self._wake()
-
-    def _wake(self) -> None:
-        if not self._is_working and self._answers:
-            self._is_working = True
-            calls = [self._answers.popleft() for _ in range(min(PORTION, len(self._answers)))]
-            micros = sum(
-                call.kind.costs.generator.call + call.kind.costs.generator.batch / call.batch for call in calls
-            )
-            self._cores.run(micros * MICRO, partial(self._send, calls))
-
-    def _send(self, calls: Sequence[Call]) -> None:
-        now = self._simulation.now
-        for call in calls:
-            if call in self._sent_at:
-                self.seen.answered += 1
-                if now >= self._warm:
-                    self.seen.latencies.setdefault(call.kind.name, []).append(now - self._sent_at[call])
-            self._sent_at[call] = now
-            self.seen.sent += 1
-        self._process.take(calls)
-        self._is_working = False
-        self._wake()
-
-
-class OpenLoop:
-    """People who come by chance, independently of each other, so many a second; the balancer deals them out in turn.
-
-    way    seconds that a request or an answer travels through the balancer
-    """
-
-    def __init__(
-        self,
-        simulation: Simulation,
-        processes: Sequence[Process],
-        kind: Kind,
-        per_second: float,
-        seconds: float,
-        *,
-        way: float = 0.0005,
-        seed: int = 7,
-    ) -> None:
-        self.seen = Seen()
-        self._simulation = simulation
-        self._processes = processes
-        self._kind = kind
-        self._per_second = per_second
-        self._until = seconds
-        self._way = way
-        self._chance = Random(seed)
-        self._came_to: dict[Call, Process] = {}
-        self._come()
-
-    def _come(self) -> None:
-        if self._simulation.now < self._until:
-            came = self._simulation.now
-            call = Call(self._kind, partial(self._answered, came))
-            process = self._processes[self.seen.sent % len(self._processes)]
-            self.seen.sent += 1
-            self._came_to[call] = process
-            self._simulation.after(self._way, partial(process.take, (call,)))
-            self._simulation.after(self._chance.expovariate(self._per_second), self._come)
-
-    def _answered(self, came: float, call: Call, pause: int) -> None:
-        if pause:
-            self.seen.refused += 1
-            self._simulation.after(pause, partial(self._came_to[call].take, (call,)))
-            return
-        self.seen.answered += 1
-        self.seen.latencies.setdefault(call.kind.name, []).append(self._simulation.now + self._way - came)
-
-
-def percentile(values: Sequence[float], share: float) -> float:
-    """A percentile of values in any order; of none, 0."""
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(len(ordered) * share))] if ordered else 0.0
