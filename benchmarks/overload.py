@@ -67,7 +67,7 @@ def main(
         subprocess.run([holdfast(), "events", "migrate"], env=environment, check=True, capture_output=True)
         with server([holdfast(), "events", "serve", "--port", "0"], environment) as port:
             process = next(process for process in psutil.process_iter() if is_listening(process, port))
-            kinds, probes = kinds_of_events(port, url)
+            kinds, probes = _of_events(port, url)
             groups = {kind.name: [kind] for kind in kinds} | {"all together": kinds}
             for name, group in groups.items():
                 if only in name:
@@ -120,7 +120,7 @@ def _refusal_micros(seen: Seen, best: Seen) -> str:
     return f"{(seen.service - seen.accepted * best.service / best.accepted) / seen.refused * 1e6:.0f}"
 
 
-def kinds_of_events(port: int, url: str) -> tuple[list[Kind], list[Probe]]:
+def _of_events(port: int, url: str) -> tuple[list[Kind], list[Probe]]:
     base = f"http://127.0.0.1:{port}"
     organizer = {"name": "Benchmark", "email": "bench@example.com", "slug": "bench"}
     answer = httpx2.post(f"{base}/api/organizers/register", json={"organizer": organizer}).json()

@@ -6,7 +6,7 @@ Each client has one connection. It sends its next request when the answer to the
 import asyncio
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import httpx2
@@ -15,11 +15,21 @@ import psycopg
 import uvloop
 
 from benchmarks import load
-from benchmarks.crowd import CLIENTS_OF_AN_ADDRESS, Kind
 from benchmarks.streams import is_listening
 
 GAP_SECONDS = 0.004
 """Under load, answers follow each other faster than that, batch after batch."""
+
+
+CLIENTS_OF_AN_ADDRESS = 20
+
+
+class Traffic(NamedTuple):
+    """What clients send: requests without an end, and the status of an answer that is expected."""
+
+    name: str
+    requests: Iterator[bytes]
+    status: int
 
 
 class Spent(NamedTuple):
@@ -110,7 +120,7 @@ class Bench:
     def size(self, question: str = "select pg_database_size(current_database())") -> int:
         return self._row(question)[0]
 
-    def drive(self, kinds: Sequence[Kind], clients: int, seconds: float, warm: float = 0.5) -> Driven:
+    def drive(self, kinds: Sequence[Traffic], clients: int, seconds: float, warm: float = 0.5) -> Driven:
         """Let so many clients, dealt out among the kinds, ask for so many seconds after `warm` seconds."""
         return uvloop.run(_drive(self.port, self.spent, kinds, clients, seconds, warm))
 
@@ -124,14 +134,14 @@ def processor_seconds(process: psutil.Process) -> float:
 
 
 async def _drive(
-    port: int, spent: Callable[[], Spent], kinds: Sequence[Kind], clients: int, seconds: float, warm: float
+    port: int, spent: Callable[[], Spent], kinds: Sequence[Traffic], clients: int, seconds: float, warm: float
 ) -> Driven:
     began = until = float("inf")
     total, last, gaps = 0, 0.0, list[float]()
     latencies: dict[str, list[float]] = {kind.name: [] for kind in kinds}
     sent_bytes, received_bytes = dict.fromkeys(latencies, 0), dict.fromkeys(latencies, 0)
 
-    async def one(kind: Kind, number: int) -> None:
+    async def one(kind: Traffic, number: int) -> None:
         nonlocal total, last
         place = number // CLIENTS_OF_AN_ADDRESS
         connection = await load.connect(port, f"127.1.{place // 200}.{1 + place % 200}")

@@ -25,11 +25,10 @@ import uvloop
 from rich.table import Table
 
 from benchmarks import load, shops, sync
-from benchmarks.crowd import Kind
 from benchmarks.registrations import settled
 from benchmarks.scale import costs
 from benchmarks.scale.costs import CallCosts, Cost, Costs, Stalls
-from benchmarks.scale.driving import GAP_SECONDS, Bench, Driven, Spent, processor_seconds
+from benchmarks.scale.driving import GAP_SECONDS, Bench, Driven, Spent, Traffic, processor_seconds
 from benchmarks.scale.services import Events, events_service, inventory_service
 from benchmarks.stage import holdfast, say
 from benchmarks.streams import Subscriber
@@ -37,9 +36,6 @@ from holdfast.kit.postgres import bundled
 
 MANY = 32
 """The clients of the second measurement of each kind: fewer than in any check."""
-
-LEFT_OUT = "lists of registrations"
-"""A kind of the overload benchmark that the model does not need."""
 
 QUANTILES = [*(number / 20 for number in range(20)), 0.995]
 
@@ -78,14 +74,12 @@ def main(
         say(f"{name}: {value:,.1f}")
 
 
-def _all(bench: Bench, kinds: Mapping[str, Kind], seconds: float, only: str) -> dict[str, CallCosts]:
+def _all(bench: Bench, kinds: Mapping[str, Traffic], seconds: float, only: str) -> dict[str, CallCosts]:
     rest = bench.rest(1)
-    return {
-        name: measured(bench, kind, seconds, rest) for name, kind in kinds.items() if name != LEFT_OUT and only in name
-    }
+    return {name: measured(bench, kind, seconds, rest) for name, kind in kinds.items() if only in name}
 
 
-def measured(bench: Bench, kind: Kind, seconds: float, rest: Spent) -> CallCosts:
+def measured(bench: Bench, kind: Traffic, seconds: float, rest: Spent) -> CallCosts:
     """What calls of a kind cost. `rest`: what is spent in a second in which nothing is asked."""
     alone = bench.drive([kind], 1, seconds)
     size = bench.size()
@@ -117,7 +111,7 @@ def measured(bench: Bench, kind: Kind, seconds: float, rest: Spent) -> CallCosts
     )
 
 
-def measured_stalls(bench: Bench, polls: Kind, seconds: float) -> Stalls:
+def measured_stalls(bench: Bench, polls: Traffic, seconds: float) -> Stalls:
     """Moments without an answer, while 32 clients poll. A batch of polls takes less than `GAP_SECONDS`."""
     driven = bench.drive([polls], MANY, seconds)
     stalls = sorted(gap - GAP_SECONDS / 2 for gap in driven.gaps)
@@ -155,7 +149,7 @@ def _settlement(bench: Bench) -> dict[str, float]:
     }
 
 
-def _streams(bench: Bench, registrations: Kind) -> dict[str, float]:
+def _streams(bench: Bench, registrations: Traffic) -> dict[str, float]:
     """What a stream costs that is opened, held open and told a change."""
     event = _watched(bench)
 

@@ -7,9 +7,12 @@ one turn is counted in portions of `CALLS_TOGETHER`: the answers of a portion le
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Generator, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from random import Random
+from types import coroutine
+from typing import Any
 
 from benchmarks.scale.costs import NO_STALLS, CallCosts, Stalls
 from benchmarks.scale.engine import Action, Cores, Lock, Simulation
@@ -41,14 +44,15 @@ REFUSAL_MICROS = 45.0
 class Call:
     """One request. `answered` is called with the seconds after which to come again; 0: it was accepted."""
 
-    __slots__ = ("answered", "batch", "began", "kind")
+    __slots__ = ("answered", "batch", "kind", "work")
 
     def __init__(self, kind: "Kind", answered: Callable[["Call", int], object]) -> None:
         self.kind = kind
         self.answered = answered
         self.batch = 1
         """The number of calls in its batch."""
-        self.began = 0.0
+        self.work: Coroutine[Any, Any, None]
+        """What admission counts, from the beginning to the answer."""
 
 
 class Kind:
@@ -76,20 +80,14 @@ class Kind:
         self.reads_database = costs.database.call + costs.database.batch > 0
 
 
-class _Admission(Admission):
-    """The admission control of the service, told of work that begins and ends."""
+@coroutine
+def _until_answered() -> Generator[None, None, None]:
+    yield
 
-    def begin(self) -> float:
-        self.in_progress += 1
-        now = self._clock()
-        self._began += now
-        return now
 
-    def end(self, began: float) -> None:
-        self._measure(self._clock())
-        self._finished += 1
-        self.in_progress -= 1
-        self._began = self._began - began if self.in_progress else 0.0
+async def _be_worked_on() -> None:
+    """What admission counts as work in progress, until it is resumed."""
+    await _until_answered()
 
 
 class Primary:
@@ -147,7 +145,8 @@ class Process:
         self._in_progress: set[Kind] = set()
         self._is_working = False
         self._steps: deque[tuple[float, Action]] = deque()
-        self._admission = _Admission(lambda: simulation.now)
+        self._admission = Admission(lambda: simulation.now)
+        self._counted = self._admission.counted(_be_worked_on)
         self.refused = 0
         if stalls.per_second:
             self._plan_stall()
@@ -222,7 +221,8 @@ class Process:
                 pause = int(problem.retry_after or 1)
                 self._steps.appendleft((REFUSAL_MICROS, partial(call.answered, call, pause)))
                 continue
-            call.began = self._admission.begin()
+            call.work = self._counted()
+            call.work.send(None)
             if kind.reads_database:
                 self._waiting.setdefault(kind, []).append(call)
             else:
@@ -254,5 +254,6 @@ class Process:
 
     def _answer(self, calls: Sequence[Call]) -> None:
         for call in calls:
-            self._admission.end(call.began)
+            with suppress(StopIteration):
+                call.work.send(None)
             call.answered(call, 0)

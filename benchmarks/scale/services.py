@@ -6,17 +6,20 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Generator, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import httpx2
+import msgspec
 import psycopg
 
 from benchmarks import load, stock
-from benchmarks.crowd import Kind
-from benchmarks.overload import kinds_of_events
-from benchmarks.scale.driving import Bench
+from benchmarks.scale.driving import Bench, Traffic
 from benchmarks.stage import holdfast, server
 from holdfast.events.queues.room import new_secret
 from holdfast.kit.postgres import bundled
+
+PEOPLE = 20_000
+"""People who are known, with a registration for another event."""
 
 WITHOUT_LIMIT = dict.fromkeys(
     (
@@ -36,7 +39,7 @@ class Events(NamedTuple):
 
     bench: Bench
     environment: dict[str, str]
-    kinds: dict[str, Kind]
+    kinds: dict[str, Traffic]
 
 
 @contextlib.contextmanager
@@ -54,42 +57,75 @@ def events_service(*, notify: bool = False) -> Generator[Events]:
         }
         subprocess.run([holdfast(), "events", "migrate"], env=environment, check=True, capture_output=True)
         with server([holdfast(), "events", "serve", "--port", "0", "--no-background"], environment) as port:
-            kinds, _ = kinds_of_events(port, url)
-            named = {kind.name: kind for kind in [*kinds, *_of_the_queue(url)]}
-            yield Events(Bench(port, url), environment, named)
+            kinds = _of_events(port, url)
+            yield Events(Bench(port, url), environment, {kind.name: kind for kind in kinds})
 
 
-def _of_the_queue(url: str) -> list[Kind]:
-    """What visitors of the only waiting room ask."""
+def _of_events(port: int, url: str) -> list[Traffic]:
+    base = f"http://127.0.0.1:{port}"
+    organizer = {"name": "Benchmark", "email": "bench@example.com", "slug": "bench"}
+    answer = httpx2.post(f"{base}/api/organizers/register", json={"organizer": organizer}).json()
+    key = answer["data"]["api_key"]["key"]
+    event: dict[str, Any] = {"title": "Sale", "body": "An evening.", "datetime": "2099-01-01T00:00:00Z", "price": 0}
+    event |= {"pricing_mode": "free", "capacity": 100_000_000}
+    queue = {"title": "Sale", "release_rate": 60, "token_ttl_minutes": 10, "target_url": "https://shop.example/sale"}
+    with httpx2.Client(base_url=base, headers={"X-API-Key": key}, timeout=60) as client:
+        new, known, quiet = (client.post("/api/events", json={"event": event}).json()["data"]["id"] for _ in range(3))
+        line = client.post("/api/queues", json={"queue_event": queue}).json()["data"]["id"]
     with psycopg.connect(url, autocommit=True) as connection:
-        [queue] = connection.execute("select id from queues").fetchone() or [0]
-    path = f"/queues/{queue}"
+        connection.execute(_PEOPLE, {"count": PEOPLE, "event": quiet})
+        rows = connection.execute("select public_id from users where role = 'user' order by id")
+        people = [public_id for (public_id,) in rows]
+    numbers, secrets = itertools.count(), [new_secret() for _ in range(200)]
 
-    def cookie(secret: str) -> str:
-        return f"waiting_room_{queue}={secret}"
+    def registration(event: int, **person: str) -> bytes:
+        body = msgspec.json.encode({"registration": {"event_id": event, **person}})
+        return load.request("POST", "/api/registrations", key, body)
 
-    known = [new_secret() for _ in range(200)]
-    numbers = itertools.count()
+    def join(number: int) -> bytes:
+        body = msgspec.json.encode({"visitor_id": f"visitor{number}"})
+        return load.request("POST", f"/api/queues/{line}/join", key, body)
 
-    def arrivals() -> Iterator[bytes]:
-        while True:
-            yield load.request("GET", path, Cookie=cookie(new_secret()))
+    def room(secret: str) -> bytes:
+        return load.request("GET", f"/queues/{line}", Cookie=f"waiting_room_{line}={secret}")
 
-    def known_visitors() -> Iterator[bytes]:
-        while True:
-            yield load.request("GET", path, Cookie=cookie(known[next(numbers) % len(known)]))
-
+    polls = [load.request("GET", f"/api/registrations/{quiet}/{person}", key) for person in people[:1000]]
+    read = load.request("GET", f"/api/events/{quiet}", key)
+    page = load.request("GET", f"/organizers/bench/events/{quiet}")
+    status = (load.request("GET", f"/api/queues/{line}/status/visitor{number}", key) for number in numbers)
+    by_email = (registration(new, email=f"n{number}@example.com") for number in itertools.count())
+    by_id = (registration(known, user_id=people[number % PEOPLE]) for number in itertools.count())
     return [
-        Kind("pages of the waiting room that give a place", arrivals(), 200),
-        Kind("pages of the waiting room", known_visitors(), 200),
+        Traffic("registrations by e-mail", by_email, 202),
+        Traffic("registrations by id", by_id, 202),
+        Traffic("polls", itertools.cycle(polls), 200),
+        Traffic("joins", (join(number) for number in itertools.count()), 202),
+        Traffic("places in a queue", status, 200),
+        Traffic("reads of an event", itertools.repeat(read), 200),
+        Traffic("pages of an event", itertools.repeat(page), 200),
+        Traffic("pages of the waiting room that give a place", (room(new_secret()) for _ in itertools.count()), 200),
+        Traffic("pages of the waiting room", itertools.cycle([room(secret) for secret in secrets]), 200),
     ]
+
+
+_PEOPLE = """
+    with people as (
+        insert into users (public_id, email)
+        select translate(lpad(to_hex(n), 8, '0'), '0189', 'ghij'), 'person' || n || '@example.com'
+          from generate_series(1, %(count)s) as n
+        returning id)
+    insert into registrations (event_id, organizer_id, user_id, arrival, status, amount_paid, received_at,
+                               settled_at)
+    select %(event)s, organizer_id, people.id, nextval('registration_arrivals'), 'registered', 0, now(), now()
+      from people join events on events.id = %(event)s
+"""
 
 
 class Inventory(NamedTuple):
     """A process of the inventory service, and what is asked of it."""
 
     bench: Bench
-    kinds: dict[str, Kind]
+    kinds: dict[str, Traffic]
 
 
 @contextlib.contextmanager
@@ -113,9 +149,9 @@ def inventory_service() -> Generator[Inventory]:
         storefront = load.request("GET", stock.signed_path(environment), Accept_Encoding="gzip")
         one = stock.call(key, "get_availability", {"variant_gids": [variant]})
         kinds = [
-            Kind("changes of stock", _changes(key, pools), 200),
-            Kind("availability of a variant", itertools.repeat(one), 200),
-            Kind("availability of a shop of 1,000 variants", itertools.repeat(storefront), 200),
+            Traffic("changes of stock", _changes(key, pools), 200),
+            Traffic("availability of a variant", itertools.repeat(one), 200),
+            Traffic("availability of a shop of 1,000 variants", itertools.repeat(storefront), 200),
         ]
         yield Inventory(Bench(port, url), {kind.name: kind for kind in kinds})
 
