@@ -72,7 +72,7 @@ def main(
     rounds: Annotated[int, typer.Option(help="Real runs of each load; the middle one is compared.")] = 3,
 ) -> None:
     """Compare the model with real runs."""
-    measured = costs.read()
+    measured, load_before = costs.read(), os.getloadavg()[0]
     loads: list[Compared] = []
     with events_service() as events:
         for clients, names in LOADS:
@@ -84,7 +84,8 @@ def main(
             model = expected(measured, names, clients, os.cpu_count() or 1)
             modelled = Figures(model.per_second, model.p50 * 1000, model.p99 * 1000, model.busy)
             loads.append(Compared(clients, ", ".join(names), real, modelled))
-    result = Checked(dt.datetime.now(dt.UTC).date().isoformat(), "python -m benchmarks.scale.check", loads)
+    day = dt.datetime.now(dt.UTC).date().isoformat()
+    result = Checked(day, round(load_before, 1), "python -m benchmarks.scale.check", loads)
     checked.FILE.write_bytes(msgspec.json.format(msgspec.json.encode(result), indent=2) + b"\n")
     say(_table(result, f"Model beside real runs: {seconds:g} s, middle of {rounds}"))
     say(f"Goals: throughput within {MOST_OF_THROUGHPUT:.0%}, p99 within {MOST_OF_P99:.0%}.")

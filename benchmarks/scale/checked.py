@@ -28,7 +28,10 @@ class Compared(Struct, frozen=True):
 
 
 class Checked(Struct, frozen=True):
+    """load_before: the load of the machine before the check began."""
+
     checked_on: str
+    load_before: float
     command: str
     loads: list[Compared]
 
@@ -53,4 +56,5 @@ def table_of_results(table: Callable[[Sequence[str], Iterable[Sequence[str]], in
                 ]
             )
     headings = ["load", "", "a second", "p50, ms", "p99, ms", "cores busy", "model/real a second", "model/real p99"]
-    return f"Checked on {checked.checked_on}: `{checked.command}`.\n\n{table(headings, rows, 2)}"
+    when = f"{checked.checked_on}, with a load of {checked.load_before:g} before it began"
+    return f"Checked on {when}: `{checked.command}`.\n\n{table(headings, rows, 2)}"

@@ -51,6 +51,7 @@ def main(
     only: Annotated[str, typer.Option(help="Print the costs of kinds with this text, and write nothing.")] = "",
 ) -> None:
     """Measure the costs of single calls."""
+    load_before = os.getloadavg()[0]
     single: dict[str, float] = {}
     calls: dict[str, CallCosts] = {}
     with events_service() as events:
@@ -68,6 +69,7 @@ def main(
         single |= _mails(events)
     single |= _orders()
     machine = f"{os.cpu_count()} cores, Linux {platform.release().split('-')[0]}, Python {platform.python_version()}"
+    machine += f", load {load_before:.1f} before it began"
     day = dt.datetime.now(dt.UTC).date().isoformat()
     costs.write(Costs(day, machine, "python -m benchmarks.scale.measure", calls, single, stalls))
     for name, value in single.items():
