@@ -19,6 +19,7 @@ IN_PLANS = (
     "registrations by e-mail",
     "polls",
     "pages of an event",
+    "pages of events that are seldom looked at",
     "availability of a shop of 1,000 variants",
 )
 """The kinds of calls that the plans need."""
@@ -82,7 +83,7 @@ def plan_table(plan: Plan) -> str:
         [
             [
                 one.what,
-                f"{number(one.demand)} {one.unit}",
+                f"{number(one.demand)} {one.unit}".strip(),
                 number(one.limit),
                 number(one.times),
                 "no" if one.only_one else "yes",

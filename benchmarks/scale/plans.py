@@ -18,6 +18,8 @@ from holdfast.kit.running.admission import MAX_RETRY_SECONDS, Priority
 
 GB = 1e9
 
+SELDOM = "pages of events that are seldom looked at"
+
 
 class Resource(NamedTuple):
     """Something of which there is a limit.
@@ -221,11 +223,11 @@ def saturday(costs: Costs, cells: Cells) -> Plan:
     total = {
         "registrations by e-mail": registrations,
         "polls": registrations * inputs.POLLS.value,
-        "pages of an event": registrations * inputs.VIEWS.value,
+        SELDOM: registrations * inputs.VIEWS.value,
     }
     busiest = {name: count * busiest_second for name, count in total.items()}
     peak = busiest["registrations by e-mail"]
-    views = busiest["pages of an event"]
+    views = busiest[SELDOM]
     streams = views * inputs.READING.value
     settled = 1e6 / single["settlement, microseconds"]
     mails = single["mails a second"]
@@ -251,7 +253,7 @@ def saturday(costs: Costs, cells: Cells) -> Plan:
     waits = [
         cells["registrations by e-mail"].wait("a registration"),
         cells["polls"].wait("a poll"),
-        cells["pages of an event"].wait("the page of an event"),
+        cells[SELDOM].wait("the page of an event"),
         _mail_wait(registrations, 86_400, mails),
     ]
     more = (service, database, 0.0, 0.0, streams)

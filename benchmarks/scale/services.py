@@ -21,6 +21,9 @@ from holdfast.kit.postgres import bundled
 PEOPLE = 20_000
 """People who are known, with a registration for another event."""
 
+OTHER_EVENTS = 3_000
+"""Events of which a process cannot keep all pages."""
+
 WITHOUT_LIMIT = dict.fromkeys(
     (
         "API_REGISTRATION_RATE_LIMIT",
@@ -76,6 +79,8 @@ def _of_events(port: int, url: str) -> list[Traffic]:
         connection.execute(_PEOPLE, {"count": PEOPLE, "event": quiet})
         rows = connection.execute("select public_id from users where role = 'user' order by id")
         people = [public_id for (public_id,) in rows]
+        others = [event for (event,) in connection.execute(_OTHER_EVENTS, {"count": OTHER_EVENTS, "event": quiet})]
+        connection.execute("vacuum (analyze) events, users, registrations")
     numbers, secrets = itertools.count(), [new_secret() for _ in range(200)]
 
     def registration(event: int, **person: str) -> bytes:
@@ -92,6 +97,7 @@ def _of_events(port: int, url: str) -> list[Traffic]:
     polls = [load.request("GET", f"/api/registrations/{quiet}/{person}", key) for person in people[:1000]]
     read = load.request("GET", f"/api/events/{quiet}", key)
     page = load.request("GET", f"/organizers/bench/events/{quiet}")
+    pages = [load.request("GET", f"/organizers/bench/events/{event}") for event in others]
     status = (load.request("GET", f"/api/queues/{line}/status/visitor{number}", key) for number in numbers)
     by_email = (registration(new, email=f"n{number}@example.com") for number in itertools.count())
     by_id = (registration(known, user_id=people[number % PEOPLE]) for number in itertools.count())
@@ -103,10 +109,21 @@ def _of_events(port: int, url: str) -> list[Traffic]:
         Traffic("places in a queue", status, 200),
         Traffic("reads of an event", itertools.repeat(read), 200),
         Traffic("pages of an event", itertools.repeat(page), 200),
+        Traffic("pages of events that are seldom looked at", itertools.cycle(pages), 200),
         Traffic("pages of the waiting room that give a place", (room(new_secret()) for _ in itertools.count()), 200),
         Traffic("pages of the waiting room", itertools.cycle([room(secret) for secret in secrets]), 200),
     ]
 
+
+_OTHER_EVENTS = """
+    insert into events (organizer_id, title, body, datetime, capacity, waitinglist_capacity, currency, pricing_mode,
+                        price, recurrence_frequency, recurrence_interval, recurs_from)
+    select organizer_id, title, body, datetime, capacity, waitinglist_capacity, currency, pricing_mode,
+           price, recurrence_frequency, recurrence_interval, recurs_from
+      from events cross join generate_series(1, %(count)s)
+     where id = %(event)s
+ returning id
+"""
 
 _PEOPLE = """
     with people as (
