@@ -1,0 +1,126 @@
+"""Compare the model with real runs under three loads that were not used to measure costs.
+
+The load generator, the service and PostgreSQL share the cores of this machine, in the model too. Each load is run for
+some seconds; the kinds of calls are dealt out among the clients.
+
+python -m benchmarks.scale.check [--help]
+"""
+
+import datetime as dt
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated, NamedTuple
+
+import msgspec
+import typer
+from rich.table import Table
+
+from benchmarks.scale import checked, costs
+from benchmarks.scale.checked import Checked, Compared, Figures
+from benchmarks.scale.clients import ClosedLoop, percentile
+from benchmarks.scale.costs import Costs
+from benchmarks.scale.driving import Driven
+from benchmarks.scale.engine import Cores, Simulation
+from benchmarks.scale.model import Kind, Primary, Process
+from benchmarks.scale.services import events_service
+from benchmarks.stage import say
+
+MAIN = ("registrations by e-mail", "registrations by id", "polls", "joins")
+
+LOADS: tuple[tuple[int, tuple[str, ...]], ...] = ((64, ("registrations by e-mail",)), (200, ("joins",)), (500, MAIN))
+"""The clients of each load, and what they ask."""
+
+MOST_OF_THROUGHPUT, MOST_OF_P99 = 0.15, 0.30
+"""By how much the model may differ."""
+
+WARM_SECONDS = 0.5
+
+
+class Expected(NamedTuple):
+    """What the model says: answers a second, p50 and p99 in seconds, and processor seconds a second in all."""
+
+    per_second: float
+    p50: float
+    p99: float
+    busy: float
+    sent: int
+    answered: int
+
+
+def expected(measured: Costs, names: Sequence[str], clients: int, cores: float, seconds: float = 2) -> Expected:
+    """Let the model run a closed loop on a machine with so many cores."""
+    simulation = Simulation()
+    machine = Cores(simulation, cores)
+    process = Process(simulation, machine, Primary(simulation, machine), measured.stalls)
+    kinds = [Kind(name, measured.calls[name]) for name in names]
+    clients_of_it = ClosedLoop(simulation, machine, process, kinds, clients, WARM_SECONDS)
+    simulation.run(WARM_SECONDS + seconds)
+    latencies = clients_of_it.seen.all
+    return Expected(
+        len(latencies) / seconds,
+        percentile(latencies, 0.5),
+        percentile(latencies, 0.99),
+        machine.busy / simulation.now,
+        clients_of_it.seen.sent,
+        clients_of_it.seen.answered,
+    )
+
+
+def main(
+    seconds: Annotated[float, typer.Option(help="Seconds of each real run.")] = 8,
+    rounds: Annotated[int, typer.Option(help="Real runs of each load; the middle one is compared.")] = 3,
+) -> None:
+    """Compare the model with real runs."""
+    measured, load_before = costs.read(), os.getloadavg()[0]
+    loads: list[Compared] = []
+    with events_service() as events:
+        for clients, names in LOADS:
+            runs: list[Driven] = []
+            for _ in range(rounds):
+                runs.append(events.bench.drive([events.kinds[name] for name in names], clients, seconds, warm=1))
+                say(f"  {clients} clients: {runs[-1].answers / runs[-1].seconds:,.0f}/s", style="dim")
+            real = _figures(sorted(runs, key=lambda run: run.answers / run.seconds)[rounds // 2])
+            model = expected(measured, names, clients, os.cpu_count() or 1)
+            modelled = Figures(model.per_second, model.p50 * 1000, model.p99 * 1000, model.busy)
+            loads.append(Compared(clients, ", ".join(names), real, modelled))
+    day = dt.datetime.now(dt.UTC).date().isoformat()
+    result = Checked(day, round(load_before, 1), "python -m benchmarks.scale.check", loads)
+    checked.FILE.write_bytes(msgspec.json.format(msgspec.json.encode(result), indent=2) + b"\n")
+    say(_table(result, f"Model beside real runs: {seconds:g} s, middle of {rounds}"))
+    say(f"Goals: throughput within {MOST_OF_THROUGHPUT:.0%}, p99 within {MOST_OF_P99:.0%}.")
+    if not all(is_right(load) for load in loads):
+        say("Not every goal is met.")
+        sys.exit(1)
+
+
+def is_right(load: Compared) -> bool:
+    """Whether the model is as near to the real run as it should be."""
+    return (
+        abs(load.model.per_second / load.real.per_second - 1) <= MOST_OF_THROUGHPUT
+        and abs(load.model.p99 / load.real.p99 - 1) <= MOST_OF_P99
+    )
+
+
+def _figures(run: Driven) -> Figures:
+    latencies = run.all_latencies
+    busy = (run.generator + run.spent.service + run.spent.database) / run.seconds
+    p50, p99 = percentile(latencies, 0.5), percentile(latencies, 0.99)
+    return Figures(run.answers / run.seconds, p50 * 1000, p99 * 1000, busy)
+
+
+def _table(result: Checked, title: str) -> Table:
+    table = Table(title=title)
+    for heading in ("clients", "what", "", "a second", "p50 ms", "p99 ms", "cores busy"):
+        table.add_column(heading, justify="left" if heading in {"what", ""} else "right")
+    for load in result.loads:
+        for who, figures in (("real", load.real), ("model", load.model)):
+            latencies = [f"{figures.p50:.1f}", f"{figures.p99:.1f}", f"{figures.busy:.2f}"]
+            table.add_row(f"{load.clients}", load.what, who, f"{figures.per_second:,.0f}", *latencies)
+        pairs = [(getattr(load.model, name), getattr(load.real, name)) for name in ("per_second", "p50", "p99")]
+        table.add_row("", "", "model/real", *(f"{model / real:.2f}" for model, real in pairs), "")
+    return table
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,60 @@
+"""What the last check found: the model beside real runs, as it was committed."""
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+FILE = Path(__file__).with_name("checked.json")
+
+
+class Figures(Struct, frozen=True):
+    """Answers a second, p50 and p99 in milliseconds, and how many cores were busy."""
+
+    per_second: float
+    p50: float
+    p99: float
+    busy: float
+
+
+class Compared(Struct, frozen=True):
+    """One load: what was asked, by how many clients, and what the machine and the model gave."""
+
+    clients: int
+    what: str
+    real: Figures
+    model: Figures
+
+
+class Checked(Struct, frozen=True):
+    """load_before: the load of the machine before the check began."""
+
+    checked_on: str
+    load_before: float
+    command: str
+    loads: list[Compared]
+
+
+def table_of_results(table: Callable[[Sequence[str], Iterable[Sequence[str]], int], str]) -> str:
+    """The results as a table, and when they were found."""
+    checked = msgspec.json.decode(FILE.read_bytes(), type=Checked)
+    rows: list[list[str]] = []
+    for load in checked.loads:
+        ratios = [load.model.per_second / load.real.per_second, load.model.p99 / load.real.p99]
+        for who, figures in (("real", load.real), ("model", load.model)):
+            first = [f"{load.clients} clients: {load.what}" if who == "real" else "", who]
+            last = [f"{ratio:.2f}" for ratio in ratios] if who == "model" else ["", ""]
+            rows.append(
+                [
+                    *first,
+                    f"{figures.per_second:,.0f}",
+                    f"{figures.p50:.1f}",
+                    f"{figures.p99:.1f}",
+                    f"{figures.busy:.2f}",
+                    *last,
+                ]
+            )
+    headings = ["load", "", "a second", "p50, ms", "p99, ms", "cores busy", "model/real a second", "model/real p99"]
+    when = f"{checked.checked_on}, with a load of {checked.load_before:g} before it began"
+    return f"Checked on {when}: `{checked.command}`.\n\n{table(headings, rows, 2)}"

@@ -1,0 +1,179 @@
+"""The tables of `docs/scale.md`, from the committed costs, checks, inputs and prices.
+
+python -m benchmarks.scale.document
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from benchmarks.scale import checked, costs, inputs, plans
+from benchmarks.scale.cells import Cells
+from benchmarks.scale.costs import Costs
+from benchmarks.scale.inputs import Input
+from benchmarks.scale.plans import Plan
+
+IN_PLANS = (
+    "pages of the waiting room that give a place",
+    "pages of the waiting room",
+    "registrations by e-mail",
+    "polls",
+    "pages of an event",
+    "pages of events that are seldom looked at",
+    "availability of a shop of 1,000 variants",
+)
+"""The kinds of calls that the plans need."""
+
+COMMAND = "python -m benchmarks.scale.document"
+
+PAGE = Path(__file__).parents[2] / "docs" / "scale.md"
+
+
+def table(headings: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
+    """A table in Markdown, whose first columns are words."""
+    marks = ["---" if number < left else "--:" for number in range(len(headings))]
+    return "\n".join(f"| {' | '.join(row)} |" for row in [headings, marks, *rows])
+
+
+def number(value: float) -> str:
+    """A number with three digits that count."""
+    if value >= 1000:
+        digits = len(f"{value:.0f}") - 3
+        return f"{round(value / 10**digits) * 10**digits:,}"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def duration(seconds: float) -> str:
+    for size, unit in ((86_400 * 2, "days"), (7_200, "hours"), (180, "minutes"), (1, "s")):
+        if seconds >= size:
+            return f"{number(seconds / {'days': 86_400, 'hours': 3600, 'minutes': 60, 's': 1}[unit])} {unit}"
+    return f"{number(seconds * 1000)} ms"
+
+
+def size(count: float) -> str:
+    for limit, unit in ((1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if count >= limit:
+            return f"{number(count / limit)} {unit}"
+    return f"{count:.0f} B"
+
+
+def costs_of_calls(measured: Costs) -> str:
+    rows = [
+        [
+            name,
+            *(f"{part.batch:,.0f} + {part.call:,.0f}" for part in (cost.service, cost.database)),
+            f"{cost.wait:,.0f}",
+            *(size(count) for count in (cost.received, cost.wal, cost.stored)),
+        ]
+        for name, cost in measured.calls.items()
+    ]
+    headings = ["what", "service, µs", "PostgreSQL, µs", "waits, µs", "answer", "log", "stored"]
+    return f"Measured on {measured.measured_on}: {measured.machine}, `{measured.command}`.\n\n{table(headings, rows)}"
+
+
+def other_costs(measured: Costs) -> str:
+    return table(["what", "measured"], [[name, number(value)] for name, value in measured.single.items()])
+
+
+def plan_table(plan: Plan) -> str:
+    first, *_ = plan.resources
+    facts = table(["what happens", ""], [[what, f"{number(value)} {unit}".strip()] for what, value, unit in plan.facts])
+    resources = table(
+        ["what has a limit", "needed", "one does", "times", "more machines help"],
+        [
+            [
+                one.what,
+                f"{number(one.demand)} {one.unit}".strip(),
+                number(one.limit),
+                number(one.times),
+                "no" if one.only_one else "yes",
+            ]
+            for one in plan.resources
+        ],
+    )
+    waits = table(
+        ["who waits for what", "p50", "p99"], [[one.what, duration(one.p50), duration(one.p99)] for one in plan.waits]
+    )
+    needs = [
+        ["processes of the service", number(plan.processes)],
+        ["cores that they keep busy", number(plan.service_cores)],
+        ["cores that PostgreSQL keeps busy", number(plan.database_cores)],
+        ["primaries, each with a standby", number(plan.primaries)],
+        ["connections to PostgreSQL", number(plan.processes * inputs.CONNECTIONS.value)],
+        ["bytes stored", size(plan.bill.stored)],
+        ["bytes sent to people", size(plan.bill.sent)],
+    ]
+    money = [[what, number(amount), f"${number(dollars)}"] for what, amount, dollars in plan.bill.dollars()]
+    money.append(["together", "", f"${number(sum(dollars for _, _, dollars in plan.bill.dollars()))}"])
+    saturates = f"**{first.what.capitalize()}** saturates first: {number(first.times)} times what there is."
+    if first.times <= 1:
+        saturates = f"Nothing saturates. The next limit is **{first.what}**, at {first.times:.0%}."
+    parts = [
+        facts,
+        f"{saturates}\n\n{resources}",
+        waits,
+        table(["what it takes", ""], needs),
+        table(["what is paid for", "amount", "price"], money),
+    ]
+    return "\n\n".join(parts)
+
+
+def inputs_table(what: Sequence[Input]) -> str:
+    return table(["what", "value", "source"], [[one.what, f"{one.value:,.10g}", one.source] for one in what], 3)
+
+
+def price_table() -> str:
+    rows = [[price.what, f"${price.dollars:g}", price.source, price.date] for price in inputs.prices().values()]
+    return table(["what", "price", "source", "date"], rows, 4)
+
+
+def one_process(cells: Cells) -> str:
+    rows = [
+        [
+            name,
+            number(cell.per_second),
+            f"{cell.together:.1f}" if cell.database else "",
+            *(f"{seconds * 1e6:,.0f} µs" for seconds in (cell.service, cell.database)),
+            duration(cell.p50),
+            duration(cell.p99),
+        ]
+        for name, cell in cells.items()
+    ]
+    headings = ["what", "a second", "calls in a batch", "service, each", "PostgreSQL, each", "p50", "p99"]
+    return table(headings, rows)
+
+
+def blocks(measured: Costs, cells: Cells) -> dict[str, Callable[[], str]]:
+    """What makes each table of the page."""
+    return {
+        "costs of calls": lambda: costs_of_calls(measured),
+        "other costs": lambda: other_costs(measured),
+        "check": lambda: checked.table_of_results(table),
+        "common inputs": lambda: inputs_table(inputs.COMMON),
+        "one process": lambda: one_process(cells),
+        "prices": price_table,
+        "crowd inputs": lambda: inputs_table(inputs.CROWD),
+        "crowd": lambda: plan_table(plans.crowd(measured, cells)),
+        "saturday inputs": lambda: inputs_table(inputs.SATURDAY),
+        "saturday": lambda: plan_table(plans.saturday(measured, cells)),
+        "friday inputs": lambda: inputs_table(inputs.FRIDAY),
+        "friday": lambda: plan_table(plans.friday(measured, cells)),
+    }
+
+
+def written(page: str) -> str:
+    """The page with its tables as the committed files give them."""
+    measured = costs.read()
+    cells = Cells(measured)
+    for name in IN_PLANS:
+        cells[name]  # looked up here, so that the table of one process has all of them
+    made = blocks(measured, cells)
+
+    def block(match: re.Match[str]) -> str:
+        return f"<!-- {match[1]}: {COMMAND} -->\n{made[match[1]]()}\n<!-- end -->"
+
+    return re.sub(rf"<!-- ([a-z ]+): {re.escape(COMMAND)} -->\n.*?<!-- end -->", block, page, flags=re.DOTALL)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(written(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,0 +1,259 @@
+"""The model: clients, processes of the service, and the primary, event by event.
+
+A process works in turns, as its event loop does. A turn takes the batches that have come back and begins at most
+`REQUESTS_IN_A_TURN` requests. Calls of a kind that wait at the same moment are the next batch; one batch of a kind is
+in progress at a time. A batch takes a processor of the primary, then waits for its commit. Work of several requests in
+one turn is counted in portions of `CALLS_TOGETHER`: the answers of a portion leave at its end.
+"""
+
+from collections import deque
+from collections.abc import Callable, Coroutine, Generator, Iterable, Sequence
+from contextlib import suppress
+from functools import partial
+from random import Random
+from types import coroutine
+from typing import Any
+
+from benchmarks.scale.costs import NO_STALLS, CallCosts, Stalls
+from benchmarks.scale.engine import Action, Cores, Lock, Simulation
+from holdfast.kit.contract.problems import Problem
+from holdfast.kit.http.pace import REQUESTS_IN_A_TURN
+from holdfast.kit.running.admission import Admission, Priority
+
+CALLS_TOGETHER = 8
+"""The most requests of which the work is counted together."""
+
+MAX_BATCH = 500
+"""The most calls in a batch (`Batcher`)."""
+
+MICRO = 1e-6
+
+BEFORE = 0.5
+"""The share of a process's work for a call that is done before its batch begins. It is not measured."""
+
+READ_TURNS, STORE_TURNS = 2, 4
+"""Turns of the event loop that pass after PostgreSQL has answered, before a batch is followed by the next one and its
+calls are answered. The driver's coroutine is suspended once by a batch that reads, three times by one that stores (its
+statements, their results, its commit); the calls resume one turn later.
+"""
+
+REFUSAL_MICROS = 45.0
+"""What a refusal costs a process: as much as a constant answer (`benchmarks.reads`)."""
+
+
+class Call:
+    """One request. `answered` is called with the seconds after which to come again; 0: it was accepted."""
+
+    __slots__ = ("answered", "batch", "kind", "work")
+
+    def __init__(self, kind: "Kind", answered: Callable[["Call", int], object]) -> None:
+        self.kind = kind
+        self.answered = answered
+        self.batch = 1
+        """The number of calls in its batch."""
+        self.work: Coroutine[Any, Any, None]
+        """What admission counts, from the beginning to the answer."""
+
+
+class Kind:
+    """A kind of call.
+
+    lock        what its batches hold in the primary until their commit: the row of a queue or of a shop
+    standby     seconds until a synchronous standby has confirmed a commit
+    priority    under overload; None: never refused
+    """
+
+    def __init__(
+        self,
+        name: str,
+        costs: CallCosts,
+        *,
+        lock: Lock | None = None,
+        standby: float = 0,
+        priority: Priority | None = Priority.CHANGE,
+    ) -> None:
+        self.name = name
+        self.costs = costs
+        self.lock = lock
+        self.standby = standby
+        self.priority = priority
+        self.reads_database = costs.database.call + costs.database.batch > 0
+
+
+@coroutine
+def _until_answered() -> Generator[None, None, None]:
+    yield
+
+
+async def _be_worked_on() -> None:
+    """What admission counts as work in progress, until it is resumed."""
+    await _until_answered()
+
+
+class Primary:
+    """PostgreSQL: its cores, and the waits of commits."""
+
+    def __init__(self, simulation: Simulation, cores: Cores, seed: int = 7) -> None:
+        self.simulation = simulation
+        self.cores = cores
+        self.batches = 0
+        self._chance = Random(seed)
+
+    def run(self, kind: Kind, calls: int, done: Action) -> None:
+        """Run a batch, and call `done` after its commit."""
+        if kind.lock:
+            kind.lock.take(partial(self._run, kind, calls, done))
+        else:
+            self._run(kind, calls, done)
+
+    def _run(self, kind: Kind, calls: int, done: Action) -> None:
+        self.batches += 1
+        micros = kind.costs.database.batch + calls * kind.costs.database.call
+        self.cores.run(micros * MICRO, partial(self._commit, kind, done))
+
+    def _commit(self, kind: Kind, done: Action) -> None:
+        self.simulation.after(self._wait(kind) + kind.standby, partial(self._done, kind, done))
+
+    def _done(self, kind: Kind, done: Action) -> None:
+        if kind.lock:
+            kind.lock.give_back()
+        done()
+
+    def _wait(self, kind: Kind) -> float:
+        """Seconds that a batch waits, drawn from those that were measured."""
+        waits = kind.costs.waits
+        place = self._chance.random() * (len(waits) - 1)
+        low = int(place)
+        return (waits[low] + (waits[min(low + 1, len(waits) - 1)] - waits[low]) * (place - low)) * MICRO
+
+
+class Process:
+    """One process of the service: an event loop on one core."""
+
+    def __init__(
+        self, simulation: Simulation, cores: Cores, primary: Primary, stalls: Stalls = NO_STALLS, seed: int = 7
+    ) -> None:
+        self._simulation = simulation
+        self._cores = cores
+        self._primary = primary
+        self._chance = Random(seed)
+        self._stalls = stalls
+        self._stalled_until = 0.0
+        self._arrived: deque[Call] = deque()
+        self._back: list[tuple[int, Kind, list[Call]]] = []
+        self._waiting: dict[Kind, list[Call]] = {}
+        self._in_progress: set[Kind] = set()
+        self._is_working = False
+        self._steps: deque[tuple[float, Action]] = deque()
+        self._admission = Admission(lambda: simulation.now)
+        self._counted = self._admission.counted(_be_worked_on)
+        self.refused = 0
+        if stalls.per_second:
+            self._plan_stall()
+
+    def _plan_stall(self) -> None:
+        self._simulation.after(self._chance.expovariate(self._stalls.per_second), self._stall)
+
+    def _stall(self) -> None:
+        self._stalled_until = self._simulation.now + self._chance.choice(self._stalls.seconds)
+        self._plan_stall()
+
+    def take(self, calls: Iterable[Call]) -> None:
+        """Requests arrive."""
+        self._arrived.extend(calls)
+        self._wake()
+
+    def _wake(self) -> None:
+        if not self._is_working:
+            self._is_working = True
+            self._turn()
+
+    def _turn(self) -> None:
+        """Plan the work of one turn of the event loop."""
+        back, self._back = self._back, []
+        for turns, kind, calls in back:
+            if turns:
+                self._back.append((turns - 1, kind, calls))
+            else:
+                self._plan_batch(kind)
+                self._plan_answers(kind, calls)
+        begun: dict[Kind, list[Call]] = {}
+        for _ in range(min(REQUESTS_IN_A_TURN, len(self._arrived))):
+            call = self._arrived.popleft()
+            begun.setdefault(call.kind, []).append(call)
+        for kind, calls in begun.items():
+            for start in range(0, len(calls), CALLS_TOGETHER):
+                portion = calls[start : start + CALLS_TOGETHER]
+                micros = len(portion) * kind.costs.service.call * BEFORE
+                self._steps.append((micros, partial(self._begin, kind, portion)))
+        self._next()
+
+    def _next(self) -> None:
+        if self._stalled_until > self._simulation.now:
+            self._simulation.after(self._stalled_until - self._simulation.now, self._next)
+            return
+        if self._steps:
+            micros, action = self._steps.popleft()
+            self._cores.run(micros * MICRO, partial(self._do, action))
+            return
+        for kind, waiting in self._waiting.items():
+            if waiting and kind not in self._in_progress:
+                self._in_progress.add(kind)
+                self._plan_batch(kind)
+        if self._steps:
+            self._next()
+        elif self._arrived or self._back:
+            self._turn()
+        else:
+            self._is_working = False
+
+    def _do(self, action: Action) -> None:
+        action()
+        self._next()
+
+    def _begin(self, kind: Kind, calls: Sequence[Call]) -> None:
+        for call in calls:
+            try:
+                if kind.priority:
+                    self._admission.require_room(kind.priority)
+            except Problem as problem:
+                self.refused += 1
+                pause = int(problem.retry_after or 1)
+                self._steps.appendleft((REFUSAL_MICROS, partial(call.answered, call, pause)))
+                continue
+            call.work = self._counted()
+            call.work.send(None)
+            if kind.reads_database:
+                self._waiting.setdefault(kind, []).append(call)
+            else:
+                micros = kind.costs.service.call * (1 - BEFORE)
+                self._steps.appendleft((micros, partial(self._answer, [call])))
+
+    def _plan_batch(self, kind: Kind) -> None:
+        if self._waiting.get(kind):
+            self._steps.append((kind.costs.service.batch, partial(self._start, kind)))
+        else:
+            self._in_progress.discard(kind)
+
+    def _start(self, kind: Kind) -> None:
+        waiting = self._waiting[kind]
+        calls, self._waiting[kind] = waiting[:MAX_BATCH], waiting[MAX_BATCH:]
+        for call in calls:
+            call.batch = len(calls)
+        self._primary.run(kind, len(calls), partial(self._come_back, kind, calls))
+
+    def _come_back(self, kind: Kind, calls: list[Call]) -> None:
+        self._back.append((STORE_TURNS if kind.costs.wal else READ_TURNS, kind, calls))
+        self._wake()
+
+    def _plan_answers(self, kind: Kind, calls: Sequence[Call]) -> None:
+        for start in range(0, len(calls), CALLS_TOGETHER):
+            portion = calls[start : start + CALLS_TOGETHER]
+            micros = len(portion) * kind.costs.service.call * (1 - BEFORE)
+            self._steps.append((micros, partial(self._answer, portion)))
+
+    def _answer(self, calls: Sequence[Call]) -> None:
+        for call in calls:
+            with suppress(StopIteration):
+                call.work.send(None)
+            call.answered(call, 0)
