@@ -57,7 +57,7 @@ class Cells(dict[str, Cell]):
         seconds = CALLS / per_second
         simulation = Simulation()
         primary = Primary(simulation, Cores(simulation, 1))
-        process = Process(simulation, Cores(simulation, 1), primary, self._costs.stalls)
+        process = Process(simulation, Cores(simulation, 1), primary)
         people = OpenLoop(simulation, [process], kind, per_second, seconds, way=inputs.WAY.value)
         simulation.run(seconds + 1)
         return people.seen.latencies[kind.name], people.seen.answered / max(1, primary.batches)

@@ -1,6 +1,7 @@
 """Compare the model with real runs under three loads that were not used to measure costs.
 
-The load generator, the service and PostgreSQL share the cores of this machine, in the model too. Each load is run for
+The load generator, the service and PostgreSQL share the cores of this machine, in the model too. Its speed changes.
+A fixed piece of work is done meanwhile, and the model gets the costs at the speed that this shows. Each load is run for
 some seconds; the kinds of calls are dealt out among the clients.
 
 python -m benchmarks.scale.check [--help]
@@ -28,6 +29,12 @@ from benchmarks.stage import say
 
 MAIN = ("registrations by e-mail", "registrations by id", "polls", "joins")
 
+SHARED_BATCHES: dict[str, str] = {
+    "registrations by e-mail": "registrations",
+    "registrations by id": "registrations",
+}
+"""Kinds of calls that are the same operation of the service."""
+
 LOADS: tuple[tuple[int, tuple[str, ...]], ...] = ((64, ("registrations by e-mail",)), (200, ("joins",)), (500, MAIN))
 """The clients of each load, and what they ask."""
 
@@ -52,8 +59,8 @@ def expected(measured: Costs, names: Sequence[str], clients: int, cores: float, 
     """Let the model run a closed loop on a machine with so many cores."""
     simulation = Simulation()
     machine = Cores(simulation, cores)
-    process = Process(simulation, machine, Primary(simulation, machine), measured.stalls)
-    kinds = [Kind(name, measured.calls[name]) for name in names]
+    process = Process(simulation, machine, Primary(simulation, machine))
+    kinds = [Kind(name, measured.calls[name], batches=SHARED_BATCHES.get(name)) for name in names]
     clients_of_it = ClosedLoop(simulation, machine, process, kinds, clients, WARM_SECONDS)
     simulation.run(WARM_SECONDS + seconds)
     latencies = clients_of_it.seen.all
@@ -80,8 +87,9 @@ def main(
             for _ in range(rounds):
                 runs.append(events.bench.drive([events.kinds[name] for name in names], clients, seconds, warm=1))
                 say(f"  {clients} clients: {runs[-1].answers / runs[-1].seconds:,.0f}/s", style="dim")
-            real = _figures(sorted(runs, key=lambda run: run.answers / run.seconds)[rounds // 2])
-            model = expected(measured, names, clients, os.cpu_count() or 1)
+            middle = sorted(runs, key=lambda run: run.answers / run.seconds)[rounds // 2]
+            real = _figures(middle)
+            model = expected(measured.times(middle.loop / measured.loop), names, clients, os.cpu_count() or 1)
             modelled = Figures(model.per_second, model.p50 * 1000, model.p99 * 1000, model.busy)
             loads.append(Compared(clients, ", ".join(names), real, modelled))
     day = dt.datetime.now(dt.UTC).date().isoformat()

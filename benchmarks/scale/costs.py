@@ -4,6 +4,7 @@ from pathlib import Path
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 FILE = Path(__file__).with_name("costs.json")
 
@@ -14,12 +15,15 @@ class Cost(Struct, frozen=True):
     batch: float
     call: float
 
+    def times(self, factor: float) -> "Cost":
+        return Cost(self.batch * factor, self.call * factor)
+
 
 class CallCosts(Struct, frozen=True):
     """What one kind of call costs.
 
-    waits       microseconds of a batch in which no processor works for it, mostly the commit:
-                quantiles of 0, 0.05 … 0.95 and 0.995
+    waits       microseconds of a batch in which no processor works for it, mostly the commit, and pauses of the
+                process, PostgreSQL and the disk: quantiles of 0, 0.05 … 0.95 and 0.995
     sent        bytes of a request
     received    bytes of an answer
     wal         bytes that PostgreSQL writes to its log for a call
@@ -40,18 +44,10 @@ class CallCosts(Struct, frozen=True):
         """The mean of the waits."""
         return sum(self.waits) / len(self.waits)
 
-
-class Stalls(Struct, frozen=True):
-    """Moments in which a process does nothing, though it has work: other programs, pauses of its own.
-
-    seconds    how long some of them were
-    """
-
-    per_second: float
-    seconds: tuple[float, ...]
-
-
-NO_STALLS = Stalls(0, ())
+    def times(self, factor: float) -> "CallCosts":
+        """The costs on a machine of which the processor takes so many times as long."""
+        parts = (part.times(factor) for part in (self.generator, self.service, self.database))
+        return replace(self, **dict(zip(("generator", "service", "database"), parts, strict=True)))
 
 
 class Costs(Struct, frozen=True):
@@ -59,17 +55,21 @@ class Costs(Struct, frozen=True):
 
     machine     on what
     command     by what
+    loop        the seconds of a fixed piece of work at that speed of the machine (`driving.LOOPS`)
     calls       by the name of the kind of call
-    stalls      measured under 32 clients that poll
     single      microseconds and bytes of what is not a call, by name
     """
 
     measured_on: str
     machine: str
     command: str
+    loop: float
     calls: dict[str, CallCosts]
     single: dict[str, float]
-    stalls: Stalls
+
+    def times(self, factor: float) -> "Costs":
+        """The costs of calls on a machine of which the processor takes so many times as long."""
+        return replace(self, calls={name: call.times(factor) for name, call in self.calls.items()})
 
 
 def read() -> Costs:

@@ -7,6 +7,7 @@ import asyncio
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
+from statistics import mean
 from typing import NamedTuple
 
 import httpx2
@@ -17,11 +18,12 @@ import uvloop
 from benchmarks import load
 from benchmarks.streams import is_listening
 
-GAP_SECONDS = 0.004
-"""Under load, answers follow each other faster than that, batch after batch."""
-
-
 CLIENTS_OF_AN_ADDRESS = 20
+
+LOOPS, LOOP_PAUSE_SECONDS = 10_000, 0.05
+"""A fixed piece of work, which the load generator does again and again: it tells how fast the machine is meanwhile. The
+speed of a machine that is shared changes by half within seconds.
+"""
 
 
 class Traffic(NamedTuple):
@@ -50,9 +52,9 @@ class Driven(NamedTuple):
     total        how many answers came, also before and after the seconds that were looked at
     generator    the processor seconds of the load generator
     latencies    seconds until each answer, sorted, for each kind
-    gaps         seconds between answers, where they were longer than `GAP_SECONDS`
     sent         the bytes of a request, on average, for each kind
     received     the bytes of an answer, on average, for each kind
+    loop         the processor seconds of the fixed piece of work, on average
     """
 
     clients: int
@@ -60,9 +62,9 @@ class Driven(NamedTuple):
     total: int
     generator: float
     latencies: dict[str, list[float]]
-    gaps: list[float]
     sent: dict[str, float]
     received: dict[str, float]
+    loop: float
     spent: Spent
 
     @property
@@ -137,12 +139,12 @@ async def _drive(
     port: int, spent: Callable[[], Spent], kinds: Sequence[Traffic], clients: int, seconds: float, warm: float
 ) -> Driven:
     began = until = float("inf")
-    total, last, gaps = 0, 0.0, list[float]()
+    total = 0
     latencies: dict[str, list[float]] = {kind.name: [] for kind in kinds}
     sent_bytes, received_bytes = dict.fromkeys(latencies, 0), dict.fromkeys(latencies, 0)
 
     async def one(kind: Traffic, number: int) -> None:
-        nonlocal total, last
+        nonlocal total
         place = number // CLIENTS_OF_AN_ADDRESS
         connection = await load.connect(port, f"127.1.{place // 200}.{1 + place % 200}")
         seen = latencies[kind.name]
@@ -158,20 +160,29 @@ async def _drive(
             total += 1
             if began <= now < until:
                 seen.append(now - sent)
-                if now - max(last, began) > GAP_SECONDS:
-                    gaps.append(now - max(last, began))
-                last = now
                 sent_bytes[kind.name] += len(request)
                 received_bytes[kind.name] += len(connection.head) + 4 + len(body)
         connection.close()
+
+    loops: list[float] = []
+
+    async def do_fixed_work() -> None:
+        while True:
+            before = time.thread_time()
+            for _ in range(LOOPS):
+                pass
+            loops.append(time.thread_time() - before)
+            await asyncio.sleep(LOOP_PAUSE_SECONDS)
 
     tasks = [asyncio.create_task(one(kinds[number % len(kinds)], number)) for number in range(clients)]
     await asyncio.sleep(warm)
     before = await asyncio.to_thread(spent)
     generator, began = time.process_time(), time.perf_counter()
     until = began + seconds
+    fixed_work = asyncio.create_task(do_fixed_work())
     await asyncio.sleep(seconds)
-    generator, took = time.process_time() - generator, time.perf_counter() - began
+    fixed_work.cancel()
+    generator, took = time.process_time() - generator - sum(loops), time.perf_counter() - began
     after = await asyncio.to_thread(spent)
     await asyncio.gather(*tasks)
     return Driven(
@@ -180,8 +191,8 @@ async def _drive(
         total,
         generator,
         {name: sorted(values) for name, values in latencies.items()},
-        gaps,
         {name: sent_bytes[name] / max(1, len(values)) for name, values in latencies.items()},
         {name: received_bytes[name] / max(1, len(values)) for name, values in latencies.items()},
+        mean(loops),
         after.since(before),
     )

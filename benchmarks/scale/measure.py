@@ -15,8 +15,8 @@ import subprocess
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from statistics import mean
-from typing import Annotated
+from statistics import mean, median
+from typing import Annotated, NamedTuple
 
 import psutil
 import psycopg
@@ -27,8 +27,8 @@ from rich.table import Table
 from benchmarks import load, shops, sync
 from benchmarks.registrations import settled
 from benchmarks.scale import costs
-from benchmarks.scale.costs import CallCosts, Cost, Costs, Stalls
-from benchmarks.scale.driving import GAP_SECONDS, Bench, Driven, Spent, Traffic, processor_seconds
+from benchmarks.scale.costs import CallCosts, Cost, Costs
+from benchmarks.scale.driving import Bench, Driven, Spent, Traffic, processor_seconds
 from benchmarks.scale.services import Events, events_service, inventory_service
 from benchmarks.stage import holdfast, say
 from benchmarks.streams import Subscriber
@@ -56,20 +56,21 @@ ORDERS_PER_SECOND, ORDERS_SECONDS = 30, 10
 
 
 def main(
-    seconds: Annotated[float, typer.Option(help="Seconds of each measurement of a kind.")] = 2,
+    seconds: Annotated[float, typer.Option(help="Seconds of each measurement of a kind.")] = 3,
     only: Annotated[str, typer.Option(help="Print the costs of kinds with this text, and write nothing.")] = "",
 ) -> None:
     """Measure the costs of single calls."""
     load_before = os.getloadavg()[0]
     single: dict[str, float] = {}
-    calls: dict[str, CallCosts] = {}
+    runs: dict[str, Measured] = {}
     with events_service() as events:
-        calls |= _all(events.bench, events.kinds, seconds, only)
-        stalls = measured_stalls(events.bench, events.kinds["polls"], 2 * seconds)
+        runs |= _all(events.bench, events.kinds, seconds, only)
         if not only:
             single |= _settlement(events.bench)
     with inventory_service() as inventory:
-        calls |= _all(inventory.bench, inventory.kinds, seconds, only)
+        runs |= _all(inventory.bench, inventory.kinds, seconds, only)
+    loop = median(run.many.loop for run in runs.values())
+    calls = {name: run.costs(name, loop) for name, run in runs.items()}
     _show(calls)
     if only:
         return
@@ -80,64 +81,76 @@ def main(
     machine = f"{os.cpu_count()} cores, Linux {platform.release().split('-')[0]}, Python {platform.python_version()}"
     machine += f", load {load_before:.1f} before it began"
     day = dt.datetime.now(dt.UTC).date().isoformat()
-    costs.write(Costs(day, machine, "python -m benchmarks.scale.measure", calls, single, stalls))
+    costs.write(Costs(day, machine, "python -m benchmarks.scale.measure", loop, calls, single))
     for name, value in single.items():
         say(f"{name}: {value:,.1f}")
 
 
-def _all(bench: Bench, kinds: Mapping[str, Traffic], seconds: float, only: str) -> dict[str, CallCosts]:
+def _all(bench: Bench, kinds: Mapping[str, Traffic], seconds: float, only: str) -> dict[str, "Measured"]:
     rest = bench.rest(1)
     return {name: measured(bench, kind, seconds, rest) for name, kind in kinds.items() if only in name}
 
 
-def measured(bench: Bench, kind: Traffic, seconds: float, rest: Spent) -> CallCosts:
-    """What calls of a kind cost. `rest`: what is spent in a second in which nothing is asked."""
+class Measured(NamedTuple):
+    """Calls of a kind by one client, and by many.
+
+    stored    bytes by which the database grew for a call
+    rest      what is spent in a second in which nothing is asked
+    """
+
+    alone: Driven
+    many: Driven
+    stored: float
+    rest: Spent
+
+    def costs(self, name: str, loop: float) -> CallCosts:
+        """What calls cost at the speed at which the fixed piece of work takes so many seconds."""
+        alone, many = self.alone, self.many
+        one_micros, many_micros = (_micros(driven, self.rest, loop) for driven in (alone, many))
+        batches = [driven.spent.batches / driven.answers for driven in (alone, many)]
+        if batches[0] < 0.5:
+            # Nothing is shared but turns of the event loop, and those are not counted.
+            generator, service, database = (
+                Cost(0.0, round(many_micros[0], 2)),
+                Cost(0.0, round(many_micros[1], 2)),
+                Cost(0.0, 0.0),
+            )
+        else:
+            generator, service, database = (
+                _cost(*both, batches[1] / batches[0]) for both in zip(one_micros, many_micros, strict=True)
+            )
+        # The median from one client, of whom nothing else is late; how much longer the others take from many clients.
+        spent, latencies = sum(_micros(alone, self.rest, alone.loop)), many.all_latencies
+        usual = max(0.0, median(alone.all_latencies) * 1e6 - spent)
+        waits = [usual + max(0.0, latency - median(latencies)) * 1e6 for latency in latencies]
+        return CallCosts(
+            generator,
+            service,
+            database,
+            tuple(round(waits[min(len(waits) - 1, int(len(waits) * share))], 1) for share in QUANTILES),
+            round(many.sent[name]),
+            round(many.received[name]),
+            round(many.spent.wal / many.answers) if name in STORING else 0,
+            round(self.stored) if name in STORING else 0,
+        )
+
+
+def measured(bench: Bench, kind: Traffic, seconds: float, rest: Spent) -> Measured:
+    """Measure calls of a kind. `rest`: what is spent in a second in which nothing is asked."""
     alone = bench.drive([kind], 1, seconds)
     size = bench.size()
     many = bench.drive([kind], MANY, seconds)
-    stored = max(0, bench.size() - size) / many.total
-    one_micros, many_micros = (_micros(driven, rest) for driven in (alone, many))
-    batches = [driven.spent.batches / driven.answers for driven in (alone, many)]
-    if batches[0] < 0.5:
-        # Nothing is shared but turns of the event loop, and those are not counted.
-        generator, service, database = (
-            Cost(0.0, round(many_micros[0], 2)),
-            Cost(0.0, round(many_micros[1], 2)),
-            Cost(0.0, 0.0),
-        )
-    else:
-        generator, service, database = (
-            _cost(*both, batches[1] / batches[0]) for both in zip(one_micros, many_micros, strict=True)
-        )
-    waits = sorted(max(0.0, latency * 1e6 - sum(one_micros)) for latency in alone.all_latencies)
-    return CallCosts(
-        generator,
-        service,
-        database,
-        tuple(round(waits[min(len(waits) - 1, int(len(waits) * share))], 1) for share in QUANTILES),
-        round(many.sent[kind.name]),
-        round(many.received[kind.name]),
-        round(many.spent.wal / many.answers) if kind.name in STORING else 0,
-        round(stored) if kind.name in STORING else 0,
+    return Measured(alone, many, max(0, bench.size() - size) / many.total, rest)
+
+
+def _micros(driven: Driven, rest: Spent, loop: float) -> list[float]:
+    """Microseconds of the generator, the service and PostgreSQL for each answer, at the speed of this `loop`."""
+    spent = (
+        driven.generator,
+        max(0.0, driven.spent.service - rest.service * driven.seconds),
+        max(0.0, driven.spent.database - rest.database * driven.seconds),
     )
-
-
-def measured_stalls(bench: Bench, polls: Traffic, seconds: float) -> Stalls:
-    """Moments without an answer, while 32 clients poll. A batch of polls takes less than `GAP_SECONDS`."""
-    driven = bench.drive([polls], MANY, seconds)
-    stalls = sorted(gap - GAP_SECONDS / 2 for gap in driven.gaps)
-    sample = [stalls[min(len(stalls) - 1, len(stalls) * number // 20)] for number in range(21)] if stalls else []
-    return Stalls(round(len(stalls) / driven.seconds, 2), tuple(round(stall, 4) for stall in sample))
-
-
-def _micros(driven: Driven, rest: Spent) -> list[float]:
-    """Microseconds of the generator, the service and PostgreSQL for each answer."""
-    spent, others = driven.spent, rest
-    return [
-        driven.generator / driven.answers * 1e6,
-        max(0.0, spent.service - others.service * driven.seconds) / driven.answers * 1e6,
-        max(0.0, spent.database - others.database * driven.seconds) / driven.answers * 1e6,
-    ]
+    return [seconds / driven.answers * 1e6 * loop / driven.loop for seconds in spent]
 
 
 def _cost(alone: float, many: float, batches: float) -> Cost:

@@ -1,9 +1,9 @@
 """The model: clients, processes of the service, and the primary, event by event.
 
-A process works in turns, as its event loop does. A turn takes the batches that have come back and begins at most
-`REQUESTS_IN_A_TURN` requests. Calls of a kind that wait at the same moment are the next batch; one batch of a kind is
-in progress at a time. A batch takes a processor of the primary, then waits for its commit. Work of several requests in
-one turn is counted in portions of `CALLS_TOGETHER`: the answers of a portion leave at its end.
+A process works in turns, as its event loop does. A turn takes the batches that have come back and begins as many
+requests as the service does (`kit/http/pace.py`). Calls of an operation that wait at the same moment are the next
+batch. One batch of an operation is in progress at a time: it takes a processor of the primary, then waits for its
+commit. Work of several requests in one turn is counted in portions of `CALLS_TOGETHER`; their answers leave at its end.
 """
 
 from collections import deque
@@ -14,10 +14,10 @@ from random import Random
 from types import coroutine
 from typing import Any
 
-from benchmarks.scale.costs import NO_STALLS, CallCosts, Stalls
+from benchmarks.scale.costs import CallCosts
 from benchmarks.scale.engine import Action, Cores, Lock, Simulation
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.http.pace import REQUESTS_IN_A_TURN
+from holdfast.kit.http.pace import MIN_REQUESTS_IN_A_TURN, REQUESTS_IN_A_TURN, TURN_SECONDS
 from holdfast.kit.running.admission import Admission, Priority
 
 CALLS_TOGETHER = 8
@@ -58,6 +58,7 @@ class Call:
 class Kind:
     """A kind of call.
 
+    batches     whose batches its calls are in: those of its own, or of an operation that other kinds call, too
     lock        what its batches hold in the primary until their commit: the row of a queue or of a shop
     standby     seconds until a synchronous standby has confirmed a commit
     priority    under overload; None: never refused
@@ -68,12 +69,14 @@ class Kind:
         name: str,
         costs: CallCosts,
         *,
+        batches: str | None = None,
         lock: Lock | None = None,
         standby: float = 0,
         priority: Priority | None = Priority.CHANGE,
     ) -> None:
         self.name = name
         self.costs = costs
+        self.batches = batches or name
         self.lock = lock
         self.standby = standby
         self.priority = priority
@@ -99,16 +102,17 @@ class Primary:
         self.batches = 0
         self._chance = Random(seed)
 
-    def run(self, kind: Kind, calls: int, done: Action) -> None:
+    def run(self, calls: Sequence[Call], done: Action) -> None:
         """Run a batch, and call `done` after its commit."""
+        kind = calls[0].kind
         if kind.lock:
             kind.lock.take(partial(self._run, kind, calls, done))
         else:
             self._run(kind, calls, done)
 
-    def _run(self, kind: Kind, calls: int, done: Action) -> None:
+    def _run(self, kind: Kind, calls: Sequence[Call], done: Action) -> None:
         self.batches += 1
-        micros = kind.costs.database.batch + calls * kind.costs.database.call
+        micros = kind.costs.database.batch + sum(call.kind.costs.database.call for call in calls)
         self.cores.run(micros * MICRO, partial(self._commit, kind, done))
 
     def _commit(self, kind: Kind, done: Action) -> None:
@@ -130,33 +134,21 @@ class Primary:
 class Process:
     """One process of the service: an event loop on one core."""
 
-    def __init__(
-        self, simulation: Simulation, cores: Cores, primary: Primary, stalls: Stalls = NO_STALLS, seed: int = 7
-    ) -> None:
+    def __init__(self, simulation: Simulation, cores: Cores, primary: Primary) -> None:
         self._simulation = simulation
         self._cores = cores
         self._primary = primary
-        self._chance = Random(seed)
-        self._stalls = stalls
-        self._stalled_until = 0.0
         self._arrived: deque[Call] = deque()
-        self._back: list[tuple[int, Kind, list[Call]]] = []
-        self._waiting: dict[Kind, list[Call]] = {}
-        self._in_progress: set[Kind] = set()
+        self._back: list[tuple[int, list[Call]]] = []
+        self._waiting: dict[str, list[Call]] = {}
+        self._in_progress: set[str] = set()
         self._is_working = False
+        self._most, self._used = REQUESTS_IN_A_TURN, 0.0
+        """The requests that a turn begins at most, and the processor seconds of the present turn (`Pace`)."""
         self._steps: deque[tuple[float, Action]] = deque()
         self._admission = Admission(lambda: simulation.now)
         self._counted = self._admission.counted(_be_worked_on)
         self.refused = 0
-        if stalls.per_second:
-            self._plan_stall()
-
-    def _plan_stall(self) -> None:
-        self._simulation.after(self._chance.expovariate(self._stalls.per_second), self._stall)
-
-    def _stall(self) -> None:
-        self._stalled_until = self._simulation.now + self._chance.choice(self._stalls.seconds)
-        self._plan_stall()
 
     def take(self, calls: Iterable[Call]) -> None:
         """Requests arrive."""
@@ -171,14 +163,18 @@ class Process:
     def _turn(self) -> None:
         """Plan the work of one turn of the event loop."""
         back, self._back = self._back, []
-        for turns, kind, calls in back:
+        for turns, calls in back:
             if turns:
-                self._back.append((turns - 1, kind, calls))
+                self._back.append((turns - 1, calls))
             else:
-                self._plan_batch(kind)
-                self._plan_answers(kind, calls)
+                self._plan_batch(calls[0].kind.batches)
+                self._plan_answers(calls)
         begun: dict[Kind, list[Call]] = {}
-        for _ in range(min(REQUESTS_IN_A_TURN, len(self._arrived))):
+        if len(self._arrived) >= self._most:
+            fitting = int(self._most * min(2.0, max(0.5, TURN_SECONDS / max(self._used, 0.001))))
+            self._most = min(REQUESTS_IN_A_TURN, max(MIN_REQUESTS_IN_A_TURN, fitting))
+        self._used = 0.0
+        for _ in range(min(self._most, len(self._arrived))):
             call = self._arrived.popleft()
             begun.setdefault(call.kind, []).append(call)
         for kind, calls in begun.items():
@@ -189,17 +185,15 @@ class Process:
         self._next()
 
     def _next(self) -> None:
-        if self._stalled_until > self._simulation.now:
-            self._simulation.after(self._stalled_until - self._simulation.now, self._next)
-            return
         if self._steps:
             micros, action = self._steps.popleft()
+            self._used += micros * MICRO
             self._cores.run(micros * MICRO, partial(self._do, action))
             return
-        for kind, waiting in self._waiting.items():
-            if waiting and kind not in self._in_progress:
-                self._in_progress.add(kind)
-                self._plan_batch(kind)
+        for batches, waiting in self._waiting.items():
+            if waiting and batches not in self._in_progress:
+                self._in_progress.add(batches)
+                self._plan_batch(batches)
         if self._steps:
             self._next()
         elif self._arrived or self._back:
@@ -224,32 +218,32 @@ class Process:
             call.work = self._counted()
             call.work.send(None)
             if kind.reads_database:
-                self._waiting.setdefault(kind, []).append(call)
+                self._waiting.setdefault(kind.batches, []).append(call)
             else:
                 micros = kind.costs.service.call * (1 - BEFORE)
                 self._steps.appendleft((micros, partial(self._answer, [call])))
 
-    def _plan_batch(self, kind: Kind) -> None:
-        if self._waiting.get(kind):
-            self._steps.append((kind.costs.service.batch, partial(self._start, kind)))
+    def _plan_batch(self, batches: str) -> None:
+        if waiting := self._waiting.get(batches):
+            self._steps.append((waiting[0].kind.costs.service.batch, partial(self._start, batches)))
         else:
-            self._in_progress.discard(kind)
+            self._in_progress.discard(batches)
 
-    def _start(self, kind: Kind) -> None:
-        waiting = self._waiting[kind]
-        calls, self._waiting[kind] = waiting[:MAX_BATCH], waiting[MAX_BATCH:]
+    def _start(self, batches: str) -> None:
+        waiting = self._waiting[batches]
+        calls, self._waiting[batches] = waiting[:MAX_BATCH], waiting[MAX_BATCH:]
         for call in calls:
             call.batch = len(calls)
-        self._primary.run(kind, len(calls), partial(self._come_back, kind, calls))
+        self._primary.run(calls, partial(self._come_back, calls))
 
-    def _come_back(self, kind: Kind, calls: list[Call]) -> None:
-        self._back.append((STORE_TURNS if kind.costs.wal else READ_TURNS, kind, calls))
+    def _come_back(self, calls: list[Call]) -> None:
+        self._back.append((STORE_TURNS if calls[0].kind.costs.wal else READ_TURNS, calls))
         self._wake()
 
-    def _plan_answers(self, kind: Kind, calls: Sequence[Call]) -> None:
+    def _plan_answers(self, calls: Sequence[Call]) -> None:
         for start in range(0, len(calls), CALLS_TOGETHER):
             portion = calls[start : start + CALLS_TOGETHER]
-            micros = len(portion) * kind.costs.service.call * (1 - BEFORE)
+            micros = sum(call.kind.costs.service.call for call in portion) * (1 - BEFORE)
             self._steps.append((micros, partial(self._answer, portion)))
 
     def _answer(self, calls: Sequence[Call]) -> None:
