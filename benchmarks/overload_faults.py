@@ -187,7 +187,8 @@ def _groups(service: CrowdedService, only: str) -> dict[str, Sequence[Kind]]:
 
 def _run(service: CrowdedService, kinds: Sequence[Kind], clients: int, seconds: float) -> Seen:
     crowd = Crowd(service.port, service.process)
-    seen = crowd.run(kinds, clients, service.probes, warm=WARM_SECONDS, seconds=seconds)
+    warmed = [kind._replace(warm=max(kind.warm, WARM_SECONDS)) for kind in kinds]
+    seen = crowd.run(warmed, clients, service.probes, seconds=seconds)
     say(f"  {clients:,} clients, {seen.accepted:,.0f}/s, {seen.refused:,.0f}/s refused", style="dim")
     return seen
 
