@@ -103,3 +103,12 @@ async def test_whoever_registers_a_person_waits_for_those_who_delete_it(rows: Ro
             await registration
     else:
         assert (await registration).rowcount == 1
+
+
+async def test_nobody_who_registers_waits_for_the_end_of_a_hand_over(rows: Rows) -> None:
+    await rows.service.run_sql("insert into event_owners values (%(event)s, %(registered)s)", **rows.ids)
+    await rows.first.execute("delete from event_owners where organizer_id = %(registered)s", rows.ids)
+
+    await rows.second.execute("set lock_timeout = '1s'")
+
+    assert (await rows.second.execute(REGISTER, rows.ids)).rowcount == 1

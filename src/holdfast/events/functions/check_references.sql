@@ -7,7 +7,10 @@ declare
     missing record;
 begin
     with owner as (
-        select event_id, organizer_id from event_owners where event_id = any(array(select event_id from after))
+        -- Not a former owner, whose row a hand-over may be deleting.
+        select event_id, organizer_id from event_owners
+         where event_id = any(array(select event_id from after))
+           and (event_id, organizer_id) in (select event_id, organizer_id from after)
          order by event_id, organizer_id for key share),
     person as (
         select id from users where id = any(array(select user_id from after)) order by id for key share)
