@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import psutil
@@ -36,7 +36,7 @@ class Kind(NamedTuple):
 class CrowdedService(NamedTuple):
     """A service that crowds come to.
 
-    stream    the request of an event stream
+    stream    makes the request of an event stream: the address of a storefront's stream is valid for 15 minutes
     """
 
     name: str
@@ -44,7 +44,7 @@ class CrowdedService(NamedTuple):
     process: psutil.Process
     kinds: Sequence[Kind]
     probes: Sequence[Probe]
-    stream: bytes
+    stream: Callable[[], bytes]
 
 
 class Seen(NamedTuple):

@@ -61,8 +61,14 @@ def events(directory: str, url: str = "", *options: str) -> Generator[CrowdedSer
     with server([holdfast(), "events", "serve", "--port", "0", *options], environment) as port:
         process = next(process for process in psutil.process_iter() if is_listening(process, port))
         organizer = _Organizer(port, url)
-        stream = load.request("GET", f"/events/{organizer.quiet}/stream")
-        yield CrowdedService("events", port, process, _kinds(organizer), _probes(organizer), stream)
+        yield CrowdedService(
+            "events",
+            port,
+            process,
+            _kinds(organizer),
+            _probes(organizer),
+            lambda: load.request("GET", f"/events/{organizer.quiet}/stream"),
+        )
 
 
 class _Organizer:

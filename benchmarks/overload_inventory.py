@@ -77,8 +77,14 @@ def inventory(directory: str) -> Generator[CrowdedService]:
             Probe("console", repeated(load.request("GET", f"/console/pools/{pools[-1]}", Cookie=cookie)), 200),
             Probe("order webhook", _orders(), 200),
         ]
-        stream = load.request("GET", _stream_path(port, environment))
-        yield CrowdedService("inventory", port, process, _kinds(key, pools), probes, stream)
+        yield CrowdedService(
+            "inventory",
+            port,
+            process,
+            _kinds(key, pools),
+            probes,
+            lambda: load.request("GET", _stream_path(port, environment)),
+        )
 
 
 def _kinds(key: str, pools: list[int]) -> list[Kind]:

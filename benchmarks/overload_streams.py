@@ -99,6 +99,7 @@ def storm(service: CrowdedService, streams: int) -> Storm:
 class _Clients:
     def __init__(self, service: CrowdedService, count: int) -> None:
         self._service = service
+        self._request = service.stream()
         self._count = count
         self._refused = self._closed = 0
         self._took: list[float] = []
@@ -162,7 +163,7 @@ class _Clients:
                 _, stream = await loop.create_connection(
                     Stream, "127.0.0.1", self._service.port, local_addr=(address_of_client(number), 0)
                 )
-                stream.ask(self._service.stream)
+                stream.ask(self._request)
                 status = await stream.answered
             except OSError:
                 status = 0
