@@ -1,9 +1,11 @@
 """What the storefront of a shop is told: three members, true at any moment, and cheap to ask for again."""
 
+import asyncio
 from pathlib import Path
 
 import httpx2
 
+from holdfast.inventory.availability.availability_cache import AvailabilityCache
 from holdfast.inventory.settings import Settings
 from tests.faults.processes import serving
 from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop, running
@@ -64,6 +66,27 @@ async def test_what_was_written_is_told_in_the_very_next_answer(shop: Shop) -> N
     for left in range(49, 29, -1):
         await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-1)
         assert (await shop.storefront()).json()["variants"][SINGLE] == left
+
+
+async def test_a_crowd_that_waits_for_a_change_is_answered_at_the_same_moment(shop: Shop, inventory: Inventory) -> None:
+    await shop.golden()
+    cache, turns, answered_at = AvailabilityCache(inventory.database), 0, list[int]()
+
+    async def count_turns() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async def look() -> None:
+        assert (await cache.cached_shop(shop.id)).variants[SINGLE] == 50
+        answered_at.append(turns)
+
+    counting = asyncio.create_task(count_turns())
+    await asyncio.gather(*(look() for _ in range(200)))
+    counting.cancel()
+
+    assert max(answered_at) - min(answered_at) <= 1
 
 
 async def test_what_was_written_in_another_process_is_told_shortly_after(shop: Shop, settings: Settings) -> None:

@@ -14,6 +14,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Generator, Sequence
+from functools import partial
 
 import structlog
 
@@ -206,20 +207,37 @@ class AvailabilityCache:
             cached_shop.updating = asyncio.create_task(work(), name=f"update of shop {cached_shop.shop_id}")
 
     async def _update(self, cached_shop: CachedShop) -> None:
-        async with cached_shop.lock:
-            if cached_shop.is_fresh:
-                return
-            started, announced = time.monotonic(), cached_shop.announced
-            delta = await self._database.read(cached_shop.read, cached_shop.shop_id)
-            if delta is None:
-                self._end(cached_shop)
-                raise _unknown()
-            cached_shop.read_at = started
-            if delta.version > cached_shop.version:
-                cached_shop.advance(delta)
-            if cached_shop.announced == announced:
-                # The announced version was read, or its transaction was rolled back.
-                cached_shop.announced = cached_shop.version
+        """Read the changes of a shop that have been announced by now. A crowd that waits for them shares a read."""
+        began_before = cached_shop.reading is not None
+        await self._shared_read(cached_shop)
+        if began_before and not cached_shop.is_fresh:
+            # That read may have missed a change. This one has begun after the call.
+            await self._shared_read(cached_shop)
+
+    async def _shared_read(self, cached_shop: CachedShop) -> None:
+        if cached_shop.reading is None:
+            cached_shop.reading = asyncio.create_task(self._read(cached_shop))
+            cached_shop.reading.add_done_callback(partial(_finish, cached_shop))
+        await asyncio.shield(cached_shop.reading)
+
+    async def _read(self, cached_shop: CachedShop) -> None:
+        started, announced = time.monotonic(), cached_shop.announced
+        delta = await self._database.read(cached_shop.read, cached_shop.shop_id)
+        if delta is None:
+            self._end(cached_shop)
+            raise _unknown()
+        cached_shop.read_at = started
+        if delta.version > cached_shop.version:
+            cached_shop.advance(delta)
+        if cached_shop.announced == announced:
+            # The announced version was read, or its transaction was rolled back.
+            cached_shop.announced = cached_shop.version
+
+
+def _finish(cached_shop: CachedShop, reading: asyncio.Task[None]) -> None:
+    cached_shop.reading = None
+    if not reading.cancelled():
+        reading.exception()  # it is raised to those who wait, if any are left
 
 
 def _domain_in(payload: str) -> str:

@@ -52,7 +52,7 @@ class CachedShop:
         self.status = ""
         self.storefront: Feed[bytes] = Feed(room=FEED_BYTES)
         self.agents: Feed[Change] = Feed(grain=GRAIN)
-        self.lock = asyncio.Lock()
+        self.reading: asyncio.Task[None] | None = None
         self.updating: asyncio.Task[None] | None = None
         self.telling: asyncio.TimerHandle | None = None
         self.read_at = 0.0
