@@ -1,5 +1,6 @@
 """The page of one pool: its stock, what can be sold of it, its stock over time, and its history."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 
 from starlette.routing import BaseRoute
@@ -97,13 +98,18 @@ class PoolPage:
 
     async def show(self, session: Session, request: Request) -> Reply:
         """Show a pool."""
-        look: PoolHistory = await self._look(
-            merchant(session), GetPoolHistory(pool_id=command_in_path(PoolPath, request).pool_id)
+        # Read at the same time: under overload each look-up takes turns of the event loop.
+        look: PoolHistory
+        look, pool = await asyncio.gather(
+            self._look(merchant(session), GetPoolHistory(pool_id=command_in_path(PoolPath, request).pool_id)),
+            pool_of(self._console, session, request),
         )
-        pool = await pool_of(self._console, session, request)
         kind = filter_of(request)
-        command = history_command(pool, kind, limit=MAX_NEWEST_ENTRIES)
-        lines, older = await self._rows.read(session, request, command)
+        (lines, older), names, limiting = await asyncio.gather(
+            self._rows.read(session, request, history_command(pool, kind, limit=MAX_NEWEST_ENTRIES)),
+            names_of(self._console, session, request, gids_of(pool, look)),
+            self._limiting(session, pool),
+        )
         texts = SITE.texts(language_of(request))
         return self._console.page(
             session,
@@ -120,9 +126,9 @@ class PoolPage:
             most_on_hand=max(moment.on_hand for moment in look.moments),
             by_variant=look.by_variant,
             by_source=look.by_source,
-            names=await names_of(self._console, session, request, gids_of(pool, look)),
+            names=names,
             sources=SOURCES,
-            limiting=await self._limiting(session, pool),
+            limiting=limiting,
             lines=lines,
             older=older,
             actors=ACTORS,
