@@ -41,7 +41,7 @@ def main(
 
     doors = [holdfast(), "events", "serve", "--port", "0", "--no-background"]
     with server(doors, environment) as ours, server([sys.executable, "-m", "benchmarks.bare"], environment) as bare:
-        key, queue = _queue(ours)
+        key, queue = queue_at(ours)
 
         def bodies(run: int) -> list[bytes]:
             body = {"registration": {"event_id": queue, "email": ""}}
@@ -68,7 +68,7 @@ def main(
                 visitor = f"visitor{number * 7_919 % visitors}"
                 yield load.request("GET", f"/api/queues/{queue}/status/{visitor}", key)
 
-        lines = {visitors: _queue(ours, key)[1] for visitors in (1_000, crowd)}
+        lines = {visitors: queue_at(ours, key)[1] for visitors in (1_000, crowd)}
         for visitors, line in lines.items():
             _fill(url, line, visitors)
         short, long = Best(), Best()
@@ -79,7 +79,7 @@ def main(
     say(table)
 
 
-def _queue(port: int, key: str = "") -> tuple[str, int]:
+def queue_at(port: int, key: str = "") -> tuple[str, int]:
     """An organizer's key and a queue that releases nobody meanwhile."""
     base = f"http://127.0.0.1:{port}/api"
     if not key:
