@@ -1,8 +1,9 @@
-"""Compare the model with real runs under three loads that were not used to measure costs.
+"""Compare the model with real runs under three loads that are not used to measure costs.
 
-The load generator, the service and PostgreSQL share the cores of this machine, in the model too. Its speed changes.
-A fixed piece of work is done meanwhile, and the model gets the costs at the speed that this shows. Each load is run for
-some seconds; the kinds of calls are dealt out among the clients.
+The load generator, the service and PostgreSQL share the cores of this machine, in the model too. The speed of its
+processors and of its disk changes within a minute. So the costs of single calls are measured again right before and
+right after each real run, as `benchmarks.scale.measure` does it, and the model of that run gets the mean of both. Each
+load is run for some seconds; the kinds of calls are dealt out among the clients.
 
 python -m benchmarks.scale.check [--help]
 """
@@ -10,21 +11,22 @@ python -m benchmarks.scale.check [--help]
 import datetime as dt
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, NamedTuple
 
 import msgspec
 import typer
 from rich.table import Table
 
-from benchmarks.scale import checked, costs
+from benchmarks.scale import checked
 from benchmarks.scale.checked import Checked, Compared, Figures
 from benchmarks.scale.clients import ClosedLoop, percentile
-from benchmarks.scale.costs import Costs
-from benchmarks.scale.driving import Driven
+from benchmarks.scale.costs import CallCosts, mean_costs
+from benchmarks.scale.driving import Driven, Spent
 from benchmarks.scale.engine import Cores, Simulation
+from benchmarks.scale.measure import measured
 from benchmarks.scale.model import Kind, Primary, Process
-from benchmarks.scale.services import events_service
+from benchmarks.scale.services import Events, events_service
 from benchmarks.stage import say
 
 MAIN = ("registrations by e-mail", "registrations by id", "polls", "joins")
@@ -43,6 +45,9 @@ MOST_OF_THROUGHPUT, MOST_OF_P99 = 0.15, 0.30
 
 WARM_SECONDS = 0.5
 
+MEASURED_SECONDS = 1.5
+"""Seconds for which one client, and then many, ask single calls of a kind."""
+
 
 class Expected(NamedTuple):
     """What the model says: answers a second, p50 and p99 in seconds, and processor seconds a second in all."""
@@ -55,12 +60,12 @@ class Expected(NamedTuple):
     answered: int
 
 
-def expected(measured: Costs, names: Sequence[str], clients: int, cores: float, seconds: float = 2) -> Expected:
-    """Let the model run a closed loop on a machine with so many cores."""
+def expected(costs: Mapping[str, CallCosts], clients: int, cores: float, seconds: float = 4) -> Expected:
+    """Let the model run a closed loop of calls with these costs on a machine with so many cores."""
     simulation = Simulation()
     machine = Cores(simulation, cores)
     process = Process(simulation, machine, Primary(simulation, machine))
-    kinds = [Kind(name, measured.calls[name], batches=SHARED_BATCHES.get(name)) for name in names]
+    kinds = [Kind(name, cost, batches=SHARED_BATCHES.get(name)) for name, cost in costs.items()]
     clients_of_it = ClosedLoop(simulation, machine, process, kinds, clients, WARM_SECONDS)
     simulation.run(WARM_SECONDS + seconds)
     latencies = clients_of_it.seen.all
@@ -76,22 +81,19 @@ def expected(measured: Costs, names: Sequence[str], clients: int, cores: float, 
 
 def main(
     seconds: Annotated[float, typer.Option(help="Seconds of each real run.")] = 8,
-    rounds: Annotated[int, typer.Option(help="Real runs of each load; the middle one is compared.")] = 3,
+    rounds: Annotated[int, typer.Option(help="Comparisons of each load; the middle one counts.")] = 3,
 ) -> None:
     """Compare the model with real runs."""
-    measured, load_before = costs.read(), os.getloadavg()[0]
+    load_before = os.getloadavg()[0]
     loads: list[Compared] = []
     with events_service() as events:
+        rest = events.bench.rest(1)
         for clients, names in LOADS:
-            runs: list[Driven] = []
+            comparisons: list[Compared] = []
             for _ in range(rounds):
-                runs.append(events.bench.drive([events.kinds[name] for name in names], clients, seconds, warm=1))
-                say(f"  {clients} clients: {runs[-1].answers / runs[-1].seconds:,.0f}/s", style="dim")
-            middle = sorted(runs, key=lambda run: run.answers / run.seconds)[rounds // 2]
-            real = _figures(middle)
-            model = expected(measured.times(middle.loop / measured.loop), names, clients, os.cpu_count() or 1)
-            modelled = Figures(model.per_second, model.p50 * 1000, model.p99 * 1000, model.busy)
-            loads.append(Compared(clients, ", ".join(names), real, modelled))
+                comparisons.append(compare(events, names, clients, seconds, rest))
+                say(f"  {clients} clients: {ratios(comparisons[-1])}", style="dim")
+            loads.append(sorted(comparisons, key=lambda one: one.model.per_second / one.real.per_second)[rounds // 2])
     day = dt.datetime.now(dt.UTC).date().isoformat()
     result = Checked(day, round(load_before, 1), "python -m benchmarks.scale.check", loads)
     checked.FILE.write_bytes(msgspec.json.format(msgspec.json.encode(result), indent=2) + b"\n")
@@ -100,6 +102,29 @@ def main(
     if not all(is_right(load) for load in loads):
         say("Not every goal is met.")
         sys.exit(1)
+
+
+def compare(events: Events, names: Sequence[str], clients: int, seconds: float, rest: Spent) -> Compared:
+    """Measure single calls, run the load, and measure single calls again.
+
+    rest    what is spent in a second in which nothing is asked
+    """
+    kinds = [events.kinds[name] for name in names]
+    before = [measured(events.bench, kind, MEASURED_SECONDS, rest) for kind in kinds]
+    run = events.bench.drive(kinds, clients, seconds, warm=1)
+    after = [measured(events.bench, kind, MEASURED_SECONDS, rest) for kind in kinds]
+    costs = {
+        name: mean_costs(early.costs(name, run.loop), late.costs(name, run.loop))
+        for name, early, late in zip(names, before, after, strict=True)
+    }
+    model = expected(costs, clients, os.cpu_count() or 1)
+    modelled = Figures(model.per_second, model.p50 * 1000, model.p99 * 1000, model.busy)
+    return Compared(clients, ", ".join(names), _figures(run), modelled)
+
+
+def ratios(load: Compared) -> str:
+    """What the model says as a part of what was real."""
+    return f"{load.model.per_second / load.real.per_second:.2f} of answers, {load.model.p99 / load.real.p99:.2f} of p99"
 
 
 def is_right(load: Compared) -> bool:

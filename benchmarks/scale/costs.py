@@ -15,9 +15,6 @@ class Cost(Struct, frozen=True):
     batch: float
     call: float
 
-    def times(self, factor: float) -> "Cost":
-        return Cost(self.batch * factor, self.call * factor)
-
 
 class CallCosts(Struct, frozen=True):
     """What one kind of call costs.
@@ -44,10 +41,20 @@ class CallCosts(Struct, frozen=True):
         """The mean of the waits."""
         return sum(self.waits) / len(self.waits)
 
-    def times(self, factor: float) -> "CallCosts":
-        """The costs on a machine of which the processor takes so many times as long."""
-        parts = (part.times(factor) for part in (self.generator, self.service, self.database))
-        return replace(self, **dict(zip(("generator", "service", "database"), parts, strict=True)))
+
+def mean_costs(early: CallCosts, late: CallCosts) -> CallCosts:
+    """The mean of two measurements of one kind of call."""
+
+    def mean_of(first: Cost, second: Cost) -> Cost:
+        return Cost((first.batch + second.batch) / 2, (first.call + second.call) / 2)
+
+    return replace(
+        early,
+        generator=mean_of(early.generator, late.generator),
+        service=mean_of(early.service, late.service),
+        database=mean_of(early.database, late.database),
+        waits=tuple(sum(pair) / 2 for pair in zip(early.waits, late.waits, strict=True)),
+    )
 
 
 class Costs(Struct, frozen=True):
@@ -66,10 +73,6 @@ class Costs(Struct, frozen=True):
     loop: float
     calls: dict[str, CallCosts]
     single: dict[str, float]
-
-    def times(self, factor: float) -> "Costs":
-        """The costs of calls on a machine of which the processor takes so many times as long."""
-        return replace(self, calls={name: call.times(factor) for name, call in self.calls.items()})
 
 
 def read() -> Costs:
