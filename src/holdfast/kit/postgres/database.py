@@ -193,8 +193,12 @@ class Database(Generic[R]):
         await self.read(lambda reader: reader.value(SEND, {"notices": list(notices)}))
 
     def _connection(self) -> contextlib.AbstractAsyncContextManager[AsyncConnection[Any]]:
-        """A connection of the pool. While the database is unreachable, callers do not wait for one."""
-        return self.pool.connection(timeout=OUTAGE_TIMEOUT_SECONDS if self._receiver.is_unreachable else None)
+        """A connection of the pool."""
+        return self.pool.connection(timeout=self._connection_timeout())
+
+    def _connection_timeout(self) -> float | None:
+        """The seconds to wait for a connection; None: as many as usual. While the database is unreachable, few."""
+        return OUTAGE_TIMEOUT_SECONDS if self._receiver.is_unreachable else None
 
     @contextlib.asynccontextmanager
     async def transaction(self, tenant: int | None = None, begin: LiteralString = "begin") -> AsyncGenerator[Tx[R]]:
@@ -257,14 +261,20 @@ class Database(Generic[R]):
             return await attempt()
 
     async def _read(self, work: Callable[[Reader[R]], Awaitable[T]], tenant: int | None) -> T:
-        async with contextlib.AsyncExitStack() as stack:
-            if self.tenancy is not None and tenant is not None:
-                return await work(await stack.enter_async_context(self.transaction(tenant, SNAPSHOT)))
+        if self.tenancy is not None and tenant is not None:
+            async with self.transaction(tenant, SNAPSHOT) as tx:
+                return await work(tx)
 
-            async def connect() -> _OpenConnection:
-                return _OpenConnection(await stack.enter_async_context(self._connection()), None)
+        async def connect() -> _OpenConnection:
+            # Reads are frequent. The context of a connection would also commit, which has nothing to do here.
+            return _OpenConnection(await self.pool.getconn(self._connection_timeout()), None)
 
-            return await work(Reader(self.resources, connect))
+        reader = Reader(self.resources, connect)
+        try:
+            return await work(reader)
+        finally:
+            if reader.opened:
+                await self.pool.putconn(reader.opened.connection)
 
     async def _attempt(self, work: Callable[[Tx[R]], Awaitable[T]], tenant: int | None, keep: bool) -> T:
         answers: list[T] = []
