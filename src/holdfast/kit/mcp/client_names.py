@@ -6,6 +6,7 @@ the session id, which clients repeat. So no state is kept between requests.
 
 import secrets
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from functools import lru_cache
 
 import msgspec
 from msgspec import MsgspecError, Raw, Struct, UnsetType
@@ -37,6 +38,12 @@ def new_session_id(name: str) -> bytes:
 def name_in_session_id(session_id: bytes) -> str:
     """Return the name in a session id, which may be made up; empty if there is none."""
     encoded = session_id.partition(b".")[2][: 8 * MAX_CHARACTERS]
+    return _decoded(encoded) if encoded else ""
+
+
+@lru_cache(1000)
+def _decoded(encoded: bytes) -> str:
+    """The name in a part of a session id. A client repeats it with each request."""
     try:
         return _plain(urlsafe_b64decode(encoded + b"=" * (-len(encoded) % 4)).decode())
     except ValueError:

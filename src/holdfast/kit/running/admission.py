@@ -144,13 +144,10 @@ class Admission:
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+        self.now = clock
         self._backlog = Backlog(clock())
         self._tenants: dict[int, Backlog] = {}
         """The backlogs of tenants that have work in progress that only its own tenant waits for."""
-
-    def now(self) -> float:
-        return self._clock()
 
     @property
     def in_progress(self) -> int:
@@ -167,7 +164,7 @@ class Admission:
             return self._backlog
         backlog = self._tenants.get(tenant)
         if backlog is None:
-            backlog = self._tenants[tenant] = Backlog(self._clock())
+            backlog = self._tenants[tenant] = Backlog(self.now())
         return backlog
 
     def forget(self, tenant: int) -> None:
@@ -185,11 +182,11 @@ class Admission:
 
     def require_room(self, priority: Priority, tenant: int | None = None) -> None:
         """Raise `service_unavailable` if work waits too long for more of this kind: all work, or that of the tenant."""
-        now = self._clock()
+        now = self.now()
         self._backlog.require_room(priority, now)
         if tenant in self._tenants:
             self._tenants[tenant].require_room(priority, now)
 
     def retry_after(self) -> int:
         """The seconds after which a refused client should come again, as fast as work of the process is finished."""
-        return self._backlog.retry_after(self._clock())
+        return self._backlog.retry_after(self.now())
