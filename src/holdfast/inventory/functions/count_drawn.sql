@@ -1,5 +1,5 @@
 -- Daily sums for each pool, source and variant ('' = no variant). A reverted entry is added to `returned` on its
--- original day.
+-- original day. An entry that reverts none that exists is refused here, in place of a foreign key for each row.
 create or replace function count_drawn() returns trigger language plpgsql security definer
     set search_path = pg_catalog, public, pg_temp as $$
 begin
@@ -13,7 +13,7 @@ begin
            count(*) filter (where units > 0), coalesce(sum(units) filter (where units > 0), 0),
            coalesce(-sum(units) filter (where units < 0), 0)
       from (select shop_id, pool_id, created_at, source, each.key as variant_gid, each.value::bigint as units
-              from new_entries cross join lateral jsonb_each_text(by_variant) as each
+              from new_entries cross join lateral jsonb_each_text(by_variant) as each where by_variant is not null
              union all
             select shop_id, pool_id, created_at, source, '', -delta from new_entries
              where by_variant is null and delta < 0 and reverts_id is null) as draw
@@ -24,6 +24,13 @@ begin
        set times = drawn.times + excluded.times, taken = drawn.taken + excluded.taken,
            returned = drawn.returned + excluded.returned;
     if exists (select from new_entries where reverts_id is not null) then
+        if exists (select from new_entries
+                    where reverts_id is not null
+                      and not exists (select from ledger
+                                       where ledger.shop_id = new_entries.shop_id and ledger.id = new_entries.reverts_id))
+        then
+            raise exception 'these entries revert one that does not exist' using errcode = 'foreign_key_violation';
+        end if;
         insert into drawn (shop_id, pool_id, day, source, variant_gid, times, taken, returned)
         select original.shop_id, original.pool_id, (original.created_at at time zone 'UTC')::date, original.source, '',
                0, 0, -sum(original.delta)
