@@ -1,8 +1,8 @@
--- The balance is the sum of the ledger because nothing but the ledger moves it. Each entry continues the one before it: its
--- number is the next one, and its balance is that of the one before with what it changes. The first is compared with what the
--- pool had, so each pool is looked up once. This also holds, in place of constraints that would look up the pool of each entry
--- again, that every entry has a pool, and that no number of a pool is given twice. Merchants are told of a pool that falls to
--- its `low_stock_at`, whatever the cause: nothing else counts stock.
+-- The balance is the sum of the ledger because nothing but the ledger moves it. Each entry continues the one before it:
+-- its number is the next one, and its balance is that of the one before with what it changes. The first is compared with
+-- what the pool had, so each pool is looked up once. This also holds, in place of constraints that would look up the pool
+-- of each entry again, that every entry has a pool, and that no number of a pool is given twice. Merchants are told of a
+-- pool that falls to its `low_stock_at`, whatever the cause: nothing else counts stock.
 create or replace function count_stock() returns trigger language plpgsql security definer
     set search_path = pg_catalog, public, pg_temp as $$
 declare
@@ -20,7 +20,8 @@ begin
         select shop_id, pool_id, count(*) as entries, max(version) as version, min(seq) as first_seq,
                min(balance_after - delta) filter (where seq_before is null) as balance_before,
                min(held_after - held_delta) filter (where seq_before is null) as held_before,
-               sum(delta) as delta, sum(held_delta) as held_delta, coalesce(bool_or(seq = seq_before), false) as repeats,
+               sum(delta)::bigint as delta, sum(held_delta)::bigint as held_delta,
+               coalesce(bool_or(seq = seq_before), false) as repeats,
                coalesce(bool_or(seq <> seq_before + 1 or balance_after <> balance_before + delta
                                 or held_after <> held_before + held_delta), false) as breaks
           from entry group by shop_id, pool_id),
