@@ -1,7 +1,9 @@
 """The resources of operations and jobs of the inventory service, beyond its database."""
 
-from dataclasses import dataclass
-from typing import LiteralString, TypeAlias
+from dataclasses import dataclass, field
+from typing import Any, LiteralString, TypeAlias
+
+from cachetools import TTLCache
 
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shopify.admin import AdminApi
@@ -12,6 +14,12 @@ from holdfast.kit.postgres import database
 from holdfast.kit.process import resources
 from holdfast.kit.running import steps
 
+MAX_REMEMBERED_POOLS = 20_000
+"""The most pools that a process remembers, of all shops together. One takes about a kilobyte."""
+
+REMEMBERED_SECONDS = 60
+"""Seconds for which a process remembers a shop after its last change."""
+
 
 @dataclass(frozen=True)
 class Resources(resources.Resources[Settings]):
@@ -21,12 +29,16 @@ class Resources(resources.Resources[Settings]):
     platform          the client of the platform
     token_endpoint    the token endpoint of shops
     admin             the Admin API of shops
+    stock             what `stock/remembered_stock.py` remembers of shops, by their ids
     """
 
     client_secrets: tuple[bytes, ...]
     platform: Platform
     token_endpoint: TokenEndpoint
     admin: AdminApi
+    stock: TTLCache[int, Any] = field(
+        default_factory=lambda: TTLCache(MAX_REMEMBERED_POOLS, REMEMBERED_SECONDS, getsizeof=len)
+    )
 
 
 def build(settings: Settings) -> Resources:

@@ -59,28 +59,52 @@ CREATE FUNCTION count_drawn() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
     AS $$
+declare
+    takes boolean;
+    names_variants boolean;
+    differs boolean;
+    reverts boolean;
 begin
-    if exists (select from new_entries where by_variant is not null
-                  and delta <> (select -coalesce(sum(value::bigint), 0) from jsonb_each_text(by_variant))) then
+    select bool_or(by_variant is null and delta < 0 and reverts_id is null), bool_or(by_variant is not null),
+           bool_or(by_variant is not null
+                   and delta <> (select -coalesce(sum(value::bigint), 0) from jsonb_each_text(by_variant))),
+           bool_or(reverts_id is not null)
+      into takes, names_variants, differs, reverts from new_entries;
+    if differs then
         raise exception 'variants took another number than these entries'
             using errcode = 'integrity_constraint_violation';
     end if;
-    insert into drawn (shop_id, pool_id, day, source, variant_gid, times, taken, returned)
-    select shop_id, pool_id, (created_at at time zone 'UTC')::date, source, variant_gid,
-           count(*) filter (where units > 0), coalesce(sum(units) filter (where units > 0), 0),
-           coalesce(-sum(units) filter (where units < 0), 0)
-      from (select shop_id, pool_id, created_at, source, each.key as variant_gid, each.value::bigint as units
-              from new_entries cross join lateral jsonb_each_text(by_variant) as each
-             union all
-            select shop_id, pool_id, created_at, source, '', -delta from new_entries
-             where by_variant is null and delta < 0 and reverts_id is null) as draw
-     where units <> 0
-     group by 1, 2, 3, 4, 5
-     order by 2, 3, 4, 5
-        on conflict (pool_id, day, source, variant_gid) do update
-       set times = drawn.times + excluded.times, taken = drawn.taken + excluded.taken,
-           returned = drawn.returned + excluded.returned;
-    if exists (select from new_entries where reverts_id is not null) then
+    if takes then
+        insert into drawn (shop_id, pool_id, day, source, variant_gid, times, taken, returned)
+        select shop_id, pool_id, (created_at at time zone 'UTC')::date as day, source, '', count(*), -sum(delta), 0
+          from new_entries where by_variant is null and delta < 0 and reverts_id is null
+         group by shop_id, pool_id, day, source
+         order by pool_id, day, source
+            on conflict (pool_id, day, source, variant_gid) do update
+           set times = drawn.times + excluded.times, taken = drawn.taken + excluded.taken;
+    end if;
+    if names_variants then
+        insert into drawn (shop_id, pool_id, day, source, variant_gid, times, taken, returned)
+        select shop_id, pool_id, (created_at at time zone 'UTC')::date as day, source, each.key,
+               count(*) filter (where units > 0), coalesce(sum(units) filter (where units > 0), 0),
+               coalesce(-sum(units) filter (where units < 0), 0)
+          from new_entries
+         cross join lateral jsonb_each_text(by_variant) as each
+         cross join lateral (select each.value::bigint as units) as taken
+         where by_variant is not null and units <> 0
+         group by shop_id, pool_id, day, source, each.key
+         order by pool_id, day, source, each.key
+            on conflict (pool_id, day, source, variant_gid) do update
+           set times = drawn.times + excluded.times, taken = drawn.taken + excluded.taken,
+               returned = drawn.returned + excluded.returned;
+    end if;
+    if reverts then
+        if exists (select from new_entries
+                    where reverts_id is not null
+                      and not exists (select from ledger where ledger.shop_id = new_entries.shop_id
+                                                           and ledger.id = new_entries.reverts_id)) then
+            raise exception 'these entries revert one that does not exist' using errcode = 'foreign_key_violation';
+        end if;
         insert into drawn (shop_id, pool_id, day, source, variant_gid, times, taken, returned)
         select original.shop_id, original.pool_id, (original.created_at at time zone 'UTC')::date, original.source, '',
                0, 0, -sum(original.delta)
@@ -103,26 +127,42 @@ CREATE FUNCTION count_stock() RETURNS trigger
 declare
     fallen bigint[];
     broken boolean;
+    repeated boolean;
     without_pool boolean;
 begin
-    with counted as (
+    with entry as (
+        select shop_id, pool_id, seq, version, balance_after, held_after, delta, held_delta,
+               lag(seq) over of_pool as seq_before, lag(balance_after) over of_pool as balance_before,
+               lag(held_after) over of_pool as held_before
+          from new_entries window of_pool as (partition by shop_id, pool_id order by seq)),
+    change as (
+        select shop_id, pool_id, count(*) as entries, max(version) as version, min(seq) as first_seq,
+               min(balance_after - delta) filter (where seq_before is null) as balance_before,
+               min(held_after - held_delta) filter (where seq_before is null) as held_before,
+               sum(delta)::bigint as delta, sum(held_delta)::bigint as held_delta,
+               coalesce(bool_or(seq = seq_before), false) as repeats,
+               coalesce(bool_or(seq <> seq_before + 1 or balance_after <> balance_before + delta
+                                or held_after <> held_before + held_delta), false) as breaks
+          from entry group by shop_id, pool_id),
+    counted as (
         update pools set on_hand = on_hand + change.delta, held = held + change.held_delta,
                          entries = pools.entries + change.entries, version = change.version
-          from (select shop_id, pool_id, sum(delta) as delta, sum(held_delta) as held_delta, count(*) as entries,
-                       max(version) as version, max(seq) as last_seq,
-                       (array_agg(balance_after order by seq desc))[1] as balance_after,
-                       (array_agg(held_after order by seq desc))[1] as held_after
-                  from new_entries group by shop_id, pool_id) as change
+          from change
          where pools.shop_id = change.shop_id and pools.id = change.pool_id
      returning pools.id, status, low_stock_at, on_hand - pools.held - buffer as available,
                change.delta - change.held_delta as more,
-               (pools.entries, on_hand, pools.held) <> (last_seq, balance_after, held_after) as differs)
+               repeats or first_seq <= pools.entries - change.entries as repeats,
+               breaks or (pools.entries - change.entries, on_hand - change.delta, pools.held - change.held_delta)
+                         <> (first_seq - 1, balance_before, held_before) as differs)
     select array_agg(id) filter (where available <= low_stock_at and available - more > low_stock_at
                                        and status = 'active'),
-           bool_or(differs), count(*) < (select count(distinct (shop_id, pool_id)) from new_entries)
-      into fallen, broken, without_pool from counted;
+           bool_or(differs), bool_or(repeats), count(*) < (select count(*) from change)
+      into fallen, broken, repeated, without_pool from counted;
     if without_pool then
         raise exception 'these entries are of a pool that does not exist' using errcode = 'foreign_key_violation';
+    end if;
+    if repeated then
+        raise exception 'a number of these entries is taken' using errcode = 'unique_violation';
     end if;
     if broken then
         raise exception 'these entries do not continue the ledger' using errcode = 'integrity_constraint_violation';
@@ -177,6 +217,16 @@ begin
     end if;
     return total;
 end $_$;
+
+CREATE FUNCTION forget_stamp() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+begin
+    update shared_inventories set stamp = null
+     where shop_id = coalesce(new.shop_id, old.shop_id) and stamp is not null;
+    return null;
+end $$;
 
 CREATE FUNCTION keep_pools_of_ledger() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
@@ -490,8 +540,6 @@ CREATE TABLE drawn (
 WITH (fillfactor='70');
 ALTER TABLE ONLY drawn
     ADD CONSTRAINT drawn_pkey PRIMARY KEY (pool_id, day, source, variant_gid);
-ALTER TABLE ONLY drawn
-    ADD CONSTRAINT drawn_shop_id_pool_id_fkey FOREIGN KEY (shop_id, pool_id) REFERENCES pools(shop_id, id);
 CREATE INDEX drawn_by_day ON drawn USING btree (day);
 ALTER TABLE drawn ENABLE ROW LEVEL SECURITY;
 CREATE POLICY own_shop ON drawn TO holdfast_shop USING ((shop_id = ( SELECT current_shop() AS current_shop)));
@@ -648,10 +696,6 @@ CREATE TABLE ledger (
 );
 ALTER TABLE ONLY ledger
     ADD CONSTRAINT ledger_pkey PRIMARY KEY (shop_id, id);
-ALTER TABLE ONLY ledger
-    ADD CONSTRAINT ledger_pool_id_seq_key UNIQUE (pool_id, seq);
-ALTER TABLE ONLY ledger
-    ADD CONSTRAINT ledger_shop_id_reverts_id_fkey FOREIGN KEY (shop_id, reverts_id) REFERENCES ledger(shop_id, id);
 CREATE INDEX ledger_of_pool ON ledger USING btree (shop_id, pool_id, created_at, seq);
 CREATE UNIQUE INDEX reverted_once ON ledger USING btree (shop_id, reverts_id) WHERE (reverts_id IS NOT NULL);
 CREATE TRIGGER append_only BEFORE UPDATE OR TRUNCATE ON ledger FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
@@ -823,6 +867,7 @@ ALTER TABLE ONLY members
     ADD CONSTRAINT members_shop_id_variant_gid_fkey FOREIGN KEY (shop_id, variant_gid) REFERENCES variants(shop_id, gid);
 CREATE INDEX members_of_pool ON members USING btree (shop_id, pool_id, variant_gid) INCLUDE (units_per_sale);
 CREATE INDEX members_of_variant ON members USING btree (shop_id, variant_gid) INCLUDE (pool_id);
+CREATE TRIGGER forget_stamp AFTER INSERT OR DELETE OR UPDATE ON members FOR EACH ROW EXECUTE FUNCTION forget_stamp();
 CREATE TRIGGER remember_links AFTER INSERT OR DELETE OR UPDATE ON members FOR EACH ROW EXECUTE FUNCTION remember_links();
 ALTER TABLE members ENABLE ROW LEVEL SECURITY;
 CREATE POLICY own_shop ON members TO holdfast_shop USING ((shop_id = ( SELECT current_shop() AS current_shop)));
@@ -1142,8 +1187,9 @@ CREATE INDEX low_pools ON pools USING btree (shop_id, id) WHERE (is_low AND (sta
 CREATE UNIQUE INDEX pool_names ON pools USING btree (shop_id, name_key) WHERE (status <> 'archived'::pool_status);
 CREATE INDEX pools_by_parts ON pools USING gin (parts(shop_id, name_key)) WITH (gin_pending_list_limit='512');
 CREATE INDEX pools_by_status ON pools USING btree (shop_id, status_key, id);
+CREATE TRIGGER forget_stamp AFTER DELETE OR UPDATE OF name, unit, buffer, low_stock_at, allow_negative, status ON pools FOR EACH ROW EXECUTE FUNCTION forget_stamp();
 CREATE TRIGGER keep_pools_of_ledger AFTER DELETE ON pools REFERENCING OLD TABLE AS before FOR EACH STATEMENT EXECUTE FUNCTION keep_pools_of_ledger();
-CREATE TRIGGER refuse_change_of_key BEFORE UPDATE OF id, shop_id ON pools FOR EACH ROW WHEN (((old.id IS DISTINCT FROM new.id) OR (old.shop_id IS DISTINCT FROM new.shop_id))) EXECUTE FUNCTION refuse_change_of_key();
+CREATE TRIGGER refuse_change_of_key BEFORE UPDATE OF id, shop_id ON pools FOR EACH STATEMENT EXECUTE FUNCTION refuse_change_of_key();
 ALTER TABLE pools ENABLE ROW LEVEL SECURITY;
 CREATE POLICY own_shop ON pools TO holdfast_shop USING ((shop_id = ( SELECT current_shop() AS current_shop)));
 GRANT INSERT(allow_negative),UPDATE(allow_negative) ON TABLE pools TO holdfast_shop;
@@ -1224,7 +1270,8 @@ CREATE TABLE shared_inventories (
     id bigint NOT NULL,
     shop_id bigint NOT NULL,
     version bigint DEFAULT 0 NOT NULL,
-    entries bigint DEFAULT 0 NOT NULL
+    entries bigint DEFAULT 0 NOT NULL,
+    stamp bigint
 );
 ALTER TABLE shared_inventories ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME shared_inventories_id_seq
@@ -1243,6 +1290,7 @@ ALTER TABLE ONLY shared_inventories
 ALTER TABLE shared_inventories ENABLE ROW LEVEL SECURITY;
 CREATE POLICY own_shop ON shared_inventories TO holdfast_shop USING ((shop_id = ( SELECT current_shop() AS current_shop)));
 GRANT UPDATE(entries) ON TABLE shared_inventories TO holdfast_shop;
+GRANT UPDATE(stamp) ON TABLE shared_inventories TO holdfast_shop;
 GRANT UPDATE(version) ON TABLE shared_inventories TO holdfast_shop;
 GRANT SELECT ON TABLE shared_inventories TO holdfast_shop;
 

@@ -105,6 +105,55 @@ async def test_several_entries_are_refused_if_the_last_has_another_balance(
     assert await shop.on_hand(pool["id"]) == 50
 
 
+@pytest.mark.parametrize(
+    ("entries", "error"),
+    [
+        ([(2, -6, 45), (3, 10, 54)], psycopg.errors.IntegrityError),
+        ([(2, -6, 44), (4, 10, 54)], psycopg.errors.IntegrityError),
+        ([(2, -6, 44), (2, 10, 54)], psycopg.errors.UniqueViolation),
+        ([(2, -6, 44), (2, 0, 44), (4, 10, 54)], psycopg.errors.UniqueViolation),
+    ],
+    ids=str,
+)
+async def test_each_of_several_entries_continues_the_one_before(
+    shop: Shop, inventory: Inventory, entries: list[tuple[int, int, int]], error: type[Exception]
+) -> None:
+    pool = await shop.pool(50)
+    rows = [
+        {"id": 97 + place, "seq": seq, "delta": delta, "balance": balance}
+        for place, (seq, delta, balance) in enumerate(entries)
+    ]
+
+    with pytest.raises(error):
+        await inventory.sql(
+            TWO.replace("97 + seq", "id").replace("entry (", "entry (id bigint, "),
+            shop=shop.id,
+            pool=pool["id"],
+            entries=json.dumps(rows),
+        )
+
+    assert await shop.on_hand(pool["id"]) == 50
+
+
+async def test_no_entry_reverts_one_that_does_not_exist(shop: Shop, inventory: Inventory) -> None:
+    pool = await shop.pool(50)
+
+    with pytest.raises(psycopg.errors.ForeignKeyViolation, match="revert one that does not exist"):
+        await inventory.sql(
+            ENTRY.replace("created_at)", "created_at, reverts_id)").replace("now())", "now(), 77)"),
+            shop=shop.id,
+            pool=pool["id"],
+            seq=2,
+            kind="revert",
+            delta=6,
+            held_delta=0,
+            balance=56,
+            held=0,
+            below=False,
+            actor="agent",
+        )
+
+
 async def test_a_number_is_given_once(shop: Shop, inventory: Inventory) -> None:
     pool = await shop.pool(50)
 

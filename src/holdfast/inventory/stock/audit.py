@@ -16,23 +16,20 @@ async def audit(reader: Reader[Any], shop_id: int) -> list[str]:
         """
         with counted as (
             select pool_id, sum(delta) as delta, sum(held_delta) as held_delta, count(*) as number,
-                   max(seq) as last_seq
+                   max(array[seq, balance_after]) as last
               from ledger where shop_id = %(shop_id)s group by pool_id),
         holding as (
             select pool_id, sum(quantity) as held_quantity
               from holds join hold_lines on hold_lines.shop_id = holds.shop_id and hold_id = holds.id
              where holds.shop_id = %(shop_id)s and released_at is null group by pool_id)
         select id, on_hand, held, entries, coalesce(delta, 0), coalesce(held_delta, 0), coalesce(number, 0),
-               coalesce(last.balance_after, 0), coalesce(last_seq, 0), coalesce(held_quantity, 0)
+               coalesce(last[2], 0), coalesce(last[1], 0), coalesce(held_quantity, 0)
           from pools
           left join counted on counted.pool_id = pools.id
           left join holding on holding.pool_id = pools.id
-          left join lateral (select balance_after from ledger
-                              where ledger.shop_id = %(shop_id)s and ledger.pool_id = pools.id
-                                and ledger.seq = last_seq) as last on true
          where pools.shop_id = %(shop_id)s
            and ((on_hand, held, entries) <> (coalesce(delta, 0), coalesce(held_delta, 0), coalesce(number, 0))
-                or coalesce(number, 0) <> coalesce(last_seq, 0) or on_hand <> coalesce(last.balance_after, 0)
+                or coalesce(number, 0) <> coalesce(last[1], 0) or on_hand <> coalesce(last[2], 0)
                 or held <> coalesce(held_quantity, 0))
          order by id
         """,

@@ -9,11 +9,12 @@ from holdfast.inventory.stock.ledger_rules import StockPool
 
 
 class ShopPosition(NamedTuple):
-    """The version of a shop, the number of entries in its ledger, and the database's time."""
+    """The version of a shop, the number of entries in its ledger, the database's time, and the shop's stamp."""
 
     version: int
     entry_count: int
     now: datetime
+    stamp: int | None
 
 
 async def pools_around(
@@ -43,7 +44,7 @@ async def pools_around(
                                   where shop_id = %(shop_id)s and pool_id = requested_pool.id offset 0) as member
              cross join lateral (select pool_id from members
                                   where shop_id = %(shop_id)s and variant_gid = member.variant_gid offset 0) as other)
-        select shop.version, shop.entries, clock_timestamp(), pool.*,
+        select shop.version, shop.entries, clock_timestamp(), shop.stamp, pool.*,
                (select coalesce(json_object_agg(variant_gid, units_per_sale), '{}')
                   from members where shop_id = %(shop_id)s and pool_id = pool.id)
           from shared_inventories as shop
@@ -57,4 +58,4 @@ async def pools_around(
         {"shop_id": shop_id, "pool_ids": list(pool_ids), "variant_gids": list(variant_gids)},
     )
     [first, *_] = rows
-    return ShopPosition(*first[:3]), [StockPool(*row[3:]) for row in rows if row[3] is not None]
+    return ShopPosition(*first[:4]), [StockPool(*row[4:]) for row in rows if row[4] is not None]

@@ -99,12 +99,21 @@ class Stock:
         self.version = version
         self.entry_count = entry_count
         self.now = now
-        self.pools: Mapping[int, StockPool] = {pool.id: pool for pool in pools}
-        self._holds: Mapping[int, StoredHold] = {hold.id: hold for hold in holds}
+        self.pools: dict[int, StockPool] = {}
         self._pools_by_variant: dict[str, list[tuple[StockPool, int]]] = {}
-        for pool in self.pools.values():
-            for gid, units in pool.members.items():
-                self._pools_by_variant.setdefault(gid, []).append((pool, units))
+        self.add_pools(pools)
+        self.set_holds(holds)
+
+    def add_pools(self, pools: Iterable[StockPool]) -> None:
+        """Add pools as they are at the version of the stock, but those that it has already."""
+        for pool in pools:
+            if pool.id not in self.pools:
+                self.pools[pool.id] = pool
+                for gid, units in pool.members.items():
+                    self._pools_by_variant.setdefault(gid, []).append((pool, units))
+
+    def set_holds(self, holds: Iterable[StoredHold]) -> None:
+        self._holds: Mapping[int, StoredHold] = {hold.id: hold for hold in holds}
 
     def pool(self, id: int, *, expected_version: int | None = None, expected_quantity: int | None = None) -> StockPool:
         """Return a pool that may be changed, active or paused.
@@ -261,6 +270,8 @@ def _add_up(postings: Sequence[Posting]) -> list[Posting]:
 
     Several postings of one pool must be of the same kind, and neither revert an entry nor name variants.
     """
+    if len(postings) == 1:
+        return [*postings]
     sums: dict[int, Posting] = {}
     for posting in postings:
         so_far = sums.get(posting.pool_id)

@@ -7,6 +7,8 @@ from typing import Any, LiteralString
 import msgspec
 
 from holdfast.inventory.resources import Reader, Tx
+from holdfast.inventory.stock.connected_pools import ShopPosition
+from holdfast.inventory.stock.entry_rows import WIDTH, EntryRows
 from holdfast.inventory.stock.model import (
     ActiveHold,
     Entry,
@@ -27,6 +29,19 @@ async def lock_shop(tx: Tx, shop_id: int) -> None:
     await tx.run("select from shared_inventories where shop_id = %(shop_id)s for no key update", {"shop_id": shop_id})
 
 
+async def lock_and_locate(tx: Tx, shop_id: int) -> ShopPosition:
+    """Lock a shop like `lock_shop`, and wait until it is locked."""
+    # A row that somebody has changed meanwhile is read again with its lock, and the time too.
+    [row] = await tx.tuples(
+        """
+        select version, entries, clock_timestamp(), stamp from shared_inventories
+         where shop_id = %(shop_id)s for no key update
+        """,
+        {"shop_id": shop_id},
+    )
+    return ShopPosition(*row)
+
+
 async def present_version(reader: Reader, shop_id: int) -> int:
     return await reader.value(
         "select version from shared_inventories where shop_id = %(shop_id)s", {"shop_id": shop_id}
@@ -41,26 +56,39 @@ async def bump(tx: Tx, shop_id: int) -> int:
     )
 
 
-async def insert_entries(tx: Tx, shop_id: int, version: int, entries: Sequence[Mapping[str, Any]]) -> None:
-    """Add entries to the ledger, and set the shop's version; a trigger changes the balances of the pools."""
+async def insert_entries(tx: Tx, shop_id: int, version: int, stamp: int, entries: EntryRows) -> None:
+    """Add entries to the ledger, and set the shop's version and stamp; a trigger changes the balances of the pools."""
     await tx.run(
         """
         with counted as (
-            update shared_inventories set version = %(version)s, entries = entries + json_array_length(%(entries)s)
+            update shared_inventories set version = %(version)s, stamp = %(stamp)s, entries = entries + %(count)s
              where shop_id = %(shop_id)s)
-        insert into ledger (shop_id, id, pool_id, seq, kind, delta, held_delta, balance_after, held_after, below_zero,
-                            version, actor, actor_id, agent_name, source, source_ref, reason, idempotency_key,
-                            reverts_id, hold_id, by_variant, created_at)
-        select %(shop_id)s, id, pool_id, seq, kind, delta, held_delta, balance_after, held_after, below_zero,
-               version, actor, actor_id, agent_name, source, source_ref, reason, idempotency_key, reverts_id, hold_id,
-               by_variant, created_at
-          from json_to_recordset(%(entries)s) as entry (
-               id bigint, pool_id bigint, seq bigint, kind entry_kind, delta bigint, held_delta bigint,
-               balance_after bigint, held_after bigint, below_zero boolean, version bigint, actor text, actor_id bigint,
-               agent_name text, source text, source_ref text, reason text, idempotency_key text, reverts_id bigint,
-               hold_id bigint, by_variant jsonb, created_at timestamptz)
+        insert into ledger (shop_id, id, pool_id, seq, delta, held_delta, balance_after, held_after, version,
+                            reverts_id, hold_id, kind, below_zero, actor, actor_id, agent_name, source, source_ref,
+                            reason, idempotency_key, by_variant, created_at, heard_at)
+        select %(shop_id)s, number[n], number[n + 1], number[n + 2], number[n + 3], number[n + 4], number[n + 5],
+               number[n + 6], number[n + 7], nullif(number[n + 8], 0), nullif(number[n + 9], 0), kind, below_zero,
+               actor, actor_id, agent_name, source, source_ref, reason, idempotency_key, by_variant, %(now)s,
+               -- Once, and not for each entry as the default of the column.
+               (select nullif(current_setting('holdfast.heard_at', true), '')::timestamptz)
+          from (select %(numbers)s::bigint[] as number) as entry
+         cross join generate_series(1, %(last)s, %(width)s) as n
+          join json_to_recordset(%(causes)s) as cause (
+               place bigint, kind entry_kind, below_zero boolean, actor text, actor_id bigint, agent_name text,
+               source text, source_ref text, reason text, idempotency_key text, by_variant jsonb)
+            on place = number[n + 10]
         """,
-        {"shop_id": shop_id, "version": version, "entries": msgspec.json.encode(entries).decode()},
+        {
+            "shop_id": shop_id,
+            "version": version,
+            "stamp": stamp,
+            "now": entries.now,
+            "numbers": entries.numbers_text(),
+            "width": WIDTH,
+            "last": WIDTH * entries.count,
+            "count": entries.count,
+            "causes": entries.causes_text(),
+        },
     )
 
 

@@ -1,20 +1,22 @@
 """Changes the stock of one shop, many calls at a time.
 
-The shop is locked, the rows of all calls are read once, the rules (`ledger_rules.py`) decide on one call after the
-other, and one statement stores all entries. So five hundred changes cost about as much as one.
+The shop is locked, the rows of all calls are read once if they are not remembered, the rules (`ledger_rules.py`) decide
+on one call after the other, and one statement stores all entries. So five hundred changes cost about as much as one.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from holdfast.inventory.resources import Reader, Tx
 from holdfast.inventory.stock import sql
 from holdfast.inventory.stock.connected_pools import pools_around
+from holdfast.inventory.stock.entry_rows import EntryRows
 from holdfast.inventory.stock.ledger_rules import ChangeCause, Posting, Stock
-from holdfast.inventory.stock.model import Actor, Entry, Hold, StockChange, StoredHold, Write
+from holdfast.inventory.stock.model import Actor, Hold, StockChange, StoredHold, Write
+from holdfast.inventory.stock.remembered_stock import RememberedStock, TouchedRows, lock_stock, new_stamp, remember
 from holdfast.kit.contract.caller import Principal
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.run_modes import Batch, Call
@@ -54,14 +56,6 @@ class Draft(NamedTuple):
     ends: StoredHold | None = None
 
 
-class TouchedRows(NamedTuple):
-    """The pools, variants and holds that a call reads or changes."""
-
-    pool_ids: Collection[int] = ()
-    variant_gids: Collection[str] = ()
-    hold_ids: Collection[int] = ()
-
-
 def touched_rows(pool_id: int | None, variant_gid: str | None, hold_id: int | None = None) -> TouchedRows:
     """Return the rows that a call touches by the ids in its command."""
     return TouchedRows(
@@ -85,12 +79,12 @@ async def write(
     draft      returns the change that a call requests, from the stock after the calls before it; may raise a `Problem`
     """
     shop_id = batch.tenant_id
-    await sql.lock_shop(tx, shop_id)
     needs = [touched(call.command) for call in batch.calls]
     pool_ids = {id for need in needs for id in need.pool_ids}
     variant_gids = {gid for need in needs for gid in need.variant_gids}
     hold_ids = {id for need in needs for id in need.hold_ids}
-    stock = await read_stock(tx, shop_id, TouchedRows(pool_ids, variant_gids, hold_ids))
+    remembered = await lock_stock(tx, shop_id, TouchedRows(pool_ids, variant_gids, hold_ids))
+    stock = remembered.stock
     pending = PendingEntries(stock, source)
     answers: list[StockChange | Problem] = []
     for call in batch.calls:
@@ -98,7 +92,7 @@ async def write(
             answers.append(pending.apply(call, draft(stock, call.command)))
         except Problem as problem:
             answers.append(problem)
-    await pending.flush(tx, shop_id)
+    await pending.flush(tx, shop_id, remembered)
     return answers
 
 
@@ -109,7 +103,7 @@ async def read_stock(reader: Reader, shop_id: int, touched: TouchedRows) -> Stoc
     holds = await sql.find_holds(reader, shop_id, touched.hold_ids) if touched.hold_ids else []
     pool_ids = {*touched.pool_ids, *(id for hold in holds for id in hold.lines)}
     shop_position, pools = await pools_around(reader, shop_id, pool_ids, touched.variant_gids)
-    return Stock(*shop_position, pools, holds)
+    return Stock(*shop_position[:3], pools, holds)
 
 
 class PendingEntries:
@@ -118,7 +112,7 @@ class PendingEntries:
     def __init__(self, stock: Stock, source: str) -> None:
         self._stock = stock
         self._source = source
-        self._entries: list[dict[str, Any]] = []
+        self._entries = EntryRows(stock.now)
         self._new_holds: list[StoredHold] = []
         self._ended: list[StoredHold] = []
 
@@ -135,7 +129,16 @@ class PendingEntries:
             stock.entry_count + 1 if draft.hold_for else draft.ends and draft.ends.id,
         )
         entries, pools, affected = stock.apply(draft.postings, cause)
-        self._entries += [self._row(entry, call, cause) for entry in entries]
+        for entry in entries:
+            pool = stock.pools[entry.pool_id]
+            self._entries.add(
+                entry,
+                pool.entry_count,
+                below_zero=pool.allow_negative,
+                actor_id=cause.actor_id,
+                agent_name=call.caller.program or None,
+                idempotency_key=command.idempotency_key,
+            )
         hold = Hold(cause.hold_id, stock.now + draft.hold_for, draft.source_ref) if draft.hold_for else None
         if hold and hold.id:
             quantities = {entry.pool_id: entry.held_delta for entry in entries}
@@ -146,27 +149,19 @@ class PendingEntries:
         change = StockChange(stock.version, command.dry_run, entries, pools, affected, hold)
         return as_dry_run(change) if command.dry_run else change
 
-    def _row(self, entry: Entry, call: Call[W], cause: ChangeCause) -> dict[str, Any]:
-        pool = self._stock.pools[entry.pool_id]
-        return {
-            **asdict(entry),
-            "seq": pool.entry_count,
-            "below_zero": pool.allow_negative,
-            "actor_id": cause.actor_id,
-            "agent_name": call.caller.program or None,
-            "idempotency_key": call.command.idempotency_key,
-        }
-
-    async def flush(self, tx: Tx, shop_id: int) -> None:
-        """Store all entries by one statement, and the new and the ended holds. Announce the change."""
-        if not self._entries:
+    async def flush(self, tx: Tx, shop_id: int, remembered: RememberedStock) -> None:
+        """Store all entries by one statement, and the new and the ended holds. Announce the change, and remember it."""
+        if not self._entries.count:
+            remember(tx, shop_id, remembered)
             return
-        await sql.insert_entries(tx, shop_id, self._stock.version, self._entries)
+        remembered.stamp = new_stamp()
+        await sql.insert_entries(tx, shop_id, self._stock.version, remembered.stamp, self._entries)
         if self._new_holds:
             await sql.insert_holds(tx, shop_id, self._new_holds, self._stock.now)
             await tx.notify(HOLDS)
         if self._ended:
             await sql.end_holds(tx, shop_id, self._ended)
+        remember(tx, shop_id, remembered)
         await tx.notify(CHANGES, f"{shop_id} {self._stock.version}")
 
 

@@ -1,0 +1,15 @@
+-- What a process remembers of the pools of a shop is no longer right when pools or members change, whoever changes
+-- them. Entries of the ledger do not come here: who writes them sets a new stamp.
+create or replace function forget_stamp() returns trigger language plpgsql security definer
+    set search_path = pg_catalog, public, pg_temp as $$
+begin
+    update shared_inventories set stamp = null
+     where shop_id = coalesce(new.shop_id, old.shop_id) and stamp is not null;
+    return null;
+end $$;
+
+create or replace trigger forget_stamp
+    after delete or update of name, unit, buffer, low_stock_at, allow_negative, status on pools
+    for each row execute function forget_stamp();
+create or replace trigger forget_stamp after insert or delete or update on members
+    for each row execute function forget_stamp();
