@@ -19,6 +19,7 @@ EVENTS = ServiceProcess(
     factory="holdfast.events.product:worker",
     sealed=(
         SealedTable("queue_signing_keys", "kid", "text"),
+        SealedTable("log_keys", "id", "bigint"),
         SealedTable("idempotency_answers", "id", "bytea"),
         trusted_auth.SEALED,
     ),
