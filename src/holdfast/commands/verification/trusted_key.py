@@ -1,15 +1,17 @@
 """The key of a log: given by whoever checks, or else served by the log itself."""
 
-import base64
-import binascii
 from hashlib import sha256
 from typing import NamedTuple
 
 from holdfast.commands.verification.log_source import LogSource, VerificationError
-from holdfast.kit.tlog.signed_note import Verifier, open_note
+from holdfast.kit.tlog.signed_note import Verifier, decode_base64, encode_base64, open_note
 
 ED25519 = b"\x01"
 """The type of the signatures (C2SP, signed-note)."""
+
+
+class BadSignature(VerificationError):
+    """A note is not signed by the key."""
 
 
 class TrustedKey(NamedTuple):
@@ -25,7 +27,7 @@ class TrustedKey(NamedTuple):
         """The key under a name, as text (C2SP, signed-note)."""
         material = ED25519 + self.public_key
         key_id = sha256(name.encode() + b"\n" + material).digest()[:4]
-        return f"{name}+{key_id.hex()}+{base64.b64encode(material).decode()}"
+        return f"{name}+{key_id.hex()}+{encode_base64(material)}"
 
     def open_note(self, note: str, name: str, subject: str) -> str:
         """The text of a note that this key has signed under a name. Raises `VerificationError`.
@@ -38,26 +40,19 @@ class TrustedKey(NamedTuple):
             raise BadSignature(f"{subject} is not signed by the key: {error}") from error
 
 
-class BadSignature(VerificationError):
-    """A note is not signed by the key."""
-
-
 def parse_key(vkey: str, *, is_given: bool = True) -> TrustedKey:
     """The key of a text such as `events.example.com/log/events/7+530d903a+AekyeR…`. Raises `VerificationError`."""
-    name, _, rest = vkey.strip().partition("+")
-    key_id, _, encoded = rest.partition("+")
     try:
-        material = base64.b64decode(encoded, validate=True)
-    except binascii.Error:
-        material = b""
-    key = TrustedKey(material[1:], is_given)
-    if material[:1] != ED25519 or len(material) != 33 or key.vkey(name) != f"{name}+{key_id}+{encoded}":
-        raise VerificationError("The key is not that of an Ed25519 signature, as name+id+key (C2SP, signed-note).")
-    return key
+        Verifier(vkey.strip())
+    except ValueError as error:
+        raise VerificationError(f"The key cannot be used: {error}") from error
+    return TrustedKey(decode_base64(vkey.strip().split("+", 2)[2])[1:], is_given)
 
 
-async def key_of(source: LogSource, given: str | None) -> TrustedKey:
+async def key_of(source: LogSource | None, given: str | None) -> TrustedKey:
     """The given key; else the one that the log serves. Raises `VerificationError`."""
     if given:
         return parse_key(given)
+    if source is None:
+        raise VerificationError("Without the log, a key must be given: --key.")
     return parse_key((await source.get("key")).decode(errors="replace"), is_given=False)

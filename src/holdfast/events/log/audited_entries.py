@@ -1,6 +1,8 @@
 """The entries of a public log as an audit reads them. docs/events/fairness.md says what each of them means."""
 
 import datetime as dt
+from base64 import urlsafe_b64encode
+from hashlib import sha256
 from typing import Annotated, Literal
 
 import msgspec
@@ -126,3 +128,13 @@ def _kind_of(entry: bytes) -> str | None:
 def time_text(moment: dt.datetime) -> str:
     """A time as entries have it: UTC, with microseconds."""
     return f"{moment.astimezone(dt.UTC).replace(tzinfo=None).isoformat(timespec='microseconds')}Z"
+
+
+def commitment(subject: str, person: str, nonce: bytes) -> str:
+    """What stands for a person in a log. Only who knows the nonce can tell whom it stands for.
+
+    subject    such as `event 7` or `queue 3`
+    person     the public id of the person, or the id of the visitor
+    """
+    digest = sha256(b"holdfast/person/v1\n" + f"{subject}\n{person}\n".encode() + nonce).digest()
+    return urlsafe_b64encode(digest).decode().rstrip("=")
