@@ -22,6 +22,7 @@ from holdfast.events.console.live_changes import LiveChanges
 from holdfast.events.documents import discovery, openapi
 from holdfast.events.events import operations as events
 from holdfast.events.keys import operations as keys
+from holdfast.events.log import verify_page
 from holdfast.events.oauth import own_server
 from holdfast.events.oauth.credentials import Credentials
 from holdfast.events.oauth.issuer import configured_issuer
@@ -227,6 +228,7 @@ def service(database: Database) -> Service:
             *queue_routes.routes(database, runner, limits),
             *progress_page.routes(database, limits, queue_progress),
             *payment_routes.routes(database, runner, limits),
+            *verify_page.routes(limits),
         ],
         authenticate=ring.caller,
         caches=[

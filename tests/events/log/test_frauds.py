@@ -30,7 +30,7 @@ def rules(report: dict[str, Any]) -> set[str]:
 
 @pytest.fixture
 def event() -> HonestEvent:
-    """Two seats and two waiting places: 1 and 2 have seats, 3 and 4 wait, 5 is rejected; then 1 leaves, and 3 moves up."""
+    """Two seats, two waiting places: 1 and 2 have seats, 3 and 4 wait, 5 is rejected; then 1 leaves, and 3 moves up."""
     event = HonestEvent(capacity=2, waiting_places=2)
     for _ in range(3):
         event.arrive()
