@@ -22,8 +22,8 @@ def test_the_table_of_entries_has_every_member_that_the_audit_reads() -> None:
     section = PAGE.read_text(encoding="utf-8").split("## Entries\n")[1].split("\n## ")[0]
     members: dict[str, set[str]] = {}
     kind = ""
-    for row in re.findall(r"^\| (.+) \|$", section, re.MULTILINE)[1:]:
-        first, named, _ = row.split(" | ")
+    for row in re.findall(r"^\|(.+)\|$", section, re.MULTILINE)[2:]:
+        first, named, _ = row.split("|")
         kind = first.strip("` ") or kind
         # In brackets stand values, and after a colon the members of a member.
         named = re.sub(r"\([^)]*\)", "", named).partition(":")[0]

@@ -233,4 +233,6 @@ document.addEventListener("drop", (event) => {
   readFile(event.dataTransfer.files[0]);
 });
 // The links at the foot lead to other pages of the site, which a saved file does not have.
-if (location.protocol === "file:") document.querySelector("footer").hidden = true;
+addEventListener("DOMContentLoaded", () => {
+  document.querySelector("footer").hidden = location.protocol === "file:";
+});
