@@ -17,8 +17,8 @@ from tests.support import running
 
 SAYS = {
     "en": {
-        "receipt": "This receipt is for person2 of event 7, received at November 26, 2026",
-        "entry": "Number 2 of event 7 arrived at November 26, 2026",
+        "receipt": "This receipt is for person2 of event 7, received on November 26, 2026",
+        "entry": "Number 2 of event 7 arrived on November 26, 2026",
         "signature": "It is not signed with this key: it was altered, or another service made it.",
         "promise": "The promise is not one of those that were signed: it was altered.",
         "commitment": "It is not for person2.",

@@ -275,7 +275,7 @@ def test_a_proof_file_is_checked_without_the_service(event: HonestEvent, tmp_pat
 @pytest.mark.parametrize(
     ("seconds", "found_by"),
     [
-        (0.3, set()),
+        (0.3, set[str]()),
         # What was invented for an earlier time shows: the batch is sealed too late for it.
         (61.0, {"late"}),
     ],

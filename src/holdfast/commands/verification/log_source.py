@@ -47,7 +47,8 @@ class DirectoryLog:
     """A copy of a log in a directory, with the paths that its address has."""
 
     def __init__(self, directory: Path) -> None:
-        self.name, self.origin = str(directory), None
+        self.name = str(directory)
+        self.origin: str | None = None
         self._directory = directory
 
     async def get(self, path: str) -> bytes:
@@ -63,7 +64,8 @@ class HttpLog:
     """A log at an address, such as https://events.example.com/log/events/7."""
 
     def __init__(self, client: httpx2.AsyncClient, address: str) -> None:
-        self.name, self.origin = address, address.partition("://")[2]
+        self.name = address
+        self.origin: str | None = address.partition("://")[2]
         self._client = client
 
     async def get(self, path: str) -> bytes:
@@ -79,6 +81,7 @@ async def http_client() -> AsyncGenerator[httpx2.AsyncClient]:
 
 async def fetch(client: httpx2.AsyncClient, url: str) -> bytes:
     """The content of a URL. A service that is busy is asked again. Raises `VerificationError`."""
+    status = 0
     for pause in (*RETRY_PAUSES_SECONDS, None):
         try:
             async with client.stream("GET", url, follow_redirects=True) as response:

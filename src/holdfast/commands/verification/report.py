@@ -45,7 +45,7 @@ class VerificationReport(Struct):
 
 def key_text(key: TrustedKey) -> str:
     """Which key was used. It has a short form that people can compare: the beginning of its hash."""
-    short = sha256(key.public_key).hexdigest()[:16]
+    short = " or ".join(sha256(public_key).hexdigest()[:16] for public_key in key.public_keys)
     return f"{short}, {'which you gave' if key.is_given else 'which the log itself serves: compare it with --key'}"
 
 

@@ -68,45 +68,50 @@ async function isInTree(content, index, size, root, path) {
   return Boolean(computed && signed && isEqual(computed, signed));
 }
 
-// The bytes of a public key, of its text name+id+key.
-function keyOf(vkey) {
-  const [, key] = /^[^\s+]+\+[0-9a-f]{8}\+(\S+)$/.exec(vkey.trim()) ?? [];
-  const bytes = key && bytesOf(key);
-  if (!bytes || bytes.length !== 33 || bytes[0] !== 1) throw new CheckFailure("bad-key");
-  return bytes.slice(1);
+// The bytes of public keys, of lines name+id+key.
+function keysOf(vkeys) {
+  return vkeys.trim().split(/\s+/).map((vkey) => {
+    const [, key] = /^[^\s+]+\+[0-9a-f]{8}\+(\S+)$/.exec(vkey) ?? [];
+    const bytes = key && bytesOf(key);
+    if (!bytes || bytes.length !== 33 || bytes[0] !== 1) throw new CheckFailure("bad-key");
+    return bytes.slice(1);
+  });
 }
 
-async function keyFrom(address) {
+async function keysFrom(address) {
   const pasted = document.getElementById("key").value;
-  if (pasted.trim()) return { key: keyOf(pasted), origin: "given" };
+  if (pasted.trim()) return { keys: keysOf(pasted), origin: "given" };
   try {
     const answer = await fetch(`${address}/key`);
-    if (answer.ok) return { key: keyOf(await answer.text()), origin: "fetched" };
+    if (answer.ok) return { keys: keysOf(await answer.text()), origin: "fetched" };
   } catch {
     // It is not reachable from here; the page says what to do.
   }
   throw new CheckFailure("no-key", { address: `${address}/key` });
 }
 
-// The text of a signed note, if the key has signed it under this name; null if not.
-async function openNote(note, name, key) {
+// The text of a signed note, if one of the keys has signed it under this name; null if not.
+async function openNote(note, name, keys) {
   const end = note.lastIndexOf("\n\n");
   if (end < 0) return null;
   const text = note.slice(0, end + 1);
-  const id = (await sha256(utf8(`${name}\n`), [1], key)).slice(0, 4);
-  let imported;
+  const signatures = note.slice(end + 2).split("\n").map((line) => /^— (\S+) (\S+)$/.exec(line) ?? []);
+  const candidates = signatures.filter(([, signer]) => signer === name).map(([, , signature]) => bytesOf(signature) ?? []);
+  for (const key of keys) {
+    const id = (await sha256(utf8(`${name}\n`), [1], key)).slice(0, 4);
+    const signature = candidates.find((bytes) => isEqual(bytes.slice(0, 4), id));
+    const imported = await importKey(key);
+    if (signature && (await crypto.subtle.verify("Ed25519", imported, signature.slice(4), utf8(text)))) return text;
+  }
+  return null;
+}
+
+async function importKey(key) {
   try {
-    imported = await crypto.subtle.importKey("raw", key, "Ed25519", false, ["verify"]);
+    return await crypto.subtle.importKey("raw", key, "Ed25519", false, ["verify"]);
   } catch {
     throw new CheckFailure("no-ed25519");
   }
-  for (const line of note.slice(end + 2).split("\n")) {
-    const [, signer, signature] = /^— (\S+) (\S+)$/.exec(line) ?? [];
-    const bytes = signature && bytesOf(signature);
-    if (signer !== name || !bytes || !isEqual(bytes.slice(0, 4), id)) continue;
-    return (await crypto.subtle.verify("Ed25519", imported, bytes.slice(4), utf8(text))) ? text : null;
-  }
-  return null;
 }
 
 const subjectOf = (kind, id) => say(kind, { id });
@@ -120,8 +125,8 @@ async function checkReceipt(answer, lines) {
   const path = new URL(answer.next?.url ?? "/", "https://receipt.invalid").pathname;
   const [, named] = /^\/api\/(?:registrations\/\d+|queues\/\d+\/status)\/([^/]+)$/.exec(path) ?? [];
   const person = document.getElementById("person").value.trim() || (named && decodeURIComponent(named));
-  const { key, origin } = await keyFrom(promise.log);
-  const signed = await openNote(receipt.signed, `${host}/log/promises`, key);
+  const { keys, origin } = await keysFrom(promise.log);
+  const signed = await openNote(receipt.signed, `${host}/log/promises`, keys);
   const [, count, root] = /^holdfast promises v1\n\S+\n(\d+)\n(\S+)\n$/.exec(signed ?? "") ?? [];
   if (!signed || signed.split("\n")[1] !== `${host}/log/promises` || !root) throw new CheckFailure("bad-signature");
   lines.push([say(`signature-${origin}`), "done"]);
@@ -150,8 +155,8 @@ async function checkProof(text, lines) {
   const [, kind, id] = /\/log\/(event|queue)s\/(\d+)(?:\/\d+)?$/.exec(name);
   const entry = JSON.parse(new TextDecoder().decode(content));
   const isLocal = /^(localhost|127\.0\.0\.1)(:|\/)/.test(name);
-  const { key, origin } = await keyFrom(`${isLocal ? "http" : "https"}://${name}`);
-  const [, size, root] = (await openNote(checkpoint, name, key))?.split("\n") ?? [];
+  const { keys, origin } = await keysFrom(`${isLocal ? "http" : "https"}://${name}`);
+  const [, size, root] = (await openNote(checkpoint, name, keys))?.split("\n") ?? [];
   if (!root) throw new CheckFailure("bad-signature");
   lines.push([say(`signature-${origin}`), "done"]);
   if (!(await isInTree(content, Number(index), Number(size), root, hashes.split("\n").slice(0, -1)))) {
