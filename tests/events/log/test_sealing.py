@@ -5,6 +5,7 @@ import json
 import random
 import re
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -78,7 +79,7 @@ async def test_the_log_of_a_queue_has_tickets_and_the_ids_of_visitors_as_commitm
 async def test_however_it_is_divided_the_log_is_the_tree_of_all_entries_and_only_grows(
     service: Service, seed: int
 ) -> None:
-    choices = random.Random(seed)
+    choices, entries = random.Random(seed), list[dict[str, Any]]()
     log = await open_log(service)
     for _ in range(6):
         for _ in range(choices.randint(1, 3)):

@@ -4,7 +4,7 @@ Those of a log are as c2sp.org/tlog-tiles has them, so that programs of others c
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from starlette.routing import BaseRoute, Route
 
@@ -27,7 +27,8 @@ BYTES, TEXT = b"application/octet-stream", b"text/plain; charset=utf-8"
 Fields = Mapping[str, str]
 
 
-class LogResource(NamedTuple):
+@dataclass(frozen=True)
+class LogResource:
     """One kind of address of a log.
 
     path         its path below the address of the log
