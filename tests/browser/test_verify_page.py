@@ -29,8 +29,8 @@ SAYS = {
     "de": {
         "receipt": "Diese Quittung ist für person2 bei Veranstaltung 7, eingegangen am 26. November 2026",
         "entry": "Nummer 2 bei Veranstaltung 7 kam am 26. November 2026",
-        "signature": "Sie ist nicht mit diesem Schlüssel unterschrieben: Sie wurde verändert, oder ein anderer Dienst hat "
-        "sie gemacht.",
+        "signature": "Sie ist nicht mit diesem Schlüssel unterschrieben: Sie wurde verändert, oder ein anderer "
+        "Dienst hat sie gemacht.",
         "promise": "Die Zusage ist keine von denen, die unterschrieben wurden: Sie wurde verändert.",
         "commitment": "Sie ist nicht für person2.",
         "path": "Der Eintrag steht nicht in dem Protokoll, das unterschrieben wurde: Er wurde verändert.",

@@ -918,6 +918,7 @@ CREATE TABLE events (
     calendar_sequence integer DEFAULT 0 NOT NULL,
     end_datetime timestamp with time zone,
     published boolean DEFAULT true NOT NULL,
+    public_log boolean DEFAULT true NOT NULL,
     CONSTRAINT events_cancellation_hours_check CHECK ((cancellation_hours >= 0)),
     CONSTRAINT events_capacity_check CHECK ((capacity > 0)),
     CONSTRAINT events_currency_check CHECK ((currency ~ '^[A-Z]{3}$'::text)),
@@ -1014,6 +1015,163 @@ ALTER TABLE ONLY known_browsers
     ADD CONSTRAINT known_browsers_pkey PRIMARY KEY (hash);
 CREATE INDEX known_browsers_by_age ON known_browsers USING btree (known_at);
 CREATE INDEX known_browsers_of_account ON known_browsers USING btree (account_id);
+
+-- log_entries ---------------------------------------------------------------------------------------------------------
+
+CREATE TABLE log_entries (
+    log_id bigint NOT NULL,
+    number bigint NOT NULL,
+    arrivals_before bigint NOT NULL,
+    entries bytea NOT NULL,
+    CONSTRAINT log_entries_arrivals_before_check CHECK ((arrivals_before >= 0)),
+    CONSTRAINT log_entries_number_check CHECK ((number >= 0))
+);
+ALTER TABLE ONLY log_entries
+    ADD CONSTRAINT log_entries_pkey PRIMARY KEY (log_id, number);
+ALTER TABLE ONLY log_entries
+    ADD CONSTRAINT log_entries_log_id_fkey FOREIGN KEY (log_id) REFERENCES logs(id) ON DELETE CASCADE;
+CREATE INDEX log_entries_by_arrival ON log_entries USING btree (log_id, arrivals_before, number);
+
+-- log_heads -----------------------------------------------------------------------------------------------------------
+
+CREATE TABLE log_heads (
+    log_id bigint NOT NULL,
+    origin text NOT NULL,
+    size bigint NOT NULL,
+    root bytea NOT NULL,
+    arrivals bigint DEFAULT 0 NOT NULL,
+    signed_size bigint DEFAULT 0 NOT NULL,
+    checkpoint text,
+    sealed_at timestamp with time zone NOT NULL,
+    CONSTRAINT a_signed_size_has_a_checkpoint CHECK (((signed_size > 0) = (checkpoint IS NOT NULL))),
+    CONSTRAINT log_heads_arrivals_check CHECK ((arrivals >= 0)),
+    CONSTRAINT log_heads_origin_check CHECK (((length(origin) >= 1) AND (length(origin) <= 500))),
+    CONSTRAINT log_heads_root_check CHECK ((length(root) = 32)),
+    CONSTRAINT log_heads_size_check CHECK ((size > 0)),
+    CONSTRAINT only_what_is_sealed_is_signed CHECK (((signed_size >= 0) AND (signed_size <= size)))
+)
+WITH (fillfactor='20');
+ALTER TABLE ONLY log_heads
+    ADD CONSTRAINT log_heads_origin_key UNIQUE (origin);
+ALTER TABLE ONLY log_heads
+    ADD CONSTRAINT log_heads_pkey PRIMARY KEY (log_id);
+ALTER TABLE ONLY log_heads
+    ADD CONSTRAINT log_heads_log_id_fkey FOREIGN KEY (log_id) REFERENCES logs(id) ON DELETE CASCADE;
+CREATE INDEX log_heads_to_sign ON log_heads USING btree (log_id) WHERE (signed_size < size);
+
+-- log_keys ------------------------------------------------------------------------------------------------------------
+
+CREATE TABLE log_keys (
+    id bigint NOT NULL,
+    public_key bytea NOT NULL,
+    sealed bytea NOT NULL,
+    inserted_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT log_keys_public_key_check CHECK ((length(public_key) = 32))
+);
+ALTER TABLE log_keys ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME log_keys_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+ALTER TABLE ONLY log_keys
+    ADD CONSTRAINT log_keys_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY log_keys
+    ADD CONSTRAINT log_keys_public_key_key UNIQUE (public_key);
+
+-- log_pending ---------------------------------------------------------------------------------------------------------
+
+CREATE TABLE log_pending (
+    id bigint NOT NULL,
+    log_id bigint NOT NULL,
+    kind text NOT NULL,
+    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    details jsonb,
+    first_number bigint,
+    received_at timestamp with time zone[],
+    user_ids bigint[],
+    visitor_ids text[],
+    nonces uuid[],
+    outcomes registration_status[],
+    cut timestamp with time zone,
+    CONSTRAINT arrivals_are_arrays CHECK (
+CASE kind
+    WHEN 'arrivals'::text THEN ((details IS NULL) AND (first_number > 0) AND (cardinality(received_at) > 0) AND (num_nonnulls(user_ids, visitor_ids) = 1) AND (nonces IS NOT NULL))
+    ELSE ((details IS NOT NULL) AND (num_nonnulls(first_number, received_at, user_ids, visitor_ids, nonces, outcomes, cut) = 0))
+END),
+    CONSTRAINT log_pending_kind_check CHECK ((kind = ANY (ARRAY['open'::text, 'arrivals'::text, 'change'::text, 'freeze'::text, 'draw'::text, 'release'::text, 'close'::text])))
+);
+ALTER TABLE ONLY log_pending ALTER COLUMN received_at SET STORAGE EXTERNAL;
+ALTER TABLE ONLY log_pending ALTER COLUMN user_ids SET STORAGE EXTERNAL;
+ALTER TABLE ONLY log_pending ALTER COLUMN nonces SET STORAGE EXTERNAL;
+ALTER TABLE ONLY log_pending ALTER COLUMN outcomes SET STORAGE EXTERNAL;
+ALTER TABLE log_pending ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME log_pending_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+ALTER TABLE ONLY log_pending
+    ADD CONSTRAINT log_pending_pkey PRIMARY KEY (log_id, id);
+ALTER TABLE ONLY log_pending
+    ADD CONSTRAINT log_pending_log_id_fkey FOREIGN KEY (log_id) REFERENCES logs(id) ON DELETE CASCADE;
+
+-- log_tiles -----------------------------------------------------------------------------------------------------------
+
+CREATE TABLE log_tiles (
+    log_id bigint NOT NULL,
+    level smallint NOT NULL,
+    number bigint NOT NULL,
+    hashes bytea NOT NULL,
+    CONSTRAINT log_tiles_hashes_check CHECK ((((length(hashes) % 32) = 0) AND ((length(hashes) >= 32) AND (length(hashes) <= 8192)))),
+    CONSTRAINT log_tiles_level_check CHECK (((level >= 0) AND (level <= 63))),
+    CONSTRAINT log_tiles_number_check CHECK ((number >= 0))
+);
+ALTER TABLE ONLY log_tiles ALTER COLUMN hashes SET STORAGE EXTERNAL;
+ALTER TABLE ONLY log_tiles
+    ADD CONSTRAINT log_tiles_pkey PRIMARY KEY (log_id, level, number);
+ALTER TABLE ONLY log_tiles
+    ADD CONSTRAINT log_tiles_log_id_fkey FOREIGN KEY (log_id) REFERENCES logs(id) ON DELETE CASCADE;
+
+-- logs ----------------------------------------------------------------------------------------------------------------
+
+CREATE TABLE logs (
+    id bigint NOT NULL,
+    event_id bigint,
+    queue_id bigint,
+    generation integer DEFAULT 1 NOT NULL,
+    arrivals bigint DEFAULT 0 NOT NULL,
+    closed_at timestamp with time zone,
+    inserted_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT a_log_is_of_an_event_or_a_queue CHECK ((num_nonnulls(event_id, queue_id) = 1)),
+    CONSTRAINT logs_arrivals_check CHECK ((arrivals >= 0)),
+    CONSTRAINT logs_generation_check CHECK ((generation > 0))
+)
+WITH (fillfactor='50');
+ALTER TABLE logs ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME logs_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+ALTER TABLE ONLY logs
+    ADD CONSTRAINT logs_event_id_generation_key UNIQUE (event_id, generation);
+ALTER TABLE ONLY logs
+    ADD CONSTRAINT logs_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY logs
+    ADD CONSTRAINT logs_queue_id_generation_key UNIQUE (queue_id, generation);
+ALTER TABLE ONLY logs
+    ADD CONSTRAINT logs_event_id_fkey FOREIGN KEY (event_id) REFERENCES events(id) ON DELETE CASCADE;
+ALTER TABLE ONLY logs
+    ADD CONSTRAINT logs_queue_id_fkey FOREIGN KEY (queue_id) REFERENCES queues(id) ON DELETE CASCADE;
+CREATE UNIQUE INDEX one_open_log_a_queue ON logs USING btree (queue_id) WHERE (closed_at IS NULL);
+CREATE UNIQUE INDEX one_open_log_an_event ON logs USING btree (event_id) WHERE (closed_at IS NULL);
 
 -- mail_announcements --------------------------------------------------------------------------------------------------
 
@@ -1456,6 +1614,7 @@ CREATE TABLE queue_visitors (
     expires_at timestamp with time zone,
     use_count integer DEFAULT 0 NOT NULL,
     consumed_at timestamp with time zone,
+    nonce uuid,
     CONSTRAINT a_token_has_its_times CHECK ((((token_id IS NULL) = (issued_at IS NULL)) AND ((token_id IS NULL) = (expires_at IS NULL)))),
     CONSTRAINT only_a_token_is_used CHECK (((token_id IS NOT NULL) OR ((use_count = 0) AND (consumed_at IS NULL)))),
     CONSTRAINT queue_visitors_ticket_check CHECK ((ticket > 0)),
@@ -1490,6 +1649,7 @@ CREATE TABLE queues (
     rated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     inserted_at timestamp with time zone DEFAULT now() NOT NULL,
     deleted_at timestamp with time zone,
+    public_log boolean DEFAULT true NOT NULL,
     CONSTRAINT paused_since_a_moment CHECK ((active = (paused_at IS NULL))),
     CONSTRAINT queues_max_queue_size_check CHECK ((max_queue_size > 0)),
     CONSTRAINT queues_release_rate_check CHECK ((release_rate > 0)),
@@ -1577,12 +1737,16 @@ CREATE TABLE registrations (
     amount_due bigint,
     held_until timestamp with time zone,
     organizer_id bigint NOT NULL,
+    number bigint,
+    nonce uuid,
+    logged_as text,
     CONSTRAINT only_held_seats_end CHECK (((status = 'held'::registration_status) = (held_until IS NOT NULL))),
     CONSTRAINT registrations_amount_due_check CHECK ((amount_due > 0)),
     CONSTRAINT registrations_amount_paid_check CHECK ((amount_paid >= 0)),
     CONSTRAINT registrations_check CHECK (((status = 'pending'::registration_status) = (settled_at IS NULL))),
     CONSTRAINT registrations_language_check CHECK ((language ~ '^[a-z]{2}$'::text)),
     CONSTRAINT registrations_name_check CHECK (((length(name) >= 1) AND (length(name) <= 200))),
+    CONSTRAINT registrations_number_check CHECK ((number > 0)),
     CONSTRAINT rejections_have_a_reason CHECK (
 CASE status
     WHEN 'rejected'::registration_status THEN (reason IS NOT NULL)

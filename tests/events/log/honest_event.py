@@ -8,7 +8,7 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from holdfast.events.log.audited_entries import commitment, time_text
+from holdfast.events.log.entries import commitment, person_text, timestamp
 from holdfast.kit.tlog.proof_file import ProofFile
 from holdfast.kit.tlog.signed_note import Checkpoint, Signer, encode_base64
 from holdfast.kit.tlog.tree import HASH_BYTES, TILE_WIDTH, append, bundle, inclusion_proof, leaf_hash, tile_path
@@ -68,7 +68,7 @@ class HonestEvent:
             outcome = "waitlisted" if len(self.having("waitlisted")) < self.waiting_places else "rejected"
         if must_pay:
             self._must_pay.add(number)
-        person = commitment("event 7", f"person{number}", nonce(number))
+        person = person_text(commitment("event 7", f"person{number}", nonce(number)))
         entry = self._log("arrival", number=number, outcome=outcome, person=person)
         self.receipts[number] = receipt(entry["at"], person, number)
         self.places[number] = outcome
@@ -109,7 +109,7 @@ class HonestEvent:
 
     def seal(self, *, after: float = 0.4) -> None:
         self._now += timedelta(seconds=after)
-        self._log("seal", cut=time_text(self._now - timedelta(milliseconds=1)))
+        self._log("seal", cut=timestamp(self._now - timedelta(milliseconds=1)))
 
     def pass_by(self, seconds: float) -> None:
         self._now += timedelta(seconds=seconds)
@@ -130,7 +130,7 @@ class HonestEvent:
 
     def _log(self, kind: str, **fields: Any) -> Entry:
         self._now += timedelta(milliseconds=10)
-        entry = {"kind": kind, "at": time_text(self._now), **fields}
+        entry = {"kind": kind, "at": timestamp(self._now), **fields}
         self.entries.append(entry)
         return entry
 

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from typer.testing import CliRunner
 
 from holdfast.cli import app
-from holdfast.events.log.audited_entries import time_text
+from holdfast.events.log.entries import timestamp
 from tests.events.log.honest_event import VKEY, Entry, HonestEvent, proof_file, write_log
 
 Fraud = Callable[[list[Entry]], None]
@@ -100,7 +100,7 @@ def change_who_has_no_seat(entries: list[Entry]) -> None:
 
 def log_a_minute_late(entries: list[Entry]) -> None:
     at = datetime.fromisoformat(entries[-1]["at"])
-    entries[-1]["at"] = time_text(at.replace(minute=at.minute + 2))
+    entries[-1]["at"] = timestamp(at.replace(minute=at.minute + 2))
 
 
 @pytest.mark.parametrize(

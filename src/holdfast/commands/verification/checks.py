@@ -27,7 +27,8 @@ from holdfast.commands.verification.receipts import (
 from holdfast.commands.verification.report import VerificationReport, figures_of, head_text, key_text
 from holdfast.commands.verification.trusted_key import BadSignature, TrustedKey, key_of
 from holdfast.events.log.audit import Audit, AuditFinding
-from holdfast.events.log.audited_entries import ArrivalEntry, EarlierLog, time_text
+from holdfast.events.log.audited_entries import ArrivalEntry, EarlierLog
+from holdfast.events.log.entries import timestamp
 from holdfast.kit.tlog.proof_file import ProofFile
 from holdfast.kit.tlog.signed_note import Checkpoint, encode_base64
 
@@ -172,7 +173,7 @@ async def _check_receipt(
     if source and not findings:
         report = await _check_log(source, options, progress, watch)
         findings += watch.findings(dt.datetime.now(dt.UTC))
-    report.subject = f"Receipt for {promise.subject}, received at {time_text(promise.at)}"
+    report.subject = f"Receipt for {promise.subject}, received at {timestamp(promise.at)}"
     whose = options.person or file.person
     opened = f"it is for {whose}" if whose else "the file does not say for whom it is; --person does"
     place = "not looked for in the log" if source is None else _place(watch)
@@ -196,5 +197,5 @@ async def _check_proof_file(client: httpx2.AsyncClient, proof: ProofFile, option
     report = VerificationReport(f"Proof of entry {proof.index} of {origin}", {"key": key_text(key)})
     entry, report.findings = check_proof(proof, key)
     if isinstance(entry, ArrivalEntry):
-        report.checked["entry"] = f"number {entry.number}, {entry.outcome or 'joined'}, at {time_text(entry.at)}"
+        report.checked["entry"] = f"number {entry.number}, {entry.outcome or 'joined'}, at {timestamp(entry.at)}"
     return report

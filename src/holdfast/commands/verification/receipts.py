@@ -18,10 +18,9 @@ from holdfast.events.log.audited_entries import (
     Commitment,
     Moment,
     SealEntry,
-    commitment,
     parse_entry,
-    time_text,
 )
+from holdfast.events.log.entries import commitment, person_text, timestamp
 from holdfast.kit.tlog.proof_file import ProofFile, parse_proof_file
 from holdfast.kit.tlog.signed_note import decode_base64, parse_checkpoint
 from holdfast.kit.tlog.tree import leaf_hash, verify_inclusion
@@ -127,7 +126,8 @@ def check_receipt(file: ReceiptFile, person: str | None, key: TrustedKey) -> lis
     except ValueError as error:
         findings.append(AuditFinding("fraud", "path", f"The promise is not among those that were signed: {error}"))
     person = person or file.person
-    if person and commitment(promise.subject, person, bytes.fromhex(receipt.nonce)) != promise.person:
+    nonce = bytes.fromhex(receipt.nonce)
+    if person and person_text(commitment(promise.subject, person, nonce)) != promise.person:
         findings.append(AuditFinding("fraud", "commitment", f"The receipt is not for {person}."))
     return findings
 
@@ -188,7 +188,7 @@ class PromiseWatch:
                 message = f"The log does not have the arrival yet; it has {promise.within} seconds for it."
                 return [AuditFinding("notice", "promise", message)]
             message = (
-                f"The arrival at {time_text(promise.at)} is not in the log, {waited:.0f} seconds later: it was "
+                f"The arrival at {timestamp(promise.at)} is not in the log, {waited:.0f} seconds later: it was "
                 f"promised within {promise.within}."
             )
             return [AuditFinding("fraud", "promise", message)]
@@ -196,7 +196,7 @@ class PromiseWatch:
         number = self.arrival.number if self.arrival else None
         at = self.arrival.at if self.arrival else self.removal.received_at if self.removal else None
         if at is not None and at != promise.at:
-            message = f"The receipt says {time_text(promise.at)}, but the log says {time_text(at)}."
+            message = f"The receipt says {timestamp(promise.at)}, but the log says {timestamp(at)}."
             findings.append(AuditFinding("fraud", "promise", message, self.index, number))
         if self.arrival and promise.ticket is not None and promise.ticket != number:
             message = f"The receipt promises ticket {promise.ticket}, but the log gives number {number}."

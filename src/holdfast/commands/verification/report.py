@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 from holdfast.commands.verification.trusted_key import TrustedKey
 from holdfast.events.log.audit import Audit, AuditFinding
-from holdfast.events.log.audited_entries import time_text
+from holdfast.events.log.entries import timestamp
 from holdfast.kit.tlog.signed_note import Checkpoint
 
 
@@ -73,12 +73,12 @@ def figures_of(audit: Audit) -> dict[str, Any]:
         seconds = round(audit.largest_delay.total_seconds(), 3)
         figures["largest delay"] = {"seconds": seconds, "number": audit.slowest_number}
     if audit.last_seal:
-        figures["logged until"] = time_text(audit.last_seal.at)
+        figures["logged until"] = timestamp(audit.last_seal.at)
     if audit.opening and audit.opening.after:
         after = audit.opening.after
         figures["follows"] = f"{after.origin}, which ended with {after.size:,} entries"
     if audit.closing:
-        figures["closed"] = f"{time_text(audit.closing.at)}: {audit.closing.reason}"
+        figures["closed"] = f"{timestamp(audit.closing.at)}: {audit.closing.reason}"
     return figures
 
 

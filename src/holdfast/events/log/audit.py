@@ -12,7 +12,6 @@ from typing import Literal
 from msgspec import Struct
 
 from holdfast.events.log.audited_entries import (
-    FORMAT,
     ArrivalEntry,
     AuditedEntry,
     ChangeEntry,
@@ -22,8 +21,8 @@ from holdfast.events.log.audited_entries import (
     SealEntry,
     UnknownKind,
     parse_entry,
-    time_text,
 )
+from holdfast.events.log.entries import FORMAT, timestamp
 from holdfast.events.log.place_replay import BrokenRule, PlaceReplay
 
 MAX_DELAY_SECONDS = 60
@@ -159,12 +158,12 @@ class Audit:
             message = f"Number {number} comes after number {self.last_number}: numbers have no gaps."
             yield BrokenRule("numbers", message, number)
         if self._last_at and entry.at < self._last_at:
-            message = f"Number {number} arrived at {time_text(entry.at)}, before the one with the number before it."
+            message = f"Number {number} arrived at {timestamp(entry.at)}, before the one with the number before it."
             yield BrokenRule("time", message, number)
         if self._cut and entry.at <= self._cut:
             message = (
-                f"Number {number} arrived at {time_text(entry.at)}, but an earlier seal says that all who came up to "
-                f"{time_text(self._cut)} were logged."
+                f"Number {number} arrived at {timestamp(entry.at)}, but an earlier seal says that all who came up to "
+                f"{timestamp(self._cut)} were logged."
             )
             yield BrokenRule("cut", message, number)
         self.last_number, self._last_at = number, entry.at

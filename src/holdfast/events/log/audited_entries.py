@@ -1,14 +1,10 @@
 """The entries of a public log as an audit reads them. docs/events/fairness.md says what each of them means."""
 
 import datetime as dt
-from base64 import urlsafe_b64encode
-from hashlib import sha256
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta, Struct
-
-FORMAT = "holdfast-order/1"
 
 Status = Literal["registered", "held", "waitlisted", "rejected", "removed", "pending"]
 Outcome = Literal["registered", "held", "waitlisted", "rejected"]
@@ -123,18 +119,3 @@ def _kind_of(entry: bytes) -> str | None:
         return msgspec.json.decode(entry, type=_EntryKind).kind
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
-
-
-def time_text(moment: dt.datetime) -> str:
-    """A time as entries have it: UTC, with microseconds."""
-    return f"{moment.astimezone(dt.UTC).replace(tzinfo=None).isoformat(timespec='microseconds')}Z"
-
-
-def commitment(subject: str, person: str, nonce: bytes) -> str:
-    """What stands for a person in a log. Only who knows the nonce can tell whom it stands for.
-
-    subject    such as `event 7` or `queue 3`
-    person     the public id of the person, or the id of the visitor
-    """
-    digest = sha256(b"holdfast/person/v1\n" + f"{subject}\n{person}\n".encode() + nonce).digest()
-    return urlsafe_b64encode(digest).decode().rstrip("=")
