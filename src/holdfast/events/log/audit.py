@@ -28,8 +28,8 @@ from holdfast.events.log.place_replay import BrokenRule, PlaceReplay
 MAX_DELAY_SECONDS = 60
 """Seconds within which the service promises to log what it has received."""
 
-MAX_FINDINGS = 100
-"""Findings that are kept. Further ones are counted."""
+MAX_FINDINGS = 20
+"""Findings by each rule that are kept. Further ones are counted."""
 
 FindingKind = Literal["fraud", "late", "notice"]
 
@@ -65,6 +65,7 @@ class Audit:
         self.origin = origin
         self.findings: list[AuditFinding] = []
         self.further_findings = 0
+        self._by_rule = Counter[str]()
         self.entries = 0
         self.opening: OpenEntry | None = None
         self.closing: CloseEntry | None = None
@@ -112,7 +113,8 @@ class Audit:
     def _add(
         self, kind: FindingKind, rule: str, message: str, index: int | None = None, number: int | None = None
     ) -> None:
-        if len(self.findings) < MAX_FINDINGS:
+        self._by_rule[rule] += 1
+        if self._by_rule[rule] <= MAX_FINDINGS:
             self.findings.append(AuditFinding(kind, rule, message, index, number))
         else:
             self.further_findings += 1
