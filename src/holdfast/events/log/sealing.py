@@ -41,11 +41,11 @@ MAX_LOGS = 200
 MAX_ROWS = 500
 """Pending rows that one transaction seals."""
 
-MAX_ENTRIES = 4_000
+MAX_ENTRIES = 2_000
 """Entries after which a transaction seals no further rows. A row has at most a batch of arrivals, of 1,000."""
 
-MAX_ENTRIES_AT_A_TIME = 500
-"""Entries after which other work of the process gets its turn: about 3 ms."""
+MAX_ENTRIES_AT_A_TIME = 250
+"""Entries after which other work of the process gets its turn: one or two milliseconds."""
 
 
 class SealedRound(NamedTuple):
@@ -223,6 +223,7 @@ class LogBatch:
         self.bundles: dict[int, BundlePart] = {}
         self.leaves: list[bytes] = []
         self.arrivals = head.arrivals
+        self._subject = head.name.subject
         self._cut: Any = None
 
     def add(self, entry: bytes, number: int | None = None) -> None:
@@ -271,4 +272,4 @@ class LogBatch:
         """The commitment of a person. Of an account that is gone, nothing opens it."""
         if person is None or nonce is None:
             return entries.nobody_commitment()
-        return entries.commitment(self.head.name.subject, person, bytes.fromhex(nonce.replace("-", "")))
+        return entries.commitment(self._subject, person, bytes.fromhex(nonce.replace("-", "")))
