@@ -76,6 +76,20 @@ def promote_another(entries: list[Entry]) -> None:
     next(entry for entry in entries if entry.get("from") == "waitlisted")["number"] = 4
 
 
+def move_up_alone(entries: list[Entry]) -> None:
+    next(entry for entry in entries if entry.get("from") == "waitlisted").update(number=4, by="person")
+
+
+def seat_the_rejected(entries: list[Entry]) -> None:
+    next(entry for entry in entries if entry.get("from") == "waitlisted").update({"number": 5, "from": "rejected"})
+
+
+def seat_without_a_number(entries: list[Entry]) -> None:
+    index = entries.index(next(entry for entry in entries if entry.get("from") == "waitlisted"))
+    entries[index] = {**entries[index], "from": "pending"}
+    del entries[index]["number"]
+
+
 def hold_more_seats_than_there_are(entries: list[Entry]) -> None:
     for number in (2, 3, 4):
         arrival(entries, number)["outcome"] = "held"
@@ -110,6 +124,9 @@ def log_a_minute_late(entries: list[Entry]) -> None:
         (settle_against_the_log, "outcome"),
         (reject_while_a_place_is_free, "outcome"),
         (promote_another, "promotion"),
+        (move_up_alone, "promotion"),
+        (seat_the_rejected, "promotion"),
+        (seat_without_a_number, "unnumbered"),
         (hold_more_seats_than_there_are, "outcome"),
         (promote_without_a_seat, "capacity"),
         (leave_a_gap, "numbers"),

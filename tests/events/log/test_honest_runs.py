@@ -73,6 +73,30 @@ def test_any_honest_run_passes(capacity: int, waiting_places: int, seated: int, 
     )
 
 
+def test_a_later_log_goes_on_with_the_numbers_and_people_of_the_earlier_one() -> None:
+    event = HonestEvent(capacity=1)
+    event.arrive()
+    event.seal()
+    opening, arrival, seal = event.entries
+    opening |= {"first_number": 5, "capacity": 3, "seated": 3, "waiting": 1}
+    leaving = {
+        "kind": "change",
+        "at": arrival["at"],
+        "number": 4,
+        "from": "registered",
+        "to": "removed",
+        "by": "person",
+    }
+    moving_up = {**leaving, "number": 3, "from": "waitlisted", "to": "registered", "by": "service"}
+    arrival |= {"number": 5, "outcome": "waitlisted"}
+
+    result = audit([opening, leaving, moving_up, arrival, seal])
+
+    assert result.findings == []
+    assert result.places
+    assert (result.places.seated, result.places.waiting) == (3, 1)
+
+
 def queue(*entries: Entry) -> list[dict[str, Any]]:
     at = "2026-11-26T13:00:00.000000Z"
     opening = {

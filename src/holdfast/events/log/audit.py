@@ -6,7 +6,7 @@ elsewhere: by the hashes (src/holdfast/commands/verification). docs/events/fairn
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Literal
 
 from msgspec import Struct
@@ -32,6 +32,9 @@ MAX_FINDINGS = 20
 """Findings by each rule that are kept. Further ones are counted."""
 
 FindingKind = Literal["fraud", "late", "notice"]
+
+KINDS: Mapping[str, FindingKind] = {"late": "late", "unnumbered": "notice"}
+"""The kinds of findings by rules. Those of all other rules are frauds."""
 
 
 class AuditFinding(Struct, omit_defaults=True):
@@ -96,7 +99,7 @@ class Audit:
             self._add("fraud", "form", f"Entry {index} {error}.", index)
             return None
         for rule, message, number in self._replay(parsed, index):
-            self._add("late" if rule == "late" else "fraud", rule, f"Entry {index}: {message}", index, number)
+            self._add(KINDS.get(rule, "fraud"), rule, f"Entry {index}: {message}", index, number)
         self._last = parsed
         return parsed
 

@@ -115,7 +115,10 @@ class PlaceReplay:
             )
 
     def _move(self, number: int | None, before: Status, after: Status, by: Actor) -> Iterator[BrokenRule]:
-        is_promotion = by == "service" and before == "waitlisted" and after in SEATED
+        if number is not None and number < self._first:
+            number = None  # It has its number from an earlier log.
+        # Only organizers choose who moves up. Nobody moves up alone.
+        is_promotion = by != "organizer" and before == "waitlisted" and after in SEATED
         if not is_promotion:
             yield from self._end_promotions()
         yield from self._leave(number, before)
@@ -128,8 +131,16 @@ class PlaceReplay:
             if self._seated_before < 0 or self._waiting_before < 0:
                 self._seated_before, self._waiting_before = max(self._seated_before, 0), max(self._waiting_before, 0)
                 yield BrokenRule("counts", "More people left a place than had come before the log began.")
+            if before == "pending" and after != "removed":
+                message = f"Somebody without a number was {after}: an older version may settle so during an upgrade."
+                yield BrokenRule("unnumbered", message)
         elif 0 <= number - self._first < len(self._codes):
-            yield from self._place(number, before, after, by)
+            self._place(number, after, by)
+        if by != "organizer" and before == "rejected" and after in SEATED:
+            first = self._first_in_line()
+            if first is not None:
+                message = f"{_name(number)} was given a seat after a rejection, although number {first} waited."
+                yield BrokenRule("promotion", message, number)
         if is_promotion and self.is_cancelled:
             yield BrokenRule("promotion", f"{_name(number)} moved up, although the event was cancelled.", number)
         if is_promotion and number is not None:
@@ -146,16 +157,12 @@ class PlaceReplay:
         elif known != before:
             yield BrokenRule("status", f"Number {number} was {known}, but the entry says {before}.", number)
 
-    def _place(self, number: int, before: Status, after: Status, by: Actor) -> Iterator[BrokenRule]:
+    def _place(self, number: int, after: Status, by: Actor) -> None:
+        """Keep what a number has after a change."""
         is_put_aside = after == "waitlisted" and by == "organizer"
         self._codes[number - self._first] = _PUT_ASIDE if is_put_aside else _CODES.get(after, _CODES["removed"])
         if after == "waitlisted" and not is_put_aside:
             heapq.heappush(self._line, number)
-        if by == "service" and before == "rejected" and after in SEATED:
-            first = self._first_in_line()
-            if first is not None:
-                message = f"Number {number}, who had been rejected, was given a seat, although number {first} waited."
-                yield BrokenRule("promotion", message, number)
 
     def _end_promotions(self) -> Iterator[BrokenRule]:
         """Those who moved up are the first who waited. The order in which one statement has logged them is any."""
