@@ -6,11 +6,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from holdfast.events.log.entries import commitment, person_text, timestamp
+from holdfast.events.log.receipts import UnsignedPromise, promise, sign_promises
 from holdfast.kit.tlog.proof_file import ProofFile
-from holdfast.kit.tlog.signed_note import Checkpoint, Signer, encode_base64
+from holdfast.kit.tlog.signed_note import Checkpoint, Signer
 from holdfast.kit.tlog.tree import HASH_BYTES, TILE_WIDTH, append, bundle, inclusion_proof, leaf_hash, tile_path
 
 HOST = "events.example.com"
@@ -68,8 +70,8 @@ class HonestEvent:
             outcome = "waitlisted" if len(self.having("waitlisted")) < self.waiting_places else "rejected"
         if must_pay:
             self._must_pay.add(number)
-        person = person_text(commitment("event 7", f"person{number}", nonce(number)))
-        entry = self._log("arrival", number=number, outcome=outcome, person=person)
+        person = commitment("event 7", f"person{number}", nonce(number))
+        entry = self._log("arrival", number=number, outcome=outcome, person=person_text(person))
         self.receipts[number] = receipt(entry["at"], person, number)
         self.places[number] = outcome
         return number
@@ -139,25 +141,16 @@ def nonce(number: int) -> bytes:
     return number.to_bytes(16)
 
 
-def receipt(at: str, person: str, number: int, *, others: int = 2) -> dict[str, Any]:
+def receipt(at: str, person: bytes, number: int) -> dict[str, Any]:
     """The answer to a registration, whose promise was signed together with others."""
-    address = f"https://{ORIGIN}"
     promises = [
-        compact({"log": address, "at": at, "person": person, "within": 60}),
-        *(b"other %d" % i for i in range(others)),
+        promise(f"https://{ORIGIN}", datetime.fromisoformat(at), person, nonce(number).hex()),
+        *(UnsignedPromise(f"other {other}", "") for other in range(2)),
     ]
-    tree = append(0, {}, [leaf_hash(promise) for promise in promises])
-    signer = Signer(f"{HOST}/log/promises", KEY)
-    signed = signer.sign(f"holdfast promises v1\n{HOST}/log/promises\n{tree.size}\n{encode_base64(tree.root)}\n")
+    [signed, *_] = sign_promises(promises, f"https://{HOST}", KEY)
     return {
         "next": {"url": f"/api/registrations/7/person{number}", "action": "poll_status"},
-        "receipt": {
-            "promise": promises[0].decode(),
-            "nonce": nonce(number).hex(),
-            "index": 0,
-            "path": [encode_base64(hash) for hash in inclusion_proof(0, tree.size, tree.tiles)],
-            "signed": signed,
-        },
+        "receipt": msgspec.to_builtins(signed),
     }
 
 

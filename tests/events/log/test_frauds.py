@@ -5,27 +5,15 @@ import json
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from typer.testing import CliRunner
 
-from holdfast.cli import app
 from holdfast.events.log.entries import timestamp
-from tests.events.log.honest_event import VKEY, Entry, HonestEvent, proof_file, write_log
+from tests.events.log.honest_event import VKEY, Entry, HonestEvent, write_log
+from tests.events.log.verification import rules, verify
 
 Fraud = Callable[[list[Entry]], None]
-
-
-def verify(target: Path, *options: str | Path) -> tuple[int, dict[str, Any]]:
-    """The exit code of `holdfast verify`, and its report."""
-    ran = CliRunner().invoke(app, ["verify", str(target), "--json", *map(str, options)])
-    return ran.exit_code, json.loads(ran.stdout)
-
-
-def rules(report: dict[str, Any]) -> set[str]:
-    return {finding["rule"] for finding in report["findings"]}
 
 
 @pytest.fixture
@@ -250,43 +238,6 @@ def test_a_file_that_was_altered_and_a_head_of_another_key_are_found(tmp_path: P
     (log / "tile/entries/001").unlink()
     code, report = verify(log)
     assert (code, report["error"]) == (2, f"{log}/tile/entries/001 is missing.")
-
-
-def altered(answer: dict[str, Any], **members: Any) -> dict[str, Any]:
-    return {**answer, "receipt": {**answer["receipt"], **members}}
-
-
-def test_a_receipt_is_checked_without_the_service(event: HonestEvent, tmp_path: Path) -> None:
-    file, answer = tmp_path / "receipt.json", event.receipts[2]
-    other = event.receipts[3]
-    forgeries = {
-        "signature": altered(answer, signed=answer["receipt"]["signed"].replace("promises\n3", "promises\n4")),
-        "path": altered(answer, promise=other["receipt"]["promise"]),
-        "commitment": altered(answer, nonce="0" * 32),
-    }
-
-    file.write_text(json.dumps(answer))
-    assert verify(file, "--offline", "--key", VKEY)[0] == 0
-    assert verify(file, "--offline")[0] == 2
-    file.write_text(json.dumps(answer["receipt"]))
-    assert verify(file, "--offline", "--key", VKEY, "--person", "person2")[0] == 0
-    assert rules(verify(file, "--offline", "--key", VKEY, "--person", "person3")[1]) == {"commitment"}
-    for rule, forgery in forgeries.items():
-        file.write_text(json.dumps(forgery))
-        code, report = verify(file, "--offline", "--key", VKEY)
-        assert (code, rule in rules(report)) == (1, True)
-
-
-def test_a_proof_file_is_checked_without_the_service(event: HonestEvent, tmp_path: Path) -> None:
-    file, proof = tmp_path / "2.tlog-proof", proof_file(event.entries, 2)
-    file.write_text(proof.text)
-    code, report = verify(file, "--key", VKEY)
-    assert (code, report["checked"]["entry"]) == (0, "number 2, registered, at 2026-11-26T13:00:00.030000Z")
-
-    file.write_text(proof._replace(index=3).text)
-    assert rules(verify(file, "--key", VKEY)[1]) == {"path"}
-    file.write_text(proof.text[:200])
-    assert verify(file, "--key", VKEY)[0] == 2
 
 
 @pytest.mark.parametrize(

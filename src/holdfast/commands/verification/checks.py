@@ -16,6 +16,7 @@ from holdfast.commands.verification.log_source import (
     address_of_origin,
     http_client,
     log_address,
+    without_generation,
 )
 from holdfast.commands.verification.receipts import (
     PromiseWatch,
@@ -92,6 +93,7 @@ def _log_of_receipt(client: httpx2.AsyncClient, file: ReceiptFile, log: str | No
 async def _check_log(
     source: LogSource, options: Options, progress: Progress, watch: PromiseWatch | None = None
 ) -> VerificationReport:
+    """Check a log. With a watch, its promise is looked for."""
     report = VerificationReport(f"Log {source.name}")
     key = await key_of(source, options.key)
     report.checked["key"] = key_text(key)
@@ -102,7 +104,7 @@ async def _check_log(
         return report
     report.checked["head"] = head_text(head.checkpoint)
     saved = _saved_head(options.saved_head, key)
-    origin = head.checkpoint.origin
+    report.origin = origin = head.checkpoint.origin
     audit = Audit(origin)
 
     def read(index: int, entry: bytes) -> None:
@@ -119,7 +121,7 @@ async def _check_log(
         lambda count: progress(count, head.checkpoint.size),
     )
     audit.end()
-    if source.origin and origin != source.origin and origin.rpartition("/")[0] != source.origin:
+    if source.origin and without_generation(origin) != without_generation(source.origin):
         message = f"The log at {source.origin} calls itself {origin}."
         report.findings.append(AuditFinding("notice", "form", message))
     report.findings += hashes.findings
@@ -172,6 +174,12 @@ async def _check_receipt(
     report = VerificationReport("")
     if source and not findings:
         report = await _check_log(source, options, progress, watch)
+        # It may be in a log before the newest one.
+        earlier = source.earlier(report.origin)
+        while earlier and not watch.has_found:
+            earlier_report = await _check_log(earlier, options._replace(saved_head=None), progress, watch)
+            report.findings += earlier_report.findings
+            earlier = earlier.earlier(earlier_report.origin)
         findings += watch.findings(dt.datetime.now(dt.UTC))
     report.subject = f"Receipt for {promise.subject}, received at {timestamp(promise.at)}"
     whose = options.person or file.person
@@ -194,7 +202,7 @@ async def _check_proof_file(client: httpx2.AsyncClient, proof: ProofFile, option
     if options.is_offline and not options.key:
         raise VerificationError("A proof file is checked offline with the key of the log: give it as --key.")
     key = await key_of(HttpLog(client, address_of_origin(origin)), options.key)
-    report = VerificationReport(f"Proof of entry {proof.index} of {origin}", {"key": key_text(key)})
+    report = VerificationReport(f"Proof of entry {proof.index} of {origin}", checked={"key": key_text(key)})
     entry, report.findings = check_proof(proof, key)
     if isinstance(entry, ArrivalEntry):
         report.checked["entry"] = f"number {entry.number}, {entry.outcome or 'joined'}, at {timestamp(entry.at)}"

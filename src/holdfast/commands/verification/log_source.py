@@ -21,6 +21,7 @@ MAX_PAUSE_SECONDS = 30.0
 RETRIED_STATUSES = {429, 502, 503, 504}
 
 LOG_PATH = re.compile(r"(.*/log/(?:events|queues)/\d+(?:/\d+)?)(?:/(?:checkpoint|key)?)?")
+_GENERATION = re.compile(r"(/log/(?:events|queues)/\d+)/\d+$")
 _LINK = re.compile(r'href="([^"]*/log/(?:events|queues)/\d+)["/]')
 
 
@@ -42,6 +43,10 @@ class LogSource(Protocol):
         """The content of a file of the log, such as `checkpoint`. Raises `VerificationError`."""
         ...
 
+    def earlier(self, origin: str) -> "LogSource | None":
+        """The log before the one with an origin; None if there is none, or it is unknown where."""
+        ...
+
 
 class DirectoryLog:
     """A copy of a log in a directory, with the paths that its address has."""
@@ -59,6 +64,9 @@ class DirectoryLog:
             raise VerificationError(f"{file} has more than {MAX_FILE_BYTES:,} bytes.")
         return file.read_bytes()
 
+    def earlier(self, origin: str) -> LogSource | None:
+        return None
+
 
 class HttpLog:
     """A log at an address, such as https://events.example.com/log/events/7."""
@@ -70,6 +78,12 @@ class HttpLog:
 
     async def get(self, path: str) -> bytes:
         return await fetch(self._client, f"{self.name}/{path}")
+
+    def earlier(self, origin: str) -> LogSource | None:
+        generation = origin.removeprefix(without_generation(origin)).strip("/")
+        if not generation or generation == "1":
+            return None
+        return HttpLog(self._client, f"{without_generation(self.name)}/{int(generation) - 1}")
 
 
 @asynccontextmanager
@@ -119,6 +133,11 @@ async def log_address(client: httpx2.AsyncClient, url: str) -> str:
     if not link:
         raise VerificationError(f"{url} is not the address of a log, and the page there names none.")
     return urljoin(url, link[1])
+
+
+def without_generation(origin: str) -> str:
+    """The origin or address of the first log of an event or queue, from that of a later one."""
+    return _GENERATION.sub(r"\1", origin)
 
 
 def address_of_origin(origin: str) -> str:

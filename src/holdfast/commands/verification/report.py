@@ -16,6 +16,7 @@ from holdfast.kit.tlog.signed_note import Checkpoint
 class VerificationReport(Struct):
     """What was found out.
 
+    origin     the origin of the log; empty: no head of a log was checked
     checked    what was checked, by name, each as a text
     figures    what the log tells, by name
     findings   what is wrong; empty: nothing
@@ -23,6 +24,7 @@ class VerificationReport(Struct):
     """
 
     subject: str
+    origin: str = ""
     checked: dict[str, str] = field(default_factory=dict[str, str])
     figures: dict[str, Any] = field(default_factory=dict[str, Any])
     findings: list[AuditFinding] = field(default_factory=list[AuditFinding])
