@@ -255,8 +255,9 @@ async def assign_seats(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) -
              where is_next),
         settled as (
             update registrations
-               set status = outcome.status, reason = outcome.reason, log_number = outcome.log_number, settled_at = now(),
-                   held_until = case when outcome.status = 'held' then now() + %(hold)s * interval '1 minute' end
+               set status = outcome.status, reason = outcome.reason, settled_at = now(),
+                   held_until = case when outcome.status = 'held' then now() + %(hold)s * interval '1 minute' end,
+                   log_number = outcome.log_number
               from outcome
              where registrations.event_id = outcome.event_id and registrations.user_id = outcome.user_id
          returning registrations.event_id, registrations.user_id, received_at, nonce, registrations.status,
