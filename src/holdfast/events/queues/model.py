@@ -7,6 +7,7 @@ from urllib.parse import quote
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from holdfast.events.ids import QueueId
+from holdfast.events.log.receipts import Receipt
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.addresses import is_web_address
 from holdfast.kit.contract.command import Command, Id, NotBlank, Timestamp, rule
@@ -150,6 +151,7 @@ class Joined(Struct):
     next: QueueNextStep
     message: str = "The visitor is in the queue, and keeps the place."
     status: Literal["accepted"] = "accepted"
+    receipt: Receipt | UnsetType = UNSET
 
 
 class Status(Struct, omit_defaults=True):

@@ -4,6 +4,9 @@ from collections.abc import Sequence
 
 import msgspec
 
+from holdfast.events.log.entries import commitment
+from holdfast.events.log.model import LogName
+from holdfast.events.log.receipts import unsigned_receipt
 from holdfast.events.organizers.operations import owner
 from holdfast.events.problems import INVALID_TOKEN, QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE, QUOTA_EXCEEDED
 from holdfast.events.queues import joining, release_tokens, sql
@@ -121,7 +124,7 @@ async def join(tx: Tx, batch: Batch[JoinQueue]) -> Sequence[Joined | Problem | L
     ]
     return [
         joining.refusal(result, visitor, tx.resources.settings)
-        or Joined(QueueNextStep(status_path(visitor.queue_id, visitor.visitor_id)))
+        or _joined(visitor, result, tx.resources.settings.base_url)
         for visitor, result in zip(visitors, await joining.join(tx, visitors, waits=batch.waits), strict=True)
     ]
 
@@ -154,6 +157,18 @@ async def verify(tx: Tx, caller: Caller, command: VerifyToken) -> Verified:
     With `consume` it is valid this one time.
     """
     return Verified(await release_tokens.verify(tx, caller, command.token, consume=command.consume))
+
+
+def _joined(visitor: Visitor, result: joining.JoinResult, base_url: str) -> Joined:
+    """The answer to a visitor who has a place, with a receipt to sign if the queue has a log."""
+    joined = Joined(QueueNextStep(status_path(visitor.queue_id, visitor.visitor_id)))
+    if result.nonce and result.joined_at:
+        name = LogName("queues", visitor.queue_id)
+        committed = commitment(name.subject, visitor.visitor_id, result.nonce.bytes)
+        joined.receipt = unsigned_receipt(
+            base_url + name.path, result.joined_at, committed, result.nonce.hex, result.ticket
+        )
+    return joined
 
 
 def _accessible(caller: Caller, queue_id: int, row: QueueRow | None) -> QueueRow:
