@@ -176,9 +176,8 @@ class _Turn:
 
 
 async def _find_people(tx: Tx, rows: Sequence[PendingRow]) -> Mapping[int, str]:
-    """The public ids of all accounts that the rows name."""
+    """The public ids of all accounts whose arrivals are in the rows."""
     user_ids = {user_id for row in rows for user_id in row.user_ids or ()}
-    user_ids |= {row.details["user_id"] for row in rows if row.details and "user_id" in row.details}
     return await sql.find_public_ids(tx, sorted(user_ids)) if user_ids else {}
 
 
@@ -252,10 +251,6 @@ class LogBatch:
         if row.kind == "open":
             members |= {"format": entries.FORMAT, "origin": self.origin}
             self.arrivals = members["first_number"] - 1
-        if "user_id" in members:
-            members["person"] = entries.person_text(
-                self._commitment(public_ids.get(members.pop("user_id")), members.pop("nonce", None))
-            )
         yield None, entries.entry(row.kind, row.at, members)
 
     def _arrivals_of(self, row: PendingRow, public_ids: Mapping[int, str]) -> Iterator[tuple[int, bytes]]:
