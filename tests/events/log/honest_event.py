@@ -10,7 +10,7 @@ import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from holdfast.events.log.entries import commitment, person_text, timestamp
-from holdfast.events.log.receipts import UnsignedPromise, promise, sign_promises
+from holdfast.events.log.receipts import Receipt, sign_receipts, unsigned_receipt
 from holdfast.kit.tlog.proof_file import ProofFile
 from holdfast.kit.tlog.signed_note import Checkpoint, Signer
 from holdfast.kit.tlog.tree import HASH_BYTES, TILE_WIDTH, append, bundle, inclusion_proof, leaf_hash, tile_path
@@ -143,14 +143,11 @@ def nonce(number: int) -> bytes:
 
 def receipt(at: str, person: bytes, number: int) -> dict[str, Any]:
     """The answer to a registration, whose promise was signed together with others."""
-    promises = [
-        promise(f"https://{ORIGIN}", datetime.fromisoformat(at), person, nonce(number).hex()),
-        *(UnsignedPromise(f"other {other}", "") for other in range(2)),
-    ]
-    [signed, *_] = sign_promises(promises, f"https://{HOST}", KEY)
+    mine = unsigned_receipt(f"https://{ORIGIN}", datetime.fromisoformat(at), person, nonce(number).hex())
+    sign_receipts([mine, Receipt("another", ""), Receipt("a third one", "")], f"https://{HOST}", KEY)
     return {
         "next": {"url": f"/api/registrations/7/person{number}", "action": "poll_status"},
-        "receipt": msgspec.to_builtins(signed),
+        "receipt": msgspec.to_builtins(mine),
     }
 
 

@@ -53,9 +53,9 @@ class Receipt(Struct):
 
     promise: str
     nonce: Annotated[str, Meta(pattern=r"^[0-9a-f]{32}$")]
-    index: Annotated[int, Meta(ge=0)]
-    path: list[str]
     signed: str
+    index: Annotated[int, Meta(ge=0)] = 0
+    path: list[str] = []
 
     @property
     def content(self) -> Promise:

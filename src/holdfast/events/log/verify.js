@@ -130,7 +130,7 @@ async function checkReceipt(answer, lines) {
   const [, count, root] = /^holdfast promises v1\n\S+\n(\d+)\n(\S+)\n$/.exec(signed ?? "") ?? [];
   if (!signed || signed.split("\n")[1] !== `${host}/log/promises` || !root) throw new CheckFailure("bad-signature");
   lines.push([say(`signature-${origin}`), "done"]);
-  if (!(await isInTree(utf8(receipt.promise), receipt.index, Number(count), root, receipt.path))) {
+  if (!(await isInTree(utf8(receipt.promise), receipt.index ?? 0, Number(count), root, receipt.path ?? []))) {
     throw new CheckFailure("bad-promise");
   }
   lines.push([say("promise", { count }), "done"]);
