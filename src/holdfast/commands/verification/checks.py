@@ -183,7 +183,8 @@ async def _check_receipt(
         findings += watch.findings(dt.datetime.now(dt.UTC))
     report.subject = f"Receipt for {promise.subject}, received at {timestamp(promise.at)}"
     whose = options.person or file.person
-    opened = f"it is for {whose}" if whose else "the file does not say for whom it is; --person does"
+    is_open = not any(finding.rule in ("signature", "commitment") for finding in findings)
+    opened = f"it is {'' if is_open else 'not '}for {whose}" if whose else "the file does not name it; --person does"
     place = "not looked for in the log" if source is None else _place(watch)
     report.checked = {"key": key_text(key), "person": opened, "log": place, **report.checked}
     report.findings = [*findings, *report.findings]

@@ -13,6 +13,13 @@ from holdfast.events.log.entries import timestamp
 from holdfast.kit.tlog.signed_note import Checkpoint
 
 
+class SlowestArrival(Struct):
+    """The arrival that was sealed the latest after it came."""
+
+    seconds: float
+    number: int
+
+
 class VerificationReport(Struct):
     """What was found out.
 
@@ -40,9 +47,11 @@ class VerificationReport(Struct):
         width = max(map(len, rows), default=0)
         lines = [self.subject, *(f"  {name:<{width}}  {text}" for name, text in rows.items())]
         lines += [f"{finding.kind.upper()} ({finding.rule})  {finding.message}" for finding in self.findings]
-        if self.further:
-            lines.append(f"There are {self.further:,} more findings.")
-        return [*lines, "" if self.findings else "Everything that was checked is right."]
+        if self.findings:
+            count = len(self.findings) + self.further
+            shown_of = f", of which {len(self.findings)} are shown" if self.further else ""
+            return [*lines, f"It is not right: {count:,} finding{'s' if count > 1 else ''}{shown_of}."]
+        return [*lines, "Everything that was checked is right."]
 
 
 def key_text(key: TrustedKey) -> str:
@@ -73,7 +82,7 @@ def figures_of(audit: Audit) -> dict[str, Any]:
         figures["tickets"] = {"last given": audit.last_number, "last let in": audit.released}
     if audit.slowest_number is not None:
         seconds = round(audit.largest_delay.total_seconds(), 3)
-        figures["largest delay"] = {"seconds": seconds, "number": audit.slowest_number}
+        figures["largest delay"] = SlowestArrival(seconds, audit.slowest_number)
     if audit.last_seal:
         figures["logged until"] = timestamp(audit.last_seal.at)
     if audit.opening and audit.opening.after:
@@ -85,6 +94,8 @@ def figures_of(audit: Audit) -> dict[str, Any]:
 
 
 def _text(value: Any) -> str:
+    if isinstance(value, SlowestArrival):
+        return f"{value.seconds:,} seconds, of number {value.number:,}"
     if isinstance(value, dict):
         items: dict[str, Any] = value  # pyright: ignore[reportUnknownVariableType] - figures have no other ones
         return ", ".join(f"{_number(figure)} {name}" for name, figure in items.items()) or "none"
