@@ -185,7 +185,7 @@ async def _check_receipt(
     whose = options.person or file.person
     is_open = not any(finding.rule in ("signature", "commitment") for finding in findings)
     opened = f"it is {'' if is_open else 'not '}for {whose}" if whose else "the file does not name it; --person does"
-    place = "not looked for in the log" if source is None else _place(watch)
+    place = _place(watch) if report.origin else "not looked for in the log"
     report.checked = {"key": key_text(key), "person": opened, "log": place, **report.checked}
     report.findings = [*findings, *report.findings]
     return report
