@@ -4,6 +4,9 @@ from collections.abc import Sequence
 
 import msgspec
 
+from holdfast.events.log.entries import commitment
+from holdfast.events.log.model import LogName
+from holdfast.events.log.receipts import unsigned_receipt
 from holdfast.events.organizers.operations import owner
 from holdfast.events.problems import INVALID_TOKEN, QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE, QUOTA_EXCEEDED
 from holdfast.events.queues import joining, release_tokens, sql
@@ -41,7 +44,7 @@ from holdfast.kit.running.run_modes import Batch, Call
 
 EDITABLE = (
     *("title", "description", "active", "starts_at", "ends_at", "max_queue_size"),
-    *("release_rate", "target_url", "token_ttl_minutes"),
+    *("release_rate", "target_url", "token_ttl_minutes", "public_log"),
 )
 
 
@@ -68,7 +71,9 @@ async def create(tx: Tx, caller: Caller, command: CreateQueue) -> Queue:
     """
     organizer_id = owner(caller, command.organizer_id)
     await require_room(tx, organizer_id, message("queues"), tx.resources.settings.queues_per_organizer, sql.COUNT)
-    id = await sql.insert_queue(tx, {**msgspec.structs.asdict(command), "organizer_id": organizer_id})
+    public_log = command.public_log and tx.resources.settings.public_logs
+    queue = {**msgspec.structs.asdict(command), "organizer_id": organizer_id, "public_log": public_log}
+    id = await sql.insert_queue(tx, queue)
     if id is None:
         raise invalid({"organizer_id": [message("no organizer has this id")]})
     await tx.notify(joining.CHANNEL)
@@ -85,6 +90,7 @@ async def update(tx: Tx, caller: Caller, command: UpdateQueue) -> Queue:
     after = msgspec.structs.replace(before, **sent_fields(command, *EDITABLE))
     if not is_in_order(after.starts_at, after.ends_at):
         raise invalid({"ends_at": [OUT_OF_ORDER]})
+    after.public_log = after.public_log and (before.public_log or tx.resources.settings.public_logs)
     await sql.update_queue(tx, msgspec.structs.asdict(after))
     await tx.notify(joining.CHANNEL)
     return await _present_stored(tx, before.id)
@@ -118,7 +124,7 @@ async def join(tx: Tx, batch: Batch[JoinQueue]) -> Sequence[Joined | Problem | L
     ]
     return [
         joining.refusal(result, visitor, tx.resources.settings)
-        or Joined(QueueNextStep(status_path(visitor.queue_id, visitor.visitor_id)))
+        or _joined(visitor, result, tx.resources.settings.base_url)
         for visitor, result in zip(visitors, await joining.join(tx, visitors, waits=batch.waits), strict=True)
     ]
 
@@ -151,6 +157,18 @@ async def verify(tx: Tx, caller: Caller, command: VerifyToken) -> Verified:
     With `consume` it is valid this one time.
     """
     return Verified(await release_tokens.verify(tx, caller, command.token, consume=command.consume))
+
+
+def _joined(visitor: Visitor, result: joining.JoinResult, base_url: str) -> Joined:
+    """The answer to a visitor who has a place, with a receipt to sign if the queue has a log."""
+    joined = Joined(QueueNextStep(status_path(visitor.queue_id, visitor.visitor_id)))
+    if result.nonce and result.joined_at:
+        name = LogName("queues", visitor.queue_id)
+        committed = commitment(name.subject, visitor.visitor_id, result.nonce.bytes)
+        joined.receipt = unsigned_receipt(
+            base_url + name.path, result.joined_at, committed, result.nonce.hex, result.ticket
+        )
+    return joined
 
 
 def _accessible(caller: Caller, queue_id: int, row: QueueRow | None) -> QueueRow:

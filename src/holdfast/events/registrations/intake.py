@@ -4,13 +4,17 @@ An accepted registration is stored with the status `pending`. Settlement assigns
 on the waiting list later, in the stamped order.
 """
 
+import datetime as dt
 from collections.abc import Sequence
 from typing import LiteralString, NamedTuple
+from uuid import UUID
 
 import msgspec
 from msgspec import Struct
 
 from holdfast.events.hand_overs import ORGANIZER
+from holdfast.events.order_log import new_nonces
+from holdfast.events.registrations.stamps import find_stamps
 from holdfast.events.resources import Tx
 from holdfast.events.users.model import OWNS_EMAIL, new_public_ids
 
@@ -55,6 +59,9 @@ class IntakeResult(NamedTuple):
     organizer_id    the organizer of the event
     stored          whether a registration was stored
     mails_wait      whether its mails wait until the organizer proves its address
+    received_at     the time of arrival of the registration that is stored, also if it existed before; None: refused
+    nonce           the nonce of its commitment; None: refused, or no log has it, or will have it
+    logged_as       the public id in its commitment; None: `public_id`
     """
 
     code: str | None
@@ -62,6 +69,9 @@ class IntakeResult(NamedTuple):
     organizer_id: int | None
     stored: bool
     mails_wait: bool
+    received_at: dt.datetime | None
+    nonce: UUID | None
+    logged_as: str | None = None
 
 
 # Storing a registration locks its event and its person by the foreign keys, and on a retry also the rejection. Each
@@ -72,8 +82,7 @@ LOCK_PEOPLE: LiteralString = f"select from users where {_IS_NAMED} order by id f
 LOCK_REJECTED: LiteralString = f"""
     select from registrations
      where event_id = any(%(event_ids)s) and status = 'rejected'
-       and user_id = any(array(select id from users where {_IS_NAMED}))
-     order by event_id, user_id for no key update
+       and user_id = any(array(select id from users where {_IS_NAMED})) order by event_id, user_id for no key update
 """
 
 _RENEW: LiteralString = """
@@ -82,10 +91,12 @@ _RENEW: LiteralString = """
         update registrations
            set status = 'pending', arrival = stamped.arrival, received_at = stamped.received_at,
                amount_paid = stamped.amount_paid, amount_due = stamped.amount_due, name = stamped.name,
-               language = stamped.language, notify = stamped.notify, settled_at = null, reason = null
+               language = stamped.language, notify = stamped.notify, settled_at = null, reason = null,
+               log_number = null, nonce = stamped.nonce, logged_as = null
           from stamped
          where registrations.event_id = stamped.event_id and registrations.user_id = stamped.user_id
-           and stamped.previous_status = 'rejected' and registrations.status = 'rejected'),"""
+           and stamped.previous_status = 'rejected' and registrations.status = 'rejected'
+     returning 1),"""
 
 
 # In this statement `user_id` is the internal id of a person. Other people see only the `public_id`.
@@ -97,6 +108,7 @@ def _accept(*, renews: bool) -> LiteralString:
               batch, whose code is then `rejected_before`.
     """
     renews_too: LiteralString = "true" if renews else "false"
+    stored: LiteralString = "select from inserted union all select from renewed" if renews else "select from inserted"
     return f"""
     with request as materialized (
         select * from json_to_recordset(%(requests)s::json)
@@ -147,8 +159,13 @@ def _accept(*, renews: bool) -> LiteralString:
                 or not exists (select from checked_request
                                 where code is null and not is_full and previous_status = 'rejected'))),
     free_events as materialized (
-        select id, organizer_id, published from events where id = any(array(select event_id from candidate))
+        select id, organizer_id, published, public_log from events
+         where id = any(array(select event_id from candidate))
          order by id for key share skip locked),
+    logged_event as materialized (
+        select free_events.id from free_events
+         cross join lateral (select from logs where event_id = free_events.id and closed_at is null limit 1) as log
+         where public_log),
     -- A person whose data was erased since this statement began has no address any more, and is not free: the
     -- registration is tried again, and the address gets a new account.
     free_people as materialized (
@@ -170,7 +187,7 @@ def _accept(*, renews: bool) -> LiteralString:
      returning id, public_id, email),
     checked as (
         -- The organizer of an event that is handed over just now is the one of the row that is locked. So is whether
-        -- it is published.
+        -- it is published, and whether its log goes on.
         select request.index, request.event_id,
                coalesce(free_events.organizer_id, request.organizer_id) as organizer_id,
                coalesce(request.user_id, created.id) as user_id,
@@ -196,7 +213,8 @@ def _accept(*, renews: bool) -> LiteralString:
           left join created on created.email = request.email),
     -- The first call of each person, stamped in order of arrival.
     stamped as materialized (
-        select *, nextval('registration_arrivals') as arrival, clock_timestamp() as received_at
+        select *, nextval('registration_arrivals') as arrival, clock_timestamp() as received_at,
+               encode(substr(%(nonces)s::bytea, 16 * index + 1, 16), 'hex')::uuid as nonce
           from (select distinct on (event_id, user_id) event_id, organizer_id, user_id, amount_paid, amount_due, name,
                        language, notify, previous_status, index from checked
                  where code is null and (previous_status is null or previous_status = 'rejected')
@@ -205,16 +223,22 @@ def _accept(*, renews: bool) -> LiteralString:
 {_RENEW if renews else ""}
     -- Sorted by key, so that two processes that insert the same people cannot deadlock.
     inserted as (
-        insert into registrations (event_id, organizer_id, user_id, arrival, received_at, amount_paid, amount_due, name,
-                                   language, notify)
-        select event_id, organizer_id, user_id, arrival, received_at, amount_paid, amount_due, name, language, notify
-          from stamped
-         where previous_status is null
+        insert into registrations (event_id, organizer_id, user_id, arrival, received_at, nonce, amount_paid,
+                                   amount_due, name, language, notify)
+        select event_id, organizer_id, user_id, arrival, received_at, nonce, amount_paid,
+               amount_due, name, language, notify
+          from stamped where previous_status is null
          order by event_id, user_id
-            on conflict do nothing)
+            on conflict do nothing
+     returning 1)
     select code, public_id, organizer_id, code is null and (previous_status is null or previous_status = 'rejected'),
-           code is null and notify and organizer_id in (select id from unproved_organizer)
-      from checked order by index
+           code is null and notify and organizer_id in (select id from unproved_organizer),
+           -- Nothing is told of any, if another transaction has stored one of them at the same time.
+           case when (select count(*) from stamped) = (select count(*) from ({stored}) as stored) then received_at end,
+           case when event_id in (select id from logged_event) then nonce end
+      from checked
+      left join (select index, received_at, nonce from stamped) as stamp using (index)
+     order by index
 """
 
 
@@ -248,6 +272,10 @@ async def accept(tx: Tx, requests: Sequence[IntakeRequest], *, waits: bool = Tru
     if not any(result.stored for result in results) and any(result.code is None for result in results):
         # A caller is told that the registration is stored, which another transaction has done.
         await tx.confirm()
+    earlier = [index for index, result in enumerate(results) if result.code is None and result.received_at is None]
+    people = [(requests[index].event_id, results[index].public_id) for index in earlier]
+    for index, stamp in zip(earlier, await find_stamps(tx, people) if people else (), strict=True):
+        results[index] = results[index]._replace(**stamp._asdict())
     return results
 
 
@@ -262,7 +290,9 @@ async def _lock(tx: Tx, requests: Sequence[IntakeRequest]) -> None:
 
 
 async def _store(tx: Tx, requests: Sequence[IntakeRequest]) -> list[IntakeResult]:
-    parameters = {"requests": msgspec.json.encode(requests).decode()}
+    # Those that are tried again keep their indexes.
+    nonces = new_nonces(1 + max(request.index for request in requests))
+    parameters = {"requests": msgspec.json.encode(requests).decode(), "nonces": nonces}
     results = [IntakeResult(*row) for row in await tx.tuples(ACCEPT, parameters)]
     if any(result.code == "rejected_before" for result in results):
         results = [IntakeResult(*row) for row in await tx.tuples(ACCEPT_AND_RENEW, parameters)]

@@ -6,6 +6,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from holdfast.accounts.signin.addresses import Email
 from holdfast.events.ids import EventId
+from holdfast.events.log.receipts import Receipt
 from holdfast.events.users.model import IS_KNOWN, EmailOrPlaceholder, Name, PublicId
 from holdfast.kit.contract.command import Command, Minor, rule
 from holdfast.kit.postgres.pagination import OffsetPage
@@ -74,8 +75,11 @@ class DeleteRegistration(Command):
     user_id: PublicId
 
 
-class Registration(Struct):
-    """A settled registration that holds a seat or a place on the waiting list."""
+class Registration(Struct, dict=True):
+    """A settled registration that holds a seat or a place on the waiting list.
+
+    Its `vars` may have the value of the header Link, which is not a part of the body.
+    """
 
     id: Annotated[str, Meta(description="`<event_id>-<user_public_id>`")]
     status: Status
@@ -104,6 +108,7 @@ class Accepted(Struct):
     next: RegistrationNextStep
     message: str = "The registration was received. It is settled in order of arrival."
     status: Literal["accepted"] = "accepted"
+    receipt: Receipt | UnsetType = UNSET
 
 
 MAILS_WAIT = (
@@ -114,7 +119,10 @@ MAILS_WAIT = (
 
 
 class RegistrationMatch(Struct):
-    """The registration of one person for one event; `status` is None if there is none."""
+    """The registration of one person for one event; `status` is None if there is none.
+
+    log_number    its number in the order of arrivals, under which the log of the event has it; None: it is in no log
+    """
 
     organizer_id: int
     event_id: int
@@ -125,3 +133,4 @@ class RegistrationMatch(Struct):
     reason: str | None
     email: str | None
     name: str | None
+    log_number: int | None

@@ -14,7 +14,7 @@ from holdfast.kit.running.admission import Admission, Work
 from holdfast.kit.running.idempotency import Idempotency, RepeatableRequest
 from holdfast.kit.running.operation import Operation, Operations
 from holdfast.kit.running.rate_limits import SLOT_TIMEOUT_SECONDS, Slots
-from holdfast.kit.running.run_modes import Batch, Batched, Call, Single, Stepwise
+from holdfast.kit.running.run_modes import Batch, Batched, Call, Completion, Single, Stepwise
 from holdfast.kit.running.steps import KeyedSteps, Steps
 
 MAX_CONCURRENT_READS = 4
@@ -99,8 +99,12 @@ class Runner:
             return self._in_steps(operation, mode)
         slots = self._reads if mode.reads else self._writes
         answer_calls = _answer_batch(operation, mode) if isinstance(mode, Batched) else _answer_singly(operation, mode)
-        transact = partial(self._transact, mode.reads, answer_calls)
-        transact_once = partial(self._transact, False, partial(self._answer_once, answer_calls))
+        answer_once = partial(self._answer_once, answer_calls)
+        transact: TransactCalls = partial(self._transact, mode.reads, answer_calls)
+        transact_once: TransactCalls = partial(self._transact, False, answer_once)
+        if isinstance(mode, Batched) and mode.complete:
+            transact = self._completed(transact, mode.complete, have_keys=False)
+            transact_once = self._completed(transact_once, mode.complete, have_keys=True)
         if isinstance(mode, Batched):
             submit = self._submit_together(operation.name, slots, transact)
             submit_once = self._submit_together(operation.name, slots, transact_once)
@@ -269,6 +273,16 @@ class Runner:
         if reads:
             return await self._database.read(work, tenant)
         return await self._database.transact(work, tenant, keep=keep)
+
+    def _completed(self, transact: TransactCalls, complete: Completion, *, have_keys: bool) -> TransactCalls:
+        """The same function, with answers that are completed after the commit."""
+
+        async def transact_and_complete(
+            tenant: int | None, calls: Sequence[Any], *, waits: bool = True
+        ) -> Sequence[Any]:
+            return await complete(self._database, await transact(tenant, calls, waits=waits), have_keys)
+
+        return transact_and_complete
 
 
 def _answer_singly(operation: Operation, mode: Single[Any, Any]) -> AnswerCalls:
