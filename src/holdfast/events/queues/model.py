@@ -29,7 +29,7 @@ Ttl = Annotated[
     int,
     Meta(ge=1, le=MAX_TTL_MINUTES, description="Minutes after the release to pick up the token, and then to use it."),
 ]
-PublicLog = Annotated[bool, Meta(description="Publish a log of the order; it shows how many come when.")]
+PublicLog = Annotated[bool, Meta(description="Publish the order, and so how many come.")]
 VisitorId = Annotated[
     str,
     Meta(
@@ -87,7 +87,7 @@ class UpdateQueue(Command):
     max_queue_size: (
         Annotated[MaxSize, Meta(description="Lowering it sends nobody away. null: no limit.")] | UnsetType
     ) = UNSET
-    public_log: Annotated[bool, Meta(description="False closes the log; true begins a new one.")] | UnsetType = UNSET
+    public_log: bool | UnsetType = UNSET
 
     @rule("target_url")
     def _has_web_address(self) -> str | None:
