@@ -133,7 +133,7 @@ class UpdateEvent(Command):
     timezone: fields.Timezone | UnsetType = UNSET
     cancellation_hours: fields.CancellationHours | UnsetType = UNSET
     ends_at: fields.EndsAt | UnsetType = UNSET
-    published: Annotated[bool, Meta(description="False: only before anybody registers.")] | UnsetType = UNSET
+    published: Annotated[bool, Meta(description="False: nobody registered.")] | UnsetType = UNSET
     public_log: bool | UnsetType = UNSET
 
     @rule("timezone")
