@@ -29,7 +29,7 @@ Ttl = Annotated[
     int,
     Meta(ge=1, le=MAX_TTL_MINUTES, description="Minutes after the release to pick up the token, and then to use it."),
 ]
-PublicLog = Annotated[bool, Meta(description="Publish the order, and the volume.")]
+PublicLog = Annotated[bool, Meta(description="Publish order and volume.")]
 VisitorId = Annotated[
     str,
     Meta(
