@@ -112,6 +112,7 @@ KINDS: Mapping[Kind, MailKind] = {
         paragraph="seat",
         registration=True,
         code=True,
+        numbered=True,
         calendar="PUBLISH",
         sentences={None: MailSentences(*_SEAT, _NOTHING_CHANGED)},
     ),
@@ -149,6 +150,7 @@ KINDS: Mapping[Kind, MailKind] = {
         true_with=("waitlisted",),
         paragraph="waitlisted",
         registration=True,
+        numbered=True,
         sentences={None: MailSentences(*_WAITLISTED, _NOTHING_CHANGED), "by_organizer": _BY_ORGANIZER},
     ),
     "payment_due": MailKind(
