@@ -14,6 +14,7 @@ from holdfast.commands.move import move
 from holdfast.commands.restore import restore
 from holdfast.commands.secret import secret
 from holdfast.commands.status import status
+from holdfast.commands.verify import verify
 from holdfast.doubles.shopify.command import demo_shops
 from holdfast.events import app_commands, payment_commands
 from holdfast.events import commands as of_events
@@ -165,6 +166,7 @@ events = commands(_events, "Holdfast Events", EVENTS_PORT, "Events, registration
 inventory = commands(_inventory, "Holdfast Inventory", INVENTORY_PORT, "Shared inventory pools of storefront shops.")
 app.command()(starting.up)
 app.command()(status)
+app.command()(verify)
 app.add_typer(config, name="config")
 app.add_typer(secret, name="secret")
 app.command("backup")(backup)

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from holdfast.cli import app
 
 HELP = [
-    *("config", "config show", "config check", "secret", "secret new", "events address", "status"),
+    *("config", "config show", "config check", "secret", "secret new", "events address", "status", "verify"),
     *("events mail test", "events organizer add", "events key revoke"),
     *("", "up", "check", "events", "events serve", "events worker", "events migrate", "events jobs", "events key"),
     *("events key create", "events key list", "events organizer", "events organizer list", "events organizer link"),

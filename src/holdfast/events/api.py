@@ -25,6 +25,7 @@ from holdfast.events.events import operations as events
 from holdfast.events.keys import operations as keys
 from holdfast.events.log import keys as log_keys
 from holdfast.events.log import routes as log_routes
+from holdfast.events.log import verify_page
 from holdfast.events.log.signed_answers import signing
 from holdfast.events.oauth import own_server
 from holdfast.events.oauth.credentials import Credentials
@@ -234,6 +235,7 @@ def service(database: Database) -> Service:
             *log_routes.routes(database, limits),
             *progress_page.routes(database, limits, queue_progress),
             *payment_routes.routes(database, runner, limits),
+            *verify_page.routes(limits),
         ],
         authenticate=ring.caller,
         caches=[

@@ -1,0 +1,1 @@
+"""The public log of the order in which an event or a queue handed out its places."""

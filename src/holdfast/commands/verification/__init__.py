@@ -1,0 +1,1 @@
+"""The parts of `holdfast verify`: where a log is read, how its hashes and its receipts are checked, the report."""

@@ -1,0 +1,177 @@
+"""Reads a whole log: its signed head, every entry, and the hashes that lead from each entry to the signed root."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, Callable
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from holdfast.commands.verification.log_source import LogSource, MissingFile, VerificationError
+from holdfast.commands.verification.trusted_key import TrustedKey
+from holdfast.events.log.audit import MAX_FINDINGS, AuditFinding
+from holdfast.kit.tlog.signed_note import Checkpoint, parse_checkpoint
+from holdfast.kit.tlog.tree import (
+    EMPTY_ROOT,
+    HASH_BYTES,
+    TILE_BYTES,
+    TILE_WIDTH,
+    TileId,
+    append,
+    leaf_hash,
+    parse_bundle,
+    tile_path,
+    tiles_for_append,
+    tree_root,
+)
+
+MAX_CONCURRENT_REQUESTS = 8
+"""Bundles that are fetched at the same time, and so the most that are in memory."""
+
+
+class SignedHead(NamedTuple):
+    """A head whose signature is right, and its note."""
+
+    checkpoint: Checkpoint
+    note: str
+
+
+class HashResult(Struct):
+    """The result of the check of the hashes.
+
+    findings         what is wrong
+    is_whole         whether the entries lead to the signed root, and so are the ones that were signed
+    extends_saved    whether the log begins with the saved head; True without one
+    """
+
+    findings: list[AuditFinding]
+    is_whole: bool = True
+    extends_saved: bool = True
+
+
+def open_head(note: bytes, key: TrustedKey, subject: str) -> SignedHead:
+    """A head, once its signature is right. Raises `VerificationError`."""
+    text = note.decode(errors="replace")
+    origin = text.partition("\n")[0]
+    signed = key.open_note(text, origin, subject)
+    try:
+        return SignedHead(parse_checkpoint(signed), text)
+    except ValueError as error:
+        raise VerificationError(f"{subject} is no checkpoint: {error}") from error
+
+
+async def read_entries(
+    source: LogSource,
+    head: Checkpoint,
+    saved: Checkpoint | None,
+    read: Callable[[int, bytes], object],
+    progress: Callable[[int], object] = lambda count: None,
+) -> HashResult:
+    """Read every entry in order, and check all hashes. It raises `VerificationError` if a file cannot be read.
+
+    saved     an earlier head of the same log, with which the log must begin
+    read      is called with the index and the text of each entry
+    progress  is called with the number of entries of each bundle
+    """
+    result = HashResult([])
+    size, edge = 0, dict[TileId, bytes]()
+    if saved and saved.size > head.size:
+        message = f"The saved head has {saved.size:,} entries, but the log has only {head.size:,}: some were dropped."
+        _add(result, "consistency", message)
+        result.extends_saved = False
+        saved = None
+    async for entries, leaf_tile in _bundles(source, head.size):
+        leaves = [leaf_hash(entry) for entry in entries]
+        if b"".join(leaves) != leaf_tile:
+            index = next(at for at, leaf in enumerate(leaves) if leaf != leaf_tile[at * HASH_BYTES :][:HASH_BYTES])
+            _add(result, "hash", f"Entry {size + index} is not the one that the tree has in its place.", size + index)
+        for index, entry in enumerate(entries, start=size):
+            read(index, entry)
+        if saved and size < saved.size <= size + len(leaves):
+            partial = append(size, edge, leaves[: saved.size - size])
+            _check_saved(result, saved, partial.root)
+        appended = append(size, edge, leaves)
+        size, tiles = appended.size, {**edge, **appended.tiles}
+        for tile, content in appended.tiles.items():
+            if tile.level and len(content) == TILE_BYTES:
+                await _check_tile(source, result, tile, content)
+        edge = {tile: tiles[tile] for tile in tiles_for_append(size)}
+        progress(len(entries))
+    for tile, content in edge.items():
+        if tile.level and len(content) < TILE_BYTES:
+            await _check_tile(source, result, tile, content)
+    if saved and saved.size == 0:
+        _check_saved(result, saved, EMPTY_ROOT)
+    if tree_root(size, edge) != head.root:
+        result.is_whole = False
+        _add(result, "hash", "The entries do not lead to the root that the log has signed.")
+    return result
+
+
+def _check_saved(result: HashResult, saved: Checkpoint, root: bytes) -> None:
+    if root != saved.root:
+        result.extends_saved = False
+        message = (
+            f"The first {saved.size:,} entries are not the ones of the saved head: the log was rewritten, or forked."
+        )
+        _add(result, "consistency", message)
+
+
+def _add(result: HashResult, rule: str, message: str, index: int | None = None) -> None:
+    if len(result.findings) < MAX_FINDINGS:
+        result.findings.append(AuditFinding("fraud", rule, message, index))
+
+
+async def _check_tile(source: LogSource, result: HashResult, tile: TileId, computed: bytes) -> None:
+    """Compare a tile with what follows from the entries."""
+    content = await _read_file(source, tile.level, tile.number, len(computed) // HASH_BYTES)
+    if content[: len(computed)] != computed:
+        name = tile_path(tile.level, tile.number, len(computed) // HASH_BYTES)
+        _add(result, "hash", f"{name} has other hashes than the entries lead to.")
+
+
+async def _bundles(source: LogSource, size: int) -> AsyncGenerator[tuple[list[bytes], bytes]]:
+    """The bundles in order, each with the tile of its leaves. The next ones are fetched meanwhile."""
+    tasks = deque[asyncio.Task[tuple[list[bytes], bytes]]]()
+    numbers = iter(range(-(-size // TILE_WIDTH)))
+
+    def begin() -> None:
+        if (number := next(numbers, None)) is not None:
+            width = min(TILE_WIDTH, size - number * TILE_WIDTH)
+            tasks.append(asyncio.create_task(_read_bundle(source, number, width)))
+
+    try:
+        for _ in range(MAX_CONCURRENT_REQUESTS):
+            begin()
+        while tasks:
+            bundle = await tasks[0]
+            tasks.popleft()
+            begin()
+            yield bundle
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _read_bundle(source: LogSource, number: int, width: int) -> tuple[list[bytes], bytes]:
+    content = await _read_file(source, None, number, width)
+    tile = await _read_file(source, 0, number, width)
+    try:
+        entries = parse_bundle(content)[:width]
+    except ValueError as error:
+        raise VerificationError(f"{tile_path('entries', number, width)} of {source.name}: {error}") from error
+    if len(entries) < width or len(tile) < width * HASH_BYTES:
+        raise VerificationError(f"Bundle {number} of {source.name} has not the {width} entries that the head counts.")
+    return entries, tile[: width * HASH_BYTES]
+
+
+async def _read_file(source: LogSource, level: int | None, number: int, width: int) -> bytes:
+    """A tile, or with level None a bundle. A partial one may be gone when the full one is there."""
+    kind = "entries" if level is None else level
+    try:
+        return await source.get(tile_path(kind, number, width))
+    except MissingFile:
+        if width == TILE_WIDTH:
+            raise
+        return await source.get(tile_path(kind, number))

@@ -1,0 +1,147 @@
+"""Where a public log is read: over HTTP from its address, or from a directory with a copy of its files."""
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Protocol
+from urllib.parse import urljoin, urlsplit
+
+import httpx2
+
+from holdfast.kit.security.certificates import trusted_certificates
+
+MAX_FILE_BYTES = 4_000_000
+"""The largest file of a log that is read: a bundle of 256 entries has about 60 kB."""
+
+REQUEST_TIMEOUT_SECONDS = 20.0
+RETRY_PAUSES_SECONDS = (0.5, 2.0, 5.0)
+MAX_PAUSE_SECONDS = 30.0
+RETRIED_STATUSES = {429, 502, 503, 504}
+
+LOG_PATH = re.compile(r"(.*/log/(?:events|queues)/\d+(?:/\d+)?)(?:/(?:checkpoint|key)?)?")
+_GENERATION = re.compile(r"(/log/(?:events|queues)/\d+)/\d+$")
+_LINK = re.compile(r'href="([^"]*/log/(?:events|queues)/\d+)["/]')
+
+
+class VerificationError(Exception):
+    """Something cannot be checked. The message is a sentence."""
+
+
+class MissingFile(VerificationError):
+    """The log does not have a file."""
+
+
+class LogSource(Protocol):
+    """A log. `name` says where it is; `origin` is what its checkpoints must be named, None if that is unknown."""
+
+    name: str
+    origin: str | None
+
+    async def get(self, path: str) -> bytes:
+        """The content of a file of the log, such as `checkpoint`. Raises `VerificationError`."""
+        ...
+
+    def earlier(self, origin: str) -> "LogSource | None":
+        """The log before the one with an origin; None if there is none, or it is unknown where."""
+        ...
+
+
+class DirectoryLog:
+    """A copy of a log in a directory, with the paths that its address has."""
+
+    def __init__(self, directory: Path) -> None:
+        self.name = str(directory)
+        self.origin: str | None = None
+        self._directory = directory
+
+    async def get(self, path: str) -> bytes:
+        file = self._directory / path
+        if not file.is_file():
+            raise MissingFile(f"{file} is missing.")
+        if file.stat().st_size > MAX_FILE_BYTES:
+            raise VerificationError(f"{file} has more than {MAX_FILE_BYTES:,} bytes.")
+        return file.read_bytes()
+
+    def earlier(self, origin: str) -> LogSource | None:
+        return None
+
+
+class HttpLog:
+    """A log at an address, such as https://events.example.com/log/events/7."""
+
+    def __init__(self, client: httpx2.AsyncClient, address: str) -> None:
+        self.name = address
+        self.origin: str | None = address.partition("://")[2]
+        self._client = client
+
+    async def get(self, path: str) -> bytes:
+        return await fetch(self._client, f"{self.name}/{path}")
+
+    def earlier(self, origin: str) -> LogSource | None:
+        generation = origin.removeprefix(without_generation(origin)).strip("/")
+        if not generation or generation == "1":
+            return None
+        return HttpLog(self._client, f"{without_generation(self.name)}/{int(generation) - 1}")
+
+
+@asynccontextmanager
+async def http_client() -> AsyncGenerator[httpx2.AsyncClient]:
+    """A client for the requests of one check."""
+    async with httpx2.AsyncClient(timeout=REQUEST_TIMEOUT_SECONDS, verify=trusted_certificates()) as client:
+        yield client
+
+
+async def fetch(client: httpx2.AsyncClient, url: str) -> bytes:
+    """The content of a URL. A service that is busy is asked again. Raises `VerificationError`."""
+    status = 0
+    for pause in (*RETRY_PAUSES_SECONDS, None):
+        try:
+            async with client.stream("GET", url, follow_redirects=True) as response:
+                if response.status_code == 200:
+                    return await _content(response, url)
+                status, retry_after = response.status_code, response.headers.get("retry-after", "")
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            raise VerificationError(
+                f"{url} cannot be reached: {str(error).strip() or type(error).__name__}."
+            ) from error
+        if status in (404, 410):
+            raise MissingFile(f"{url} is not there: it is answered with {status}.")
+        if pause is None or status not in RETRIED_STATUSES:
+            break
+        await asyncio.sleep(min(float(retry_after), MAX_PAUSE_SECONDS) if retry_after.isdigit() else pause)
+    raise VerificationError(f"{url} is answered with {status}.")
+
+
+async def _content(response: httpx2.Response, url: str) -> bytes:
+    content = bytearray()
+    async for chunk in response.aiter_bytes():
+        content += chunk
+        if len(content) > MAX_FILE_BYTES:
+            raise VerificationError(f"{url} has more than {MAX_FILE_BYTES:,} bytes.")
+    return bytes(content)
+
+
+async def log_address(client: httpx2.AsyncClient, url: str) -> str:
+    """The address of the log that a URL names: its own, that of a file of it, or that of a page with a link to it."""
+    url = url.partition("#")[0]
+    if match := LOG_PATH.fullmatch(url.partition("?")[0]):
+        return match[1]
+    page = (await fetch(client, url)).decode(errors="replace")
+    link = _LINK.search(page)
+    if not link:
+        raise VerificationError(f"{url} is not the address of a log, and the page there names none.")
+    return urljoin(url, link[1])
+
+
+def without_generation(origin: str) -> str:
+    """The origin or address of the first log of an event or queue, from that of a later one."""
+    return _GENERATION.sub(r"\1", origin)
+
+
+def address_of_origin(origin: str) -> str:
+    """The address of the log with an origin. It has TLS, unless its host is this machine."""
+    host = urlsplit(f"//{origin}").hostname or ""
+    is_local = host in ("localhost", "127.0.0.1", "::1") or host.endswith(".localhost")
+    return f"{'http' if is_local else 'https'}://{origin}"

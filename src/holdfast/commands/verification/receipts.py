@@ -1,0 +1,208 @@
+"""Receipts and proof files: what a person holds, and what it proves without the service."""
+
+import datetime as dt
+import re
+from typing import Annotated
+from urllib.parse import unquote, urlsplit
+
+import msgspec
+from msgspec import Meta, Struct
+
+from holdfast.commands.verification.log_source import VerificationError
+from holdfast.commands.verification.trusted_key import BadSignature, TrustedKey
+from holdfast.events.log.audit import AuditFinding
+from holdfast.events.log.audited_entries import (
+    ArrivalEntry,
+    AuditedEntry,
+    ChangeEntry,
+    Commitment,
+    Moment,
+    SealEntry,
+    parse_entry,
+)
+from holdfast.events.log.entries import commitment, person_text, timestamp
+from holdfast.kit.tlog.proof_file import ProofFile, parse_proof_file
+from holdfast.kit.tlog.signed_note import decode_base64, parse_checkpoint
+from holdfast.kit.tlog.tree import leaf_hash, verify_inclusion
+
+PROMISES = re.compile(r"holdfast promises v1\n(\S+)/log/promises\n(0|[1-9]\d{0,9})\n(\S+)\n")
+LOG_ADDRESS = re.compile(r"https?://[^/\s]+(?:/\S*)?/log/(event|queue)s/(\d+)")
+PERSON_PATH = re.compile(r"/api/(?:registrations/\d+|queues/\d+/status)/([^/]+)")
+
+
+class Promise(Struct):
+    """What the service has promised: that the log will tell of an arrival within so many seconds."""
+
+    log: str
+    at: Moment
+    person: Commitment
+    within: Annotated[int, Meta(ge=1)]
+    ticket: int | None = None
+
+    @property
+    def subject(self) -> str:
+        """What the arrival is at, such as `event 7`. Raises `VerificationError`."""
+        match = LOG_ADDRESS.fullmatch(self.log)
+        if not match:
+            raise VerificationError("The receipt does not name the log of an event or of a queue.")
+        return f"{match[1]} {match[2]}"
+
+
+class Receipt(Struct):
+    """The member `receipt` of the answer to a registration or a join."""
+
+    promise: str
+    nonce: Annotated[str, Meta(pattern=r"^[0-9a-f]{32}$")]
+    signed: str
+    index: Annotated[int, Meta(ge=0)] = 0
+    path: list[str] = []
+
+    @property
+    def content(self) -> Promise:
+        """What is promised. Raises `VerificationError`."""
+        try:
+            return msgspec.json.decode(self.promise, type=Promise)
+        except msgspec.DecodeError as error:
+            raise VerificationError(f"The promise of the receipt cannot be read: {error}.") from error
+
+
+class _NextStep(Struct):
+    url: str = ""
+
+
+class _Answer(Struct):
+    """The whole answer, which names the person in the address to poll."""
+
+    receipt: Receipt
+    next: _NextStep = msgspec.field(default_factory=_NextStep)
+
+
+class ReceiptFile(Struct):
+    """A receipt, and the public id of the person if the file has it."""
+
+    receipt: Receipt
+    person: str | None = None
+
+
+def parse_file(content: bytes) -> ReceiptFile | ProofFile:
+    """What a file proves. Raises `VerificationError`."""
+    if content.startswith(b"c2sp.org/tlog-proof@"):
+        try:
+            return parse_proof_file(content.decode())
+        except ValueError as error:
+            raise VerificationError(f"The proof file cannot be read: {error}") from error
+    try:
+        answer = msgspec.json.decode(content, type=_Answer)
+    except msgspec.DecodeError:
+        try:
+            return ReceiptFile(msgspec.json.decode(content, type=Receipt))
+        except msgspec.DecodeError as error:
+            raise VerificationError(f"The file is neither a receipt nor a proof file: {error}.") from error
+    match = PERSON_PATH.fullmatch(urlsplit(answer.next.url).path)
+    return ReceiptFile(answer.receipt, unquote(match[1]) if match else None)
+
+
+def check_receipt(file: ReceiptFile, person: str | None, key: TrustedKey) -> list[AuditFinding]:
+    """What is wrong with a receipt: its signature, the path from the promise to what is signed, and the commitment.
+
+    person    the public id of the person; without it, and if the file has none, the commitment is not opened
+    """
+    receipt, promise = file.receipt, file.receipt.content
+    host = promise.log.partition("://")[2].partition("/log/")[0]
+    try:
+        signed = key.open_note(receipt.signed, f"{host}/log/promises", "The receipt")
+    except BadSignature as error:
+        return [AuditFinding("fraud", "signature", str(error))]
+    findings: list[AuditFinding] = []
+    match = PROMISES.fullmatch(signed)
+    if not match or match[1] != host:
+        return [
+            AuditFinding("fraud", "signature", "What the receipt has signed is no list of promises of this service.")
+        ]
+    try:
+        path = [decode_base64(hash) for hash in receipt.path]
+        leaf = leaf_hash(receipt.promise.encode())
+        verify_inclusion(leaf, receipt.index, int(match[2]), decode_base64(match[3]), path)
+    except ValueError as error:
+        findings.append(AuditFinding("fraud", "path", f"The promise is not among those that were signed: {error}"))
+    person = person or file.person
+    nonce = bytes.fromhex(receipt.nonce)
+    if person and person_text(commitment(promise.subject, person, nonce)) != promise.person:
+        findings.append(AuditFinding("fraud", "commitment", f"The receipt is not for {person}."))
+    return findings
+
+
+def check_proof(proof: ProofFile, key: TrustedKey) -> tuple[AuditedEntry | None, list[AuditFinding]]:
+    """The entry of a proof file, and what is wrong with its signature and its path. Raises `VerificationError`."""
+    if proof.extra is None:
+        raise VerificationError("The proof file does not carry the entry that it proves.")
+    origin = proof.checkpoint.partition("\n")[0]
+    try:
+        head = parse_checkpoint(key.open_note(proof.checkpoint, origin, "The head in the proof file"))
+        verify_inclusion(leaf_hash(proof.extra), proof.index, head.size, head.root, proof.hashes)
+    except BadSignature as error:
+        return None, [AuditFinding("fraud", "signature", str(error))]
+    except ValueError as error:
+        return None, [AuditFinding("fraud", "path", f"The entry is not in the log: {error}", proof.index)]
+    try:
+        return parse_entry(proof.extra), []
+    except ValueError as error:
+        return None, [AuditFinding("fraud", "form", f"The entry {error}.", proof.index)]
+
+
+class PromiseWatch:
+    """Looks for the arrival of a promise, while the entries of its log are read.
+
+    arrival    the arrival with the commitment of the promise
+    """
+
+    def __init__(self, promise: Promise) -> None:
+        self.promise = promise
+        self.arrival: ArrivalEntry | None = None
+        self.removal: ChangeEntry | None = None
+        self.index: int | None = None
+        self._seal: SealEntry | None = None
+
+    @property
+    def has_found(self) -> bool:
+        return self.arrival is not None or self.removal is not None
+
+    def read(self, index: int, entry: AuditedEntry | None) -> None:
+        """Look at the next entry."""
+        match entry:
+            case ArrivalEntry(person=person) if person == self.promise.person and self.arrival is None:
+                self.arrival, self.index = entry, index
+            case ChangeEntry(person=person) if person == self.promise.person:
+                self.removal, self.index = entry, index
+            case SealEntry() if self.has_found and self._seal is None:
+                self._seal = entry
+            case _:
+                pass
+
+    def findings(self, now: dt.datetime) -> list[AuditFinding]:
+        """Whether the promise was kept."""
+        promise = self.promise
+        if not self.has_found:
+            waited = (now - promise.at).total_seconds()
+            if waited <= promise.within:
+                message = f"The log does not have the arrival yet; it has {promise.within} seconds for it."
+                return [AuditFinding("notice", "promise", message)]
+            message = (
+                f"The arrival at {timestamp(promise.at)} is not in the log, {waited:.0f} seconds later: it was "
+                f"promised within {promise.within}."
+            )
+            return [AuditFinding("fraud", "promise", message)]
+        findings: list[AuditFinding] = []
+        number = self.arrival.number if self.arrival else None
+        at = self.arrival.at if self.arrival else self.removal.received_at if self.removal else None
+        if at is not None and at != promise.at:
+            message = f"The receipt says {timestamp(promise.at)}, but the log says {timestamp(at)}."
+            findings.append(AuditFinding("fraud", "promise", message, self.index, number))
+        if self.arrival and promise.ticket is not None and promise.ticket != number:
+            message = f"The receipt promises ticket {promise.ticket}, but the log gives number {number}."
+            findings.append(AuditFinding("fraud", "promise", message, self.index, number))
+        delay = (self._seal.at - promise.at).total_seconds() if self._seal else 0
+        if delay > promise.within:
+            message = f"The arrival was logged after {delay:.0f} seconds; {promise.within} were promised."
+            findings.append(AuditFinding("late", "promise", message, self.index, number))
+        return findings

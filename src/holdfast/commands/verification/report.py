@@ -1,0 +1,106 @@
+"""The report of `holdfast verify`: what was checked, what the log tells, and what is wrong."""
+
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+from msgspec import Struct, field
+
+from holdfast.commands.verification.trusted_key import TrustedKey
+from holdfast.events.log.audit import Audit, AuditFinding
+from holdfast.events.log.entries import timestamp
+from holdfast.kit.tlog.signed_note import Checkpoint
+
+
+class SlowestArrival(Struct):
+    """The arrival that was sealed the latest after it came."""
+
+    seconds: float
+    number: int
+
+
+class VerificationReport(Struct):
+    """What was found out.
+
+    origin     the origin of the log; empty: no head of a log was checked
+    checked    what was checked, by name, each as a text
+    figures    what the log tells, by name
+    findings   what is wrong; empty: nothing
+    further    findings beyond those
+    """
+
+    subject: str
+    origin: str = ""
+    checked: dict[str, str] = field(default_factory=dict[str, str])
+    figures: dict[str, Any] = field(default_factory=dict[str, Any])
+    findings: list[AuditFinding] = field(default_factory=list[AuditFinding])
+    further: int = 0
+
+    def as_json(self) -> dict[str, Any]:
+        """The report as JSON has it."""
+        return {"ok": not self.findings, **msgspec.to_builtins(self)}
+
+    def lines(self) -> Sequence[str]:
+        """The report as people read it."""
+        rows = {**self.checked, **{name: _text(value) for name, value in self.figures.items()}}
+        width = max(map(len, rows), default=0)
+        lines = [self.subject, *(f"  {name:<{width}}  {text}" for name, text in rows.items())]
+        lines += [f"{finding.kind.upper()} ({finding.rule})  {finding.message}" for finding in self.findings]
+        if self.findings:
+            count = len(self.findings) + self.further
+            shown_of = f", of which {len(self.findings)} are shown" if self.further else ""
+            return [*lines, f"It is not right: {count:,} finding{'s' if count > 1 else ''}{shown_of}."]
+        return [*lines, "Everything that was checked is right."]
+
+
+def key_text(key: TrustedKey) -> str:
+    """Which key was used. It has a short form that people can compare: the beginning of its hash."""
+    short = " or ".join(sha256(public_key).hexdigest()[:16] for public_key in key.public_keys)
+    return f"{short}, {'which you gave' if key.is_given else 'which the log itself serves: compare it with --key'}"
+
+
+def head_text(head: Checkpoint) -> str:
+    """A head, with the short form of its root."""
+    return f"{head.size:,} entries, root {head.root.hex()[:16]}"
+
+
+def figures_of(audit: Audit) -> dict[str, Any]:
+    """What a replayed log tells."""
+    figures: dict[str, Any] = {"arrivals": dict(audit.arrivals)}
+    if places := audit.places:
+        figures["places now"] = {
+            "seats taken": places.seated,
+            "seats": places.capacity,
+            "waiting": places.waiting,
+            "waiting places": places.waiting_places,
+        }
+        figures["changes of people"] = {f"by {actor}": count for actor, count in sorted(audit.changes.items())}
+        if places.unjudged:
+            figures["not judged"] = {"promotions while people waited who came before the log": places.unjudged}
+    else:
+        figures["tickets"] = {"last given": audit.last_number, "last let in": audit.released}
+    if audit.slowest_number is not None:
+        seconds = round(audit.largest_delay.total_seconds(), 3)
+        figures["largest delay"] = SlowestArrival(seconds, audit.slowest_number)
+    if audit.last_seal:
+        figures["logged until"] = timestamp(audit.last_seal.at)
+    if audit.opening and audit.opening.after:
+        after = audit.opening.after
+        figures["follows"] = f"{after.origin}, which ended with {after.size:,} entries"
+    if audit.closing:
+        figures["closed"] = f"{timestamp(audit.closing.at)}: {audit.closing.reason}"
+    return figures
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, SlowestArrival):
+        return f"{value.seconds:,} seconds, of number {value.number:,}"
+    if isinstance(value, dict):
+        items: dict[str, Any] = value  # pyright: ignore[reportUnknownVariableType] - figures have no other ones
+        return ", ".join(f"{_number(figure)} {name}" for name, figure in items.items()) or "none"
+    return str(value)
+
+
+def _number(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int | float) else str(value)

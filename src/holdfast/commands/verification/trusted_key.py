@@ -1,0 +1,65 @@
+"""The key of a log: given by whoever checks, or else served by the log itself."""
+
+from hashlib import sha256
+from typing import NamedTuple
+
+from holdfast.commands.verification.log_source import LogSource, VerificationError
+from holdfast.kit.tlog.signed_note import Verifier, decode_base64, encode_base64, open_note
+
+ED25519 = b"\x01"
+"""The type of the signatures (C2SP, signed-note)."""
+
+MAX_KEYS = 20
+
+
+class BadSignature(VerificationError):
+    """A note is not signed by the key."""
+
+
+class TrustedKey(NamedTuple):
+    """Public keys, of which one must have signed. They sign all logs of a service, each under the name of its log.
+
+    is_given    whether the key was given; else the log itself has served the keys
+    """
+
+    public_keys: tuple[bytes, ...]
+    is_given: bool
+
+    def open_note(self, note: str, name: str, subject: str) -> str:
+        """The text of a note that this key has signed under a name. Raises `VerificationError`.
+
+        subject    what the note is, for the message
+        """
+        try:
+            return open_note(note, [Verifier(_vkey(name, key)) for key in self.public_keys])
+        except ValueError as error:
+            raise BadSignature(f"{subject} is not signed by the key: {error}") from error
+
+
+def _vkey(name: str, public_key: bytes) -> str:
+    """A key under a name, as text (C2SP, signed-note)."""
+    material = ED25519 + public_key
+    key_id = sha256(name.encode() + b"\n" + material).digest()[:4]
+    return f"{name}+{key_id.hex()}+{encode_base64(material)}"
+
+
+def parse_keys(vkeys: str, *, is_given: bool = True) -> TrustedKey:
+    """The keys of lines such as `events.example.com/log/events/7+530d903a+AekyeR…`. Raises `VerificationError`."""
+    lines = vkeys.split()
+    try:
+        for line in lines:
+            Verifier(line)
+    except ValueError as error:
+        raise VerificationError(f"The key cannot be used: {error}") from error
+    if not 1 <= len(lines) <= MAX_KEYS:
+        raise VerificationError(f"From one to {MAX_KEYS} keys are needed, each in a line.")
+    return TrustedKey(tuple(decode_base64(line.split("+", 2)[2])[1:] for line in lines), is_given)
+
+
+async def key_of(source: LogSource | None, vkeys: str | None) -> TrustedKey:
+    """The keys of a text; without one those that the log serves. Raises `VerificationError`."""
+    if vkeys:
+        return parse_keys(vkeys)
+    if source is None:
+        raise VerificationError("Without the log, a key must be given: --key.")
+    return parse_keys((await source.get("key")).decode(errors="replace"), is_given=False)

@@ -1,0 +1,121 @@
+"""The entries of a public log as an audit reads them. docs/events/fairness.md says what each of them means."""
+
+import datetime as dt
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+Status = Literal["registered", "held", "waitlisted", "rejected", "removed", "pending"]
+Outcome = Literal["registered", "held", "waitlisted", "rejected"]
+Actor = Literal["person", "organizer", "service"]
+
+Moment = Annotated[dt.datetime, Meta(tz=True)]
+Count = Annotated[int, Meta(ge=0)]
+Number = Annotated[int, Meta(ge=1)]
+Commitment = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{43}$")]
+
+
+class EarlierLog(Struct):
+    """The log that this one follows, as the open entry names it. `root` is base64."""
+
+    origin: str
+    size: int
+    root: str
+
+
+class OpenEntry(Struct, tag_field="kind", tag="open"):
+    """The log begins. Who came before has no number in it."""
+
+    format: str
+    at: Moment
+    origin: str
+    of: Literal["event", "queue"]
+    first_number: Number
+    capacity: Count = 0
+    waiting_places: Count = 0
+    seated: Count = 0
+    waiting: Count = 0
+    released: Count = 0
+    after: EarlierLog | None = None
+
+
+class ArrivalEntry(Struct, tag_field="kind", tag="arrival"):
+    """A person registered, or a visitor joined a queue."""
+
+    number: Number
+    at: Moment
+    person: Commitment
+    outcome: Outcome | None = None
+
+
+class ChangeEntry(Struct, tag_field="kind", tag="change"):
+    """A person moved, or the event or the queue was changed. What did not change is None."""
+
+    at: Moment
+    by: Actor
+    number: Number | None = None
+    person: Commitment | None = None
+    received_at: Moment | None = None
+    before: Status | None = msgspec.field(name="from", default=None)
+    after: Status | None = msgspec.field(name="to", default=None)
+    reason: str | None = None
+    capacity: Count | None = None
+    waiting_places: Count | None = None
+    event: str | None = None
+
+
+class SealEntry(Struct, tag_field="kind", tag="seal"):
+    """The end of a batch. With a cut: everything that was received up to it is logged."""
+
+    at: Moment
+    cut: Moment | None = None
+
+
+class ReleaseEntry(Struct, tag_field="kind", tag="release"):
+    """Visitors of a queue were let in, by their tickets."""
+
+    at: Moment
+    first: Number = msgspec.field(name="from")
+    last: Number = msgspec.field(name="to")
+
+
+class CloseEntry(Struct, tag_field="kind", tag="close"):
+    """The log ends."""
+
+    at: Moment
+    reason: str
+
+
+AuditedEntry = OpenEntry | ArrivalEntry | ChangeEntry | SealEntry | ReleaseEntry | CloseEntry
+
+KINDS = {"open", "arrival", "change", "seal", "release", "close"}
+
+
+class UnknownKind(ValueError):
+    """The entry is of a kind that this program does not know."""
+
+
+class _EntryKind(Struct):
+    kind: str
+
+
+_DECODER = msgspec.json.Decoder(AuditedEntry)
+
+
+def parse_entry(entry: bytes) -> AuditedEntry:
+    """An entry from its text. Raises `UnknownKind`, and ValueError if the text is no entry."""
+    try:
+        return _DECODER.decode(entry)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        kind = _kind_of(entry)
+        if kind is not None and kind not in KINDS:
+            raise UnknownKind(f"is of the kind {kind!r}, which this program does not know") from error
+        raise ValueError(f"cannot be read: {error}") from error
+
+
+def _kind_of(entry: bytes) -> str | None:
+    try:
+        return msgspec.json.decode(entry, type=_EntryKind).kind
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None

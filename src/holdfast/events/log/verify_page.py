@@ -1,0 +1,37 @@
+"""The page on which people check a receipt in their browser. It is the same for everybody, in each language."""
+
+from base64 import b64encode
+from hashlib import sha256
+from pathlib import Path
+
+from markupsafe import Markup
+from starlette.routing import BaseRoute, Route
+
+from holdfast.events.site import SITE
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.http.handler import Access, Handler, Reply, Request
+from holdfast.kit.pages.language import language_of
+from holdfast.kit.pages.page_cache import CachedPage, PageCache, cached_page
+from holdfast.kit.pages.site import security_headers
+from holdfast.kit.running.rate_limits import Limits
+
+SCRIPT = (Path(__file__).parent / "verify.js").read_text(encoding="utf-8")
+"""The script. It is inside the page, which can so be saved as one file; the policy allows it by its hash."""
+
+SCRIPT_SOURCE = f"'sha256-{b64encode(sha256(SCRIPT.encode()).digest()).decode()}'"
+
+
+def routes(limits: Limits) -> list[BaseRoute]:
+    """The route of the page."""
+    pages = PageCache()
+
+    async def answer(_: Caller, request: Request) -> Reply:
+        language = language_of(request)
+
+        async def render() -> CachedPage:
+            content = SITE.render("log/verify.html", language=language, script=Markup(SCRIPT))  # noqa: S704 - ours
+            return cached_page(content, security_headers(language, programs=SCRIPT_SOURCE))
+
+        return (await pages.get(language, render)).reply(request)
+
+    return [Route("/verify", Handler(Access("verify_page"), limits, answer, SITE.refuse))]

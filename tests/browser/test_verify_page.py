@@ -1,0 +1,120 @@
+"""The page that checks receipts, in Chromium: served by the service, and opened as a saved file without any network."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from playwright.async_api import Browser, Page, Route, expect
+
+from holdfast.events.settings import Settings
+from holdfast.kit.tlog.signed_note import Signer
+from tests.browser.looking import looking, looks, too_wide, violations
+from tests.events.log.honest_event import ORIGIN, VKEY, HonestEvent, proof_file
+from tests.serving import listener, running_already, serving
+from tests.support import running
+
+SAYS = {
+    "en": {
+        "receipt": "This receipt is for person2 of event 7, received on November 26, 2026",
+        "entry": "Number 2 of event 7 arrived on November 26, 2026",
+        "signature": "It is not signed with this key: it was altered, or another service made it.",
+        "promise": "The promise is not one of those that were signed: it was altered.",
+        "commitment": "It is not for person2.",
+        "path": "The entry is not in the log that was signed: it was altered.",
+        "unreadable": "This is neither a receipt nor a proof file. Paste all of it.",
+        "key": "The key cannot be read. It looks like name+id+key.",
+    },
+    "de": {
+        "receipt": "Diese Quittung ist für person2 bei Veranstaltung 7, eingegangen am 26. November 2026",
+        "entry": "Nummer 2 bei Veranstaltung 7 kam am 26. November 2026",
+        "signature": "Sie ist nicht mit diesem Schlüssel unterschrieben: Sie wurde verändert, oder ein anderer "
+        "Dienst hat sie gemacht.",
+        "promise": "Die Zusage ist keine von denen, die unterschrieben wurden: Sie wurde verändert.",
+        "commitment": "Sie ist nicht für person2.",
+        "path": "Der Eintrag steht nicht in dem Protokoll, das unterschrieben wurde: Er wurde verändert.",
+        "unreadable": "Das ist weder eine Quittung noch eine Beweisdatei. Fügen Sie alles ein.",
+        "key": "Der Schlüssel ist nicht lesbar. Er sieht aus wie Name+Kennung+Schlüssel.",
+    },
+}
+
+
+def altered(answer: Mapping[str, Any], **members: Any) -> str:
+    return json.dumps({**answer, "receipt": {**answer["receipt"], **members}})
+
+
+async def check(page: Page, text: str, key: str) -> None:
+    await page.locator("#key").evaluate("(field, value) => { field.value = value }", key)
+    await page.locator("#proof").fill(text)
+    await page.locator("form button[type=submit]").click()
+
+
+@looks
+async def test_a_receipt_is_checked_by_the_browser_alone_also_in_a_saved_file(
+    chromium: Browser, settings: Settings, tmp_path: Path, scheme: Any, width: int, language: str
+) -> None:
+    says = SAYS[language]
+    event = HonestEvent()
+    for _ in range(4):
+        event.arrive()
+    event.seal()
+    answer, other, proof = event.receipts[2], event.receipts[3], proof_file(event.entries, 2)
+    receipt: Mapping[str, Any] = answer["receipt"]
+    path: list[str] = receipt["path"]
+    stranger = Signer(ORIGIN, Ed25519PrivateKey.generate()).vkey
+    failures = [
+        (altered(answer, signed=receipt["signed"].replace("\n3\n", "\n4\n")), VKEY, "signature"),
+        (json.dumps(answer), stranger, "signature"),
+        (altered(answer, promise=receipt["promise"].replace('"within":60', '"within":61')), VKEY, "promise"),
+        (altered(answer, promise=other["receipt"]["promise"]), VKEY, "promise"),
+        (altered(answer, path=path[::-1]), VKEY, "promise"),
+        (altered(answer, path=path[:1]), VKEY, "promise"),
+        (altered(answer, index=1), VKEY, "promise"),
+        (altered(answer, nonce="0" * 32), VKEY, "commitment"),
+        (proof._replace(index=3).text, VKEY, "path"),
+        (proof._replace(extra=(proof.extra or b"").replace(b"registered", b"waitlisted")).text, VKEY, "path"),
+        (proof._replace(checkpoint=proof.checkpoint.replace("\n6\n", "\n7\n")).text, VKEY, "signature"),
+        (json.dumps(answer)[:-30], VKEY, "unreadable"),
+        (json.dumps(answer), VKEY[:-2], "key"),
+    ]
+    at = listener()
+    address = f"http://127.0.0.1:{at.getsockname()[1]}"
+    refused: list[str] = []
+    async with running(settings) as service, serving(running_already(service.app), at):
+        context = await looking(chromium, scheme, width, language)
+        page = await context.new_page()
+        page.on("console", lambda message: refused.append(message.text))
+        page.on("pageerror", lambda error: refused.append(str(error)))
+        await page.goto(f"{address}/verify")
+        assert await violations(page) == []
+        assert await too_wide(page) == []
+
+        for text, key, reason in failures:
+            await check(page, text, key)
+            await expect(page.locator("#result .note.alarm")).to_have_text(says[reason])
+        assert await violations(page) == []
+        await check(page, json.dumps(answer), VKEY)
+        await expect(page.locator("#result h2")).to_contain_text(says["receipt"])
+        await expect(page.locator("#result .mark.registered")).to_be_visible()
+        assert await violations(page) == []
+        assert await too_wide(page) == []
+        (tmp_path / "verify.html").write_text(await (await page.request.get(f"{address}/verify?lang=en")).text())
+
+    async def serve_key(route: Route) -> None:
+        await route.fulfill(body=VKEY, headers={"access-control-allow-origin": "*"})
+
+    # The file, and nothing else but the key, which it fetches from the log.
+    await page.goto((tmp_path / "verify.html").as_uri())
+    await page.route("https://events.example.com/log/events/7/key", serve_key)
+    (tmp_path / "2.tlog-proof").write_text(proof.text)
+    await page.locator("#file").set_input_files(tmp_path / "2.tlog-proof")
+    await expect(page.locator("#result h2")).to_contain_text(SAYS["en"]["entry"])
+    await page.unroute_all()
+    await context.set_offline(True)
+    await check(page, json.dumps(answer), VKEY)
+    await expect(page.locator("#result h2")).to_contain_text(SAYS["en"]["receipt"])
+    await check(page, *failures[0][:2])
+    await expect(page.locator("#result .note.alarm")).to_have_text(SAYS["en"]["signature"])
+    assert refused == []
+    await context.close()

@@ -1,0 +1,79 @@
+"""What a service logs while people register and leave, and organizers move them, passes `holdfast verify`."""
+
+import asyncio
+import random
+from pathlib import Path
+
+from holdfast.events.log import sealing
+from holdfast.events.settings import Settings
+from tests.events.log.verification import verify
+from tests.serving import listener, running_already, serving
+from tests.support import Client, Service, running
+
+STEPS = [*["register"] * 10, *["settle"] * 6, *("leave", "leave", "put aside", "move up", "resize", "seal", "seal")]
+
+
+async def seal(service: Service) -> None:
+    while await sealing.seal(service.database):
+        pass
+    await sealing.sign(service.database)
+
+
+async def take_step(service: Service, organizer: Client, event_id: int, polls: list[str], dice: random.Random) -> None:
+    """Do one of the things that happen to an event. The service refuses some of them."""
+    step = dice.choice(STEPS)
+    if step == "register":
+        person = {"event_id": event_id, "email": f"person{dice.randrange(30)}@example.com"}
+        answer = await organizer.post("/api/registrations", {"registration": person})
+        polls += [answer.json()["next"]["url"]] if answer.status_code == 202 else []
+    elif step == "settle":
+        await service.settle()
+    elif step == "resize":
+        sizes = {"capacity": dice.randrange(3, 8), "waitinglist_capacity": dice.randrange(8)}
+        await organizer.patch(f"/api/events/{event_id}", {"event": sizes})
+    elif step == "seal":
+        await seal(service)
+    elif polls and step == "leave":
+        await organizer.delete(dice.choice(polls))
+    elif polls:
+        status = "waitlisted" if step == "put aside" else "registered"
+        await organizer.patch(dice.choice(polls), {"registration": {"status": status}})
+
+
+async def test_the_log_of_a_busy_event_and_of_a_queue_is_right(settings: Settings, tmp_path: Path) -> None:
+    at = listener()
+    url = f"http://127.0.0.1:{at.getsockname()[1]}"
+    dice = random.Random(2)
+    async with (
+        running(settings.model_copy(update={"base_url": url})) as service,
+        serving(running_already(service.app), at),
+    ):
+        ada = await service.organizer()
+        event, queue = await ada.create_event(capacity=4, waitinglist_capacity=4), await ada.create_queue()
+        polls: list[str] = []
+        for _ in range(90):
+            await take_step(service, ada, event["id"], polls, dice)
+        last = {"event_id": event["id"], "email": "last@example.com"}
+        await ada.patch(f"/api/events/{event['id']}", {"event": {"capacity": 20}})
+        registered = await ada.post("/api/registrations", {"registration": last})
+        await ada.delete(f"/api/events/{event['id']}")
+        await service.settle()
+        joins = [
+            await ada.post(f"/api/queues/{queue['id']}/join", {"visitor_id": f"visitor{number}"}) for number in range(3)
+        ]
+        await seal(service)
+        _, of_event = await asyncio.to_thread(verify, f"{url}/log/events/{event['id']}")
+        _, of_queue = await asyncio.to_thread(verify, f"{url}/log/queues/{queue['id']}")
+        receipts: list[str] = []
+        for answer in (registered, joins[-1]):
+            (tmp_path / "receipt.json").write_bytes(answer.content)
+            code, report = await asyncio.to_thread(verify, tmp_path / "receipt.json")
+            assert (code, report["findings"]) == (0, [])
+            receipts.append(report["checked"]["log"])
+
+    assert "rejected" in receipts[0]
+    assert receipts[1].startswith("number 3, joined, entry ")
+    assert (of_event["findings"], of_queue["findings"]) == ([], [])
+    assert {*of_event["figures"]["arrivals"]} == {"registered", "waitlisted", "rejected"}
+    assert {*of_event["figures"]["changes of people"]} == {"by organizer", "by service"}
+    assert of_queue["figures"]["arrivals"] == {"joined": 3}

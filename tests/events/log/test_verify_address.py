@@ -1,0 +1,83 @@
+"""`holdfast verify` reads the log of a running service from its address alone."""
+
+import asyncio
+import contextlib
+import json
+import threading
+from collections.abc import Generator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from holdfast.events.settings import Settings
+from tests.events.log.honest_event import HonestEvent, write_log
+from tests.events.log.scene import open_log
+from tests.events.log.verification import rules, verify
+from tests.serving import listener, running_already, serving
+from tests.support import running
+
+
+async def test_a_log_is_verified_over_http_and_again_when_it_has_grown(settings: Settings, tmp_path: Path) -> None:
+    at = listener()
+    url = f"http://127.0.0.1:{at.getsockname()[1]}"
+    async with (
+        running(settings.model_copy(update={"base_url": url})) as service,
+        serving(running_already(service.app), at),
+    ):
+        log = await open_log(service, seal=True)
+        address, head = f"{url}{log.path}", tmp_path / "head"
+        code, report = await asyncio.to_thread(verify, f"{address}/checkpoint", "--head", head)
+        assert (code, report["findings"], report["subject"]) == (0, [], f"Log {address}")
+
+        await log.arrive(600)
+        await log.seal()
+        _, report = await asyncio.to_thread(verify, address, "--head", head)
+        missing, error = await asyncio.to_thread(verify, f"{url}/log/events/999999")
+
+    # The rows of the scene are from another day, and seat more people than there are seats; the hashes are right.
+    assert {"late", "outcome"} == rules(report)
+    assert report["figures"]["arrivals"] == {"registered": 600}
+    assert head.read_text().splitlines()[1] == "603"
+    assert (missing, "is answered with 404" in error["error"]) == (2, True)
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    """Serves the files of a directory, and logs nothing."""
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@contextlib.contextmanager
+def served(directory: Path) -> Generator[str]:
+    """The host and port at which the files of a directory are served."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietHandler, directory=directory))
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_a_receipt_is_looked_for_in_earlier_logs_and_a_page_names_its_log(tmp_path: Path) -> None:
+    first, later = HonestEvent(), HonestEvent()
+    for event in (first, later):
+        event.arrive()
+        event.seal()
+    later.entries[1]["person"] = "p" * 43
+    file = tmp_path / "receipt.json"
+    file.write_text(json.dumps(first.receipts[1]))
+    (tmp_path / "event.html").write_text('<a href="/log/events/7">The order</a>')
+
+    with served(tmp_path) as host:
+        for event, origin, folder in ((first, f"{host}/log/events/7", "7/1"), (later, f"{host}/log/events/7/2", "7")):
+            event.entries[0]["origin"] = origin
+            write_log(tmp_path / "log/events" / folder, event.entries, origin=origin)
+        by_page, page_report = verify(f"http://{host}/event.html")
+        code, report = verify(file, "--log", f"http://{host}/log/events/7")
+
+    assert (by_page, page_report["origin"]) == (0, f"{host}/log/events/7/2")
+    assert (code, report["checked"]["log"]) == (0, "number 1, registered, entry 1")
