@@ -55,7 +55,7 @@ async def test_what_organizers_do_to_the_order_is_said_before_and_counted_after(
     await browser.send(f"{ben}?do=remove", ben, do="remove")
     assert logged in main_text(await browser.get(ann))
 
-    assert "Public order 3 registrations are numbered in order of arrival. You moved 1 and removed 1." in main_text(
+    assert "Public order 3 numbered in order of arrival You moved 1 and removed 1." in main_text(
         await browser.get(page)
     )
     await ada.patch(f"/api/events/{event['id']}", {"event": {"public_log": False}})
