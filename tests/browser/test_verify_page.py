@@ -12,6 +12,8 @@ from holdfast.events.settings import Settings
 from holdfast.kit.tlog.signed_note import Signer
 from tests.browser.looking import looking, looks, too_wide, violations
 from tests.events.log.honest_event import ORIGIN, VKEY, HonestEvent, proof_file
+from tests.events.log.scene import seal_logs
+from tests.events.pages.test_own_registration import settled
 from tests.serving import listener, running_already, serving
 from tests.support import running
 
@@ -118,3 +120,30 @@ async def test_a_receipt_is_checked_by_the_browser_alone_also_in_a_saved_file(
     await expect(page.locator("#result .note.alarm")).to_have_text(SAYS["en"]["signature"])
     assert refused == []
     await context.close()
+
+
+async def test_a_link_to_the_proof_of_a_number_shows_at_once_that_the_log_has_it(
+    chromium: Browser, settings: Settings
+) -> None:
+    at = listener()
+    address = f"http://127.0.0.1:{at.getsockname()[1]}"
+    settings = settings.model_copy(update={"base_url": address})
+    async with running(settings) as service, serving(running_already(service.app), at):
+        ada = await service.organizer()
+        event = await ada.create_event()
+        [own] = await settled(service, ada, event, "ann")
+        await seal_logs(service)
+        page = await chromium.new_page()
+        await page.goto(own)
+        async with page.expect_popup() as opened:
+            await page.get_by_text("Check it yourself").click()
+        check = await opened.value
+        await expect(check.locator("#result h2")).to_contain_text(f"Number 1 of event {event['id']} arrived on")
+        await expect(check.locator("#result .mark.registered")).to_be_visible()
+
+        await check.evaluate("() => { location.hash = location.hash.replace(/1$/, '2') }")
+        await expect(check.locator("#result .note.alarm")).to_contain_text("The log does not have this number")
+        async with page.expect_download() as started:
+            await page.get_by_text("The proof of your number as a file").click()
+        assert (await started.value).suggested_filename == f"{event['id']}-1.tlog-proof"
+        await page.close()

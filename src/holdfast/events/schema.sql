@@ -197,6 +197,17 @@ begin
     return new;
 end $$;
 
+CREATE FUNCTION count_organizer_changes() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    update logs
+       set moved = moved + (new.details ->> 'to' <> 'removed')::integer,
+           removed = removed + (new.details ->> 'to' = 'removed')::integer
+     where id = new.log_id;
+    return null;
+end $$;
+
 CREATE FUNCTION count_seats() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -454,9 +465,10 @@ begin
         if not new.published or new.cancelled_at is not null or new.datetime <= now() then
             return null;
         end if;
-        -- The numbers go on from an earlier log.
-        insert into logs (event_id, generation, arrivals)
-        select new.id, count(*) + 1, coalesce(max(arrivals), 0) from logs where event_id = new.id
+        -- The numbers and the counts go on from an earlier log.
+        insert into logs (event_id, generation, arrivals, moved, removed)
+        select new.id, count(*) + 1, coalesce(max(arrivals), 0), coalesce(max(moved), 0), coalesce(max(removed), 0)
+          from logs where event_id = new.id
         returning id, arrivals into log_id, last_arrival;
         insert into log_pending (log_id, kind, details)
         values (log_id, 'open',
@@ -1316,6 +1328,7 @@ ALTER TABLE ONLY log_pending
     ADD CONSTRAINT log_pending_pkey PRIMARY KEY (log_id, id);
 ALTER TABLE ONLY log_pending
     ADD CONSTRAINT log_pending_log_id_fkey FOREIGN KEY (log_id) REFERENCES logs(id) ON DELETE CASCADE;
+CREATE TRIGGER count_organizer_changes AFTER INSERT ON log_pending FOR EACH ROW WHEN ((((new.details ->> 'by'::text) = 'organizer'::text) AND (new.details ? 'from'::text))) EXECUTE FUNCTION count_organizer_changes();
 
 -- log_tiles -----------------------------------------------------------------------------------------------------------
 
@@ -1342,11 +1355,15 @@ CREATE TABLE logs (
     queue_id bigint,
     generation integer DEFAULT 1 NOT NULL,
     arrivals bigint DEFAULT 0 NOT NULL,
+    moved bigint DEFAULT 0 NOT NULL,
+    removed bigint DEFAULT 0 NOT NULL,
     closed_at timestamp with time zone,
     inserted_at timestamp with time zone DEFAULT now() NOT NULL,
     CONSTRAINT a_log_is_of_an_event_or_a_queue CHECK ((num_nonnulls(event_id, queue_id) = 1)),
     CONSTRAINT logs_arrivals_check CHECK ((arrivals >= 0)),
-    CONSTRAINT logs_generation_check CHECK ((generation > 0))
+    CONSTRAINT logs_generation_check CHECK ((generation > 0)),
+    CONSTRAINT logs_moved_check CHECK ((moved >= 0)),
+    CONSTRAINT logs_removed_check CHECK ((removed >= 0))
 )
 WITH (fillfactor='50');
 ALTER TABLE logs ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (

@@ -39,6 +39,32 @@ async def test_somebody_is_added_and_told(service: Service) -> None:
     assert await service.run_sql("select kind, recipient from mails") == [("seat", "ann@example.com")]
 
 
+async def test_what_organizers_do_to_the_order_is_said_before_and_counted_after(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event(capacity=2, waitinglist_capacity=2)
+    page, logged = f"/console/events/{event['id']}", "written into the public log of the order"
+    await sign_up(service, event, "ann", "ben", "cal")
+    ann, ben = [await page_of(service, event, name) for name in ("ann", "ben")]
+    several = f"{page}/several-registrations?do=remove&p-{ben.rpartition('/')[2]}=on"
+    paths = (f"{ann}?do=wait", f"{ben}?do=remove", several, f"{page}/edit", f"{page}/cancel")
+
+    for path in paths:
+        assert logged in main_text(await browser.get(path)), path
+    await browser.send(f"{ann}?do=wait", ann, do="wait")
+    assert logged not in main_text(await browser.get(ann))
+    await browser.send(f"{ben}?do=remove", ben, do="remove")
+    assert logged in main_text(await browser.get(ann))
+
+    assert "Public order 3 numbered in order of arrival You moved 1 and removed 1." in main_text(
+        await browser.get(page)
+    )
+    await ada.patch(f"/api/events/{event['id']}", {"event": {"public_log": False}})
+    for path in (f"{ann}?do=remove", f"{page}/edit", f"{page}/cancel"):
+        assert logged not in main_text(await browser.get(path)), path
+    # What was published stays, and so does its count.
+    assert "You moved 1 and removed 1." in main_text(await browser.get(page))
+
+
 async def test_somebody_who_is_added_can_be_given_a_name(service: Service) -> None:
     ada, browser = await signed_in(service)
     event = await ada.create_event()

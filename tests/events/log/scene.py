@@ -46,6 +46,13 @@ async def begin_log(service: Service, noun: str, id: int) -> "LogScene":
     return LogScene(service, log_id, f"/log/{noun}/{id}")
 
 
+async def seal_logs(service: Service, **options: Any) -> None:
+    """Seal all that is pending, and sign it."""
+    while await sealing.seal(service.database, **options):
+        pass
+    await sealing.sign(service.database)
+
+
 @dataclass
 class LogScene:
     """A log, and what its reader has seen of it.
@@ -96,10 +103,7 @@ class LogScene:
         )
 
     async def seal(self, **options: Any) -> None:
-        """Seal all that is pending, and sign it."""
-        while await sealing.seal(self.service.database, **options):
-            pass
-        await sealing.sign(self.service.database)
+        await seal_logs(self.service, **options)
 
     async def get(self, path: str) -> httpx2.Response:
         """What an address of the log answers to anybody."""

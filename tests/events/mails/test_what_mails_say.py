@@ -1,13 +1,15 @@
 """A mail says first what has happened, then when and where, and how to cancel. Nothing that a stranger wrote acts."""
 
 import re
+from base64 import b64decode
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from holdfast.events.organizers.accent import OUR_ACCENT, dark_accent
-from tests.events.mails.post import ANN, BOB, Post, body, entry, links
+from tests.events.log.scene import seal_logs
+from tests.events.mails.post import ANN, BOB, CY, Post, body, entry, links
 from tests.events.pages.visitor import Visitor
 from tests.events.photos.steps import accepted, key_of
 
@@ -52,6 +54,34 @@ async def test_a_seat_comes_with_all_that_one_needs_on_the_day(post: Post) -> No
     assert stop.startswith("http://events.test/mails/")
     assert f"Stop all mails of Holdfast Events to this address:\n{stop}?lang=en\n" in text
     assert f'href="{stop}?lang=en"' in body(arrived.mail, "html")
+
+
+async def test_a_mail_about_the_outcome_says_the_number_and_the_signed_head_of_the_log(post: Post) -> None:
+    event = await event_of(post)
+    await post.sign_up(event["id"], ANN)
+    await post.sign_up(event["id"], BOB, language="de")
+    [seat, before] = await post.deliver()
+    assert "Log:" not in body(seat.mail)
+    assert "Protokoll:" not in body(before.mail)
+
+    await seal_logs(post.service)
+    await post.organizer.delete(await post.path(event["id"], ANN))
+    await post.sign_up(event["id"], CY)
+    mails = {received.recipient: received.mail for received in await post.deliver()}
+
+    checkpoint = await post.service.http.get(f"/log/events/{event['id']}/checkpoint")
+    size, digits = checkpoint.text.splitlines()[1], b64decode(checkpoint.text.splitlines()[2]).hex()
+    root = f"{digits[:4]} {digits[4:8]}"
+    assert size == "4"
+    assert (
+        "You were number 3 of 3. Organizers removed 1. Check it yourself:\n"
+        f"http://events.test/verify?lang=en#/log/events/{event['id']}/proofs/3\n"
+        f"Log: 4 entries, {root}\n"
+    ) in body(mails[CY])
+    for part in ("plain", "html"):
+        assert "Sie waren Nummer 2 von 3. Die Veranstalter haben 1 entfernt." in body(mails[BOB], part)
+        assert f"Protokoll: 4 Einträge, {root}" in body(mails[BOB], part)
+    assert "/log/" not in body(mails[ANN])
 
 
 async def test_a_mail_wears_the_accent_and_the_logo_of_its_organizer(post: Post) -> None:

@@ -80,6 +80,27 @@ async def test_whatever_changes_an_event_is_shown_as_soon_as_it_is_heard_of(
     assert "cancelled" in cancelled.text
 
 
+async def test_the_page_says_how_many_are_numbered_and_where_the_order_is_public(service: Service) -> None:
+    ada = await service.organizer()
+    event, unlogged = await ada.create_event(), await ada.create_event(public_log=False)
+    assert "The order is public:" not in text(await service.http.get(unlogged["public_url"]))
+    assert "numbered so far" not in text(await service.http.get(event["public_url"]))
+
+    said: list[str] = []
+    for number in range(3):
+        await ada.register(event["id"], email=f"person{number}@example.com")
+        await service.settle()
+        page = await service.http.get(event["public_url"], headers={"Accept-Language": "de" if number == 2 else "en"})
+        assert f'href="/log/events/{event["id"]}/checkpoint"' in page.text
+        said += re.findall(r"\d (?:registration|Anmeldung)[^.]*\.", text(page))
+
+    assert said == [
+        "1 registration was numbered so far.",
+        "2 registrations were numbered so far, in order of arrival.",
+        "3 Anmeldungen wurden bisher in der Reihenfolge ihres Eingangs nummeriert.",
+    ]
+
+
 async def test_a_change_is_shown_by_every_process(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 3600.0)
     async with running(settings) as one, running(settings) as other:

@@ -75,6 +75,42 @@ async def test_the_page_tells_all_about_a_seat(service: Service) -> None:
     assert "set-cookie" not in page.headers
 
 
+async def test_the_outcome_and_the_page_say_the_number_and_what_organizers_did_to_the_order(service: Service) -> None:
+    ada = await service.organizer()
+    event, unlogged = (
+        await ada.create_event(capacity=2, waitinglist_capacity=9),
+        await ada.create_event(public_log=False),
+    )
+    visitor = Visitor(service)
+    outcome = await visitor.register(event["id"], "ann@example.com")
+    assert "number" not in page_text(await visitor.http.get(outcome))
+    address, ben = await settled(service, ada, event, "ann", "ben")
+    await settled(service, ada, event, "cal", "dee")
+    proof = f"/log/events/{event['id']}/proofs/1"
+
+    for path in (address, outcome):
+        page = await visitor.http.get(path)
+        assert "You were number 1 of 4. Organizers moved nobody. Check it yourself" in page_text(page)
+        assert f'href="/verify#{proof}"' in page.text
+    assert f'href="{proof}" download="{event["id"]}-1.tlog-proof"' in (await visitor.http.get(address)).text
+
+    # Only what the organizer did counts: not who moved up for it, nor who left.
+    registrations = [own.rpartition("/")[2].split("-")[1] for own in (address, ben)]
+    path = f"/api/registrations/{event['id']}"
+    moved = await ada.patch(f"{path}/{registrations[0]}", {"registration": {"status": "waitlisted"}})
+    assert moved.status_code == 200, moved.text
+    await ada.delete(f"{path}/{registrations[1]}")
+    cal = await own_path(service, event["id"], "cal@example.com")
+    await cancel(service, cal)
+    german = page_text(await Visitor(service, language="de").http.get(address))
+    assert "Sie waren Nummer 1 von 4. Die Veranstalter haben 1 verschoben. Die Veranstalter haben 1 entfernt." in german
+
+    [address] = await settled(service, ada, unlogged, "ann")
+    page = await visitor.http.get(address)
+    assert "number" not in page_text(page)
+    assert "/log/" not in page.text
+
+
 async def test_a_seat_that_is_cancelled_goes_to_the_next_on_the_waiting_list(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=1, waitinglist_capacity=5)

@@ -24,7 +24,11 @@ async def test_a_page_knows_its_ticket_and_where_to_ask_how_far_the_line_is(line
         assert (answer.headers["cache-control"].encode(), "set-cookie" in answer.headers) == (LIVE[1], False)
         return answer
 
+    assert "You came as number 3 of 3." in page.text
+    assert f'href="/verify#/log{line.path.removeprefix("/api")}/proofs/3"' in page.text
     before = await shared()
+    assert "You came as number {number} of 3." in before.text
+    assert f'href="/verify#/log{line.path.removeprefix("/api")}/proofs/{{ticket}}"' in before.text
     assert (number(page, "ticket"), number(before, "serving"), number(before, "tickets")) == ("3", "0", "3")
     assert (state(before), number(before, "pace")) == ("waiting", "1.0")
     assert "<title>{position} · " in before.text
@@ -33,6 +37,8 @@ async def test_a_page_knows_its_ticket_and_where_to_ask_how_far_the_line_is(line
     # It is a part of a page, without the style.
     assert len(before.content) < 2_500
 
+    await line.change(public_log=False)
+    assert "/log/" not in (await shared()).text
     await line.change(active=False)
     assert state(await shared()) == "paused"
     await line.change(active=True, ends_at="2000-01-01T00:00:00Z")

@@ -52,6 +52,7 @@ class NoShowsPreview(Struct, frozen=True):
     seats_given how many of these get a seat
     seats_lost  how many absent people lose their seat: the others keep it
     names       the names of the first people who get a seat
+    has_log     whether the public log of its order is open
     """
 
     event: CheckInEvent
@@ -61,6 +62,7 @@ class NoShowsPreview(Struct, frozen=True):
     seats_given: int
     seats_lost: int
     names: list[str | None]
+    has_log: bool
 
     @property
     def standing(self) -> HandoverStatus:
@@ -89,12 +91,13 @@ async def preview(reader: Reader, caller: Caller, command: LookAtCheckIn) -> NoS
     """Preview giving the seats of no-shows to the waiting list."""
     event = await find_event(reader, caller, command.event_id)
     counts = await reader.tuples(COUNTS, {"event_id": event.id})
-    absent, free, waiting = counts[0]
+    absent, free, waiting, has_log = counts[0]
     seats = min(waiting, free + absent)
     names = await reader.tuples(
         NAMES, {"event_id": event.id, "seen_by": caller.tenant_id, "limit": min(seats, MAX_NAMES)}
     )
-    return NoShowsPreview(event, absent, free, waiting, seats, max(0, seats - free), [name for (name,) in names])
+    seats_lost = max(0, seats - free)
+    return NoShowsPreview(event, absent, free, waiting, seats, seats_lost, [name for (name,) in names], has_log)
 
 
 @refuses(NOT_FOUND, FORBIDDEN)
@@ -123,7 +126,8 @@ COUNTS: LiteralString = """
                                   and scans.user_id = registrations.user_id and is_entry)),
            capacity - registered_count,
            (select count(*) from registrations
-             where event_id = events.id and status = 'waitlisted' and reason is null)
+             where event_id = events.id and status = 'waitlisted' and reason is null),
+           exists (select from logs where event_id = events.id and closed_at is null)
       from events where id = %(event_id)s
 """
 

@@ -12,9 +12,10 @@ begin
         if not new.published or new.cancelled_at is not null or new.datetime <= now() then
             return null;
         end if;
-        -- The numbers go on from an earlier log.
-        insert into logs (event_id, generation, arrivals)
-        select new.id, count(*) + 1, coalesce(max(arrivals), 0) from logs where event_id = new.id
+        -- The numbers and the counts go on from an earlier log.
+        insert into logs (event_id, generation, arrivals, moved, removed)
+        select new.id, count(*) + 1, coalesce(max(arrivals), 0), coalesce(max(moved), 0), coalesce(max(removed), 0)
+          from logs where event_id = new.id
         returning id, arrivals into log_id, last_arrival;
         insert into log_pending (log_id, kind, details)
         values (log_id, 'open',

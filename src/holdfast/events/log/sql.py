@@ -271,10 +271,10 @@ async def find_bundle(reader: Reader, log_id: int, number: int) -> bytes:
 BEGIN_GENERATIONS: LiteralString = """
     with old as (
         update logs set closed_at = now() where closed_at is null
-     returning id, event_id, queue_id, generation, arrivals),
+     returning id, event_id, queue_id, generation, arrivals, moved, removed),
     new as (
-        insert into logs (event_id, queue_id, generation, arrivals)
-        select event_id, queue_id, generation + 1, arrivals from old
+        insert into logs (event_id, queue_id, generation, arrivals, moved, removed)
+        select event_id, queue_id, generation + 1, arrivals, moved, removed from old
      returning id, event_id, queue_id, arrivals),
     state as (
         select new.id, coalesce(new.event_id, new.queue_id) as subject_id, new.event_id is not null as is_event,

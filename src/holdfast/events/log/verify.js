@@ -195,13 +195,13 @@ function rowOf([text, status]) {
   return row;
 }
 
-async function showCheck() {
+async function showCheck(read = () => proof.value) {
   const lines = [];
   const parts = [];
   let state = "right";
   try {
     // A mail program may have added spaces around it, and line breaks of its own.
-    const text = document.getElementById("proof").value.replaceAll("\r\n", "\n");
+    const text = (await read()).replaceAll("\r\n", "\n");
     const [title, ...sentences] = await checkText(text.trim() + (text.trimStart().startsWith("{") ? "" : "\n"), lines);
     parts.push(copyOf("right"), element("h2", title), ...sentences.map((sentence) => element("p", sentence)));
   } catch (error) {
@@ -221,6 +221,18 @@ async function showCheck() {
 
 const proof = document.getElementById("proof");
 
+// A link such as /verify#/log/events/7/proofs/4211 names a proof of this site. It is fetched and checked.
+async function checkLinked() {
+  const path = location.hash.slice(1);
+  if (!/^\/log\/(events|queues)\/\d+(\/\d+)?\/proofs\/\d+$/.test(path) || location.protocol === "file:") return;
+  await showCheck(async () => {
+    const answer = await fetch(path).catch(() => null);
+    if (!answer?.ok) throw new CheckFailure("no-proof");
+    proof.value = await answer.text();
+    return proof.value;
+  });
+}
+
 async function readFile(file) {
   if (!file) return;
   proof.value = await file.text();
@@ -231,6 +243,8 @@ document.getElementById("check").addEventListener("submit", (event) => {
   event.preventDefault();
   showCheck();
 });
+addEventListener("hashchange", checkLinked);
+checkLinked();
 document.getElementById("file").addEventListener("change", (event) => readFile(event.target.files[0]));
 document.addEventListener("dragover", (event) => event.preventDefault());
 document.addEventListener("drop", (event) => {

@@ -65,6 +65,7 @@ class MailKind(Struct, frozen=True, kw_only=True):
     paid_only       whether it is sent only about events with a price
     registration    whether the person has a registration, to be opened and cancelled
     code            whether it has the code for the entrance
+    numbered        whether it says the number of the registration in the public order of arrivals
     calendar        PUBLISH: it puts the event into the calendar of a person with a seat; CANCEL: it takes it out
     sentences       by reason, in English; None: for all other reasons, and for none
     """
@@ -76,6 +77,7 @@ class MailKind(Struct, frozen=True, kw_only=True):
     paid_only: bool = False
     registration: bool = False
     code: bool = False
+    numbered: bool = False
     calendar: CalendarMethod | None = None
     sentences: Mapping[str | None, MailSentences]
 
@@ -100,6 +102,7 @@ KINDS: Mapping[Kind, MailKind] = {
         paragraph="seat",
         registration=True,
         code=True,
+        numbered=True,
         calendar="PUBLISH",
         sentences={None: MailSentences(*_SEAT)},
     ),
@@ -109,6 +112,7 @@ KINDS: Mapping[Kind, MailKind] = {
         paragraph="seat",
         registration=True,
         code=True,
+        numbered=True,
         calendar="PUBLISH",
         sentences={None: MailSentences(*_SEAT, _NOTHING_CHANGED)},
     ),
@@ -118,6 +122,7 @@ KINDS: Mapping[Kind, MailKind] = {
         paragraph="promoted",
         registration=True,
         code=True,
+        numbered=True,
         calendar="PUBLISH",
         sentences={
             None: MailSentences(
@@ -131,6 +136,7 @@ KINDS: Mapping[Kind, MailKind] = {
         true_with=("waitlisted",),
         paragraph="waitlisted",
         registration=True,
+        numbered=True,
         sentences={
             None: MailSentences(
                 *_WAITLISTED,
@@ -144,6 +150,7 @@ KINDS: Mapping[Kind, MailKind] = {
         true_with=("waitlisted",),
         paragraph="waitlisted",
         registration=True,
+        numbered=True,
         sentences={None: MailSentences(*_WAITLISTED, _NOTHING_CHANGED), "by_organizer": _BY_ORGANIZER},
     ),
     "payment_due": MailKind(
@@ -152,6 +159,7 @@ KINDS: Mapping[Kind, MailKind] = {
         paragraph="payment_due",
         paid_only=True,
         registration=True,
+        numbered=True,
         sentences={
             None: MailSentences(
                 translatable("Please pay for your seat: %(title)s"),
@@ -164,6 +172,7 @@ KINDS: Mapping[Kind, MailKind] = {
         causes=(("pending", "rejected"), ("held", "rejected")),
         true_with=("rejected",),
         paragraph="refused",
+        numbered=True,
         sentences={
             None: MailSentences(
                 _NO_SEAT,

@@ -42,6 +42,11 @@ class MailFacts(Struct):
     proved_at   when the organizer proved its address, or ended because a stranger had made it; None: neither
     accent      the accent of the organizer; None: ours
     logo        the file of the logo of the organizer
+    log_number  the number of the registration in the order of arrivals; None: no public log has it
+    arrivals    how many registrations of the event are numbered; None: it has no log
+    moved, removed    how many registrations the organizer has moved and removed since the log began
+    head_size   the number of entries in the last signed head of the log; None: there is none
+    head_root   the first 8 hexadecimal digits of the root of that head
     """
 
     id: int
@@ -74,6 +79,12 @@ class MailFacts(Struct):
     proved_at: dt.datetime | None
     accent: str | None
     logo: str | None
+    log_number: int | None
+    arrivals: int | None
+    moved: int | None
+    removed: int | None
+    head_size: int | None
+    head_root: str | None
 
     @property
     def until(self) -> dt.datetime:

@@ -41,7 +41,8 @@ async def find_facts(reader: Reader, requests: Sequence[MailFactsRequest]) -> di
                registration.held_until, registration.promoted_at,
                newer.id is null, now(), paragraph.text, organizers.id,
                coalesce(organizers.proved_at, organizers.erased_at), {PUBLIC_ACCENT},
-               case when organizers.proved_at is not null then organizers.logo_key end
+               case when organizers.proved_at is not null then organizers.logo_key end,
+               registration.log_number, log.arrivals, log.moved, log.removed, log.head_size, log.head_root
           from json_to_recordset(%(requests)s::json)
                as request (index integer, mail_id bigint, kind text, thread text, event_id bigint, user_id text,
                          paragraph text)
@@ -66,6 +67,17 @@ async def find_facts(reader: Reader, requests: Sequence[MailFactsRequest]) -> di
                               limit 1) as newer on true
           left join lateral (select text from mail_paragraphs
                               where event_id = events.id and kind = request.paragraph limit 1) as paragraph on true
+          -- The third line of a checkpoint is the root in base64.
+          left join lateral (select arrivals, moved, removed, head.size as head_size, head.root as head_root
+                               from logs
+                               left join lateral (
+                                select signed_size as size, encode(substring(signed.root for 4), 'hex') as root
+                                  from log_heads
+                                 cross join lateral (
+                                    select decode(split_part(checkpoint, chr(10), 3), 'base64') as root) as signed
+                                 where log_id = logs.id and signed_size > 0 limit 1) as head on true
+                              where registration.log_number is not null and event_id = events.id
+                              order by generation desc limit 1) as log on true
         """,
         {"requests": msgspec.json.encode(requests).decode()},
     )

@@ -49,6 +49,9 @@ class Letter(Struct):
     paragraph    the lines of the organizer's paragraph
     typed        the short code for the entrance
     action       the label of the link to the page of the registration
+    order        the sentences about its number in the public order of arrivals; empty: it has none
+    proof_url    where the number can be checked
+    head         the short form of the signed head of the log, as evidence of it; empty: there is none yet
     """
 
     language: Language
@@ -65,6 +68,9 @@ class Letter(Struct):
     until: str
     organizer: str
     stop: str
+    order: str
+    proof_url: str
+    head: str
 
 
 def write(portion: MailBatch) -> list[bytes]:
@@ -100,6 +106,10 @@ def message(mail: RegistrationMail | SignInMail | DataMail, portion: MailBatch) 
         until=language.moment(known.until, zone) if has_registration and known.now < known.until else "",
         organizer=header_text(known.organizer_name or FRAME.texts(language).gettext("Unconfirmed organizer")),
         stop=url_in_language(mail.stop, language),
+        order=_order(known, language) if KINDS[kind].numbered else "",
+        proof_url=url_in_language(f"{portion.base_url}/verify", language)
+        + f"#/log/events/{known.id}/proofs/{known.log_number}",
+        head=_head(known, language),
     )
     return MailMessage(
         recipient=mail.recipient,
@@ -184,6 +194,38 @@ def _money_back(days: int, language: Language) -> str:
     return sentence % {"days": language.number(days)}
 
 
+def _order(known: MailFacts, language: Language) -> str:
+    """The sentences about the number of a registration in the public order; empty if it has none."""
+    if known.log_number is None or known.arrivals is None:
+        return ""
+    _, number = FRAME.texts(language).gettext, language.number
+    sentences = [
+        _("You were number %(number)s of %(total)s.")
+        % {"number": number(known.log_number), "total": number(known.arrivals)}
+    ]
+    if known.moved:
+        sentences.append(_("Organizers moved %(number)s.") % {"number": number(known.moved)})
+    if known.removed:
+        sentences.append(_("Organizers removed %(number)s.") % {"number": number(known.removed)})
+    if not known.moved and not known.removed:
+        sentences.append(_("Organizers moved nobody."))
+    return " ".join(sentences)
+
+
+def _head(known: MailFacts, language: Language) -> str:
+    """The signed head of the log, such as "Log: 18,912 entries, 3f2a 9c1d"; empty if there is none.
+
+    A person who has it can see whether the log was rewritten later.
+    """
+    if known.head_size is None or known.head_root is None:
+        return ""
+    sentence = FRAME.texts(language).ngettext(
+        "Log: %(number)s entry, %(root)s", "Log: %(number)s entries, %(root)s", known.head_size
+    )
+    root = f"{known.head_root[:4]} {known.head_root[4:]}"
+    return sentence % {"number": language.number(known.head_size), "root": root}
+
+
 def _action(kind: Kind, language: Language) -> str:
     _ = FRAME.texts(language).gettext
     return _("Pay for your seat") if kind == "payment_due" else _("Look at your registration")
@@ -206,6 +248,9 @@ def _text(letter: Letter) -> str:
         parts.append(f"{letter.action}:\n{letter.registration_url}")
     if letter.until:
         parts.append(_("To cancel, open this link. You can do so until %(until)s.") % {"until": letter.until})
+    if letter.order:
+        check = _("Check it yourself:")
+        parts.append(f"{letter.order} {check}\n{letter.proof_url}\n{letter.head}".rstrip())
     parts.append(_("About the event:") + f"\n{letter.page}")
     parts.append(
         _("You get this mail because this address was registered for an event of %(organizer)s.")

@@ -19,6 +19,8 @@ create table logs (
     queue_id bigint references queues on delete cascade,
     generation integer not null default 1 check (generation > 0),
     arrivals bigint not null default 0 check (arrivals >= 0),
+    moved bigint not null default 0 check (moved >= 0),
+    removed bigint not null default 0 check (removed >= 0),
     closed_at timestamptz,
     inserted_at timestamptz not null default now(),
     constraint a_log_is_of_an_event_or_a_queue check (num_nonnulls(event_id, queue_id) = 1),
@@ -27,6 +29,8 @@ create table logs (
 ) with (fillfactor = 50);
 comment on table logs is 'Public logs. A further generation follows a restored backup, or a log that was switched off.';
 comment on column logs.arrivals is 'The number of the last arrival of an event. The numbers of a queue are its tickets.';
+comment on column logs.moved is 'How often the organizer gave a registration another status. Generations count on.';
+comment on column logs.removed is 'How many registrations the organizer removed. Generations count on.';
 create unique index one_open_log_an_event on logs (event_id) where closed_at is null;
 create unique index one_open_log_a_queue on logs (queue_id) where closed_at is null;
 

@@ -109,6 +109,7 @@ class EventPage:
         values: dict[str, Any] = {
             "event": event,
             "version": content.version,
+            "numbered": content.numbered,
             "title": title,
             "organizer_name": name,
             "is_confirmed": name is not None,

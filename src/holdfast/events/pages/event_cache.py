@@ -12,6 +12,7 @@ from holdfast.events.events.model import CHANGE_CHANNEL, STATUS, Status
 from holdfast.events.events.recurrence import CURRENT_OCCURRENCES
 from holdfast.events.ids import EventId
 from holdfast.events.images.logo import LOGO
+from holdfast.events.pages.sql import NUMBERED
 from holdfast.events.pricing.model import PricingMode
 from holdfast.events.resources import Database, Reader
 from holdfast.events.users.model import PUBLIC_ACCENT
@@ -111,6 +112,7 @@ async def find_linked_events(reader: Reader, event_ids: Sequence[int]) -> list[L
         select requested_id, askers.slug,
                concat_ws('.', events.xmin, organizers.xmin, events.datetime <= now(), events.end_datetime <= now(),
                          rule.refund_days, look.logo,
+                         ({NUMBERED}),
                          case when events.image_keys <> '{{}}'
                               then (select string_agg(photos.xmin::text, '.' order by key)
                                       from photos where key = any(events.image_keys)) end),

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from holdfast.events.events.model import CHANGE_CHANNEL, STATUS, Status
 from holdfast.events.pages.registration_form import form_of, period, state_of
-from holdfast.events.pages.sql import DETAILS
+from holdfast.events.pages.sql import DETAILS, NUMBERED
 from holdfast.events.pricing.model import PricingMode
 from holdfast.events.processor.currencies import digits
 from holdfast.events.resources import Database, Reader
@@ -40,6 +40,8 @@ class EventNumbers(Struct, frozen=True):
 
     details    a text that changes with what is not a number: the title, the text, when and where, the photos
     version    the same without the text, as a hash: the page has it too
+    numbered   how many registrations are numbered in its public log; None: it has none. It alone is no change: else
+               rejections would send messages to a whole crowd while all places are taken.
     """
 
     id: int
@@ -57,6 +59,7 @@ class EventNumbers(Struct, frozen=True):
     refund_days: int
     details: str
     version: str
+    numbered: int | None
 
     @property
     def left(self) -> int:
@@ -130,8 +133,9 @@ class WatchedEvent:
         before, self.numbers, self._parts = self.numbers, numbers, parts
         if before is None:
             self.feed.restart(1)
-        elif before != numbers:
-            is_same = msgspec.structs.replace(before, details=numbers.details, version=numbers.version) == numbers
+        elif msgspec.structs.replace(before, numbered=numbers.numbered) != numbers:
+            same = {name: getattr(numbers, name) for name in ("details", "version", "numbered")}
+            is_same = msgspec.structs.replace(before, **same) == numbers
             chunk = b"" if is_same else self._message("".join(changed))
             if before.details != numbers.details and not (self.framed or numbers.is_closed):
                 # More than numbers has changed: pages fetch themselves.
@@ -231,6 +235,7 @@ class LiveEvents:
             "left": numbers.left,
             "room": numbers.room,
             "digits": digits(numbers.currency),
+            "numbered": numbers.numbered,
             "form": form,
             "framed": framed,
         }
@@ -259,7 +264,8 @@ async def find_numbers(reader: Reader, event_ids: Sequence[int]) -> list[EventNu
                events.min_price, events.max_price, events.currency, events.capacity, events.registered_count,
                events.waitinglist_capacity, events.waitlisted_count, organizers.payouts_ready,
                coalesce(rule.refund_days, 0) as refund_days,
-               concat_ws('.', texts.version, {DETAILS}) as details, md5({DETAILS}) as version
+               concat_ws('.', texts.version, {DETAILS}) as details, md5({DETAILS}) as version,
+               ({NUMBERED}) as numbered
           from events
           join users as organizers on organizers.id = events.organizer_id
           left join lateral (select refund_days from payout_accounts

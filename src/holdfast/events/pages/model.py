@@ -36,6 +36,7 @@ class EventContent(Struct):
     sizes          the sizes of its photos by key, for photos that have them
     now            the time of the database
     version        see `EventNumbers.version`
+    numbered       how many registrations are numbered in its public log; None: it has none
     """
 
     event: EventRow
@@ -48,6 +49,7 @@ class EventContent(Struct):
     prices: list[PricePoint]
     sizes: dict[str, PhotoSizes]
     version: str
+    numbered: int | None
 
 
 class ReadOrganizer(Command):

@@ -51,6 +51,7 @@ async def read(reader: Reader, caller: Caller, command: ReadEvent) -> EventConte
         prices,
         sizes,
         extras.version,
+        extras.numbered,
     )
 
 

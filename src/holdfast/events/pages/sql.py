@@ -20,6 +20,10 @@ DETAILS: LiteralString = """concat_ws('.', events.calendar_sequence, events.imag
 """A text that changes with what a page shows of an event beside its numbers and its text."""
 
 
+NUMBERED: LiteralString = "select arrivals from logs where event_id = events.id order by generation desc limit 1"
+"""How many registrations of an event are numbered in its public log; null: it has none."""
+
+
 class EventExtras(Struct):
     """The data on the page of an event that is not in its row."""
 
@@ -29,6 +33,7 @@ class EventExtras(Struct):
     recurs_from: dt.datetime | None
     now: dt.datetime
     version: str
+    numbered: int | None
 
 
 async def find_extras(reader: Reader, event_id: int) -> EventExtras | None:
@@ -36,7 +41,7 @@ async def find_extras(reader: Reader, event_id: int) -> EventExtras | None:
         EventExtras,
         f"""
         select {PUBLIC_NAME} as organizer_name, {PUBLIC_ACCENT} as accent, {LOGO} as logo, recurs_from, now() as now,
-               md5({DETAILS}) as version
+               md5({DETAILS}) as version, ({NUMBERED}) as numbered
           from events join users as organizers on organizers.id = events.organizer_id
          where events.id = %(event_id)s
         """,

@@ -9,6 +9,7 @@ from starlette.routing import BaseRoute, Route
 
 from holdfast.events.paths import id_of
 from holdfast.events.queues.progress import QueueProgress
+from holdfast.events.queues.room import log_path
 from holdfast.events.queues.routes import RoomView, show_room, state_of
 from holdfast.events.resources import Database
 from holdfast.events.site import SITE
@@ -71,6 +72,7 @@ def _view_of(queue: QueueProgress, interval: int) -> RoomView:
         progress=1 if queue.active else None,
         serving=queue.serving,
         tickets=queue.serving + queue.queue_length,
+        log=log_path(queue),
         seconds_per_visitor=interval / queue.release_rate,
         until_start=queue.until_start,
         starts_at=queue.starts_at,

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from holdfast.events.problems import QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE
 from holdfast.events.queues import joining, release_tokens, sql
 from holdfast.events.queues.joining import Visitor
-from holdfast.events.queues.model import RoomRow, RoomVisit, VisitorStatus
+from holdfast.events.queues.model import QueueRow, RoomRow, RoomVisit, VisitorStatus
 from holdfast.events.resources import Tx
 from holdfast.events.site import SITE
 from holdfast.kit.contract.problems import NOT_FOUND, Problem, refuses
@@ -64,6 +64,11 @@ async def join(tx: Tx, batch: Batch[RoomVisit]) -> Sequence[joining.JoinResult |
         joining.refusal(result, visitor, tx.resources.settings) or result
         for visitor, result in zip(visitors, await joining.join(tx, visitors, waits=batch.waits), strict=True)
     ]
+
+
+def log_path(queue: QueueRow) -> str:
+    """The path of the public log of a queue; empty if it has none."""
+    return f"/log/queues/{queue.id}" if queue.public_log else ""
 
 
 def new_secret() -> str:

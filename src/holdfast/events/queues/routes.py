@@ -92,6 +92,8 @@ class RoomView(NamedTuple):
 
     refresh     the number of seconds after which the page reloads; None: never
     progress    the part of the wait that is over, in percent; None: it is unknown
+    tickets     the last ticket
+    log         the path of the public log of the order; empty: the queue has none
     shared      the path of the progress of the queue, for a visitor who waits
     waited      seconds since the visitor joined
     is_shared   whether it is that progress: then names in braces stand for the numbers of a visitor, and `serving` to
@@ -123,6 +125,7 @@ class RoomView(NamedTuple):
     tickets: int = 0
     seconds_per_visitor: float = 0
     until_start: int = 0
+    log: str = ""
 
 
 def show_room(
@@ -137,13 +140,15 @@ def show_room(
     """The page of a waiting room, or the part of it that is the same for all who wait."""
     language = language_of(request)
     numbers = (
-        {name: f"{{{name}}}" for name in ("position", "behind", "wait", "progress")}
+        {name: f"{{{name}}}" for name in ("position", "behind", "wait", "progress", "number", "ticket")}
         if view.is_shared
         else {
             "position": language.number(view.position),
             "behind": language.number(view.behind),
             "wait": room.wait_in_words(view.wait, language),
             "progress": str(view.progress),
+            "number": language.number(view.ticket),
+            "ticket": str(view.ticket),
         }
     )
     return SITE.page(
@@ -282,6 +287,8 @@ def _view_of(snapshot: RoomSnapshot, interval: int) -> RoomView:
         progress=max(1, min(99, 100 * waited // max(1, waited + wait))) if queue.active else None,
         shared=f"/queues/{queue.id}/progress",
         ticket=visitor.ticket or 0,
+        tickets=visitor.serving + queue.queue_length,
+        log=room.log_path(queue),
         waited=waited,
         too_late=queue.ends_at is not None and queue.ends_at < snapshot.now + timedelta(seconds=wait),
         starts_at=queue.starts_at,

@@ -65,6 +65,9 @@ class OwnRegistration(Struct, frozen=True):
     accent, logo    the accent and the file of the logo of the organizer, or None
     now             the time of the database
     mails_wait      whether mails wait until the organizer proves its address
+    log_number      its number in the order of arrivals; None: no public log has it
+    arrivals        how many registrations of the event are numbered
+    moved, removed  how many registrations the organizer has moved and removed since the log began
     """
 
     event_id: int
@@ -102,6 +105,10 @@ class OwnRegistration(Struct, frozen=True):
     logo: str | None
     now: dt.datetime
     mails_wait: bool
+    log_number: int | None
+    arrivals: int
+    moved: int
+    removed: int
 
     @property
     def until(self) -> dt.datetime:
@@ -209,7 +216,9 @@ FIND_OWN: LiteralString = f"""
            events.waitlisted_count - moved.number as waiting,
            {PUBLIC_NAME} as organizer_name, organizers.slug as organizer_slug, {PUBLIC_ACCENT} as accent,
            {LOGO} as logo, clock_timestamp() as now,
-           organizers.proved_at is null as mails_wait
+           organizers.proved_at is null as mails_wait, registration.log_number,
+           coalesce(log.arrivals, 0) as arrivals, coalesce(log.moved, 0) as moved,
+           coalesce(log.removed, 0) as removed
       from registration
      cross join lateral (select case when registration.status = 'waitlisted' then {_BETWEEN} else 0 end as number)
            as people_between
@@ -233,6 +242,9 @@ FIND_OWN: LiteralString = f"""
                           order by id desc limit 1) as payment on true
      cross join lateral (select name, slug, proved_at, accent, logo_key from users
                           where id = events.organizer_id limit 1) as organizers
+      left join lateral (select arrivals, moved, removed from logs
+                          where registration.log_number is not null and event_id = registration.event_id
+                          order by generation desc limit 1) as log on true
 """
 
 

@@ -60,6 +60,7 @@ class SearchedEvent(Struct, frozen=True):
     published      whether it is no draft
     is_open        whether it takes registrations, full or not
     has_entries    whether at least one attendee has entered
+    has_log        whether the public log of its order is open
     """
 
     id: int
@@ -77,6 +78,7 @@ class SearchedEvent(Struct, frozen=True):
     published: bool
     is_open: bool
     has_entries: bool
+    has_log: bool
 
     @property
     def has_free_seat(self) -> bool:
@@ -151,7 +153,8 @@ FIND_EVENT: LiteralString = """
     select id, organizer_id, title, datetime, timezone, currency, pricing_mode, capacity, waitinglist_capacity,
            registered_count, waitlisted_count, cancelled_at, published,
            cancelled_at is null and published and datetime > now() as is_open,
-           exists (select from check_in_scans where event_id = events.id and is_entry) as has_entries
+           exists (select from check_in_scans where event_id = events.id and is_entry) as has_entries,
+           exists (select from logs where event_id = events.id and closed_at is null) as has_log
       from events where id = %(id)s
 """
 

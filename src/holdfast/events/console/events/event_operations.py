@@ -29,6 +29,7 @@ class PeopleCounts(Struct):
     """The numbers of people of an event, by status.
 
     mailed     how many of the registered and waitlisted people get mails about the event
+    has_log    whether the public log of its order is open
     refunds    what was paid by card and goes back if the event is cancelled, by currency, in minor units
     """
 
@@ -36,7 +37,20 @@ class PeopleCounts(Struct):
     waiting: int
     pending: int
     mailed: int
+    has_log: bool
     refunds: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
+
+
+class PublicOrder(Struct):
+    """What the public log of an event says in numbers.
+
+    arrivals          how many registrations are numbered
+    moved, removed    how many registrations the organizer has moved and removed
+    """
+
+    arrivals: int
+    moved: int
+    removed: int
 
 
 class EventDetails(Struct):
@@ -46,6 +60,7 @@ class EventDetails(Struct):
     prices         the last prices, oldest first
     images_from    the origin of the photos; empty if it is that of the pages
     now            the time of the database
+    order          the public order of its registrations; None: it has no log
     """
 
     event: EventRow
@@ -54,6 +69,7 @@ class EventDetails(Struct):
     photos: list[ImageAttributes]
     images_from: str
     now: dt.datetime
+    order: PublicOrder | None
 
 
 class EventFigures(Struct):
@@ -108,7 +124,9 @@ async def read_event(reader: Reader, caller: Caller, command: GetEvent) -> Event
     known_sizes = await find_sizes(reader, event.image_keys) if event.image_keys else {}
     settings = reader.resources.settings
     photos = [image_attributes(key, known_sizes.get(key), settings) for key in event.image_keys]
-    return EventDetails(event, pending, await list_prices(reader, event.id), photos, origin(settings), now)
+    prices = await list_prices(reader, event.id)
+    order = await reader.row(PublicOrder, _ORDER, {"event_id": event.id})
+    return EventDetails(event, pending, prices, photos, origin(settings), now, order)
 
 
 @refuses(NOT_FOUND, FORBIDDEN)
@@ -159,6 +177,9 @@ async def read_defaults(reader: Reader, caller: Caller, command: ReadEventDefaul
 
 
 _PENDING: LiteralString = "select count(*) from registrations where event_id = %(event_id)s and status = 'pending'"
+_ORDER: LiteralString = """
+    select arrivals, moved, removed from logs where event_id = %(event_id)s order by generation desc limit 1
+"""
 _BY_DAY: LiteralString = """
     with days as (
       select date_trunc('day', received_at at time zone %(timezone)s) as day, count(*) as number
@@ -184,7 +205,8 @@ _PEOPLE: LiteralString = """
     select count(*) filter (where status = 'registered') as registered,
            count(*) filter (where status = 'waitlisted') as waiting,
            count(*) filter (where status = 'pending') as pending,
-           count(*) filter (where status in ('registered', 'waitlisted') and notify) as mailed
+           count(*) filter (where status in ('registered', 'waitlisted') and notify) as mailed,
+           exists (select from logs where event_id = %(event_id)s and closed_at is null) as has_log
       from registrations where event_id = %(event_id)s
 """
 
