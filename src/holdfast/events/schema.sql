@@ -95,6 +95,12 @@ CREATE FUNCTION blocked_by_dispute(intent text) RETURNS text
      where intent_id = intent and (state = 'lost' or (state in ('unknown', 'inquiry', 'open') and not refundable))
 $$;
 
+CREATE FUNCTION changed_by() RETURNS text
+    LANGUAGE sql STABLE
+    AS $$
+    select coalesce(nullif(current_setting('holdfast.changed_by', true), ''), 'organizer')
+$$;
+
 CREATE FUNCTION check_changed_reference() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -309,6 +315,23 @@ begin
     return null;
 end $$;
 
+CREATE FUNCTION hide_pending_arrivals(account bigint) RETURNS void
+    LANGUAGE sql
+    AS $$
+    update log_pending
+       set user_ids = null, nonces = array_fill(null::uuid, array[cardinality(user_ids)]),
+           visitor_ids = array(
+               select person_commitment('event ' || logs.event_id, coalesce(registrations.logged_as, users.public_id),
+                                        arrived.nonce)
+                 from unnest(user_ids, nonces) with ordinality as arrived (user_id, nonce, place)
+                 left join users on users.id = arrived.user_id
+                 left join registrations on (registrations.event_id, registrations.user_id)
+                                          = (logs.event_id, arrived.user_id)
+                order by place)
+      from logs
+     where logs.id = log_id and user_ids @> array[account]
+$$;
+
 CREATE FUNCTION keep_joined_queues() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -324,6 +347,16 @@ begin
             constraint = 'queue_visitors_queue_id_fkey', table = 'queue_visitors';
     end if;
     return null;
+end $$;
+
+CREATE FUNCTION keep_logged_id() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    perform hide_pending_arrivals(old.id);
+    update registrations set logged_as = old.public_id
+     where user_id = old.id and nonce is not null and logged_as is null;
+    return new;
 end $$;
 
 CREATE FUNCTION keep_owners_of_registrations() RETURNS trigger
@@ -361,6 +394,152 @@ begin
     end if;
     return null;
 end $$;
+
+CREATE FUNCTION log_changed_registrations() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    -- Nearly all statements settle. To find that out costs less than to begin the insert.
+    if not exists (select from before where status <> 'pending')
+       and not exists (select from after where log_number is null) then
+        return null;
+    end if;
+    -- Of those that an older version settles, during an upgrade, nobody knows a number.
+    insert into log_pending (log_id, kind, details)
+    select log.id, 'change',
+           jsonb_strip_nulls(jsonb_build_object(
+               'number', log_number, 'received_at', case when was = 'pending' then log_time(received_at) end,
+               'from', was, 'to', becomes, 'by', case when was = 'pending' then 'service' else changed_by() end,
+               'reason', reason))
+      from (select arrival, max(event_id) as event_id, max(log_number) as log_number, max(received_at) as received_at,
+                   max(was) as was, max(becomes) as becomes, max(reason) as reason
+              from (select arrival, status as was, null::registration_status as becomes, null::bigint as event_id,
+                           null::bigint as log_number, null::timestamptz as received_at, null as reason
+                      from before
+                    union all
+                    select arrival, null, status, event_id, log_number, received_at, reason from after) as rows
+             group by arrival) as moved
+     cross join lateral (select id from logs where logs.event_id = moved.event_id and closed_at is null limit 1) as log
+     where was <> becomes and becomes <> 'pending' and (was <> 'pending' or log_number is null)
+     order by becomes in ('registered', 'held'), received_at, arrival;
+    -- Who registers again arrives again. An older version keeps what the log says of the first time.
+    update registrations set log_number = null, nonce = null, logged_as = null
+     where (event_id, user_id) in (select event_id, user_id from after
+                                    where status = 'pending' and log_number is not null);
+    return null;
+end $$;
+
+CREATE FUNCTION log_event() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+declare
+    log_id bigint = (select id from logs where event_id = new.id and closed_at is null);
+    last_arrival bigint;
+begin
+    if not new.public_log then
+        update logs set closed_at = now() where id = log_id;
+        insert into log_pending (log_id, kind, details)
+        select log_id, 'close', '{"reason": "switched_off"}' where log_id is not null;
+    elsif log_id is null then
+        if not new.published or new.cancelled_at is not null or new.datetime <= now() then
+            return null;
+        end if;
+        -- The numbers go on from an earlier log.
+        insert into logs (event_id, generation, arrivals)
+        select new.id, count(*) + 1, coalesce(max(arrivals), 0) from logs where event_id = new.id
+        returning id, arrivals into log_id, last_arrival;
+        insert into log_pending (log_id, kind, details)
+        values (log_id, 'open',
+                jsonb_build_object('of', 'event', 'capacity', new.capacity, 'waiting_places', new.waitinglist_capacity,
+                                   'seated', new.registered_count, 'waiting', new.waitlisted_count,
+                                   'first_number', last_arrival + 1));
+    else
+        insert into log_pending (log_id, kind, details)
+        select log_id, 'change',
+               jsonb_build_object('capacity', new.capacity, 'waiting_places', new.waitinglist_capacity,
+                                  'by', 'organizer')
+         where (old.capacity, old.waitinglist_capacity) <> (new.capacity, new.waitinglist_capacity);
+        insert into log_pending (log_id, kind, details)
+        select log_id, 'change', '{"event": "cancelled", "by": "organizer"}'
+         where old.cancelled_at is null and new.cancelled_at is not null;
+    end if;
+    return null;
+end $$;
+
+CREATE FUNCTION log_join_of_older_version() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    insert into log_pending (log_id, kind, first_number, received_at, visitor_ids, nonces)
+    select id, 'arrivals', new.ticket, array[new.joined_at], array[null::text], array[null::uuid]
+      from logs where queue_id = new.queue_id and closed_at is null;
+    return null;
+end $$;
+
+CREATE FUNCTION log_queue() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+declare
+    log_id bigint = (select id from logs where queue_id = new.id and closed_at is null);
+begin
+    if new.deleted_at is not null or not new.public_log then
+        update logs set closed_at = now() where id = log_id;
+        insert into log_pending (log_id, kind, details)
+        select log_id, 'close',
+               jsonb_build_object('reason', case when new.deleted_at is null then 'switched_off' else 'deleted' end)
+         where log_id is not null;
+    elsif log_id is null then
+        insert into logs (queue_id, generation) select new.id, count(*) + 1 from logs where queue_id = new.id
+        returning id into log_id;
+        insert into log_pending (log_id, kind, details)
+        values (log_id, 'open',
+                jsonb_build_object('of', 'queue', 'first_number', new.tickets + 1, 'released', new.serving));
+    else
+        insert into log_pending (log_id, kind, details)
+        values (log_id, 'change',
+                jsonb_strip_nulls(jsonb_build_object(
+                    'active', new.active, 'release_rate', new.release_rate, 'max_queue_size', new.max_queue_size,
+                    'starts_at', log_time(new.starts_at), 'ends_at', log_time(new.ends_at), 'by', 'organizer')));
+    end if;
+    return null;
+end $$;
+
+CREATE FUNCTION log_release() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    insert into log_pending (log_id, kind, details)
+    select id, 'release', jsonb_build_object('from', new.first_ticket, 'to', new.last_ticket)
+      from logs where queue_id = new.queue_id and closed_at is null;
+    return null;
+end $$;
+
+CREATE FUNCTION log_removed_registrations() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    insert into log_pending (log_id, kind, details)
+    select log.id, 'change',
+           jsonb_strip_nulls(jsonb_build_object(
+               'number', case when status <> 'pending' then log_number end,
+               'person', case when status = 'pending'
+                              then person_commitment('event ' || event_id, coalesce(logged_as, person.public_id), nonce)
+                         end,
+               'received_at', case when status = 'pending' then log_time(received_at) end,
+               'from', status, 'to', 'removed', 'by', changed_by()))
+      from before
+     cross join lateral (select id from logs where logs.event_id = before.event_id and closed_at is null limit 1) as log
+     cross join lateral (select public_id from users where id = before.user_id limit 1) as person
+     where status <> 'rejected'
+     order by received_at, arrival;
+    return null;
+end $$;
+
+CREATE FUNCTION log_time(at timestamp with time zone) RETURNS text
+    LANGUAGE sql STABLE
+    AS $$
+    select to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+$$;
 
 CREATE FUNCTION mail_kind(before text, after text) RETURNS text
     LANGUAGE sql IMMUTABLE
@@ -458,11 +637,15 @@ end $$;
 CREATE FUNCTION move_registrations(giver bigint, taker bigint) RETURNS void
     LANGUAGE sql
     AS $$
+    select hide_pending_arrivals(giver);
     with kept as (
         select event_id from registrations where user_id = giver
         intersect select event_id from registrations where user_id = taker),
     moved as (
-        update registrations set user_id = taker
+        update registrations
+           set user_id = taker,
+               logged_as = case when nonce is not null
+                                then coalesce(logged_as, (select public_id from users where id = giver)) end
          where user_id = giver and event_id not in (select event_id from kept)
         returning event_id),
     -- The references to registrations are checked at the end of the statement.
@@ -510,6 +693,13 @@ CREATE FUNCTION parts(event bigint, whole text) RETURNS bigint[]
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     AS $$ select array(select hashtextextended(substr(whole, n, 3), event)
                       from generate_series(1, length(whole) - 2) as n) $$;
+
+CREATE FUNCTION person_commitment(subject text, person text, nonce uuid) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    AS $$
+    select translate(encode(sha256(convert_to(E'holdfast/person/v1\n' || subject || E'\n' || person || E'\n', 'UTF8')
+                                   || uuid_send(nonce)), 'base64'), '+/=', '-_')
+$$;
 
 CREATE FUNCTION refuse_change_of_key() RETURNS trigger
     LANGUAGE plpgsql
@@ -918,6 +1108,7 @@ CREATE TABLE events (
     calendar_sequence integer DEFAULT 0 NOT NULL,
     end_datetime timestamp with time zone,
     published boolean DEFAULT true NOT NULL,
+    public_log boolean DEFAULT true NOT NULL,
     CONSTRAINT events_cancellation_hours_check CHECK ((cancellation_hours >= 0)),
     CONSTRAINT events_capacity_check CHECK ((capacity > 0)),
     CONSTRAINT events_currency_check CHECK ((currency ~ '^[A-Z]{3}$'::text)),
@@ -968,6 +1159,8 @@ CREATE TRIGGER announce AFTER UPDATE OF datetime, end_datetime, timezone, addres
 CREATE TRIGGER count_calendar_changes BEFORE UPDATE ON events FOR EACH ROW WHEN ((((((((old.title IS DISTINCT FROM new.title) OR (old.datetime IS DISTINCT FROM new.datetime)) OR (old.end_datetime IS DISTINCT FROM new.end_datetime)) OR (old.timezone IS DISTINCT FROM new.timezone)) OR (old.location_name IS DISTINCT FROM new.location_name)) OR (old.address IS DISTINCT FROM new.address)) OR (old.cancelled_at IS DISTINCT FROM new.cancelled_at))) EXECUTE FUNCTION count_calendar_changes();
 CREATE TRIGGER give_back_all AFTER UPDATE OF cancelled_at ON events FOR EACH ROW WHEN (((old.cancelled_at IS NULL) AND (new.cancelled_at IS NOT NULL) AND (new.pricing_mode <> 'free'::pricing_mode))) EXECUTE FUNCTION give_back_all();
 CREATE TRIGGER hand_event_over AFTER UPDATE OF organizer_id ON events FOR EACH ROW WHEN ((old.organizer_id <> new.organizer_id)) EXECUTE FUNCTION hand_event_over();
+CREATE TRIGGER log_changed_event AFTER UPDATE OF capacity, waitinglist_capacity, cancelled_at, published, public_log, datetime ON events FOR EACH ROW WHEN (((((((old.capacity IS DISTINCT FROM new.capacity) OR (old.waitinglist_capacity IS DISTINCT FROM new.waitinglist_capacity)) OR (old.cancelled_at IS DISTINCT FROM new.cancelled_at)) OR (old.published IS DISTINCT FROM new.published)) OR (old.public_log IS DISTINCT FROM new.public_log)) OR (old.datetime IS DISTINCT FROM new.datetime))) EXECUTE FUNCTION log_event();
+CREATE TRIGGER log_new_event AFTER INSERT ON events FOR EACH ROW WHEN ((new.public_log AND new.published)) EXECUTE FUNCTION log_event();
 CREATE TRIGGER own_events AFTER INSERT ON events REFERENCING NEW TABLE AS created FOR EACH STATEMENT EXECUTE FUNCTION own_events();
 CREATE TRIGGER show_changed_photos AFTER UPDATE OF image_keys ON events FOR EACH ROW WHEN ((new.image_keys <> old.image_keys)) EXECUTE FUNCTION show_photos();
 CREATE TRIGGER show_first_photos AFTER INSERT ON events FOR EACH ROW WHEN ((new.image_keys <> '{}'::text[])) EXECUTE FUNCTION show_photos();
@@ -1014,6 +1207,161 @@ ALTER TABLE ONLY known_browsers
     ADD CONSTRAINT known_browsers_pkey PRIMARY KEY (hash);
 CREATE INDEX known_browsers_by_age ON known_browsers USING btree (known_at);
 CREATE INDEX known_browsers_of_account ON known_browsers USING btree (account_id);
+
+-- log_entries ---------------------------------------------------------------------------------------------------------
+
+CREATE TABLE log_entries (
+    log_id bigint NOT NULL,
+    number bigint NOT NULL,
+    arrivals_before bigint NOT NULL,
+    entries bytea NOT NULL,
+    CONSTRAINT log_entries_arrivals_before_check CHECK ((arrivals_before >= 0)),
+    CONSTRAINT log_entries_number_check CHECK ((number >= 0))
+);
+ALTER TABLE ONLY log_entries
+    ADD CONSTRAINT log_entries_pkey PRIMARY KEY (log_id, number);
+ALTER TABLE ONLY log_entries
+    ADD CONSTRAINT log_entries_log_id_fkey FOREIGN KEY (log_id) REFERENCES logs(id) ON DELETE CASCADE;
+CREATE INDEX log_entries_by_arrival ON log_entries USING btree (log_id, arrivals_before, number);
+
+-- log_heads -----------------------------------------------------------------------------------------------------------
+
+CREATE TABLE log_heads (
+    log_id bigint NOT NULL,
+    origin text NOT NULL,
+    size bigint NOT NULL,
+    root bytea NOT NULL,
+    signed_size bigint DEFAULT 0 NOT NULL,
+    checkpoint text,
+    sealed_at timestamp with time zone NOT NULL,
+    CONSTRAINT a_signed_size_has_a_checkpoint CHECK (((signed_size > 0) = (checkpoint IS NOT NULL))),
+    CONSTRAINT log_heads_origin_check CHECK (((length(origin) >= 1) AND (length(origin) <= 500))),
+    CONSTRAINT log_heads_root_check CHECK ((length(root) = 32)),
+    CONSTRAINT log_heads_size_check CHECK ((size > 0)),
+    CONSTRAINT only_what_is_sealed_is_signed CHECK (((signed_size >= 0) AND (signed_size <= size)))
+)
+WITH (fillfactor='20');
+ALTER TABLE ONLY log_heads
+    ADD CONSTRAINT log_heads_origin_key UNIQUE (origin);
+ALTER TABLE ONLY log_heads
+    ADD CONSTRAINT log_heads_pkey PRIMARY KEY (log_id);
+ALTER TABLE ONLY log_heads
+    ADD CONSTRAINT log_heads_log_id_fkey FOREIGN KEY (log_id) REFERENCES logs(id) ON DELETE CASCADE;
+CREATE INDEX log_heads_to_sign ON log_heads USING btree (log_id) WHERE (signed_size < size);
+
+-- log_keys ------------------------------------------------------------------------------------------------------------
+
+CREATE TABLE log_keys (
+    id bigint NOT NULL,
+    public_key bytea NOT NULL,
+    sealed bytea NOT NULL,
+    inserted_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT log_keys_public_key_check CHECK ((length(public_key) = 32))
+);
+ALTER TABLE log_keys ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME log_keys_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+ALTER TABLE ONLY log_keys
+    ADD CONSTRAINT log_keys_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY log_keys
+    ADD CONSTRAINT log_keys_public_key_key UNIQUE (public_key);
+
+-- log_pending ---------------------------------------------------------------------------------------------------------
+
+CREATE TABLE log_pending (
+    id bigint NOT NULL,
+    log_id bigint NOT NULL,
+    kind text NOT NULL,
+    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    details jsonb,
+    first_number bigint,
+    received_at timestamp with time zone[],
+    user_ids bigint[],
+    visitor_ids text[],
+    nonces uuid[],
+    outcomes registration_status[],
+    cut timestamp with time zone,
+    CONSTRAINT arrivals_are_arrays CHECK (
+CASE kind
+    WHEN 'arrivals'::text THEN ((details IS NULL) AND (first_number > 0) AND (cardinality(received_at) > 0) AND (num_nonnulls(user_ids, visitor_ids) = 1) AND (nonces IS NOT NULL))
+    ELSE ((details IS NOT NULL) AND (num_nonnulls(first_number, received_at, user_ids, visitor_ids, nonces, outcomes, cut) = 0))
+END),
+    CONSTRAINT log_pending_kind_check CHECK ((kind = ANY (ARRAY['open'::text, 'arrivals'::text, 'change'::text, 'freeze'::text, 'draw'::text, 'release'::text, 'close'::text])))
+);
+ALTER TABLE ONLY log_pending ALTER COLUMN received_at SET STORAGE EXTERNAL;
+ALTER TABLE ONLY log_pending ALTER COLUMN user_ids SET STORAGE EXTERNAL;
+ALTER TABLE ONLY log_pending ALTER COLUMN nonces SET STORAGE EXTERNAL;
+ALTER TABLE ONLY log_pending ALTER COLUMN outcomes SET STORAGE EXTERNAL;
+ALTER TABLE log_pending ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME log_pending_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+ALTER TABLE ONLY log_pending
+    ADD CONSTRAINT log_pending_pkey PRIMARY KEY (log_id, id);
+ALTER TABLE ONLY log_pending
+    ADD CONSTRAINT log_pending_log_id_fkey FOREIGN KEY (log_id) REFERENCES logs(id) ON DELETE CASCADE;
+
+-- log_tiles -----------------------------------------------------------------------------------------------------------
+
+CREATE TABLE log_tiles (
+    log_id bigint NOT NULL,
+    level smallint NOT NULL,
+    number bigint NOT NULL,
+    hashes bytea NOT NULL,
+    CONSTRAINT log_tiles_hashes_check CHECK ((((length(hashes) % 32) = 0) AND ((length(hashes) >= 32) AND (length(hashes) <= 8192)))),
+    CONSTRAINT log_tiles_level_check CHECK (((level >= 0) AND (level <= 63))),
+    CONSTRAINT log_tiles_number_check CHECK ((number >= 0))
+);
+ALTER TABLE ONLY log_tiles ALTER COLUMN hashes SET STORAGE EXTERNAL;
+ALTER TABLE ONLY log_tiles
+    ADD CONSTRAINT log_tiles_pkey PRIMARY KEY (log_id, level, number);
+ALTER TABLE ONLY log_tiles
+    ADD CONSTRAINT log_tiles_log_id_fkey FOREIGN KEY (log_id) REFERENCES logs(id) ON DELETE CASCADE;
+
+-- logs ----------------------------------------------------------------------------------------------------------------
+
+CREATE TABLE logs (
+    id bigint NOT NULL,
+    event_id bigint,
+    queue_id bigint,
+    generation integer DEFAULT 1 NOT NULL,
+    arrivals bigint DEFAULT 0 NOT NULL,
+    closed_at timestamp with time zone,
+    inserted_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT a_log_is_of_an_event_or_a_queue CHECK ((num_nonnulls(event_id, queue_id) = 1)),
+    CONSTRAINT logs_arrivals_check CHECK ((arrivals >= 0)),
+    CONSTRAINT logs_generation_check CHECK ((generation > 0))
+)
+WITH (fillfactor='50');
+ALTER TABLE logs ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME logs_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+ALTER TABLE ONLY logs
+    ADD CONSTRAINT logs_event_id_generation_key UNIQUE (event_id, generation);
+ALTER TABLE ONLY logs
+    ADD CONSTRAINT logs_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY logs
+    ADD CONSTRAINT logs_queue_id_generation_key UNIQUE (queue_id, generation);
+ALTER TABLE ONLY logs
+    ADD CONSTRAINT logs_event_id_fkey FOREIGN KEY (event_id) REFERENCES events(id) ON DELETE CASCADE;
+ALTER TABLE ONLY logs
+    ADD CONSTRAINT logs_queue_id_fkey FOREIGN KEY (queue_id) REFERENCES queues(id) ON DELETE CASCADE;
+CREATE UNIQUE INDEX one_open_log_a_queue ON logs USING btree (queue_id) WHERE (closed_at IS NULL);
+CREATE UNIQUE INDEX one_open_log_an_event ON logs USING btree (event_id) WHERE (closed_at IS NULL);
 
 -- mail_announcements --------------------------------------------------------------------------------------------------
 
@@ -1433,6 +1781,7 @@ ALTER TABLE ONLY queue_releases
 ALTER TABLE ONLY queue_releases
     ADD CONSTRAINT queue_releases_queue_id_fkey FOREIGN KEY (queue_id) REFERENCES queues(id);
 CREATE INDEX queue_releases_in_time ON queue_releases USING btree (queue_id, released_at);
+CREATE TRIGGER log_release AFTER INSERT ON queue_releases FOR EACH ROW EXECUTE FUNCTION log_release();
 
 -- queue_signing_keys --------------------------------------------------------------------------------------------------
 
@@ -1456,6 +1805,7 @@ CREATE TABLE queue_visitors (
     expires_at timestamp with time zone,
     use_count integer DEFAULT 0 NOT NULL,
     consumed_at timestamp with time zone,
+    nonce uuid,
     CONSTRAINT a_token_has_its_times CHECK ((((token_id IS NULL) = (issued_at IS NULL)) AND ((token_id IS NULL) = (expires_at IS NULL)))),
     CONSTRAINT only_a_token_is_used CHECK (((token_id IS NOT NULL) OR ((use_count = 0) AND (consumed_at IS NULL)))),
     CONSTRAINT queue_visitors_ticket_check CHECK ((ticket > 0)),
@@ -1467,6 +1817,7 @@ ALTER TABLE ONLY queue_visitors
 ALTER TABLE ONLY queue_visitors
     ADD CONSTRAINT queue_visitors_pkey PRIMARY KEY (queue_id, visitor_id);
 CREATE TRIGGER check_queues_of_inserted AFTER INSERT ON queue_visitors REFERENCING NEW TABLE AS after FOR EACH STATEMENT EXECUTE FUNCTION check_queues();
+CREATE TRIGGER log_join_of_older_version AFTER INSERT OR UPDATE OF ticket ON queue_visitors FOR EACH ROW WHEN (((new.nonce IS NULL) AND (COALESCE(current_setting('holdfast.locked_queues'::text, true), ''::text) = ''::text))) EXECUTE FUNCTION log_join_of_older_version();
 CREATE TRIGGER refuse_change_of_key BEFORE UPDATE OF queue_id ON queue_visitors FOR EACH ROW WHEN ((old.queue_id <> new.queue_id)) EXECUTE FUNCTION refuse_change_of_key();
 
 -- queues --------------------------------------------------------------------------------------------------------------
@@ -1490,6 +1841,7 @@ CREATE TABLE queues (
     rated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     inserted_at timestamp with time zone DEFAULT now() NOT NULL,
     deleted_at timestamp with time zone,
+    public_log boolean DEFAULT true NOT NULL,
     CONSTRAINT paused_since_a_moment CHECK ((active = (paused_at IS NULL))),
     CONSTRAINT queues_max_queue_size_check CHECK ((max_queue_size > 0)),
     CONSTRAINT queues_release_rate_check CHECK ((release_rate > 0)),
@@ -1514,6 +1866,8 @@ ALTER TABLE ONLY queues
     ADD CONSTRAINT queues_organizer_id_fkey FOREIGN KEY (organizer_id) REFERENCES users(id);
 CREATE INDEX queues_of_organizer ON queues USING btree (organizer_id, id);
 CREATE TRIGGER keep_joined_queues AFTER DELETE ON queues REFERENCING OLD TABLE AS before FOR EACH STATEMENT EXECUTE FUNCTION keep_joined_queues();
+CREATE TRIGGER log_changed_queue AFTER UPDATE OF active, release_rate, max_queue_size, starts_at, ends_at, public_log, deleted_at ON queues FOR EACH ROW WHEN ((((((((old.active IS DISTINCT FROM new.active) OR (old.release_rate IS DISTINCT FROM new.release_rate)) OR (old.max_queue_size IS DISTINCT FROM new.max_queue_size)) OR (old.starts_at IS DISTINCT FROM new.starts_at)) OR (old.ends_at IS DISTINCT FROM new.ends_at)) OR (old.public_log IS DISTINCT FROM new.public_log)) OR (old.deleted_at IS DISTINCT FROM new.deleted_at))) EXECUTE FUNCTION log_queue();
+CREATE TRIGGER log_new_queue AFTER INSERT ON queues FOR EACH ROW WHEN (new.public_log) EXECUTE FUNCTION log_queue();
 CREATE TRIGGER refuse_change_of_key BEFORE UPDATE OF id ON queues FOR EACH ROW WHEN ((old.id <> new.id)) EXECUTE FUNCTION refuse_change_of_key();
 
 -- refunds -------------------------------------------------------------------------------------------------------------
@@ -1577,11 +1931,15 @@ CREATE TABLE registrations (
     amount_due bigint,
     held_until timestamp with time zone,
     organizer_id bigint NOT NULL,
+    log_number bigint,
+    nonce uuid,
+    logged_as text,
     CONSTRAINT only_held_seats_end CHECK (((status = 'held'::registration_status) = (held_until IS NOT NULL))),
     CONSTRAINT registrations_amount_due_check CHECK ((amount_due > 0)),
     CONSTRAINT registrations_amount_paid_check CHECK ((amount_paid >= 0)),
     CONSTRAINT registrations_check CHECK (((status = 'pending'::registration_status) = (settled_at IS NULL))),
     CONSTRAINT registrations_language_check CHECK ((language ~ '^[a-z]{2}$'::text)),
+    CONSTRAINT registrations_log_number_check CHECK ((log_number > 0)),
     CONSTRAINT registrations_name_check CHECK (((length(name) >= 1) AND (length(name) <= 200))),
     CONSTRAINT rejections_have_a_reason CHECK (
 CASE status
@@ -1609,6 +1967,8 @@ CREATE TRIGGER forget_amount BEFORE UPDATE OF status ON registrations FOR EACH R
 CREATE TRIGGER forget_move BEFORE UPDATE OF status ON registrations FOR EACH ROW WHEN (((old.status = 'waitlisted'::registration_status) AND (old.reason IS NOT NULL) AND (new.status <> 'waitlisted'::registration_status) AND (NOT (new.reason IS DISTINCT FROM old.reason)))) EXECUTE FUNCTION forget_move();
 CREATE TRIGGER give_back_moved AFTER UPDATE OF status ON registrations FOR EACH ROW WHEN (((old.amount_due IS NOT NULL) AND (old.status = ANY (ARRAY['held'::registration_status, 'registered'::registration_status])) AND (new.status <> ALL (ARRAY['held'::registration_status, 'registered'::registration_status])))) EXECUTE FUNCTION give_back();
 CREATE TRIGGER give_back_removed AFTER DELETE ON registrations FOR EACH ROW WHEN (((old.amount_due IS NOT NULL) AND (old.status = ANY (ARRAY['held'::registration_status, 'registered'::registration_status])))) EXECUTE FUNCTION give_back();
+CREATE TRIGGER log_changed_registrations AFTER UPDATE ON registrations REFERENCING OLD TABLE AS before NEW TABLE AS after FOR EACH STATEMENT EXECUTE FUNCTION log_changed_registrations();
+CREATE TRIGGER log_removed_registrations AFTER DELETE ON registrations REFERENCING OLD TABLE AS before FOR EACH STATEMENT EXECUTE FUNCTION log_removed_registrations();
 CREATE TRIGGER mail_deleted AFTER DELETE ON registrations REFERENCING OLD TABLE AS before FOR EACH STATEMENT EXECUTE FUNCTION mail_registrations();
 CREATE TRIGGER mail_updated AFTER UPDATE ON registrations REFERENCING OLD TABLE AS before NEW TABLE AS after FOR EACH STATEMENT EXECUTE FUNCTION mail_registrations();
 CREATE TRIGGER note_promotion BEFORE UPDATE OF status ON registrations FOR EACH ROW WHEN (((old.status = 'waitlisted'::registration_status) AND (new.status = ANY (ARRAY['registered'::registration_status, 'held'::registration_status])))) EXECUTE FUNCTION note_promotion();
@@ -1769,6 +2129,7 @@ CREATE UNIQUE INDEX users_email_of_organizer ON users USING btree (email) WHERE 
 CREATE UNIQUE INDEX users_email_of_owner ON users USING btree (email) WHERE ((role <> 'organizer'::user_role) OR (proved_at IS NOT NULL));
 CREATE UNIQUE INDEX users_logo ON users USING btree (logo_key) WHERE (logo_key IS NOT NULL);
 CREATE UNIQUE INDEX users_slug ON users USING btree (slug) WHERE (slug IS NOT NULL);
+CREATE TRIGGER keep_logged_id BEFORE UPDATE OF public_id ON users FOR EACH ROW WHEN ((old.public_id <> new.public_id)) EXECUTE FUNCTION keep_logged_id();
 CREATE TRIGGER keep_registered_people AFTER DELETE ON users REFERENCING OLD TABLE AS before FOR EACH STATEMENT EXECUTE FUNCTION keep_registered_people();
 CREATE TRIGGER refuse_change_of_key BEFORE UPDATE OF id ON users FOR EACH ROW WHEN ((old.id <> new.id)) EXECUTE FUNCTION refuse_change_of_key();
 CREATE TRIGGER release_mails AFTER UPDATE OF proved_at ON users FOR EACH ROW WHEN (((old.proved_at IS NULL) AND (new.proved_at IS NOT NULL) AND (new.role = 'organizer'::user_role))) EXECUTE FUNCTION release_mails_of_organizer();

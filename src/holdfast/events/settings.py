@@ -80,6 +80,11 @@ class Settings(OAuthSettings, SignInSettings):
         validation_alias="API_REGISTRATION_NOTIFY",
         description="Whether people get mails about registrations made with an API key that does not say `notify`.",
     )
+    public_logs: bool = Field(
+        True,
+        validation_alias="EVENTS_PUBLIC_LOGS",
+        description="Whether events and queues may get a public log of their order. A log that there is goes on.",
+    )
     organizers_per_hour: int = Field(
         10,
         ge=1,

@@ -16,6 +16,7 @@ from holdfast.events.check_in import sql
 from holdfast.events.check_in.model import CheckInEvent, LookAtCheckIn
 from holdfast.events.check_in.operations import find_event
 from holdfast.events.ids import EventId
+from holdfast.events.order_log import changed_by
 from holdfast.events.pricing.changes import reprice
 from holdfast.events.registrations.payment_opening import open_payments
 from holdfast.events.resources import Reader, Tx
@@ -132,7 +133,7 @@ NAMES: LiteralString = f"""
 """
 
 # One statement moves both groups: seats are counted at its end, so they never exceed the capacity.
-GIVE: LiteralString = """
+GIVE: LiteralString = f"""
     with event as (
         select id, capacity - registered_count as free from events where id = %(event_id)s),
     waiting as (
@@ -156,7 +157,7 @@ GIVE: LiteralString = """
         select user_id, 'rejected', 'no_show', null from absent cross join fair where rank <= offers - free),
     done as (
         update registrations set status = moved.becomes, reason = moved.reason, held_until = moved.held_until
-          from moved
+          from moved cross join {changed_by("organizer")}
          where registrations.event_id = %(event_id)s and registrations.user_id = moved.user_id
      returning registrations.status)
     select count(*) filter (where status in ('registered', 'held')), count(*) filter (where status = 'held'),

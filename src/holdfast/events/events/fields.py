@@ -37,6 +37,7 @@ LowerBound = Annotated[Minor | None, Meta(description="Required for dynamic.")]
 UpperBound = Annotated[Minor | None, Meta(description="Required for dynamic, above min_price.")]
 EndsAt = Annotated[Timestamp | None, Meta(description="Later than datetime.")]
 Published = Annotated[bool, Meta(description="False: a draft, which only you see.")]
+PublicLog = Annotated[bool, Meta(description="Publish a log of the order; it shows how many come when.")]
 
 HALF_PIN = message("is half of a map pin: give latitude and longitude, or none of them")
 ENDS_TOO_EARLY = message("must be later than %(field)s", field=FieldName("datetime"))

@@ -66,6 +66,7 @@ class CreateEvent(Command):
     cancellation_hours: fields.CancellationHours = 0
     ends_at: fields.EndsAt = None
     published: fields.Published = True
+    public_log: fields.PublicLog = True
 
     @rule("ends_at", "datetime")
     def _ends_later(self) -> str | None:
@@ -133,6 +134,7 @@ class UpdateEvent(Command):
     cancellation_hours: fields.CancellationHours | UnsetType = UNSET
     ends_at: fields.EndsAt | UnsetType = UNSET
     published: Annotated[bool, Meta(description="False: only before anybody registers.")] | UnsetType = UNSET
+    public_log: Annotated[bool, Meta(description="False closes the log; true begins a new one.")] | UnsetType = UNSET
 
     @rule("timezone")
     def _timezone_is_known(self) -> str | None:
@@ -200,6 +202,7 @@ class Event(Struct):
     timezone: str | None
     cancellation_hours: int
     published: bool
+    public_log: bool
 
 
 class EventRow(Struct):
@@ -233,6 +236,7 @@ class EventRow(Struct):
     image_keys: list[str]
     cancelled_at: dt.datetime | None
     published: bool
+    public_log: bool
     inserted_at: dt.datetime
     status: Status
     organizer_slug: str
@@ -294,4 +298,5 @@ def to_api(row: EventRow, settings: Settings) -> Event:
         timezone=row.timezone,
         cancellation_hours=row.cancellation_hours,
         published=row.published,
+        public_log=row.public_log,
     )

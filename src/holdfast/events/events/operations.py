@@ -25,7 +25,7 @@ from holdfast.events.pricing.model import Reason, mismatches, stray_bounds
 from holdfast.events.pricing.policy import first_price
 from holdfast.events.problems import EVENT_HAS_REGISTRATIONS, QUOTA_EXCEEDED
 from holdfast.events.quotas import require_room
-from holdfast.events.registrations import seating
+from holdfast.events.registrations import seating, settlement
 from holdfast.events.resources import Concluded, Reader, Steps, Tx
 from holdfast.events.users.model import ORGANIZER_CHANNEL
 from holdfast.kit.contract.caller import Caller
@@ -39,7 +39,7 @@ EDITABLE = (
     *("title", "body", "datetime", "ends_at", "address", "location_name", "latitude", "longitude", "image_keys"),
     *("timezone", "cancellation_hours"),
     *("price", "min_price", "max_price", "capacity", "waitinglist_capacity"),
-    *("recurrence_frequency", "recurrence_interval", "published"),
+    *("recurrence_frequency", "recurrence_interval", "published", "public_log"),
 )
 UNCHANGEABLE = ("pricing_mode", "currency")
 
@@ -91,7 +91,8 @@ async def publish(tx: Tx, caller: Caller, command: CreateEvent, html: RenderedTe
     await require_room(tx, organizer_id, message("events that are neither cancelled nor over"), most, sql.COUNT_OPEN)
     await _require_room_for_text(tx, organizer_id)
     first = first_price(command.pricing_mode, command.price, command.min_price, command.max_price, command.currency)
-    stored = {**msgspec.structs.asdict(command), "current_price": first}
+    public_log = command.public_log and tx.resources.settings.public_logs
+    stored = {**msgspec.structs.asdict(command), "current_price": first, "public_log": public_log}
     id = await sql.insert_event(tx, {**stored, "organizer_id": organizer_id})
     if id is None:
         raise invalid({"organizer_id": [_UNKNOWN_ORGANIZER]})
@@ -122,10 +123,15 @@ async def prepare_change(steps: Steps, caller: Caller, command: UpdateEvent) -> 
 
 async def change(tx: Tx, caller: Caller, command: UpdateEvent, html: RenderedText | None) -> Event:
     """Change an event. `html`: its new text as HTML; None: its text stays."""
-    if command.published is False:
+    if command.published is False or command.public_log is False:
         await sql.lock_out_registrations(tx, command.event_id)
     before = await lock(tx, caller, command.event_id)
+    if before.public_log and command.public_log is False:
+        # Those who were told that they will be in the log are in it before it is closed.
+        await settlement.settle_event(tx, before.id)
+        before = await lock(tx, caller, command.event_id)
     after = msgspec.structs.replace(before, **sent_fields(command, *EDITABLE))
+    after.public_log = after.public_log and (before.public_log or tx.resources.settings.public_logs)
     if command.ends_at is UNSET:
         after.ends_at = moved_end(before.ends_at, before.datetime, after.datetime)
     if command.organizer_id is not UNSET:

@@ -162,11 +162,11 @@ async def insert_occurrences(tx: Tx, occurrences: Sequence[NextOccurrence], now:
         insert into events (organizer_id, title, body, datetime, capacity, waitinglist_capacity, currency, pricing_mode,
                             price, min_price, max_price, current_price, recurrence_frequency, recurrence_interval,
                             recurs_from, address, location_name, latitude, longitude, image_keys, timezone,
-                            cancellation_hours, end_datetime, follows_id, inserted_at)
+                            cancellation_hours, end_datetime, follows_id, inserted_at, public_log)
         select organizer_id, title, body, next.datetime, capacity, waitinglist_capacity, currency, pricing_mode,
                price, min_price, max_price, {FIRST_PRICE}, recurrence_frequency,
                recurrence_interval, recurs_from, address, location_name, latitude, longitude, image_keys, timezone,
-               cancellation_hours, next.ends_at, events.id, %(now)s
+               cancellation_hours, next.ends_at, events.id, %(now)s, public_log and %(public_logs)s
           from json_to_recordset(%(next)s::json) as next (id bigint, datetime timestamptz, ends_at timestamptz)
           join events using (id)
          order by events.id
@@ -176,7 +176,11 @@ async def insert_occurrences(tx: Tx, occurrences: Sequence[NextOccurrence], now:
         select next.id, version, digest, html, summary from next join event_texts on event_id = follows_id)
         select id from next order by id
         """,
-        {"next": msgspec.json.encode(occurrences).decode(), "now": now},
+        {
+            "next": msgspec.json.encode(occurrences).decode(),
+            "now": now,
+            "public_logs": tx.resources.settings.public_logs,
+        },
     )
     return [id for (id,) in rows]
 

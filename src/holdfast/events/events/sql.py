@@ -14,7 +14,7 @@ select
     events.pricing_mode, events.price, events.min_price, events.max_price, events.current_price,
     events.recurrence_frequency, events.recurrence_interval, events.address, events.location_name, events.latitude,
     events.longitude, events.timezone, events.cancellation_hours, events.calendar_sequence, events.image_keys,
-    events.cancelled_at, events.published, events.inserted_at,
+    events.cancelled_at, events.published, events.public_log, events.inserted_at,
     {STATUS} as status,
     organizers.slug as organizer_slug, organizers.payouts_ready
   from events join users as organizers on organizers.id = events.organizer_id
@@ -98,12 +98,12 @@ async def insert_event(tx: Tx, event: dict[str, Any]) -> int | None:
         insert into events (organizer_id, title, body, datetime, capacity, waitinglist_capacity, currency, pricing_mode,
                             price, min_price, max_price, current_price, recurrence_frequency, recurrence_interval,
                             recurs_from, address, location_name, latitude, longitude, image_keys, timezone,
-                            cancellation_hours, end_datetime, published)
+                            cancellation_hours, end_datetime, published, public_log)
         select id, %(title)s, %(body)s, %(datetime)s, %(capacity)s, %(waitinglist_capacity)s, %(currency)s,
                %(pricing_mode)s, %(price)s, %(min_price)s, %(max_price)s, %(current_price)s, %(recurrence_frequency)s,
                %(recurrence_interval)s, %(datetime)s, %(address)s, %(location_name)s, %(latitude)s, %(longitude)s,
                %(image_keys)s, %(timezone)s, %(cancellation_hours)s, %(ends_at)s,
-               %(published)s
+               %(published)s, %(public_log)s
           from users where id = %(organizer_id)s and slug is not null and erased_at is null
         returning id
         """,
@@ -133,6 +133,7 @@ async def update_event(tx: Tx, event: dict[str, Any]) -> bool:
                address = %(address)s, location_name = %(location_name)s, latitude = %(latitude)s,
                longitude = %(longitude)s, timezone = %(timezone)s, cancellation_hours = %(cancellation_hours)s,
                image_keys = %(image_keys)s, organizer_id = organizers.id, published = %(published)s,
+               public_log = %(public_log)s,
                -- The sale begins when a draft is published.
                inserted_at = case when not events.published and %(published)s then now() else events.inserted_at end
           from users as organizers

@@ -1,11 +1,15 @@
 -- Gives the registrations of one account, with all that depends on them, to another account of the same owner. Of an
 -- event for which both are registered, each keeps its own.
 create or replace function move_registrations(giver bigint, taker bigint) returns void language sql as $$
+    select hide_pending_arrivals(giver);
     with kept as (
         select event_id from registrations where user_id = giver
         intersect select event_id from registrations where user_id = taker),
     moved as (
-        update registrations set user_id = taker
+        update registrations
+           set user_id = taker,
+               logged_as = case when nonce is not null
+                                then coalesce(logged_as, (select public_id from users where id = giver)) end
          where user_id = giver and event_id not in (select event_id from kept)
         returning event_id),
     -- The references to registrations are checked at the end of the statement.

@@ -5,8 +5,8 @@ comment on column events.public_log is 'Whether the order of its registrations i
 alter table queues add public_log boolean not null default true;
 comment on column queues.public_log is 'Whether the order of its visitors is published as a log.';
 
-alter table registrations add number bigint check (number > 0), add nonce uuid, add logged_as text;
-comment on column registrations.number is 'Its number in the order of arrivals of the event; given at settlement.';
+alter table registrations add log_number bigint check (log_number > 0), add nonce uuid, add logged_as text;
+comment on column registrations.log_number is 'Its number in the order of arrivals of the event; given at settlement.';
 comment on column registrations.nonce is 'The 16 random bytes of the commitment in the log; null: none, or erased.';
 comment on column registrations.logged_as is
     'The public id in the commitment, if the registration has moved to another account since.';

@@ -123,6 +123,7 @@ async def _erase_account(tx: Tx, account: AccountRow) -> list[AffectedRegistrati
             if registration.is_to_come or registration.status == "rejected"
         ],
     )
+    await sql.delete_nonces(tx, account.id)
     await seating.refill_seats(
         tx,
         [registration.event_id for registration in registrations if registration.is_to_come and registration.has_seat],

@@ -6,6 +6,7 @@ from typing import LiteralString
 
 import msgspec
 
+from holdfast.events.order_log import changed_by
 from holdfast.events.people.links import DataLink
 from holdfast.events.people.model import (
     AccountRow,
@@ -161,8 +162,18 @@ async def delete_personal_details(tx: Tx, user_id: int) -> None:
 
 async def delete_registrations(tx: Tx, user_id: int, event_ids: Sequence[int]) -> None:
     await tx.run(
-        "delete from registrations where user_id = %(user_id)s and event_id = any(%(event_ids)s)",
+        f"""
+        delete from registrations using {changed_by("person")}
+         where user_id = %(user_id)s and event_id = any(%(event_ids)s)
+        """,
         {"user_id": user_id, "event_ids": list(event_ids)},
+    )
+
+
+async def delete_nonces(tx: Tx, user_id: int) -> None:
+    """Remove what the commitments in public logs can be opened with. From now on these entries are about nobody."""
+    await tx.run(
+        "update registrations set nonce = null, logged_as = null where user_id = %(user_id)s", {"user_id": user_id}
     )
 
 

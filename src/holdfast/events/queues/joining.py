@@ -5,13 +5,16 @@ consecutive in order of arrival. A visitor has one ticket, even if it joins agai
 position is the ticket minus the last released ticket, and can only fall.
 """
 
+import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
 from typing import LiteralString, NamedTuple
+from uuid import UUID
 
 import msgspec
 from msgspec import Struct
 from prometheus_client import Counter
 
+from holdfast.events.order_log import new_nonces
 from holdfast.events.problems import QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE
 from holdfast.events.resources import Tx
 from holdfast.events.settings import Settings
@@ -28,12 +31,14 @@ class Visitor(Struct):
     """One visitor who joins. With the tenant None it may join the queue of any organizer.
 
     index    the index in the batch
+    nonce    the nonce of the commitment in the log of the queue; `join` sets it
     """
 
     index: int
     tenant_id: int | None
     queue_id: int
     visitor_id: str
+    nonce: str = ""
 
 
 class JoinResult(NamedTuple):
@@ -44,6 +49,9 @@ class JoinResult(NamedTuple):
     retry_after    seconds until a place may be free
     is_new         whether this call stored the place
     is_first       whether it is the first place in an empty queue
+    ticket         the ticket of the visitor; None: refused
+    joined_at      when the visitor joined, also if that was before; None: refused
+    nonce          the nonce of its commitment; None: refused, or the place is in no log
     """
 
     code: str | None
@@ -51,6 +59,9 @@ class JoinResult(NamedTuple):
     retry_after: int
     is_new: bool
     is_first: bool
+    ticket: int | None
+    joined_at: dt.datetime | None
+    nonce: UUID | None
 
 
 QUEUES: LiteralString = """
@@ -69,10 +80,10 @@ WAIT_FOR_VISITORS: LiteralString = """
 """
 # The ids of the locked queues are kept for the next statement, which is sent before this one has answered.
 WAIT: LiteralString = f"""
-    select set_config('holdfast.queues', coalesce(string_agg(id::text, ','), ''), true) from ({QUEUES}) as locked
+    select set_config('holdfast.locked_queues', coalesce(string_agg(id::text, ','), ''), true) from ({QUEUES}) as locked
 """
 LOCK_IF_FREE: LiteralString = f"""
-    select set_config('holdfast.queues', coalesce(string_agg(id::text, ','), ''), true)
+    select set_config('holdfast.locked_queues', coalesce(string_agg(id::text, ','), ''), true)
       from ({QUEUES} skip locked) as locked
 """
 
@@ -80,15 +91,17 @@ LOCK_IF_FREE: LiteralString = f"""
 JOIN: LiteralString = """
     with visitor as materialized (
         select * from json_to_recordset(%(visitors)s::json)
-               as visitor (index integer, tenant_id bigint, queue_id bigint, visitor_id text)),
+               as visitor (index integer, tenant_id bigint, queue_id bigint, visitor_id text, nonce uuid)),
     -- Many visitors join few queues.
     joined_queue as materialized (
         select *, tickets = serving as was_empty, max_queue_size - (tickets - serving) as room,
-               ceil(%(interval)s::float8 / release_rate)::integer as step
+               ceil(%(interval)s::float8 / release_rate)::integer as step,
+               (select id from logs where queue_id = queues.id and closed_at is null) as log_id
           from queues where id = any(array(select queue_id from visitor)) and deleted_at is null),
     request as materialized (
-        select request.index, request.queue_id, request.visitor_id, queues.organizer_id, queues.tickets,
-               queues.was_empty, queues.room, queues.step, is_in,
+        select request.index, request.queue_id, request.visitor_id, request.nonce, queues.organizer_id, queues.tickets,
+               queues.was_empty, queues.room, queues.step, queues.log_id, is_in,
+               visitor.ticket as known_ticket, visitor.joined_at as known_joined_at, visitor.nonce as known_nonce,
                visitor.ticket is not null and not is_in as comes_again,
                case when queues.id is null then 'not_found'
                     when request.tenant_id <> queues.organizer_id then 'forbidden'
@@ -98,7 +111,7 @@ JOIN: LiteralString = """
                     when queues.id <> all(locked.ids) then 'queue_locked'
                end as code
           from visitor as request
-         cross join (select string_to_array(current_setting('holdfast.queues'), ',')::bigint[] as ids) as locked
+         cross join (select string_to_array(current_setting('holdfast.locked_queues'), ',')::bigint[] as ids) as locked
           left join joined_queue as queues on queues.id = request.queue_id
           left join lateral (select * from queue_visitors
                               where queue_id = request.queue_id and visitor_id = request.visitor_id limit 1)
@@ -120,17 +133,20 @@ JOIN: LiteralString = """
                                 and queue_id = request.queue_id and visitor_id = request.visitor_id
                               limit 1 for no key update skip locked) as visitor),
     checked as (
-        select index, queue_id, visitor_id, organizer_id, tickets, was_empty, room, step, is_in,
+        select index, queue_id, visitor_id, nonce, organizer_id, tickets, was_empty, room, step, log_id, is_in,
+               known_ticket, known_joined_at, known_nonce,
                case when code is null and comes_again
                          and (queue_id, visitor_id) not in (select * from free_visitors)
                     then 'visitor_locked' else code end as code
           from request),
     -- The first call of each visitor who needs a ticket, in order of arrival, while there is room.
     admitted as materialized (
-        select * from (select *, row_number() over (partition by queue_id order by index) as nth
-                         from (select distinct on (queue_id, visitor_id) * from checked
-                                where code is null and not is_in
-                                order by queue_id, visitor_id, index) as first) as fresh
+        select index, queue_id, visitor_id, log_id, was_empty, nth, tickets + nth as ticket,
+               clock_timestamp() as joined_at, case when log_id is not null then nonce end as nonce
+          from (select *, row_number() over (partition by queue_id order by index) as nth
+                  from (select distinct on (queue_id, visitor_id) * from checked
+                         where code is null and not is_in
+                         order by queue_id, visitor_id, index) as first) as fresh
          where room is null or nth <= room),
     -- The time while nobody waited does not count: the first visitor is released one step from now.
     counted as (
@@ -139,17 +155,27 @@ JOIN: LiteralString = """
           from (select queue_id, was_empty, count(*) as visitors from admitted group by queue_id, was_empty) as joined
          where queues.id = joined.queue_id),
     stored as (
-        insert into queue_visitors (queue_id, visitor_id, ticket)
-        select queue_id, visitor_id, tickets + nth from admitted
+        insert into queue_visitors (queue_id, visitor_id, ticket, joined_at, nonce)
+        select queue_id, visitor_id, ticket, joined_at, nonce from admitted
             on conflict (queue_id, visitor_id) do update
-           set ticket = excluded.ticket, joined_at = excluded.joined_at, token_id = null, issued_at = null,
-               expires_at = null, use_count = 0, consumed_at = null)
+           set ticket = excluded.ticket, joined_at = excluded.joined_at, nonce = excluded.nonce, token_id = null,
+               issued_at = null, expires_at = null, use_count = 0, consumed_at = null),
+    arrived as (
+        insert into log_pending (log_id, kind, first_number, received_at, visitor_ids, nonces)
+        select log_id, 'arrivals', min(ticket), array_agg(joined_at order by ticket),
+               array_agg(visitor_id order by ticket), array_agg(nonce order by ticket)
+          from admitted where log_id is not null group by log_id)
     select case when checked.code is null and not checked.is_in and admitted.index is null then 'queue_full'
                 else checked.code end,
            checked.organizer_id, checked.step, coalesce(admitted.index = checked.index, false),
-           coalesce(admitted.index = checked.index and admitted.nth = 1 and admitted.was_empty, false)
+           coalesce(admitted.index = checked.index and admitted.nth = 1 and admitted.was_empty, false),
+           case when has_place then known_ticket else admitted.ticket end,
+           case when has_place then known_joined_at else admitted.joined_at end,
+           case when has_place then known_nonce else admitted.nonce end
       from checked
-      left join admitted using (queue_id, visitor_id)
+     cross join lateral (select checked.code is null and is_in as has_place) as before
+      left join admitted on checked.code is null
+                        and (admitted.queue_id, admitted.visitor_id) = (checked.queue_id, checked.visitor_id)
      order by checked.index
 """
 
@@ -159,6 +185,8 @@ async def join(tx: Tx, visitors: Sequence[Visitor], *, waits: bool = True) -> li
 
     waits    whether to wait for queues and visitors that other transactions have locked
     """
+    for visitor, nonce in zip(visitors, new_nonces(len(visitors)), strict=True):
+        visitor.nonce = nonce
     params = {"visitors": msgspec.json.encode(visitors).decode(), "interval": tx.resources.settings.queue_interval}
     # The lock is a separate statement, so that the next one sees all commits before the lock was granted.
     if waits:

@@ -22,21 +22,14 @@ EndsAt = Annotated[Timestamp | None, Meta(description="Nobody joins or is releas
 MaxSize = Annotated[Annotated[int, Meta(ge=1, le=2**31 - 1)] | None, Meta(description="How many may wait at once.")]
 Rate = Annotated[
     int,
-    Meta(
-        ge=1,
-        le=1_000_000,
-        description="Visitors released a minute, or in the interval that the operator set.",
-    ),
+    Meta(ge=1, le=1_000_000, description="Visitors released a minute, or in the interval that the operator set."),
 ]
 TargetUrl = Annotated[str, Meta(max_length=2000, description="http or https: where released visitors are sent.")]
 Ttl = Annotated[
     int,
-    Meta(
-        ge=1,
-        le=MAX_TTL_MINUTES,
-        description="Minutes after the release to pick up the token, and then to use it.",
-    ),
+    Meta(ge=1, le=MAX_TTL_MINUTES, description="Minutes after the release to pick up the token, and then to use it."),
 ]
+PublicLog = Annotated[bool, Meta(description="Publish a log of the order; it shows how many come when.")]
 VisitorId = Annotated[
     str,
     Meta(
@@ -67,6 +60,7 @@ class CreateQueue(Command):
     starts_at: StartsAt = None
     ends_at: EndsAt = None
     max_queue_size: MaxSize = None
+    public_log: PublicLog = True
     organizer_id: Annotated[Id | None, Meta(description="Required for admin keys; else it is yours.")] = None
 
     @rule("ends_at", "starts_at")
@@ -93,6 +87,7 @@ class UpdateQueue(Command):
     max_queue_size: (
         Annotated[MaxSize, Meta(description="Lowering it sends nobody away. null: no limit.")] | UnsetType
     ) = UNSET
+    public_log: Annotated[bool, Meta(description="False closes the log; true begins a new one.")] | UnsetType = UNSET
 
     @rule("target_url")
     def _has_web_address(self) -> str | None:
@@ -136,6 +131,7 @@ class Queue(Struct):
     release_rate: Annotated[int, Meta(description="Visitors released per interval.")]
     target_url: str
     token_ttl_minutes: int
+    public_log: bool
     embed_url: Annotated[str, Meta(description="The waiting room, made for an iframe.")]
     waiting_room_url: Annotated[str, Meta(description="The waiting room, to send visitors to.")]
 
@@ -205,6 +201,7 @@ class QueueRow(Struct):
     release_rate: int
     target_url: str
     token_ttl_minutes: int
+    public_log: bool
     queue_length: int
 
 
@@ -296,6 +293,7 @@ def public_queue(row: QueueRow, settings: Settings) -> Queue:
         release_rate=row.release_rate,
         target_url=row.target_url,
         token_ttl_minutes=row.token_ttl_minutes,
+        public_log=row.public_log,
         embed_url=f"{room}/embed",
         waiting_room_url=room,
     )

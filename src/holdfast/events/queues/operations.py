@@ -41,7 +41,7 @@ from holdfast.kit.running.run_modes import Batch, Call
 
 EDITABLE = (
     *("title", "description", "active", "starts_at", "ends_at", "max_queue_size"),
-    *("release_rate", "target_url", "token_ttl_minutes"),
+    *("release_rate", "target_url", "token_ttl_minutes", "public_log"),
 )
 
 
@@ -68,7 +68,9 @@ async def create(tx: Tx, caller: Caller, command: CreateQueue) -> Queue:
     """
     organizer_id = owner(caller, command.organizer_id)
     await require_room(tx, organizer_id, message("queues"), tx.resources.settings.queues_per_organizer, sql.COUNT)
-    id = await sql.insert_queue(tx, {**msgspec.structs.asdict(command), "organizer_id": organizer_id})
+    public_log = command.public_log and tx.resources.settings.public_logs
+    queue = {**msgspec.structs.asdict(command), "organizer_id": organizer_id, "public_log": public_log}
+    id = await sql.insert_queue(tx, queue)
     if id is None:
         raise invalid({"organizer_id": [message("no organizer has this id")]})
     await tx.notify(joining.CHANNEL)
@@ -85,6 +87,7 @@ async def update(tx: Tx, caller: Caller, command: UpdateQueue) -> Queue:
     after = msgspec.structs.replace(before, **sent_fields(command, *EDITABLE))
     if not is_in_order(after.starts_at, after.ends_at):
         raise invalid({"ends_at": [OUT_OF_ORDER]})
+    after.public_log = after.public_log and (before.public_log or tx.resources.settings.public_logs)
     await sql.update_queue(tx, msgspec.structs.asdict(after))
     await tx.notify(joining.CHANNEL)
     return await _present_stored(tx, before.id)

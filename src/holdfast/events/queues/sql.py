@@ -12,7 +12,8 @@ from holdfast.kit.postgres.pagination import OffsetPage, Page, page_of_long_item
 
 QUEUE: LiteralString = """
 select id, organizer_id, title, description, active, paused_at, starts_at, ends_at, max_queue_size, release_rate,
-       target_url, token_ttl_minutes, case when ends_at <= now() then 0 else tickets - serving end as queue_length
+       target_url, token_ttl_minutes, public_log,
+       case when ends_at <= now() then 0 else tickets - serving end as queue_length
   from queues
 """
 
@@ -89,9 +90,9 @@ async def insert_queue(tx: Tx, queue: dict[str, Any]) -> int | None:
     return await tx.value(
         """
         insert into queues (organizer_id, title, description, active, paused_at, starts_at, ends_at, max_queue_size,
-                            release_rate, target_url, token_ttl_minutes)
+                            release_rate, target_url, token_ttl_minutes, public_log)
         select id, %(title)s, %(description)s, %(active)s, case when not %(active)s then now() end, %(starts_at)s,
-               %(ends_at)s, %(max_queue_size)s, %(release_rate)s, %(target_url)s, %(token_ttl_minutes)s
+               %(ends_at)s, %(max_queue_size)s, %(release_rate)s, %(target_url)s, %(token_ttl_minutes)s, %(public_log)s
           from users where id = %(organizer_id)s and slug is not null and erased_at is null
         returning id
         """,
@@ -106,7 +107,7 @@ async def update_queue(tx: Tx, queue: dict[str, Any]) -> None:
         update queues
            set title = %(title)s, description = %(description)s, active = %(active)s, starts_at = %(starts_at)s,
                ends_at = %(ends_at)s, max_queue_size = %(max_queue_size)s, release_rate = %(release_rate)s,
-               target_url = %(target_url)s, token_ttl_minutes = %(token_ttl_minutes)s,
+               target_url = %(target_url)s, token_ttl_minutes = %(token_ttl_minutes)s, public_log = %(public_log)s,
                paused_at = case when not %(active)s then coalesce(paused_at, now()) end,
                paced_at = case when release_rate <> %(release_rate)s or (%(active)s and not active)
                                then clock_timestamp() else paced_at end,

@@ -14,6 +14,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from holdfast.events.order_log import changed_by
 from holdfast.events.pricing.changes import reprice
 from holdfast.events.registrations import seating
 from holdfast.events.resources import Tx
@@ -79,7 +80,7 @@ async def confirm(tx: Tx, payment_id: int, paid: SessionPayment) -> None:
     """
     event_id = await _lock(tx, payment_id)
     [(is_news, has_seat)] = await tx.tuples(
-        """
+        f"""
         with payment as (
             update payments
                set state = 'paid', paid_at = clock_timestamp(), intent_id = %(intent_id)s, due_at = null, error = null,
@@ -90,6 +91,7 @@ async def confirm(tx: Tx, payment_id: int, paid: SessionPayment) -> None:
                set status = 'registered', amount_paid = payment.amount, held_until = null, reason = null
               from payment
               join events on events.id = payment.event_id
+             cross join {changed_by("person")}
              where registrations.event_id = payment.event_id and registrations.user_id = payment.user_id
                and registrations.arrival = payment.arrival
                and (registrations.amount_due, events.currency) = (payment.amount, payment.currency)
@@ -130,12 +132,13 @@ async def release(tx: Tx, payment_id: int, ending: ReleaseReason, error: str | N
 
 async def _give_away(tx: Tx, payment_id: int, event_id: int, ending: ReleaseReason) -> None:
     freed = await tx.value(
-        """
+        f"""
         update registrations
            set status = 'rejected', held_until = null,
                reason = case when cancelled_at is null then %(ending)s else 'event_cancelled' end
           from payments
           join events on events.id = payments.event_id
+         cross join {changed_by("service")}
          where payments.id = %(id)s and status = 'held' and registrations.event_id = payments.event_id
            and registrations.user_id = payments.user_id and registrations.arrival = payments.arrival
         returning true

@@ -4,13 +4,16 @@ An accepted registration is stored with the status `pending`. Settlement assigns
 on the waiting list later, in the stamped order.
 """
 
+import datetime as dt
 from collections.abc import Sequence
 from typing import LiteralString, NamedTuple
+from uuid import UUID
 
 import msgspec
 from msgspec import Struct
 
 from holdfast.events.hand_overs import ORGANIZER
+from holdfast.events.order_log import new_nonces
 from holdfast.events.resources import Tx
 from holdfast.events.users.model import OWNS_EMAIL, new_public_ids
 
@@ -32,6 +35,7 @@ class IntakeRequest(Struct):
     must_pay_online   whether the person has to pay the current price, if there is one
     index             its index in the batch; `accept` sets it
     new_public_id     the public id of the account if a new one is created; `accept` sets it
+    nonce             the nonce of the commitment in the log of the event; `accept` sets it
     """
 
     tenant_id: int | None
@@ -45,6 +49,7 @@ class IntakeRequest(Struct):
     notify: bool = True
     index: int = 0
     new_public_id: str = ""
+    nonce: str = ""
 
 
 class IntakeResult(NamedTuple):
@@ -55,6 +60,9 @@ class IntakeResult(NamedTuple):
     organizer_id    the organizer of the event
     stored          whether a registration was stored
     mails_wait      whether its mails wait until the organizer proves its address
+    received_at     the time of arrival of the registration that is stored, also if it existed before; None: refused
+    nonce           the nonce of its commitment; None: refused, or no log has it, or will have it
+    logged_as       the public id in its commitment, if that is not `public_id`
     """
 
     code: str | None
@@ -62,6 +70,13 @@ class IntakeResult(NamedTuple):
     organizer_id: int | None
     stored: bool
     mails_wait: bool
+    received_at: dt.datetime | None
+    nonce: UUID | None
+    logged_as: str | None
+
+    @property
+    def is_unclear(self) -> bool:
+        return self.code == "account_being_created" or (self.code is None and self.received_at is None)
 
 
 # Storing a registration locks its event and its person by the foreign keys, and on a retry also the rejection. Each
@@ -72,8 +87,7 @@ LOCK_PEOPLE: LiteralString = f"select from users where {_IS_NAMED} order by id f
 LOCK_REJECTED: LiteralString = f"""
     select from registrations
      where event_id = any(%(event_ids)s) and status = 'rejected'
-       and user_id = any(array(select id from users where {_IS_NAMED}))
-     order by event_id, user_id for no key update
+       and user_id = any(array(select id from users where {_IS_NAMED})) order by event_id, user_id for no key update
 """
 
 _RENEW: LiteralString = """
@@ -82,10 +96,12 @@ _RENEW: LiteralString = """
         update registrations
            set status = 'pending', arrival = stamped.arrival, received_at = stamped.received_at,
                amount_paid = stamped.amount_paid, amount_due = stamped.amount_due, name = stamped.name,
-               language = stamped.language, notify = stamped.notify, settled_at = null, reason = null
+               language = stamped.language, notify = stamped.notify, settled_at = null, reason = null,
+               log_number = null, nonce = stamped.nonce, logged_as = null
           from stamped
          where registrations.event_id = stamped.event_id and registrations.user_id = stamped.user_id
-           and stamped.previous_status = 'rejected' and registrations.status = 'rejected'),"""
+           and stamped.previous_status = 'rejected' and registrations.status = 'rejected'
+     returning registrations.event_id, registrations.user_id, registrations.received_at, registrations.nonce),"""
 
 
 # In this statement `user_id` is the internal id of a person. Other people see only the `public_id`.
@@ -97,12 +113,13 @@ def _accept(*, renews: bool) -> LiteralString:
               batch, whose code is then `rejected_before`.
     """
     renews_too: LiteralString = "true" if renews else "false"
+    stored: LiteralString = "(select * from inserted union all select * from renewed)" if renews else "inserted"
     return f"""
     with request as materialized (
         select * from json_to_recordset(%(requests)s::json)
                as request (index integer, tenant_id bigint, event_id bigint, public_id text, email text,
                            new_public_id text, amount_paid bigint, must_pay_online boolean, name text, language text,
-                           notify boolean)),
+                           notify boolean, nonce uuid)),
     -- Many requests name few events. What is the same for all of them is looked up once.
     event as materialized (
         select id, organizer_id, current_price,
@@ -110,15 +127,17 @@ def _accept(*, renews: bool) -> LiteralString:
                case when not published then 'event_draft'
                     when cancelled_at is not null then 'event_cancelled'
                     when datetime <= now() then 'event_expired'
-               end as code
+               end as code,
+               exists (select from logs where event_id = events.id and closed_at is null) as has_log
           from events where id = any(array(select event_id from request))),
     unproved_organizer as materialized (
         select id from users where id = any(array(select organizer_id from event)) and proved_at is null),
     checked_request as materialized (
         select request.index, request.event_id, request.email, request.new_public_id, request.amount_paid,
-               request.must_pay_online, request.name, request.language, request.notify,
-               event.organizer_id, event.current_price, event.is_full, person.id as user_id, person.public_id,
-               previous.status as previous_status,
+               request.must_pay_online, request.name, request.language, request.notify, request.nonce,
+               event.organizer_id, event.current_price, event.is_full, event.has_log, person.id as user_id,
+               person.public_id, previous.status as previous_status, previous.received_at as previous_received_at,
+               previous.nonce as previous_nonce, previous.log_number, previous.logged_as,
                case when event.id is null then 'not_found'
                     when request.tenant_id <> event.organizer_id then 'forbidden'
                     when event.code is not null then event.code
@@ -136,7 +155,7 @@ def _accept(*, renews: bool) -> LiteralString:
                                      or (select true from registrations
                                           where user_id = users.id and {ORGANIZER} = request.tenant_id limit 1))
                              limit 1) as person on true
-          left join lateral (select status from registrations
+          left join lateral (select status, received_at, log_number, nonce, logged_as from registrations
                               where event_id = request.event_id and user_id = person.id
                               limit 1) as previous on true),
     -- The rows that have to be locked to store the registrations, as far as nobody else has locked them.
@@ -147,7 +166,8 @@ def _accept(*, renews: bool) -> LiteralString:
                 or not exists (select from checked_request
                                 where code is null and not is_full and previous_status = 'rejected'))),
     free_events as materialized (
-        select id, organizer_id, published from events where id = any(array(select event_id from candidate))
+        select id, organizer_id, published, public_log from events
+         where id = any(array(select event_id from candidate))
          order by id for key share skip locked),
     -- A person whose data was erased since this statement began has no address any more, and is not free: the
     -- registration is tried again, and the address gets a new account.
@@ -170,14 +190,18 @@ def _accept(*, renews: bool) -> LiteralString:
      returning id, public_id, email),
     checked as (
         -- The organizer of an event that is handed over just now is the one of the row that is locked. So is whether
-        -- it is published.
+        -- it is published, and whether its log goes on.
         select request.index, request.event_id,
                coalesce(free_events.organizer_id, request.organizer_id) as organizer_id,
                coalesce(request.user_id, created.id) as user_id,
                coalesce(request.public_id, created.public_id) as public_id,
                coalesce(request.amount_paid, request.current_price, 0) as amount_paid,
                case when request.must_pay_online then request.current_price end as amount_due,
-               request.previous_status, request.name, request.language, request.notify,
+               request.previous_status, request.previous_received_at, request.previous_nonce, request.logged_as,
+               case when previous_status = 'pending' then has_log
+                    when previous_status <> 'rejected' then request.log_number is not null
+                    else has_log and free_events.public_log end as is_logged,
+               request.name, request.language, request.notify, request.nonce,
                case when request.code is not null then request.code
                     when request.previous_status <> 'rejected' then null
                     when request.is_full then 'event_full'
@@ -198,23 +222,30 @@ def _accept(*, renews: bool) -> LiteralString:
     stamped as materialized (
         select *, nextval('registration_arrivals') as arrival, clock_timestamp() as received_at
           from (select distinct on (event_id, user_id) event_id, organizer_id, user_id, amount_paid, amount_due, name,
-                       language, notify, previous_status, index from checked
+                       language, notify, nonce, previous_status, index from checked
                  where code is null and (previous_status is null or previous_status = 'rejected')
                  order by event_id, user_id, index) as first
          order by index),
 {_RENEW if renews else ""}
     -- Sorted by key, so that two processes that insert the same people cannot deadlock.
     inserted as (
-        insert into registrations (event_id, organizer_id, user_id, arrival, received_at, amount_paid, amount_due, name,
-                                   language, notify)
-        select event_id, organizer_id, user_id, arrival, received_at, amount_paid, amount_due, name, language, notify
-          from stamped
-         where previous_status is null
+        insert into registrations (event_id, organizer_id, user_id, arrival, received_at, nonce, amount_paid,
+                                   amount_due, name, language, notify)
+        select event_id, organizer_id, user_id, arrival, received_at, nonce, amount_paid,
+               amount_due, name, language, notify
+          from stamped where previous_status is null
          order by event_id, user_id
-            on conflict do nothing)
+            on conflict do nothing
+     returning event_id, user_id, received_at, nonce)
     select code, public_id, organizer_id, code is null and (previous_status is null or previous_status = 'rejected'),
-           code is null and notify and organizer_id in (select id from unproved_organizer)
-      from checked order by index
+           code is null and notify and organizer_id in (select id from unproved_organizer),
+           case when exists_already then previous_received_at else stored.received_at end,
+           case when is_logged then case when exists_already then previous_nonce else stored.nonce end end,
+           case when exists_already then logged_as end
+      from checked
+     cross join lateral (select code is null and previous_status <> 'rejected' as exists_already) as previous
+      left join {stored} as stored using (event_id, user_id)
+     order by index
 """
 
 
@@ -227,8 +258,9 @@ async def accept(tx: Tx, requests: Sequence[IntakeRequest], *, waits: bool = Tru
 
     waits    whether to wait for events and people that others have locked
     """
-    for index, (request, new_public_id) in enumerate(zip(requests, new_public_ids(len(requests)), strict=True)):
-        request.index, request.new_public_id = index, new_public_id
+    public_ids, nonces = new_public_ids(len(requests)), new_nonces(len(requests))
+    for index, request in enumerate(requests):
+        request.index, request.new_public_id, request.nonce = index, public_ids[index], nonces[index]
     if waits:
         # Before the intake lock: a transaction that waits while it has that lock delays the settlement of all events.
         await _lock(tx, requests)
@@ -240,9 +272,8 @@ async def accept(tx: Tx, requests: Sequence[IntakeRequest], *, waits: bool = Tru
         {"lock": ADVISORY_LOCK_ID, "lock_timeout": LOCK_TIMEOUT},
     )
     results = await _store(tx, requests)
-    # Another transaction was creating the same account at the same time. It exists now, so these are tried again.
-    again = [index for index, result in enumerate(results) if result.code == "account_being_created"]
-    if again:
+    # Another transaction was storing the same account or registration. It exists now, so these are tried again.
+    if again := [index for index, result in enumerate(results) if result.is_unclear]:
         for index, result in zip(again, await _store(tx, [requests[index] for index in again]), strict=True):
             results[index] = result
     if not any(result.stored for result in results) and any(result.code is None for result in results):

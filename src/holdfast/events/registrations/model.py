@@ -114,7 +114,10 @@ MAILS_WAIT = (
 
 
 class RegistrationMatch(Struct):
-    """The registration of one person for one event; `status` is None if there is none."""
+    """The registration of one person for one event; `status` is None if there is none.
+
+    log_number    its number in the order of arrivals, under which the log of the event has it; None: it is in no log
+    """
 
     organizer_id: int
     event_id: int
@@ -125,3 +128,4 @@ class RegistrationMatch(Struct):
     reason: str | None
     email: str | None
     name: str | None
+    log_number: int | None

@@ -135,7 +135,7 @@ async def delete(tx: Tx, caller: Caller, command: DeleteRegistration) -> None:
     answer = _registration_or_problem(caller, command, match)
     if isinstance(answer, Problem) and answer.type is not REGISTRATION_PENDING:
         raise answer
-    await sql.delete_registration(tx, command.event_id, command.user_id)
+    await sql.delete_registration(tx, command.event_id, command.user_id, "organizer")
     if match and match.status in ("registered", "held"):
         await seating.refill_seats(tx, [command.event_id])
 

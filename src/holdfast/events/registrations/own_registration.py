@@ -143,7 +143,7 @@ async def cancel(tx: Tx, caller: Caller, command: CancelOwnRegistration) -> Canc
         return CancellationResult(registration, done=False)
     if registration.amount_due and not registration.refundable:
         await keep_payment(tx, registration)
-    await sql.delete_registration(tx, registration.event_id, registration.user_id)
+    await sql.delete_registration(tx, registration.event_id, registration.user_id, "person")
     if registration.status in ("registered", "held"):
         await seating.refill_seats(tx, [registration.event_id])
     return CancellationResult(registration, done=True)

@@ -16,7 +16,7 @@ event's part of the batch. Waiters settle these events later, so that they do no
 import asyncio
 from collections.abc import Collection, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import LiteralString, NamedTuple
 
 from prometheus_client import Counter
 from psycopg.errors import LockNotAvailable
@@ -101,6 +101,20 @@ async def settle_locked(database: Database, event_id: int) -> None:
 
     if cut:
         _record(await database.transact(settle_event))
+
+
+async def settle_event(tx: Tx, event_id: int) -> None:
+    """Settle all pending registrations of an event that is locked for update: no other is stored until the end."""
+    while cut := await tx.value(CUT_OF_EVENT, {"event_id": event_id}):
+        await wait_for_first(tx, event_id)
+        _record(await _settle_events(tx, [event_id], cut, BATCH_SIZE))
+
+
+# All are committed. Their times may be later than the clock, if it was set back.
+CUT_OF_EVENT: LiteralString = """
+    select greatest(clock_timestamp(), max(received_at))::text
+      from registrations where event_id = %(event_id)s and status = 'pending' having count(*) > 0
+"""
 
 
 def _record(result: SettledBatch) -> int:
@@ -195,7 +209,8 @@ async def lock_events(tx: Tx, cut: str, limit: int, skipped_ids: Collection[int]
 async def assign_seats(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) -> SettledBatch:
     """Settle the oldest registrations of locked events, in one statement: seats, waiting list, rejections.
 
-    A seat that has to be paid is held. Registrations behind a locked one of the same event are not settled.
+    A seat that has to be paid is held. Registrations behind a locked one of the same event are not settled. If the
+    event has an open log, each gets the next number in the order of arrivals, and the statement tells the log.
     """
     rows = await tx.tuples(
         """
@@ -210,36 +225,58 @@ async def assign_seats(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) -
              cross join lateral (select event_id, user_id from registrations
                                   where was_locked and event_id = pending.event_id and user_id = pending.user_id
                                   limit 1 for no key update skip locked) as mine),
-        oldest as (
+        oldest as materialized (
             select event_id, user_id, amount_due, row_number() over line as rank,
                    bool_and(not was_locked
                             or (event_id, user_id) in (select event_id, user_id from locked_registrations)) over line
                    as is_next
               from pending
             window line as (partition by event_id order by received_at, arrival)),
-        outcome as (
-            select oldest.event_id, oldest.user_id,
+        -- Many registrations are for few events. What is the same for all of them is looked up once.
+        event as materialized (
+            select events.id, capacity - registered_count as seats,
+                   greatest(waitinglist_capacity - waitlisted_count, 0) as waitlist_positions,
                    -- Nobody registers for a draft. Only an older version, during an upgrade, does not know of drafts.
-                   (case when cancelled_at is not null or not published then 'rejected'
+                   cancelled_at is not null or not published as is_closed,
+                   logs.id as log_id, logs.arrivals
+              from events left join logs on logs.event_id = events.id and closed_at is null
+             where events.id = any(%(event_ids)s)),
+        outcome as (
+            select oldest.event_id, oldest.user_id, arrivals + rank as log_number,
+                   (case when is_closed then 'rejected'
                          when rank <= seats and amount_due is null then 'registered'
                          when rank <= seats then 'held'
                          when rank <= seats + waitlist_positions then 'waitlisted'
                          else 'rejected' end)::registration_status as status,
-                   case when cancelled_at is not null or not published then 'event_cancelled'
+                   case when is_closed then 'event_cancelled'
                         when rank > seats + waitlist_positions then 'event_full' end as reason
               from oldest
-              join events on events.id = oldest.event_id
-             cross join lateral (
-                select capacity - registered_count as seats,
-                       greatest(waitinglist_capacity - waitlisted_count, 0) as waitlist_positions) as room
+              join event on event.id = oldest.event_id
              where is_next),
         settled as (
             update registrations
                set status = outcome.status, reason = outcome.reason, settled_at = now(),
-                   held_until = case when outcome.status = 'held' then now() + %(hold)s * interval '1 minute' end
+                   held_until = case when outcome.status = 'held' then now() + %(hold)s * interval '1 minute' end,
+                   log_number = outcome.log_number
               from outcome
              where registrations.event_id = outcome.event_id and registrations.user_id = outcome.user_id
-         returning registrations.status)
+         returning registrations.event_id, registrations.user_id, received_at, nonce, registrations.status,
+                   registrations.log_number),
+        -- What a log tells is what was stored.
+        arrived as (
+            insert into log_pending (log_id, kind, first_number, received_at, user_ids, nonces, outcomes, cut)
+            select log_id, 'arrivals', min(log_number), array_agg(received_at order by log_number),
+                   array_agg(user_id order by log_number), array_agg(nonce order by log_number),
+                   array_agg(status order by log_number),
+                   case when (select count(*) from pending) < %(limit)s
+                             and event_id not in (select event_id from oldest where not is_next)
+                        then %(cut)s::timestamptz end
+              from settled join event on event.id = event_id
+             where log_id is not null
+             group by event_id, log_id
+         returning log_id, cardinality(user_ids) as arrivals),
+        numbered as (
+            update logs set arrivals = logs.arrivals + arrived.arrivals from arrived where logs.id = arrived.log_id)
         select status::text, count(*), null from settled group by status
         union all
         select null, 0, event_id from oldest where not is_next group by event_id

@@ -9,6 +9,7 @@ from typing import Annotated, Literal, LiteralString
 from msgspec import Meta, Struct
 
 from holdfast.events.ids import EventId
+from holdfast.events.order_log import changed_by
 from holdfast.events.registrations import seating, sql
 from holdfast.events.registrations.operations import REFUSALS
 from holdfast.events.resources import Tx
@@ -51,9 +52,10 @@ class SeveralResult(Struct, frozen=True):
     skipped: dict[str, SkipReason]
 
 
-CHOSEN: LiteralString = """
+CHOSEN: LiteralString = f"""
     with chosen as materialized (
-        select %(event_id)s::bigint as event_id, id as user_id from users where public_id = any(%(user_ids)s))
+        select %(event_id)s::bigint as event_id, id as user_id from users cross join {changed_by("organizer")}
+         where public_id = any(%(user_ids)s))
 """
 
 REMOVE: LiteralString = f"""

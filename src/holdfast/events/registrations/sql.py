@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.events.hand_overs import of_organizer
+from holdfast.events.order_log import Changer, changed_by
 from holdfast.events.registrations.model import NAME, Registration, RegistrationMatch
 from holdfast.events.resources import Reader, Tx
 from holdfast.events.users.model import EMAIL
@@ -83,7 +84,7 @@ class RegistrationKey(Struct):
 
 FIND: LiteralString = f"""
     select events.organizer_id, registrations.status, registrations.amount_paid, {RECEIVED_AT}, registrations.reason,
-           {EMAIL}, {NAME}
+           {EMAIL}, {NAME}, registrations.log_number
       from json_to_recordset(%(requests)s::json)
                as request (index integer, event_id bigint, user_id text, seen_by bigint)
       left join lateral (select id, organizer_id from events where id = request.event_id limit 1) as events on true
@@ -120,23 +121,24 @@ async def has_free_seat(reader: Reader, event_id: int) -> bool:
 async def update_registration(tx: Tx, event_id: int, user_id: str, status: str, amount_paid: int) -> None:
     """Set the status by hand, or the amount paid. A person put on the waiting list stays there until moved back."""
     await tx.run(
-        """
+        f"""
         update registrations
            set status = moved.status, amount_paid = %(amount_paid)s,
                reason = case when registrations.status = moved.status then reason
                              when moved.status = 'waitlisted' then 'by_organizer' end
           from users
          cross join (select %(status)s::registration_status as status) as moved
+         cross join {changed_by("organizer")}
          where event_id = %(event_id)s and users.id = registrations.user_id and users.public_id = %(user_id)s
         """,
         {"event_id": event_id, "user_id": user_id, "status": status, "amount_paid": amount_paid},
     )
 
 
-async def delete_registration(tx: Tx, event_id: int, user_id: str) -> None:
+async def delete_registration(tx: Tx, event_id: int, user_id: str, changer: Changer) -> None:
     await tx.run(
-        """
-        delete from registrations using users
+        f"""
+        delete from registrations using users cross join {changed_by(changer)}
          where event_id = %(event_id)s and users.id = registrations.user_id and users.public_id = %(user_id)s
         """,
         {"event_id": event_id, "user_id": user_id},
@@ -158,9 +160,10 @@ def number_waiting(event_id: LiteralString, after: LiteralString, until: Literal
 async def promote(tx: Tx, event_ids: Sequence[int]) -> bool:
     """Give the free seats of active events to the first on their waiting lists. Returns whether one has to be paid."""
     return await tx.value(
-        """
+        f"""
         with first_waiting as (
             select waiting.* from events
+             cross join {changed_by("service")}
              cross join lateral (
                 select event_id, user_id,
                        case when amount_due is null then 'registered' else 'held' end::registration_status as status,

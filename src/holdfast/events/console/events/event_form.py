@@ -25,12 +25,12 @@ NUMBERS = ("capacity", "waitinglist_capacity", "recurrence_interval", "cancellat
 TEXTS = ("title", "body", "location_name", "address", "recurrence_frequency", "pricing_mode", "currency")
 DEGREES = ("latitude", "longitude")
 MOMENTS = ("datetime", "ends_at")
-NAMES = (*TEXTS, *MOMENTS, "timezone", *NUMBERS, *PRICES, *DEGREES)
+NAMES = (*TEXTS, *MOMENTS, "timezone", "public_log", *NUMBERS, *PRICES, *DEGREES)
 """The names of the fields, which are also the fields of the commands."""
 
 MORE_NAMES = (
     *("waitinglist_capacity", "cancellation_hours", "recurrence_frequency", "recurrence_interval"),
-    *DEGREES,
+    *("public_log", *DEGREES),
 )
 """The names of the fields behind "More options", without the time zone: the preview says which that is."""
 
@@ -42,6 +42,7 @@ NEW_FORM_VALUES = {
     "recurrence_frequency": "none",
     "recurrence_interval": "1",
     "cancellation_hours": "0",
+    "public_log": "yes",
 }
 """The values in the form of a new event, unless other defaults are known."""
 
@@ -60,6 +61,7 @@ LABELS = {
     "capacity": translatable("Seats"),
     "waitinglist_capacity": translatable("Places on the waiting list"),
     "cancellation_hours": translatable("People can cancel until so many hours before"),
+    "public_log": translatable("Publish the order of registrations"),
     "pricing_mode": translatable("Kind of price"),
     "currency": translatable("Currency"),
     "price": translatable("Price"),
@@ -101,6 +103,7 @@ CHOICES = {
         "fixed": translatable("one price for all"),
         "dynamic": translatable("a price that moves"),
     },
+    "public_log": {"yes": translatable("yes"), "no": translatable("no")},
 }
 """The labels of the values, for fields with few values."""
 
@@ -114,6 +117,7 @@ def field_values(event: EventRow) -> dict[str, str]:
     """The values that the fields show for an event."""
     values = {name: str(getattr(event, name) or "") for name in (*TEXTS, "timezone")}
     values |= {name: str(getattr(event, name)) for name in NUMBERS}
+    values["public_log"] = "yes" if event.public_log else "no"
     values |= {name: "" if (at := getattr(event, name)) is None else format(at, ".15g") for name in DEGREES}
     values |= {name: amount_text(getattr(event, name), event.currency) for name in PRICES}
     values |= {name: _local_time(getattr(event, name), event.timezone, "minutes") for name in MOMENTS}
@@ -156,6 +160,8 @@ def command_values(values: Mapping[str, str], event: EventRow | None = None) -> 
         raw[name] = int(values[name]) if _INTEGER.fullmatch(values[name]) else raw[name]
     for name in values.keys() & set(DEGREES):
         raw[name] = float(values[name].replace(",", ".")) if _DEGREES.fullmatch(values[name]) else raw[name]
+    if "public_log" in values:
+        raw["public_log"] = {"yes": True, "no": False}.get(values["public_log"], raw["public_log"])
     if values.get("pricing_mode") == "free":
         raw["price"] = raw.get("price") or 0
     currency = event.currency if event else values.get("currency", "")

@@ -17,6 +17,7 @@ LABELS = {
     "max_queue_size": translatable("How many may wait at once"),
     "starts_at": translatable("Nobody is let in before (UTC)"),
     "ends_at": translatable("It ends at (UTC)"),
+    "public_log": translatable("Publish the order of visitors"),
 }
 """The labels of the fields by name. The names are the fields of the commands."""
 
@@ -31,12 +32,18 @@ INSTRUCTIONS = {
 }
 """What people enter in the fields, by name."""
 
+CHOICES = {"public_log": {"yes": translatable("yes"), "no": translatable("no")}}
+"""The labels of the values, for fields with few values."""
+
+PUBLIC = {"yes": True, "no": False}
+
 REQUIRED = ("title", "target_url", "release_rate", "token_ttl_minutes")
 
 
 def create_command(fields: Mapping[str, str]) -> CreateQueue:
     """The command that creates the queue of a form. Raises `validation_failed`."""
-    return check(CreateQueue, _values(CreateQueue, {name: fields.get(name, "") for name in LABELS}))
+    missing = {**dict.fromkeys(LABELS, ""), "public_log": "yes"}
+    return check(CreateQueue, _values(CreateQueue, {name: fields.get(name, missing[name]) for name in LABELS}))
 
 
 def update_command(fields: Mapping[str, str], before: Queue) -> UpdateQueue:
@@ -52,12 +59,15 @@ def update_command(fields: Mapping[str, str], before: Queue) -> UpdateQueue:
 def field_values(queue: Queue) -> dict[str, str]:
     """The values that the fields show for a queue."""
     values = {name: getattr(queue, name) for name in LABELS}
+    values["public_log"] = "yes" if queue.public_log else "no"
     return {name: _text(value) for name, value in values.items()}
 
 
 def _values(kind: type[CreateQueue | UpdateQueue], texts: Mapping[str, str]) -> dict[str, Any]:
     """The fields of a command. An empty text becomes None."""
     values = with_integers(kind, texts)
+    if texts.get("public_log") in PUBLIC:
+        values["public_log"] = PUBLIC[texts["public_log"]]
     return {name: None if value == "" else value for name, value in values.items()}
 
 

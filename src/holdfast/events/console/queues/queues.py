@@ -63,7 +63,7 @@ class QueuesPages:
     async def create(self, session: Session, request: Request) -> Reply:
         """Show the form of a new queue; with POST create it."""
         if request.method != "POST":
-            values = {"release_rate": "60", "token_ttl_minutes": "10"}
+            values = {"release_rate": "60", "token_ttl_minutes": "10", "public_log": "yes"}
             return self._form(session, request, values)
         fields = await self._console.signed_in.read(session, request)
         queue = await try_form(
@@ -138,6 +138,7 @@ class QueuesPages:
             values=values,
             errors=refusal.errors,
             labels=queue_form.LABELS,
+            choices=queue_form.CHOICES,
             interval=self._interval,
             is_full=refusal.code == QUOTA_EXCEEDED.code,
             once=single_use_forms.new_token(),

@@ -1,0 +1,46 @@
+-- Opens and closes the log of an event, and tells it of changes of places.
+create or replace function log_event() returns trigger language plpgsql as $$
+declare
+    log_id bigint = (select id from logs where event_id = new.id and closed_at is null);
+    last_arrival bigint;
+begin
+    if not new.public_log then
+        update logs set closed_at = now() where id = log_id;
+        insert into log_pending (log_id, kind, details)
+        select log_id, 'close', '{"reason": "switched_off"}' where log_id is not null;
+    elsif log_id is null then
+        if not new.published or new.cancelled_at is not null or new.datetime <= now() then
+            return null;
+        end if;
+        -- The numbers go on from an earlier log.
+        insert into logs (event_id, generation, arrivals)
+        select new.id, count(*) + 1, coalesce(max(arrivals), 0) from logs where event_id = new.id
+        returning id, arrivals into log_id, last_arrival;
+        insert into log_pending (log_id, kind, details)
+        values (log_id, 'open',
+                jsonb_build_object('of', 'event', 'capacity', new.capacity, 'waiting_places', new.waitinglist_capacity,
+                                   'seated', new.registered_count, 'waiting', new.waitlisted_count,
+                                   'first_number', last_arrival + 1));
+    else
+        insert into log_pending (log_id, kind, details)
+        select log_id, 'change',
+               jsonb_build_object('capacity', new.capacity, 'waiting_places', new.waitinglist_capacity,
+                                  'by', 'organizer')
+         where (old.capacity, old.waitinglist_capacity) <> (new.capacity, new.waitinglist_capacity);
+        insert into log_pending (log_id, kind, details)
+        select log_id, 'change', '{"event": "cancelled", "by": "organizer"}'
+         where old.cancelled_at is null and new.cancelled_at is not null;
+    end if;
+    return null;
+end $$;
+
+create or replace trigger log_new_event after insert on events
+    for each row when (new.public_log and new.published) execute function log_event();
+create or replace trigger log_changed_event
+    after update of capacity, waitinglist_capacity, cancelled_at, published, public_log, datetime on events
+    for each row when ((old.capacity, old.waitinglist_capacity, old.cancelled_at, old.published, old.public_log,
+                        old.datetime)
+                       is distinct from
+                       (new.capacity, new.waitinglist_capacity, new.cancelled_at, new.published, new.public_log,
+                        new.datetime))
+    execute function log_event();

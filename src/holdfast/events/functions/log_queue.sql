@@ -1,0 +1,37 @@
+-- Opens and closes the log of a queue, and tells it of changes of what decides who waits how long.
+create or replace function log_queue() returns trigger language plpgsql as $$
+declare
+    log_id bigint = (select id from logs where queue_id = new.id and closed_at is null);
+begin
+    if new.deleted_at is not null or not new.public_log then
+        update logs set closed_at = now() where id = log_id;
+        insert into log_pending (log_id, kind, details)
+        select log_id, 'close',
+               jsonb_build_object('reason', case when new.deleted_at is null then 'switched_off' else 'deleted' end)
+         where log_id is not null;
+    elsif log_id is null then
+        insert into logs (queue_id, generation) select new.id, count(*) + 1 from logs where queue_id = new.id
+        returning id into log_id;
+        insert into log_pending (log_id, kind, details)
+        values (log_id, 'open',
+                jsonb_build_object('of', 'queue', 'first_number', new.tickets + 1, 'released', new.serving));
+    else
+        insert into log_pending (log_id, kind, details)
+        values (log_id, 'change',
+                jsonb_strip_nulls(jsonb_build_object(
+                    'active', new.active, 'release_rate', new.release_rate, 'max_queue_size', new.max_queue_size,
+                    'starts_at', log_time(new.starts_at), 'ends_at', log_time(new.ends_at), 'by', 'organizer')));
+    end if;
+    return null;
+end $$;
+
+create or replace trigger log_new_queue after insert on queues
+    for each row when (new.public_log) execute function log_queue();
+create or replace trigger log_changed_queue
+    after update of active, release_rate, max_queue_size, starts_at, ends_at, public_log, deleted_at on queues
+    for each row when ((old.active, old.release_rate, old.max_queue_size, old.starts_at, old.ends_at, old.public_log,
+                        old.deleted_at)
+                       is distinct from
+                       (new.active, new.release_rate, new.max_queue_size, new.starts_at, new.ends_at, new.public_log,
+                        new.deleted_at))
+    execute function log_queue();

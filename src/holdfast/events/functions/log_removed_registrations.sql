@@ -1,0 +1,23 @@
+-- Tells the logs of events which registrations are gone. One that was not settled has no number, so its commitment says
+-- which it was. A rejection has no place that anybody could get.
+create or replace function log_removed_registrations() returns trigger language plpgsql as $$
+begin
+    insert into log_pending (log_id, kind, details)
+    select log.id, 'change',
+           jsonb_strip_nulls(jsonb_build_object(
+               'number', case when status <> 'pending' then log_number end,
+               'person', case when status = 'pending'
+                              then person_commitment('event ' || event_id, coalesce(logged_as, person.public_id), nonce)
+                         end,
+               'received_at', case when status = 'pending' then log_time(received_at) end,
+               'from', status, 'to', 'removed', 'by', changed_by()))
+      from before
+     cross join lateral (select id from logs where logs.event_id = before.event_id and closed_at is null limit 1) as log
+     cross join lateral (select public_id from users where id = before.user_id limit 1) as person
+     where status <> 'rejected'
+     order by received_at, arrival;
+    return null;
+end $$;
+
+create or replace trigger log_removed_registrations after delete on registrations
+    referencing old table as before for each statement execute function log_removed_registrations();

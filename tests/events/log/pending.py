@@ -1,0 +1,49 @@
+"""What waits to be sealed into logs, as tests compare it, and commitments."""
+
+import datetime as dt
+from base64 import urlsafe_b64encode
+from hashlib import sha256
+from typing import Any
+from uuid import UUID
+
+from tests.support import Service
+
+
+async def pending(service: Service, event_id: int | None = None, queue_id: int | None = None) -> list[dict[str, Any]]:
+    """The entries of the logs of an event or a queue, in order, without the fields that are empty."""
+    rows = await service.run_sql(
+        """
+        select kind, details, first_number, received_at, user_ids, visitor_ids, nonces, outcomes::text[], cut
+          from log_pending join logs on logs.id = log_id
+         where event_id = %(event_id)s or queue_id = %(queue_id)s order by log_pending.id
+        """,
+        event_id=event_id,
+        queue_id=queue_id,
+    )
+    names = ("first_number", "received_at", "user_ids", "visitor_ids", "nonces", "outcomes", "cut")
+    return [
+        {
+            "kind": kind,
+            **(details or {}),
+            **{name: value for name, value in zip(names, arrays, strict=True) if value is not None},
+        }
+        for kind, details, *arrays in rows
+    ]
+
+
+async def news(service: Service, event_id: int | None = None, queue_id: int | None = None) -> list[dict[str, Any]]:
+    """As `pending`, and forget what waits."""
+    entries = await pending(service, event_id, queue_id)
+    await service.run_sql("delete from log_pending")
+    return entries
+
+
+def commitment(subject: str, person: str, nonce: UUID) -> str:
+    """The commitment to a person, as its format is documented."""
+    digest = sha256(f"holdfast/person/v1\n{subject}\n{person}\n".encode() + nonce.bytes).digest()
+    return urlsafe_b64encode(digest).decode().rstrip("=")
+
+
+def moment(at: dt.datetime) -> str:
+    """A time as entries have it."""
+    return at.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
