@@ -52,6 +52,19 @@ FAULTS = {
         EVENT,
         running=1,
     ),
+    "entries of a log that nobody seals": Fault(
+        "events",
+        "due work",
+        "An arrival or a change waits to be sealed into a public log for 1 hour.",
+        "holdfast events worker",
+        EVENT
+        + """
+        insert into logs (event_id) select id from events on conflict do nothing;
+        insert into log_pending (log_id, kind, at, details)
+        select id, 'close', now() - interval '1 hour', '{"reason": "over"}' from logs
+        """,
+        running=1,
+    ),
     "seats that were counted wrong": Fault(
         "events",
         "seats",

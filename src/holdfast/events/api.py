@@ -22,6 +22,7 @@ from holdfast.events.console.live_changes import LiveChanges
 from holdfast.events.documents import discovery, openapi
 from holdfast.events.events import operations as events
 from holdfast.events.keys import operations as keys
+from holdfast.events.log import routes as log_routes
 from holdfast.events.oauth import own_server
 from holdfast.events.oauth.credentials import Credentials
 from holdfast.events.oauth.issuer import configured_issuer
@@ -225,6 +226,7 @@ def service(database: Database) -> Service:
             *SITE.assets("icon.svg", *SIGN_OUT_SCRIPTS),
             *photo_routes.routes(database.resources.photos, limits),
             *queue_routes.routes(database, runner, limits),
+            *log_routes.routes(database, limits),
             *progress_page.routes(database, limits, queue_progress),
             *payment_routes.routes(database, runner, limits),
         ],

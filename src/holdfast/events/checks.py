@@ -233,6 +233,8 @@ OVERDUE: LiteralString = """
                     (select min(received_at) from registrations where status = 'pending')),
                    ('A payment waits to be looked at', (select min(due_at) from payments where due_at is not null)),
                    ('A refund waits to be made', (select min(due_at) from refunds where due_at is not null)),
+                   ('An arrival or a change waits to be sealed into a public log',
+                    (select min(at) from (select at from log_pending limit 10000) as pending)),
                    ('An announcement by mail waits', (select min(due_at) from mail_announcements)))
                as work (name, due_at)
 """

@@ -121,6 +121,7 @@ class Target:
             dumps.load(url, dumps.script(archive()), replace=self.is_filled)
         with dumps.report_database_errors(), dumps.connect(url) as connection:
             require_same_rows(connection, self.record.rows)
+            self.product.after_restore(connection)
 
     def next_steps(self, place: Path) -> Iterator[str]:
         """What an operator does after the restore."""

@@ -61,6 +61,7 @@ create table log_heads (
     origin text not null unique check (length(origin) between 1 and 500),
     size bigint not null check (size > 0),
     root bytea not null check (length(root) = 32),
+    arrivals bigint not null default 0 check (arrivals >= 0),
     signed_size bigint not null default 0,
     checkpoint text,
     sealed_at timestamptz not null,
@@ -68,6 +69,7 @@ create table log_heads (
     constraint a_signed_size_has_a_checkpoint check ((signed_size > 0) = (checkpoint is not null))
 ) with (fillfactor = 20);
 comment on table log_heads is 'The head of each log: the sealed tree, and the last signed checkpoint.';
+comment on column log_heads.arrivals is 'The number of the last sealed arrival, or what it was before the log began.';
 create index log_heads_to_sign on log_heads (log_id) where signed_size < size;
 
 create table log_tiles (

@@ -57,6 +57,10 @@ R = TypeVar("R", bound=Resources[Any])
 T = TypeVar("T")
 
 
+def _change_nothing(connection: psycopg.Connection[Any]) -> None:
+    pass
+
+
 @dataclass(frozen=True)
 class ServiceProcess(Generic[S, R]):
     """Runs a service from the command line.
@@ -68,6 +72,7 @@ class ServiceProcess(Generic[S, R]):
     tenancy         the statement by which a transaction enters a tenant; see `Database`
     error_body      its error envelope
     sealed          the tables with contents that were sealed with the secret
+    after_restore   is called with a connection to each database that was restored from a backup
     other_services  for the title of each other service, a table that only its databases have
     """
 
@@ -81,6 +86,7 @@ class ServiceProcess(Generic[S, R]):
     tenancy: LiteralString | None = None
     error_body: ErrorBody = Problem.body
     sealed: Sequence[SealedTable] = ()
+    after_restore: Callable[[psycopg.Connection[Any]], None] = _change_nothing
     other_services: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def configured(self, listener: socket.socket | None = None) -> S:

@@ -1,0 +1,128 @@
+"""Public logs: their names, and what is stored of them."""
+
+import datetime as dt
+from typing import Any, Literal, NamedTuple
+
+from msgspec import Struct
+
+Noun = Literal["events", "queues"]
+"""What has a log, as addresses say it."""
+
+
+class LogName(NamedTuple):
+    """Which log is meant.
+
+    noun         what the log is of
+    id           the id of the event or queue
+    generation   the generation of its log, from 1
+    """
+
+    noun: Noun
+    id: int
+    generation: int = 1
+
+    @property
+    def subject(self) -> str:
+        """The event or queue, as commitments and sentences say it: `event 7`."""
+        return f"{self.noun[:-1]} {self.id}"
+
+    @property
+    def path(self) -> str:
+        """The path of the addresses of the log; the first generation has none of its own."""
+        return f"/log/{self.noun}/{self.id}" + (f"/{self.generation}" if self.generation > 1 else "")
+
+    def origin(self, base_url: str) -> str:
+        """What the log calls itself: its address without a scheme."""
+        return base_url.partition("://")[2] + self.path
+
+
+class LogAddress(NamedTuple):
+    """Which log somebody asks for; without a generation, the newest one."""
+
+    noun: Noun
+    id: int
+    generation: int | None = None
+
+    @property
+    def subject(self) -> str:
+        return LogName(self.noun, self.id).subject
+
+
+class PendingRow(NamedTuple):
+    """A row of `log_pending`. Arrays have an element for each arrival; without arrivals there are `details`."""
+
+    log_id: int
+    id: int
+    kind: str
+    at: dt.datetime
+    details: dict[str, Any] | None
+    first_number: int | None
+    received_at: list[dt.datetime] | None
+    user_ids: list[int] | None
+    visitor_ids: list[str] | None
+    nonces: list[str | None] | None
+    outcomes: list[str] | None
+    cut: dt.datetime | None
+
+    @property
+    def entry_count(self) -> int:
+        return len(self.received_at) if self.received_at else 1
+
+
+class LogHead(NamedTuple):
+    """A log that has something to seal, with the head of what is sealed.
+
+    origin      None: nothing is sealed yet
+    size        the number of sealed entries
+    arrivals    the number of the last sealed arrival; 0: none
+    now         the time of the database, after all that is pending
+    """
+
+    log_id: int
+    event_id: int | None
+    queue_id: int | None
+    generation: int
+    origin: str | None
+    size: int
+    arrivals: int
+    now: dt.datetime
+
+    @property
+    def name(self) -> LogName:
+        if self.event_id is not None:
+            return LogName("events", self.event_id, self.generation)
+        assert self.queue_id is not None
+        return LogName("queues", self.queue_id, self.generation)
+
+
+class UnsignedHead(NamedTuple):
+    """A head that is sealed and not signed."""
+
+    log_id: int
+    origin: str
+    size: int
+    root: bytes
+
+
+class SignedLog(Struct):
+    """A log as its addresses show it: what of it is signed.
+
+    origin       None: nothing is sealed yet
+    size         the number of signed entries; 0: none
+    checkpoint   the signed head; None: there is none yet
+    arrivals     the number of the last sealed arrival
+    """
+
+    log_id: int
+    generation: int
+    origin: str | None
+    size: int
+    checkpoint: str | None
+    arrivals: int
+
+
+class LogBundle(NamedTuple):
+    """A bundle of entries of a log: its number, and its content."""
+
+    number: int
+    content: bytes

@@ -1,0 +1,134 @@
+"""Receipts: signed promises that a registration or a join will be in the public log.
+
+The promises of one batch are the leaves of a tree (RFC 6962), and one signature covers its root. So a receipt has the
+path of its leaf, and a batch of 500 costs little more than one. A receipt is verified with the public key alone.
+"""
+
+import datetime as dt
+from collections.abc import Sequence
+from typing import Annotated, NamedTuple
+
+import msgspec
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from holdfast.events.log.entries import person_text, timestamp
+from holdfast.kit.tlog.signed_note import InvalidNote, Signer, Verifier, decode_base64, encode_base64, open_note
+from holdfast.kit.tlog.tree import InvalidProof, leaf_hash, node_hash, verify_inclusion
+
+LOGGED_WITHIN_SECONDS = 60
+"""Seconds after its arrival within which something is in the log, by the promise of its receipt."""
+
+TITLE = "holdfast promises v1"
+
+
+class Promise(Struct, forbid_unknown_fields=True):
+    """What is promised.
+
+    log       the address of the log
+    at        the time of the arrival
+    person    the commitment that the log will have
+    within    seconds after `at` within which it will be in the log
+    ticket    of a queue: the ticket
+    """
+
+    log: str
+    at: str
+    person: str
+    within: int
+    ticket: int | UnsetType = UNSET
+
+
+class Receipt(Struct):
+    """A signed promise. It is verified with the key under `/log/keys`; docs/events/fairness.md says how."""
+
+    promise: Annotated[str, Meta(description="JSON: log, at, person, within, and the ticket of a queue.")]
+    nonce: Annotated[str, Meta(description="What opens the commitment `person`; 32 hexadecimal digits.")]
+    index: Annotated[int, Meta(description="The number of the promise among those that were signed together.")]
+    path: Annotated[list[str], Meta(description="Hashes from the promise to the root that is signed, in base64.")]
+    signed: Annotated[str, Meta(description="A signed note (C2SP) with the number of the promises and their root.")]
+
+
+class UnsignedPromise(NamedTuple):
+    """A promise as text, and the nonce of its commitment in hexadecimal."""
+
+    text: str
+    nonce: str
+
+
+class InvalidReceipt(ValueError):
+    """A receipt is not what it should be. The message is a sentence."""
+
+
+def promise(log_url: str, at: dt.datetime, person: bytes, nonce: str, ticket: int | None = None) -> UnsignedPromise:
+    """The promise that an arrival will be logged.
+
+    log_url    the address of the log, such as `https://host/log/events/7`
+    person     the commitment
+    nonce      its nonce, in hexadecimal
+    """
+    content = Promise(
+        log_url, timestamp(at), person_text(person), LOGGED_WITHIN_SECONDS, UNSET if ticket is None else ticket
+    )
+    return UnsignedPromise(msgspec.json.encode(content).decode(), nonce)
+
+
+def sign_promises(promises: Sequence[UnsignedPromise], base_url: str, key: Ed25519PrivateKey) -> list[Receipt]:
+    """The receipts of the promises of one batch, in their order. At least one promise is needed."""
+    name = key_name(base_url)
+    levels = _levels([leaf_hash(promise.text.encode()) for promise in promises])
+    [root] = levels[-1]
+    note = Signer(name, key).sign(f"{TITLE}\n{name}\n{len(promises)}\n{encode_base64(root)}\n")
+    texts = [[encode_base64(node) for node in level] for level in levels]
+    return [
+        Receipt(promise.text, promise.nonce, index, _path(texts, index), note) for index, promise in enumerate(promises)
+    ]
+
+
+def verify_receipt(receipt: Receipt, vkey: str) -> Promise:
+    """The promise of a receipt. Raises `InvalidReceipt` unless it is signed with this key.
+
+    vkey    the key under the name `<host>/log/promises`
+    """
+    try:
+        verifier = Verifier(vkey)
+        title, name, count, root = open_note(receipt.signed, [verifier]).removesuffix("\n").split("\n")
+        path = [decode_base64(node) for node in receipt.path]
+        leaf = leaf_hash(receipt.promise.encode())
+        verify_inclusion(leaf, receipt.index, int(count), decode_base64(root), path)
+        content = msgspec.json.decode(receipt.promise, type=Promise)
+    except InvalidNote as error:
+        raise InvalidReceipt(f"The receipt is not signed with the key. {error}") from error
+    except InvalidProof as error:
+        raise InvalidReceipt(f"The promise is not among those that were signed. {error}") from error
+    except ValueError as error:  # msgspec's errors are ValueErrors
+        raise InvalidReceipt("The receipt cannot be read.") from error
+    host = content.log.partition("://")[2].partition("/log/")[0]
+    if title != TITLE or not verifier.name == name == f"{host}/log/promises":
+        raise InvalidReceipt("The promise is about a log of another service.")
+    return content
+
+
+def key_name(base_url: str) -> str:
+    """The name under which promises are signed."""
+    return base_url.partition("://")[2] + "/log/promises"
+
+
+def _levels(leaves: Sequence[bytes]) -> list[list[bytes]]:
+    """The nodes of a tree (RFC 6962), from the leaves to the root. A last node without a sibling moves up unchanged."""
+    levels = [list(leaves)]
+    while len(levels[-1]) > 1:
+        nodes = levels[-1]
+        parents = [node_hash(left, right) for left, right in zip(nodes[::2], nodes[1::2], strict=False)]
+        levels.append(parents + nodes[len(parents) * 2 :])
+    return levels
+
+
+def _path(levels: Sequence[Sequence[str]], index: int) -> list[str]:
+    """The siblings on the way from a leaf to the root."""
+    path: list[str] = []
+    for nodes in levels[:-1]:
+        if index ^ 1 < len(nodes):
+            path.append(nodes[index ^ 1])
+        index >>= 1
+    return path

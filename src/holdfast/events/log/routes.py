@@ -1,0 +1,94 @@
+"""The public addresses of logs, below `/log`: heads, tiles, entries, keys and proofs, without an API key.
+
+Those of a log are as c2sp.org/tlog-tiles has them, so that programs of others can verify it.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+from starlette.routing import BaseRoute, Route
+
+from holdfast.events.log import operations
+from holdfast.events.log.model import LogAddress, Noun
+from holdfast.events.paths import id_of
+from holdfast.events.resources import Database, Reader
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.problems import Problem
+from holdfast.kit.http.edge import BRIEF, IMMUTABLE, kept_refusals
+from holdfast.kit.http.handler import Access, Handler, Header, Reply, Request, encode, envelope
+from holdfast.kit.running.rate_limits import Limits
+
+NOUNS: tuple[Noun, ...] = ("events", "queues")
+
+ANY_ORIGIN: Header = (b"access-control-allow-origin", b"*")
+FIVE_MINUTES: Header = (b"cache-control", b"public, max-age=300")
+BYTES, TEXT = b"application/octet-stream", b"text/plain; charset=utf-8"
+
+Fields = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class LogResource:
+    """One kind of address of a log.
+
+    path         its path below the address of the log
+    operation    its name in metrics
+    read         reads its content, for the fields of the path
+    caching      the header that says what caches do with it
+    """
+
+    path: str
+    operation: str
+    read: Callable[[Reader, LogAddress, Fields], Awaitable[str | bytes]]
+    caching: Header
+    media_type: bytes = TEXT
+
+
+RESOURCES = (
+    LogResource(
+        "/checkpoint", "get_log_checkpoint", lambda reader, log, _: operations.read_checkpoint(reader, log), BRIEF
+    ),
+    LogResource("/key", "get_log_key", lambda reader, log, _: operations.read_verifier_keys(reader, log), FIVE_MINUTES),
+    LogResource(
+        "/proofs/{number}",
+        "get_log_proof",
+        lambda reader, log, fields: operations.read_proof(reader, log, id_of(fields["number"])),
+        BRIEF,
+    ),
+    LogResource(
+        "/tile/{tile:path}",
+        "get_log_tile",
+        lambda reader, log, fields: operations.read_tile(reader, log, f"tile/{fields['tile']}"),
+        IMMUTABLE,
+        BYTES,
+    ),
+)
+
+
+def routes(database: Database, limits: Limits) -> list[BaseRoute]:
+    """The routes of logs."""
+    refuse = kept_refusals(envelope(Problem.body, ANY_ORIGIN))
+
+    async def list_keys(_: Caller, request: Request) -> Reply:
+        return Reply(200, encode(await database.read(operations.list_keys)), [FIVE_MINUTES, ANY_ORIGIN])
+
+    def handler(noun: Noun, resource: LogResource) -> Handler:
+        async def answer(_: Caller, request: Request) -> Reply:
+            fields: Fields = request.scope["path_params"]
+            generation = id_of(fields["generation"]) if "generation" in fields else None
+            log = LogAddress(noun, id_of(fields["id"]), generation)
+            content = await database.read(lambda reader: resource.read(reader, log, fields))
+            body = content.encode() if isinstance(content, str) else content
+            return Reply(200, body, [resource.caching, ANY_ORIGIN], resource.media_type)
+
+        return Handler(Access(resource.operation), limits, answer, refuse)
+
+    return [
+        Route("/log/keys", Handler(Access("list_log_keys"), limits, list_keys, refuse)),
+        *(
+            Route(f"/log/{noun}/{generation}{resource.path}", handler(noun, resource))
+            for noun in NOUNS
+            for generation in ("{id}", "{id}/{generation}")
+            for resource in RESOURCES
+        ),
+    ]

@@ -1,0 +1,296 @@
+"""Statements on logs."""
+
+from collections.abc import Mapping, Sequence
+from typing import LiteralString
+
+from holdfast.events.log.model import LogAddress, LogBundle, LogHead, Noun, PendingRow, SignedLog, UnsignedHead
+from holdfast.events.resources import Reader, Tx
+from holdfast.kit.tlog.tree import TileId
+
+ADVISORY_LOCK_ID = 0x7365616C
+"""The lock ("seal") of the transaction that seals."""
+
+MAX_COUNTED_ROWS = 10_000
+"""Pending rows up to which the oldest is looked for."""
+
+
+async def read_work(reader: Reader) -> tuple[float | None, bool]:
+    """How many seconds the oldest pending row waits (None: there is none), and whether a head waits to be signed."""
+    [(seconds, is_unsigned)] = await reader.tuples(
+        """
+        select (select greatest(0, extract(epoch from clock_timestamp() - min(at)))::float8
+                  from (select at from log_pending limit %(rows)s) as pending),
+               exists (select from log_heads where signed_size < size)
+        """,
+        {"rows": MAX_COUNTED_ROWS},
+    )
+    return seconds, is_unsigned
+
+
+async def lock_sealing(tx: Tx) -> bool:
+    """Let no other transaction seal until this one ends. Returns False if another one seals."""
+    return await tx.value("select pg_try_advisory_xact_lock(%(lock)s)", {"lock": ADVISORY_LOCK_ID})
+
+
+async def list_pending(tx: Tx, after: int, *, max_logs: int, max_rows: int, max_entries: int) -> list[PendingRow]:
+    """The oldest pending rows of each of the next logs after an id, in their order.
+
+    There are so many that they make at least `max_entries` entries, or all that there are.
+    """
+    rows = await tx.tuples(
+        """
+        with recursive busy (log_id) as (
+            (select log_id from log_pending where log_id > %(after)s order by log_id limit 1)
+            union all
+            select (select log_id from log_pending where log_id > busy.log_id order by log_id limit 1)
+              from busy where log_id is not null),
+        next_logs as materialized (select log_id from busy where log_id is not null limit %(logs)s),
+        next_rows as materialized (
+            select pending.*
+              from next_logs
+             cross join lateral (select log_id, id from log_pending where log_id = next_logs.log_id
+                                  order by id limit %(rows)s) as pending
+             order by pending.log_id, pending.id limit %(rows)s),
+        counted as (
+            select pending.*, sum(entry_count) over (order by pending.log_id, pending.id) - entry_count
+                   as entries_before
+              from next_rows
+             cross join lateral (
+                select *, coalesce(cardinality(received_at), 1) as entry_count
+                  from log_pending where log_id = next_rows.log_id and id = next_rows.id limit 1) as pending)
+        select log_id, id, kind, at, details, first_number, received_at, user_ids, visitor_ids, nonces::text[],
+               outcomes::text[], cut
+          from counted where entries_before < %(entries)s order by log_id, id
+        """,
+        {"after": after, "logs": max_logs, "rows": max_rows, "entries": max_entries},
+    )
+    return [PendingRow(*row) for row in rows]
+
+
+async def list_heads(tx: Tx, log_ids: Sequence[int]) -> list[LogHead]:
+    rows = await tx.tuples(
+        """
+        select logs.id, event_id, queue_id, generation, origin, coalesce(size, 0), coalesce(log_heads.arrivals, 0),
+               clock_timestamp()
+          from unnest(%(log_ids)s::bigint[]) as wanted_log (id)
+          join logs on logs.id = wanted_log.id left join log_heads on log_id = logs.id
+         order by logs.id
+        """,
+        {"log_ids": list(log_ids)},
+    )
+    return [LogHead(*row) for row in rows]
+
+
+async def find_public_ids(reader: Reader, user_ids: Sequence[int]) -> dict[int, str]:
+    """The public ids of the accounts that exist, by their ids."""
+    rows = await reader.tuples(
+        """
+        select account.* from unnest(%(user_ids)s::bigint[]) as wanted_account (id)
+         cross join lateral (select id, public_id from users where id = wanted_account.id limit 1) as account
+        """,
+        {"user_ids": list(user_ids)},
+    )
+    return dict(rows)
+
+
+async def find_tiles(reader: Reader, tiles: Mapping[int, Sequence[TileId]]) -> dict[int, dict[TileId, bytes]]:
+    """The stored contents of tiles, by log."""
+    places = [(log_id, *tile) for log_id, tiles_of_log in tiles.items() for tile in tiles_of_log]
+    log_ids, levels, numbers = zip(*places, strict=True) if places else ((), (), ())
+    rows = await reader.tuples(
+        """
+        select tile.*
+          from unnest(%(log_ids)s::bigint[], %(levels)s::smallint[], %(numbers)s::bigint[])
+               as wanted_tile (log_id, level, number)
+         cross join lateral (
+            select log_id, level, number, hashes from log_tiles
+             where log_id = wanted_tile.log_id and level = wanted_tile.level and number = wanted_tile.number
+             limit 1) as tile
+        """,
+        {"log_ids": list(log_ids), "levels": list(levels), "numbers": list(numbers)},
+    )
+    contents: dict[int, dict[TileId, bytes]] = {log_id: {} for log_id in tiles}
+    for log_id, level, number, hashes in rows:
+        contents[log_id][TileId(level, number)] = hashes
+    return contents
+
+
+async def store_tiles(tx: Tx, tiles: Sequence[tuple[int, TileId, bytes]]) -> None:
+    """Store tiles of logs, with their whole contents."""
+    await tx.run(
+        """
+        insert into log_tiles (log_id, level, number, hashes)
+        select * from unnest(%(log_ids)s::bigint[], %(levels)s::smallint[], %(numbers)s::bigint[], %(hashes)s::bytea[])
+            on conflict (log_id, level, number) do update set hashes = excluded.hashes
+        """,
+        {
+            "log_ids": [log_id for log_id, _, _ in tiles],
+            "levels": [tile.level for _, tile, _ in tiles],
+            "numbers": [tile.number for _, tile, _ in tiles],
+            "hashes": [hashes for _, _, hashes in tiles],
+        },
+    )
+
+
+async def append_entries(tx: Tx, bundles: Sequence[tuple[int, int, int, bytes]]) -> None:
+    """Append to the ends of bundles, each given as log, number, number of the arrival before it, and entries."""
+    await tx.run(
+        """
+        insert into log_entries (log_id, number, arrivals_before, entries)
+        select * from unnest(%(log_ids)s::bigint[], %(numbers)s::bigint[], %(arrivals)s::bigint[], %(entries)s::bytea[])
+            on conflict (log_id, number) do update set entries = log_entries.entries || excluded.entries
+        """,
+        {
+            "log_ids": [log_id for log_id, _, _, _ in bundles],
+            "numbers": [number for _, number, _, _ in bundles],
+            "arrivals": [arrivals for _, _, arrivals, _ in bundles],
+            "entries": [entries for _, _, _, entries in bundles],
+        },
+    )
+
+
+async def store_heads(tx: Tx, heads: Sequence[tuple[int, str, int, bytes, int]]) -> None:
+    """Store sealed heads, each given as log, origin, size, root and number of the last arrival."""
+    await tx.run(
+        """
+        insert into log_heads (log_id, origin, size, root, arrivals, sealed_at)
+        select *, clock_timestamp()
+          from unnest(%(log_ids)s::bigint[], %(origins)s::text[], %(sizes)s::bigint[], %(roots)s::bytea[],
+                      %(arrivals)s::bigint[])
+            on conflict (log_id) do update
+           set size = excluded.size, root = excluded.root, arrivals = excluded.arrivals, sealed_at = excluded.sealed_at
+        """,
+        {
+            "log_ids": [head[0] for head in heads],
+            "origins": [head[1] for head in heads],
+            "sizes": [head[2] for head in heads],
+            "roots": [head[3] for head in heads],
+            "arrivals": [head[4] for head in heads],
+        },
+    )
+
+
+async def delete_pending(tx: Tx, rows: Sequence[PendingRow]) -> None:
+    await tx.run(
+        """
+        delete from log_pending using unnest(%(log_ids)s::bigint[], %(ids)s::bigint[]) as sealed_row (log_id, id)
+         where log_pending.log_id = sealed_row.log_id and log_pending.id = sealed_row.id
+        """,
+        {"log_ids": [row.log_id for row in rows], "ids": [row.id for row in rows]},
+    )
+
+
+async def list_unsigned_heads(reader: Reader, limit: int) -> list[UnsignedHead]:
+    rows = await reader.tuples(
+        """
+        select log_id, origin, size, root from log_heads where signed_size < size order by log_id limit %(limit)s
+        """,
+        {"limit": limit},
+    )
+    return [UnsignedHead(*row) for row in rows]
+
+
+async def store_checkpoints(tx: Tx, checkpoints: Sequence[tuple[int, int, str]]) -> None:
+    """Store signed heads, each given as log, size and signed note, except those that are older than what is stored."""
+    await tx.run(
+        """
+        update log_heads set signed_size = signed_head.size, checkpoint = signed_head.checkpoint
+          from unnest(%(log_ids)s::bigint[], %(sizes)s::bigint[], %(checkpoints)s::text[])
+               as signed_head (log_id, size, checkpoint)
+         where log_heads.log_id = signed_head.log_id and signed_size < signed_head.size
+        """,
+        {
+            "log_ids": [log_id for log_id, _, _ in checkpoints],
+            "sizes": [size for _, size, _ in checkpoints],
+            "checkpoints": [checkpoint for _, _, checkpoint in checkpoints],
+        },
+    )
+
+
+_OF_NOUN: Mapping[Noun, LiteralString] = {"events": "event_id = %(id)s", "queues": "queue_id = %(id)s"}
+
+MAX_GENERATION = 2**31 - 1
+"""More than there are of any log."""
+
+
+def _newest(noun: Noun, columns: LiteralString, joins: LiteralString = "") -> LiteralString:
+    """A statement that reads the newest log of an event or queue, up to a generation."""
+    return f"""
+    select logs.id as log_id, generation, origin, coalesce(signed_size, 0) as size, checkpoint,
+           coalesce(log_heads.arrivals, 0) as arrivals {columns}
+      from logs left join log_heads on log_heads.log_id = logs.id {joins}
+     where {_OF_NOUN[noun]} and generation <= %(generation)s
+     order by generation desc limit 1
+    """
+
+
+async def find_log(reader: Reader, address: LogAddress) -> SignedLog | None:
+    """The newest log of an event or queue, up to the generation of the address."""
+    generation = address.generation or MAX_GENERATION
+    return await reader.row(SignedLog, _newest(address.noun, ""), {"id": address.id, "generation": generation})
+
+
+async def find_bundle_of_arrival(
+    reader: Reader, address: LogAddress, number: int
+) -> tuple[SignedLog, LogBundle] | None:
+    """The bundle of entries that has the arrival with a number if it is sealed, in the newest log that began before.
+
+    The generation of the log is at most that of the address.
+    """
+    bundle: LiteralString = """
+        cross join lateral (
+            select number, entries from log_entries
+             where log_entries.log_id = logs.id and arrivals_before < %(number)s
+             order by arrivals_before desc, number desc limit 1) as bundle"""
+    rows = await reader.tuples(
+        _newest(address.noun, ", bundle.number, bundle.entries", bundle),
+        {"id": address.id, "generation": address.generation or MAX_GENERATION, "number": number},
+    )
+    return (SignedLog(*rows[0][:6]), LogBundle(*rows[0][6:])) if rows else None
+
+
+async def find_tile(reader: Reader, log_id: int, tile: TileId, width: int) -> bytes:
+    """The first hashes of a stored tile, so many as `width` says if it has them."""
+    return await reader.value(
+        """
+        select substring(hashes for %(width)s * 32) from log_tiles
+         where log_id = %(log_id)s and level = %(level)s and number = %(number)s
+        """,
+        {"log_id": log_id, "level": tile.level, "number": tile.number, "width": width},
+    )
+
+
+async def find_bundle(reader: Reader, log_id: int, number: int) -> bytes:
+    """The entries of a stored bundle."""
+    return await reader.value(
+        "select entries from log_entries where log_id = %(log_id)s and number = %(number)s",
+        {"log_id": log_id, "number": number},
+    )
+
+
+BEGIN_GENERATIONS: LiteralString = """
+    with old as (
+        update logs set closed_at = now() where closed_at is null
+     returning id, event_id, queue_id, generation, arrivals),
+    new as (
+        insert into logs (event_id, queue_id, generation, arrivals)
+        select event_id, queue_id, generation + 1, arrivals from old
+     returning id, event_id, queue_id, arrivals),
+    state as (
+        select new.id, coalesce(new.event_id, new.queue_id) as subject_id, new.event_id is not null as is_event,
+               case when new.event_id is not null
+                    then jsonb_build_object('of', 'event', 'capacity', capacity, 'waiting_places', waitinglist_capacity,
+                                            'seated', registered_count, 'waiting', waitlisted_count,
+                                            'first_number', new.arrivals + 1)
+                    else jsonb_build_object('of', 'queue', 'first_number', tickets + 1, 'released', serving)
+               end as details
+          from new left join events on events.id = new.event_id left join queues on queues.id = new.queue_id)
+    insert into log_pending (log_id, kind, details)
+    select state.id, 'open',
+           case when origin is null then details
+                else details || jsonb_build_object('after', jsonb_build_object(
+                        'origin', origin, 'size', size, 'root', encode(root, 'base64'))) end
+      from state
+      join old on coalesce(old.event_id, old.queue_id) = subject_id and (old.event_id is not null) = is_event
+      left join log_heads on log_heads.log_id = old.id
+"""

@@ -1,0 +1,152 @@
+"""A log, rows that are to be sealed into it, and a reader who has only its public addresses."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx2
+from psycopg.types.json import Jsonb
+
+from holdfast.events.log import sealing
+from holdfast.kit.tlog.signed_note import Checkpoint, Verifier, open_note, parse_checkpoint
+from holdfast.kit.tlog.tree import (
+    TileId,
+    consistency_proof,
+    leaf_hash,
+    parse_bundle,
+    tile_path,
+    tiles_for_consistency,
+    tree_root,
+    verify_consistency,
+)
+from tests.support import Service
+
+START = datetime(2026, 11, 26, 13, 0, 0, 123_456, UTC)
+OPEN = {"of": "event", "capacity": 100, "waiting_places": 10, "seated": 0, "waiting": 0, "first_number": 1}
+HOST = "events.test"
+
+
+async def open_log(service: Service, *, seal: bool = False) -> "LogScene":
+    """The log of a new event, with its first row pending, or sealed and signed."""
+    event = await (await service.organizer()).create_event()
+    scene = await begin_log(service, "events", event["id"])
+    await scene.pend("open", OPEN)
+    if seal:
+        await scene.seal()
+    return scene
+
+
+async def begin_log(service: Service, noun: str, id: int) -> "LogScene":
+    """A log that has nothing yet."""
+    column = f"{noun[:-1]}_id"
+    await service.run_sql(f"delete from logs where {column} = %(id)s", id=id)
+    [(log_id,)] = await service.run_sql(f"insert into logs ({column}) values (%(id)s) returning id", id=id)
+    return LogScene(service, log_id, f"/log/{noun}/{id}")
+
+
+@dataclass
+class LogScene:
+    """A log, and what its reader has seen of it.
+
+    path        the path of its addresses
+    arrivals    how many arrivals were written
+    heads       the heads that were read, in order
+    """
+
+    service: Service
+    log_id: int
+    path: str
+    arrivals: int = 0
+    heads: list[Checkpoint] = field(default_factory=list[Checkpoint])
+
+    @property
+    def origin(self) -> str:
+        return HOST + self.path
+
+    async def pend(self, kind: str, details: dict[str, Any]) -> None:
+        """Write a row that is one entry."""
+        await self.service.run_sql(
+            "insert into log_pending (log_id, kind, at, details) values (%(log_id)s, %(kind)s, %(at)s, %(details)s)",
+            log_id=self.log_id,
+            kind=kind,
+            at=START,
+            details=Jsonb(details),
+        )
+
+    async def arrive(self, count: int, *, user_id: int = 1, cut: datetime | None = None) -> None:
+        """Write a row with so many arrivals of an event, a second apart."""
+        first = self.arrivals + 1
+        self.arrivals += count
+        await self.service.run_sql(
+            """
+            insert into log_pending (log_id, kind, first_number, received_at, user_ids, nonces, outcomes, cut)
+            select %(log_id)s, 'arrivals', %(first)s, array_agg(%(start)s + g * interval '1 second' order by g),
+                   array_agg(%(user_id)s::bigint), array_agg(lpad(to_hex(g), 32, '0')::uuid order by g),
+                   array_agg('registered'::registration_status), %(cut)s
+              from generate_series(%(first)s::bigint, %(last)s) as g
+            """,
+            log_id=self.log_id,
+            first=first,
+            last=self.arrivals,
+            start=START - timedelta(seconds=1),
+            user_id=user_id,
+            cut=cut,
+        )
+
+    async def seal(self, **options: Any) -> None:
+        """Seal all that is pending, and sign it."""
+        while await sealing.seal(self.service.database, **options):
+            pass
+        await sealing.sign(self.service.database)
+
+    async def get(self, path: str) -> httpx2.Response:
+        """What an address of the log answers to anybody."""
+        return await self.service.http.get(f"{self.path}{path}")
+
+    async def content(self, path: str) -> bytes:
+        answer = await self.get(path)
+        assert answer.status_code == 200, (path, answer.text)
+        return answer.content
+
+    async def read(self) -> list[dict[str, Any]]:
+        """All entries. It verifies the signed head, that all leads to it, and that it continues the last one."""
+        head = await self.read_head()
+        entries = await self._read_entries(head.size)
+        tiles = await self._read_tiles(head.size)
+        assert [leaf_hash(entry) for entry in entries] == _hashes(tiles, 0)
+        assert tree_root(head.size, tiles) == head.root
+        for earlier in self.heads:
+            assert {*tiles_for_consistency(earlier.size, head.size)} <= {*tiles}
+            proof = consistency_proof(earlier.size, head.size, tiles)
+            verify_consistency(earlier.size, head.size, earlier.root, head.root, proof)
+        self.heads.append(head)
+        return [json.loads(entry) for entry in entries]
+
+    async def read_head(self) -> Checkpoint:
+        verifier = Verifier((await self.content("/key")).decode().removesuffix("\n"))
+        head = parse_checkpoint(open_note((await self.content("/checkpoint")).decode(), [verifier]))
+        assert head.origin == verifier.name
+        return head
+
+    async def _read_entries(self, size: int) -> list[bytes]:
+        bundles = [await self.content(f"/{tile_path('entries', *place)}") for place in _places(size)]
+        return [entry for bundle in bundles for entry in parse_bundle(bundle)]
+
+    async def _read_tiles(self, size: int) -> dict[TileId, bytes]:
+        return {
+            TileId(level, number): await self.content(f"/{tile_path(level, number, width)}")
+            for level in range(8)
+            for number, width in _places(size >> 8 * level)
+        }
+
+
+def _places(count: int) -> Sequence[tuple[int, int]]:
+    """The number and width of each tile of a level with so many hashes."""
+    return [(start // 256, min(256, count - start)) for start in range(0, count, 256)]
+
+
+def _hashes(tiles: dict[TileId, bytes], level: int) -> list[bytes]:
+    content = b"".join(tiles[tile] for tile in sorted(tiles) if tile.level == level)
+    return [content[start : start + 32] for start in range(0, len(content), 32)]

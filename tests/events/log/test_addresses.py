@@ -1,0 +1,113 @@
+"""The public addresses of a log answer anybody what is signed of it, in the forms that other programs read."""
+
+from base64 import b64decode
+
+from holdfast.kit.http.edge import BRIEF, IMMUTABLE
+from holdfast.kit.tlog.proof_file import parse_proof_file
+from holdfast.kit.tlog.signed_note import Verifier, open_note, parse_checkpoint
+from holdfast.kit.tlog.tree import leaf_hash, parse_bundle, verify_inclusion
+from tests.events.log.scene import LogScene, open_log
+from tests.support import Service
+
+
+async def verified_entry(log: LogScene, path: str) -> bytes:
+    """The entry of a proof file, verified with the key of the log."""
+    proof = parse_proof_file((await log.content(path)).decode())
+    verifier = Verifier((await log.content("/key")).decode().strip())
+    head = parse_checkpoint(open_note(proof.checkpoint, [verifier]))
+    assert proof.extra is not None
+    verify_inclusion(leaf_hash(proof.extra), proof.index, head.size, head.root, proof.hashes)
+    return proof.extra
+
+
+async def test_each_answer_has_its_type_and_may_be_kept_as_long_as_it_does_not_change(service: Service) -> None:
+    log = await open_log(service)
+    await log.arrive(300)
+    await log.seal()
+
+    for path, media_type, caching in (
+        ("/checkpoint", "text/plain; charset=utf-8", BRIEF[1].decode()),
+        ("/key", "text/plain; charset=utf-8", "public, max-age=300"),
+        ("/proofs/7", "text/plain; charset=utf-8", BRIEF[1].decode()),
+        ("/tile/0/000", "application/octet-stream", IMMUTABLE[1].decode()),
+        ("/tile/entries/001.p/46", "application/octet-stream", IMMUTABLE[1].decode()),
+    ):
+        answer = await log.get(path)
+        assert answer.status_code == 200, path
+        assert answer.headers["content-type"] == media_type
+        assert answer.headers["cache-control"] == caching
+        assert answer.headers["access-control-allow-origin"] == "*"
+        assert (await service.http.head(log.path + path)).status_code == 200
+
+
+async def test_a_part_of_a_tile_is_the_beginning_of_it_and_what_is_not_signed_is_not_there(service: Service) -> None:
+    log = await open_log(service)
+    await log.arrive(300)
+    await log.seal()  # 302 entries
+
+    full, entries = await log.content("/tile/0/000"), await log.content("/tile/entries/000")
+    assert len(full) == 8192
+    assert await log.content("/tile/0/000.p/200") == full[: 200 * 32]
+    assert parse_bundle(await log.content("/tile/entries/000.p/200")) == parse_bundle(entries)[:200]
+    assert len(await log.content("/tile/1/000.p/1")) == 32
+    for path in ("0/001", "0/001.p/47", "entries/001.p/47", "1/000.p/2", "1/000", "2/000.p/1", "0/002", "63/x999/999"):
+        answer = await log.get(f"/tile/{path}")
+        assert (answer.status_code, answer.json()["code"]) == (404, "not_found"), path
+        assert "302 signed entries" in answer.json()["error"], path
+    for path in ("0/1", "64/000", "0/000.p/0", "0/000.p/256", "entries", "0/-01", "0/000.p/01", "x"):
+        assert (await log.get(f"/tile/{path}")).status_code == 404, path
+
+
+async def test_the_proof_of_each_arrival_leads_to_the_signed_head(service: Service) -> None:
+    log = await open_log(service)
+    await log.arrive(254)
+    await log.seal()
+    await log.pend("change", {"capacity": 120, "by": "organizer"})
+    await log.seal()  # a bundle begins without an arrival
+    await log.arrive(600)
+    await log.seal()
+
+    for number in (1, 254, 255, 256, 300, 854):
+        entry = await verified_entry(log, f"/proofs/{number}")
+        assert entry.startswith(b'{"kind":"arrival","number":%d,' % number)
+
+
+async def test_a_proof_that_is_not_there_yet_says_when_to_ask_again(service: Service) -> None:
+    log = await open_log(service, seal=True)
+    await log.arrive(2)
+
+    answer = await log.get("/proofs/2")
+    assert (answer.status_code, answer.headers["retry-after"]) == (404, "1")
+    assert answer.json()["error"].startswith("Arrival 2 is not sealed into the log of event ")
+
+    await log.seal()
+    assert await verified_entry(log, "/proofs/2")
+    for number in ("0", "x", "-1", "9" * 30):
+        assert (await log.get(f"/proofs/{number}")).status_code == 404
+
+
+async def test_what_has_no_log_says_so(service: Service) -> None:
+    log = await open_log(service, seal=True)
+
+    for path, error in (
+        ("/log/events/4711/checkpoint", "Event 4711 has no public log."),
+        ("/log/queues/4711/proofs/1", "Queue 4711 has no public log."),
+        (f"{log.path}/2/checkpoint", f"The log of event {log.path.rpartition('/')[2]} has no generation 2."),
+        ("/log/events/0/key", "Nothing is found here."),
+    ):
+        answer = await service.http.get(path)
+        assert (answer.status_code, answer.json()["error"]) == (404, error)
+        assert answer.headers["cache-control"] == BRIEF[1].decode()
+    assert (await service.http.post(f"{log.path}/checkpoint")).status_code == 405
+    assert (await service.http.get(f"{log.path}/1/checkpoint")).content == await log.content("/checkpoint")
+
+
+async def test_all_public_keys_are_listed_with_the_time_since_when_they_sign(service: Service) -> None:
+    assert (await service.http.get("/log/keys")).json() == {"keys": []}
+    log = await open_log(service, seal=True)
+
+    [key] = (await service.http.get("/log/keys")).json()["keys"]
+
+    vkey = (await log.content("/key")).decode().strip()
+    assert b64decode(vkey.split("+", 2)[2]) == b"\x01" + b64decode(key["public_key"])
+    assert key["since"].endswith("Z")

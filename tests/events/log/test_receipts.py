@@ -1,0 +1,74 @@
+"""A receipt proves alone what was promised, and no other text does."""
+
+from datetime import UTC, datetime
+
+import msgspec
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from holdfast.events.log.entries import commitment, person_text
+from holdfast.events.log.receipts import InvalidReceipt, Receipt, promise, sign_promises, verify_receipt
+from holdfast.kit.tlog.signed_note import Signer
+
+BASE_URL = "https://host.example"
+KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
+VKEY = Signer("host.example/log/promises", KEY).vkey
+AT = datetime(2026, 11, 26, 13, 0, tzinfo=UTC)
+
+
+def receipts(count: int, log_url: str = f"{BASE_URL}/log/events/7") -> list[Receipt]:
+    promises = [
+        promise(log_url, AT, commitment("event 7", f"person{number}", number.to_bytes(16)), f"{number:032x}")
+        for number in range(count)
+    ]
+    return sign_promises(promises, BASE_URL, KEY)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 7, 64, 500])
+def test_each_receipt_of_a_batch_is_verified_alone(count: int) -> None:
+    batch = receipts(count)
+
+    assert len({receipt.signed for receipt in batch}) == 1
+    for number, receipt in enumerate(batch):
+        content = verify_receipt(receipt, VKEY)
+        person = commitment("event 7", f"person{number}", bytes.fromhex(receipt.nonce))
+        assert (content.log, content.within) == ("https://host.example/log/events/7", 60)
+        assert content.person == person_text(person)
+
+
+def test_a_promise_is_compact_and_in_order() -> None:
+    text = promise(f"{BASE_URL}/log/queues/3", AT, bytes(32), "", ticket=41).text
+
+    assert text == (
+        '{"log":"https://host.example/log/queues/3","at":"2026-11-26T13:00:00.000000Z",'
+        f'"person":"{"A" * 43}","within":60,"ticket":41}}'
+    )
+
+
+def test_a_receipt_that_was_altered_anywhere_is_refused() -> None:
+    receipt = receipts(5)[3]
+    content = msgspec.to_builtins(receipt)
+    altered = [
+        {**content, name: text[:place] + chr(ord(text[place]) ^ 1) + text[place + 1 :]}
+        for name in ("promise", "signed")
+        for text in (content[name],)
+        for place in range(len(text))
+    ]
+    altered += [{**content, "index": index} for index in (-1, 0, 2, 4, 5, 2**70)]
+    altered += [
+        {**content, "path": path} for path in ([], receipt.path[1:], receipt.path[::-1], [*receipt.path, "AA=="])
+    ]
+
+    for changed in altered:
+        with pytest.raises(InvalidReceipt):
+            verify_receipt(msgspec.convert(changed, Receipt), VKEY)
+
+
+def test_a_receipt_of_another_key_or_about_a_log_of_others_is_refused() -> None:
+    [receipt] = receipts(1)
+    other = Signer("host.example/log/promises", Ed25519PrivateKey.generate()).vkey
+    [foreign] = receipts(1, "https://other.example/log/events/7")
+
+    for wrong, vkey in ((receipt, other), (receipt, "no key"), (foreign, VKEY)):
+        with pytest.raises(InvalidReceipt):
+            verify_receipt(wrong, vkey)
