@@ -38,7 +38,7 @@ def named(round: int = ROUND) -> dict[str, Any]:
 
 def list_of_five() -> Log:
     """A log up to the close of its list: five entries."""
-    opened = {"kind": "open", "at": at(-90), "origin": ORIGIN, "of": "queue", "draw": named()}
+    opened = {"kind": "open", "at": at(-90), "origin": ORIGIN, "of": "queue", "first_number": 1, "draw": named()}
     return [opened, *(arrival(number, number - 60) for number in range(1, 6)), {"kind": "seal", "at": at(1)}]
 
 
@@ -222,7 +222,7 @@ def not_in_the_format() -> Log:
         (sealed_late, "when the round could be known already"),
         (drawn_twice, "drawn more than once"),
         (let_in_before_the_draw, "before the draw"),
-        (given_up_after_the_freeze, "although the list was frozen"),
+        (given_up_after_the_freeze, "although the list was frozen in time"),
         (given_up_too_early, "when the list could still be frozen"),
         (changed_after_people_entered, "after people had entered"),
         (not_in_the_format, "is not written as the format"),
@@ -234,7 +234,7 @@ def test_a_fraud_is_named(plant: Callable[[], Log], fault: str) -> None:
 
 def test_a_void_draw_lets_people_in_only_once_the_organizer_gave_it_up() -> None:
     log = [*list_of_five(), void(91)]
-    given_up = {"kind": "change", "at": at(200), "draw": None, "by": "organizer"}
+    given_up = {"kind": "change", "at": at(200), "draw": {**named(), "given_up": True}, "by": "organizer"}
     release = {"kind": "release", "at": at(201), "from": 1, "to": 1}
     assert faults([*log, given_up, release]) == ""
     assert "before the draw" in faults([*log, release])

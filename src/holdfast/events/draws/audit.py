@@ -64,7 +64,7 @@ class _Draw:
             if entry["kind"] == "arrival":
                 break
             if "draw" in entry and not _is_void(entry):
-                named = entry["draw"]
+                named = None if _is_given_up(entry) else entry["draw"]
         return named
 
     def _changes(self) -> Iterator[str]:
@@ -73,22 +73,31 @@ class _Draw:
         for entry in self._entries:
             is_entered |= entry["kind"] == "arrival"
             is_void |= _is_void(entry)
-            if is_entered and "draw" in entry and not _is_void(entry) and not (is_void and entry["draw"] is None):
+            if is_entered and "draw" in entry and not _is_void(entry) and not (is_void and _is_given_up(entry)):
                 yield f"The draw was changed at {entry['at']}, after people had entered."
 
     def _voids(self, freeze: int | None) -> Iterator[str]:
         for entry in filter(_is_void, self._entries):
-            if freeze is not None:
-                yield f"The draw was given up at {entry['at']}, although the list was frozen."
-            elif _time(entry["at"]) <= freeze_until(entry["draw"]["round"]):
-                yield f"The draw was given up at {entry['at']}, when the list could still be frozen."
+            if freeze is not None and not list(self._lateness(freeze, entry["draw"]["round"])):
+                yield f"The draw became void at {entry['at']}, although the list was frozen in time."
+            elif freeze is None and _time(entry["at"]) <= freeze_until(entry["draw"]["round"]):
+                yield f"The draw became void at {entry['at']}, when the list could still be frozen."
+
+    def _lateness(self, freeze: int, round: int) -> Iterator[str]:
+        """Why a freeze came too late for a round, if it did."""
+        at = self._entries[freeze]["at"]
+        if _time(at) > freeze_until(round):
+            yield f"The list was frozen at {at}, less than 30 seconds before the round."
+        sealed_at = next((entry["at"] for entry in self._entries[freeze:] if entry["kind"] == "seal"), None)
+        if sealed_at and _time(sealed_at) >= beacon.time_of(round):
+            yield f"The freeze was sealed at {sealed_at}, when the round could be known already."
 
     def _releases(self) -> Iterator[str]:
         """Somebody is let in only after the draw, or after a void draw was given up for the order of arrival."""
         is_void = False
         for entry in self._entries:
             is_void |= _is_void(entry)
-            if entry["kind"] == "draw" or (is_void and "draw" in entry and entry["draw"] is None):
+            if entry["kind"] == "draw" or (is_void and _is_given_up(entry)):
                 return
             if entry["kind"] == "release":
                 yield f"Somebody was let in at {entry['at']}, before the draw."
@@ -98,19 +107,17 @@ class _Draw:
         entry, count = self._entries[place], self._entries[place]["entries"]
         if entry["round"] != named["round"]:
             yield f"The list was frozen for round {entry['round']}, but round {named['round']} was named before."
-        if _time(entry["at"]) > freeze_until(named["round"]):
-            yield f"The list was frozen at {entry['at']}, less than 30 seconds before the round."
-        sealed = next((later for later in self._entries[place:] if later["kind"] == "seal"), None)
-        if sealed and _time(sealed["at"]) >= beacon.time_of(named["round"]):
-            yield f"The freeze was sealed at {sealed['at']}, when the round could be known already."
+        if self._draws:
+            yield from self._lateness(place, named["round"])
         if not 0 < entry["size"] <= place:
             yield "The freeze names a size that the log did not have then."
         elif b64decode(entry["root"]) != self._root_at(entry["size"]):
             yield "The frozen list is not the one in the log: the root of the freeze is that of another log."
         numbers = [(at, entry) for at, entry in enumerate(self._entries) if entry["kind"] == "arrival"]
         in_list = [each["number"] for at, each in numbers if at < entry["size"] and each["number"] <= count]
-        if len(in_list) != count or in_list != list(range(1, count + 1)):
-            yield f"The freeze has {count} entries, but the log before it has not just the tickets 1 to {count}."
+        first = next((entry["first_number"] for entry in self._entries if entry["kind"] == "open"), 1)
+        if len(in_list) != count - first + 1 or in_list != list(range(first, count + 1)):
+            yield f"The freeze has {count} entries, but the log before it has not just the tickets {first} to {count}."
         closed = _time(named["at"])
         for at, each in numbers:
             is_in_time = _time(each["at"]) < closed
@@ -158,8 +165,11 @@ def freeze_details(entries: int, size: int, root: bytes, round: int) -> dict[str
 
 
 def _is_void(entry: Entry) -> bool:
-    draw = entry.get("draw")
-    return draw is not None and bool(draw.get("void"))
+    return "draw" in entry and "void" in entry["draw"]
+
+
+def _is_given_up(entry: Entry) -> bool:
+    return "draw" in entry and "given_up" in entry["draw"]
 
 
 def _hex(digits: str) -> bytes:

@@ -9,10 +9,14 @@ the seed and the ticket (8 bytes), ascending. So no place depends on who it is f
 import datetime as dt
 from collections.abc import Sequence
 from hashlib import sha256
+from importlib.resources import files
 from itertools import chain as joined
 from typing import NamedTuple
 
 from holdfast.events.draws import beacon
+
+DRAWN_ORDER = files("holdfast.events.draws").joinpath("drawn_order.js").read_text()
+"""Ten lines of JavaScript that compute the order of a draw."""
 
 FORMAT = b"holdfast/draw/v1\n"
 
