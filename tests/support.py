@@ -16,6 +16,7 @@ from holdfast.accounts import sessions
 from holdfast.events import api
 from holdfast.events.events.model import CHANGE_CHANNEL
 from holdfast.events.keys.operations import mint
+from holdfast.events.log import keys as log_keys
 from holdfast.events.product import EVENTS
 from holdfast.events.registrations import settlement
 from holdfast.events.resources import Database
@@ -26,6 +27,10 @@ from holdfast.kit.security import api_keys
 from tests.connections import ReusedConnection
 
 _numbers = itertools.count(1)
+
+
+CACHE_CHANNELS = (api_keys.CHANNEL, sessions.CHANNEL, CHANGE_CHANNEL, log_keys.CHANNEL)
+"""Channels on which a process is told to drop what it caches of the database."""
 
 
 class Client:
@@ -139,7 +144,7 @@ class Service:
 
     async def forget(self) -> None:
         """Let this process drop what it caches of the database, as it does when it has been without notices."""
-        self.database.notices.add((channel, "") for channel in (api_keys.CHANNEL, sessions.CHANNEL, CHANGE_CHANNEL))
+        self.database.notices.add((channel, "") for channel in CACHE_CHANNELS)
         await self.hear()
 
     async def run_sql(self, statement: Any, **parameters: Any) -> list[tuple[Any, ...]]:

@@ -25,6 +25,7 @@ def fill(connection: psycopg.Connection[Any]) -> None:
     _registrations(connection)
     _payments(connection)
     _queues(connection)
+    _logs(connection)
     _rest(connection)
 
 
@@ -153,6 +154,26 @@ def _queues(connection: psycopg.Connection[Any]) -> None:
         update queues set tickets = 100000, serving = 100000, paced_at = now() where id > 1;
         insert into queue_releases (queue_id, first_ticket, last_ticket, released_at)
         select 10001 + g % 2000, g, g, now() - g * interval '1 second' from generate_series(1, 20000) as g
+        """,
+    )
+
+
+def _logs(connection: psycopg.Connection[Any]) -> None:
+    _run(
+        connection,
+        f"""
+        insert into logs (event_id, arrivals) select 50000 + g, 10 from generate_series(1, {EVENTS}) as g;
+        insert into log_heads (log_id, origin, size, root, arrivals, signed_size, checkpoint, sealed_at)
+        select logs.id, 'host/' || logs.id, 12, root, 10, 12, checkpoint, sealed_at
+          from logs, (select * from log_heads limit 1) as one where event_id > 50000;
+        insert into log_tiles (log_id, level, number, hashes)
+        select id, 0, 0, sha256('leaf') from logs where event_id > 50000;
+        insert into log_entries (log_id, number, arrivals_before, entries)
+        select id, 0, 0, 'entry' from logs where event_id > 50000;
+        insert into log_tiles (log_id, level, number, hashes)
+        select id, 0, g, sha256('leaf') from logs, generate_series(1, {REGISTRATIONS}) as g where event_id = 1;
+        insert into log_entries (log_id, number, arrivals_before, entries)
+        select id, g, 256 * g, 'entry' from logs, generate_series(1, {REGISTRATIONS}) as g where event_id = 1
         """,
     )
 

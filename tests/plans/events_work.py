@@ -44,6 +44,7 @@ STORED = """
     scanned as (
         insert into check_in_scans (event_id, id, user_id, device, told_at, is_entry, changed)
         select 1, %(scan)s, id, 'Door', now(), true, 1 from users where email = 'ann@example.com'),
+    logged as (insert into logs (event_id) values (1) on conflict do nothing),
     client as (
         insert into oauth_clients (id, name, redirect_uris) values ('app', 'App', '{https://app.example/}')
         returning id)
@@ -51,6 +52,17 @@ STORED = """
     select 1, 1, id, '{read_events}', now() + interval '30 days' from client
 """
 """What else is stored before everything runs once."""
+
+PENDING = """
+    insert into log_pending (log_id, kind, first_number, received_at, user_ids, nonces, outcomes)
+    select id, 'arrivals', 1 + coalesce((select arrivals from log_heads where log_id = logs.id), 0), array[now()],
+           array[10007], array[gen_random_uuid()], '{registered}'
+      from logs where event_id = 1 and closed_at is null
+"""
+"""What is to be sealed into the log of event 1."""
+
+LOG = ("checkpoint", "key", "proofs/1", "tile/0/000.p/1", "tile/entries/000.p/1")
+"""Addresses of the log of event 1."""
 
 OF_JOBS: dict[str, Any] = {
     substring_search.INDEX.name: IndexArguments(1),
@@ -222,8 +234,10 @@ class Work:
         await self.operation(READ_ORGANIZER, after=None, before=["2040-01-01T00:00:00Z", 1])
         await self.pages()
         await self.for_admins()
+        await self.database.transact(lambda tx: tx.run(PENDING))
         for loop in (*jobs.LOOPS, *jobs.PAYMENT_LOOPS):
             await turn(self.recorder, loop, self.database)
+        await self.log()
         for periodic in jobs.PERIODIC:
             self.recorder.doing = f"the job {periodic.name}"
             await periodic.run(Steps(self.database))
@@ -253,6 +267,13 @@ class Work:
         self.recorder.doing = "GET /api/events"
         answer = await self.browser.get("/api/events", headers={"X-API-Key": self.ada.key or ""})
         assert answer.status_code == 200, answer.text
+
+    async def log(self) -> None:
+        """Read the addresses of the log of event 1."""
+        for path in ("/log/keys", *(f"/log/events/1/{path}" for path in LOG)):
+            self.recorder.doing = f"GET {path}"
+            answer = await self.browser.get(path)
+            assert answer.status_code == 200, (path, answer.text)
 
     async def stream(self, path: str) -> None:
         """Open a stream, and read what it tells of the first event, or of all queues."""

@@ -58,6 +58,8 @@ UNTIL_ANALYZED = {
 
 SMALL = {
     "event_hand_overs": "they go when everything of the event is filed anew",
+    "log_keys": "one key",
+    "log_pending": "they go when they are sealed",
     "mail_announcements": "they go when everybody has been told",
     "mail_releases": "they go when the mails of the organizer are released",
     "queue_signing_keys": "a few keys",

@@ -4,6 +4,7 @@ REST routes, the tools of `/mcp`, OpenAPI and the documents are derived from thi
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 from holdfast.accounts.oauth import connections
 from holdfast.accounts.session_gate import SessionGate
@@ -22,7 +23,9 @@ from holdfast.events.console.live_changes import LiveChanges
 from holdfast.events.documents import discovery, openapi
 from holdfast.events.events import operations as events
 from holdfast.events.keys import operations as keys
+from holdfast.events.log import keys as log_keys
 from holdfast.events.log import routes as log_routes
+from holdfast.events.log.signed_answers import signing
 from holdfast.events.oauth import own_server
 from holdfast.events.oauth.credentials import Credentials
 from holdfast.events.oauth.issuer import configured_issuer
@@ -41,7 +44,9 @@ from holdfast.events.problems import ALL
 from holdfast.events.queues import operations as queues
 from holdfast.events.queues import progress, progress_page
 from holdfast.events.queues import routes as queue_routes
+from holdfast.events.queues.model import Joined
 from holdfast.events.registrations import operations as registrations
+from holdfast.events.registrations.model import Accepted
 from holdfast.events.resources import Database
 from holdfast.events.settings import Settings
 from holdfast.events.site import SITE
@@ -83,8 +88,8 @@ OPERATIONS = (
     Operation("presign_upload",       "POST   /api/uploads/presign", steps(photos.presign), ADDS, scope="write_events", status=201),
 
     Operation("list_registrations",   "GET    /api/registrations", read(registrations.list), READS, scope="read_events"),
-    Operation("create_registration",  "POST   /api/registrations", batched(registrations.accept), SETS, scope="write_events", body_member="registration", status=202, bare=True, limit="registrations"),
-    Operation("get_registration",     "GET    /api/registrations/{event_id}/{user_id}", read_batched(registrations.get), READS, scope="read_events", follows_up=True),
+    Operation("create_registration",  "POST   /api/registrations", batched(registrations.accept, signing(Accepted)), SETS, scope="write_events", body_member="registration", status=202, bare=True, limit="registrations"),
+    Operation("get_registration",     "GET    /api/registrations/{event_id}/{user_id}", read_batched(registrations.get), READS, scope="read_events", link=registrations.link_of, follows_up=True),
     Operation("update_registration",  "PATCH  /api/registrations/{event_id}/{user_id}", single(registrations.update), OVERWRITES, scope="write_events", body_member="registration"),
     Operation("delete_registration",  "DELETE /api/registrations/{event_id}/{user_id}", single(registrations.delete), OVERWRITES, scope="write_events", status=204),
 
@@ -95,7 +100,7 @@ OPERATIONS = (
     Operation("get_queue",            "GET    /api/queues/{queue_id}", read(queues.get), READS, scope="read_events"),
     Operation("update_queue",         "PATCH  /api/queues/{queue_id}", single(queues.update), OVERWRITES, scope="write_events", body_member="queue_event"),
     Operation("delete_queue",         "DELETE /api/queues/{queue_id}", single(queues.delete), OVERWRITES, scope="write_events", status=204),
-    Operation("join_queue",           "POST   /api/queues/{queue_id}/join", batched(queues.join), scope="write_events", status=202, bare=True, limit="queue joins"),
+    Operation("join_queue",           "POST   /api/queues/{queue_id}/join", batched(queues.join, signing(Joined)), scope="write_events", status=202, bare=True, limit="queue joins"),
     Operation("get_queue_status",     "GET    /api/queues/{queue_id}/status/{visitor_id}", batched(queues.status), scope="read_events", bare=True, follows_up=True),
     Operation("verify_queue_token",   "POST   /api/queues/verify_token", single(queues.verify), scope="write_events", bare=True, follows_up=True),
 )
@@ -241,6 +246,7 @@ def service(database: Database) -> Service:
             queue_progress.forgetting,
             live_organizers.listening,
             live_changes.listening,
+            partial(log_keys.forgetting, database),
         ],
         limits=limits,
         agents=for_agents,

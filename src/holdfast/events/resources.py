@@ -13,7 +13,7 @@ from holdfast.kit.postgres import database
 from holdfast.kit.process import resources
 from holdfast.kit.running import steps
 from holdfast.kit.security.outbound_requests import OutboundClient
-from holdfast.kit.security.secrets import Secret, Signer
+from holdfast.kit.security.secrets import HmacSigner, Secret
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def _processor(settings: Settings, secret: Secret) -> Processor | None:
     return Stripe(settings.stripe_key, namespace, settings.stripe_api, settings.stripe_country)
 
 
-def _directory(settings: Settings, signer: Signer) -> Store:
+def _directory(settings: Settings, signer: HmacSigner) -> Store:
     from holdfast.events.storage.disk import DiskStore
 
     return DiskStore(settings.data_dir / "media", settings.base_url, signer)

@@ -7,7 +7,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from holdfast.events.log.entries import commitment, person_text
-from holdfast.events.log.receipts import InvalidReceipt, Receipt, promise, sign_promises, verify_receipt
+from holdfast.events.log.receipts import InvalidReceipt, Receipt, sign_receipts, unsigned_receipt, verify_receipt
 from holdfast.kit.tlog.signed_note import Signer
 
 BASE_URL = "https://host.example"
@@ -17,11 +17,12 @@ AT = datetime(2026, 11, 26, 13, 0, tzinfo=UTC)
 
 
 def receipts(count: int, log_url: str = f"{BASE_URL}/log/events/7") -> list[Receipt]:
-    promises = [
-        promise(log_url, AT, commitment("event 7", f"person{number}", number.to_bytes(16)), f"{number:032x}")
+    batch = [
+        unsigned_receipt(log_url, AT, commitment("event 7", f"person{number}", number.to_bytes(16)), f"{number:032x}")
         for number in range(count)
     ]
-    return sign_promises(promises, BASE_URL, KEY)
+    sign_receipts(batch, BASE_URL, KEY)
+    return batch
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 64, 500])
@@ -37,7 +38,7 @@ def test_each_receipt_of_a_batch_is_verified_alone(count: int) -> None:
 
 
 def test_a_promise_is_compact_and_in_order() -> None:
-    text = promise(f"{BASE_URL}/log/queues/3", AT, bytes(32), "", ticket=41).text
+    text = unsigned_receipt(f"{BASE_URL}/log/queues/3", AT, bytes(32), "", ticket=41).promise
 
     assert text == (
         '{"log":"https://host.example/log/queues/3","at":"2026-11-26T13:00:00.000000Z",'

@@ -15,7 +15,7 @@ from holdfast.kit.contract.mail_addresses import mailbox
 from holdfast.kit.postgres.database import Database, Reader, Tx
 from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.run_modes import read, single
-from holdfast.kit.security.secrets import Secret, Signer
+from holdfast.kit.security.secrets import HmacSigner, Secret
 
 PATH = "/mails"
 
@@ -103,7 +103,7 @@ def read_link(secret: Secret, text: str) -> bytes | None:
     return bytes.fromhex(parts[1])
 
 
-def _signer(secret: Secret) -> Signer:
+def _signer(secret: Secret) -> HmacSigner:
     return secret.own_signer("mailboxes", 32)
 
 

@@ -4,19 +4,26 @@ It is made when it is first needed, and never rotated, since receipts are verifi
 that opens it was lost there is another one. The last key that can be opened signs.
 """
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Generator, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import structlog
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from holdfast.events.resources import Reader, Tx
+from holdfast.events.resources import Database, Reader, Tx
 from holdfast.kit.security.secrets import Secret, UnsealError
 from holdfast.kit.tlog.signed_note import decode_base64, encode_base64
 
+CHANNEL = "log_keys"
+"""The channel that tells processes to forget the key that they keep."""
+
 log = structlog.get_logger()
+
+_kept_keys: WeakKeyDictionary[Database, Ed25519PrivateKey] = WeakKeyDictionary()
 
 
 class PublicKey(NamedTuple):
@@ -50,6 +57,21 @@ async def signing_key(tx: Tx) -> Ed25519PrivateKey:
         await tx.run("lock table log_keys in share row exclusive mode")
         keys = await open_keys(tx) or [await _make_key(tx)]
     return keys[0]
+
+
+async def kept_signing_key(database: Database) -> Ed25519PrivateKey:
+    """The key that signs, which this process reads once."""
+    key = _kept_keys.get(database)
+    if key is None:
+        key = _kept_keys[database] = await database.transact(signing_key)
+    return key
+
+
+@contextlib.contextmanager
+def forgetting(database: Database) -> Generator[None]:
+    """While the block lasts, the kept key is forgotten when notices say so, and after they were lost."""
+    with database.listen(CHANNEL, lambda _: _kept_keys.pop(database, None)):
+        yield
 
 
 async def _make_key(tx: Tx) -> Ed25519PrivateKey:

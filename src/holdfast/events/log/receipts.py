@@ -6,7 +6,7 @@ path of its leaf, and a batch of 500 costs little more than one. A receipt is ve
 
 import datetime as dt
 from collections.abc import Sequence
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -44,45 +44,39 @@ class Receipt(Struct):
 
     promise: Annotated[str, Meta(description="JSON: log, at, person, within, and the ticket of a queue.")]
     nonce: Annotated[str, Meta(description="What opens the commitment `person`; 32 hexadecimal digits.")]
-    index: Annotated[int, Meta(description="The number of the promise among those that were signed together.")]
-    path: Annotated[list[str], Meta(description="Hashes from the promise to the root that is signed, in base64.")]
-    signed: Annotated[str, Meta(description="A signed note (C2SP) with the number of the promises and their root.")]
-
-
-class UnsignedPromise(NamedTuple):
-    """A promise as text, and the nonce of its commitment in hexadecimal."""
-
-    text: str
-    nonce: str
+    index: Annotated[int, Meta(description="The number of the promise among those that were signed together.")] = 0
+    path: Annotated[list[str], Meta(description="Hashes from the promise to the root that is signed, in base64.")] = []
+    signed: Annotated[str, Meta(description="A signed note (C2SP) with the number of the promises and their root.")] = (
+        ""
+    )
 
 
 class InvalidReceipt(ValueError):
     """A receipt is not what it should be. The message is a sentence."""
 
 
-def promise(log_url: str, at: dt.datetime, person: bytes, nonce: str, ticket: int | None = None) -> UnsignedPromise:
-    """The promise that an arrival will be logged.
+def unsigned_receipt(log_url: str, at: dt.datetime, person: bytes, nonce: str, ticket: int | None = None) -> Receipt:
+    """The receipt of an arrival; `sign_receipts` signs it.
 
     log_url    the address of the log, such as `https://host/log/events/7`
     person     the commitment
     nonce      its nonce, in hexadecimal
     """
-    content = Promise(
+    promise = Promise(
         log_url, timestamp(at), person_text(person), LOGGED_WITHIN_SECONDS, UNSET if ticket is None else ticket
     )
-    return UnsignedPromise(msgspec.json.encode(content).decode(), nonce)
+    return Receipt(msgspec.json.encode(promise).decode(), nonce)
 
 
-def sign_promises(promises: Sequence[UnsignedPromise], base_url: str, key: Ed25519PrivateKey) -> list[Receipt]:
-    """The receipts of the promises of one batch, in their order. At least one promise is needed."""
+def sign_receipts(receipts: Sequence[Receipt], base_url: str, key: Ed25519PrivateKey) -> None:
+    """Sign the receipts of one batch, of one or more."""
     name = key_name(base_url)
-    levels = _levels([leaf_hash(promise.text.encode()) for promise in promises])
+    levels = _levels([leaf_hash(receipt.promise.encode()) for receipt in receipts])
     [root] = levels[-1]
-    note = Signer(name, key).sign(f"{TITLE}\n{name}\n{len(promises)}\n{encode_base64(root)}\n")
+    note = Signer(name, key).sign(f"{TITLE}\n{name}\n{len(receipts)}\n{encode_base64(root)}\n")
     texts = [[encode_base64(node) for node in level] for level in levels]
-    return [
-        Receipt(promise.text, promise.nonce, index, _path(texts, index), note) for index, promise in enumerate(promises)
-    ]
+    for index, receipt in enumerate(receipts):
+        receipt.index, receipt.path, receipt.signed = index, _path(texts, index), note
 
 
 def verify_receipt(receipt: Receipt, vkey: str) -> Promise:

@@ -120,7 +120,7 @@ async def store_tiles(tx: Tx, tiles: Sequence[tuple[int, TileId, bytes]]) -> Non
     await tx.run(
         """
         insert into log_tiles (log_id, level, number, hashes)
-        select * from unnest(%(log_ids)s::bigint[], %(levels)s::smallint[], %(numbers)s::bigint[], %(hashes)s::bytea[])
+        select * from unnest(%(log_ids)s::bigint[], %(levels)s::smallint[], %(numbers)s::bigint[], %(hashes)b::bytea[])
             on conflict (log_id, level, number) do update set hashes = excluded.hashes
         """,
         {
@@ -137,7 +137,7 @@ async def append_entries(tx: Tx, bundles: Sequence[tuple[int, int, int, bytes]])
     await tx.run(
         """
         insert into log_entries (log_id, number, arrivals_before, entries)
-        select * from unnest(%(log_ids)s::bigint[], %(numbers)s::bigint[], %(arrivals)s::bigint[], %(entries)s::bytea[])
+        select * from unnest(%(log_ids)s::bigint[], %(numbers)s::bigint[], %(arrivals)s::bigint[], %(entries)b::bytea[])
             on conflict (log_id, number) do update set entries = log_entries.entries || excluded.entries
         """,
         {
@@ -155,7 +155,7 @@ async def store_heads(tx: Tx, heads: Sequence[tuple[int, str, int, bytes, int]])
         """
         insert into log_heads (log_id, origin, size, root, arrivals, sealed_at)
         select *, clock_timestamp()
-          from unnest(%(log_ids)s::bigint[], %(origins)s::text[], %(sizes)s::bigint[], %(roots)s::bytea[],
+          from unnest(%(log_ids)s::bigint[], %(origins)s::text[], %(sizes)s::bigint[], %(roots)b::bytea[],
                       %(arrivals)s::bigint[])
             on conflict (log_id) do update
            set size = excluded.size, root = excluded.root, arrivals = excluded.arrivals, sealed_at = excluded.sealed_at

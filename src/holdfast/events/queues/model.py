@@ -7,6 +7,7 @@ from urllib.parse import quote
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from holdfast.events.ids import QueueId
+from holdfast.events.log.receipts import Receipt
 from holdfast.events.queues.rows import QueueRow
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.addresses import is_web_address
@@ -165,6 +166,7 @@ class Joined(Struct):
     next: QueueNextStep
     message: str = "The visitor is in the queue, and keeps the place."
     status: Literal["accepted"] = "accepted"
+    receipt: Receipt | UnsetType = UNSET
 
 
 class Status(Struct, omit_defaults=True):

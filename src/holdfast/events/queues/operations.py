@@ -8,6 +8,9 @@ import msgspec
 
 from holdfast.events.draws.beacon import time_of
 from holdfast.events.draws.order import round_of
+from holdfast.events.log.entries import commitment
+from holdfast.events.log.model import LogName
+from holdfast.events.log.receipts import unsigned_receipt
 from holdfast.events.organizers.operations import owner
 from holdfast.events.problems import INVALID_TOKEN, QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE, QUOTA_EXCEEDED
 from holdfast.events.queues import joining, release_tokens, sql
@@ -139,7 +142,7 @@ async def join(tx: Tx, batch: Batch[JoinQueue]) -> Sequence[Joined | Problem | L
     ]
     return [
         joining.refusal(result, visitor, tx.resources.settings)
-        or Joined(QueueNextStep(status_path(visitor.queue_id, visitor.visitor_id)))
+        or _joined(visitor, result, tx.resources.settings.base_url)
         for visitor, result in zip(visitors, await joining.join(tx, visitors, waits=batch.waits), strict=True)
     ]
 
@@ -187,6 +190,18 @@ async def _draw_at(reader: Reader, draw_at: dt.datetime | None, *, is_logged: bo
         raise invalid({"draw_at": [DRAW_WITHOUT_LOG]})
     round = round_of(draw_at)
     return {"draw_at": draw_at, "draw_round": round, "draw_round_at": time_of(round)}
+
+
+def _joined(visitor: Visitor, result: joining.JoinResult, base_url: str) -> Joined:
+    """The answer to a visitor who has a place, with a receipt to sign if the queue has a log."""
+    joined = Joined(QueueNextStep(status_path(visitor.queue_id, visitor.visitor_id)))
+    if result.nonce and result.joined_at:
+        name = LogName("queues", visitor.queue_id)
+        committed = commitment(name.subject, visitor.visitor_id, result.nonce.bytes)
+        joined.receipt = unsigned_receipt(
+            base_url + name.path, result.joined_at, committed, result.nonce.hex, result.ticket
+        )
+    return joined
 
 
 def _accessible(caller: Caller, queue_id: int, row: QueueRow | None) -> QueueRow:

@@ -1,11 +1,12 @@
 """Registrations: the person, the time of arrival, and the status."""
 
-from typing import Annotated, Literal, LiteralString
+from typing import Annotated, ClassVar, Literal, LiteralString
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from holdfast.accounts.signin.addresses import Email
 from holdfast.events.ids import EventId
+from holdfast.events.log.receipts import Receipt
 from holdfast.events.users.model import IS_KNOWN, EmailOrPlaceholder, Name, PublicId
 from holdfast.kit.contract.command import Command, Minor, rule
 from holdfast.kit.postgres.pagination import OffsetPage
@@ -74,8 +75,12 @@ class DeleteRegistration(Command):
     user_id: PublicId
 
 
-class Registration(Struct):
+class Registration(Struct, dict=True):
     """A settled registration that holds a seat or a place on the waiting list."""
+
+    # Not a part of the body, which the contract fixes.
+    link: ClassVar[str] = ""
+    """The value of the header Link: where the log of the event proves it. Empty: it is in no log."""
 
     id: Annotated[str, Meta(description="`<event_id>-<user_public_id>`")]
     status: Status
@@ -104,6 +109,7 @@ class Accepted(Struct):
     next: RegistrationNextStep
     message: str = "The registration was received. It is settled in order of arrival."
     status: Literal["accepted"] = "accepted"
+    receipt: Receipt | UnsetType = UNSET
 
 
 MAILS_WAIT = (

@@ -5,6 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import UNSET
 
 from holdfast.accounts.signin.addresses import canonical
+from holdfast.events.log.entries import commitment
+from holdfast.events.log.model import LogName
+from holdfast.events.log.receipts import unsigned_receipt
 from holdfast.events.pricing.changes import reprice
 from holdfast.events.problems import (
     EVENT_CANCELLED,
@@ -68,8 +71,9 @@ async def get(reader: Reader, batch: Batch[GetRegistration]) -> Sequence[Registr
     seat to be paid; `registration_rejected` when there was no place.
     """
     matches = await sql.find_registrations(reader, [_lookup_key(call.caller, call.command) for call in batch.calls])
+    base_url = reader.resources.settings.base_url
     return [
-        _registration_or_problem(call.caller, call.command, match)
+        _with_link(_registration_or_problem(call.caller, call.command, match), call.caller, match, base_url)
         for call, match in zip(batch.calls, matches, strict=True)
     ]
 
@@ -83,7 +87,7 @@ async def accept(tx: Tx, batch: Batch[AcceptRegistration]) -> Sequence[Accepted 
     """
     settings = tx.resources.settings
     requests = [_request(call.caller, call.command, settings) for call in batch.calls]
-    return await _store(tx, requests, waits=batch.waits)
+    return await _store(tx, requests, waits=batch.waits, with_receipts=True)
 
 
 @refuses(NOT_FOUND, FORBIDDEN, EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, VALIDATION_FAILED)
@@ -188,6 +192,21 @@ def _registration_or_problem(
     )
 
 
+def _with_link(
+    answer: Registration | Problem, caller: Caller, match: RegistrationMatch | None, base_url: str
+) -> Registration | Problem:
+    """The answer with a link to the proof of the arrival, if the log of the event has it."""
+    if match and match.log_number is not None and caller.may_access(match.organizer_id):
+        proof = f"{base_url}{LogName('events', match.event_id).path}/proofs/{match.log_number}"
+        answer.link = f'<{proof}>; rel="receipt"'
+    return answer
+
+
+def link_of(registration: Registration) -> str:
+    """The value of the header Link of an answer."""
+    return registration.link
+
+
 def _no_event(event_id: int) -> Problem:
     return NOT_FOUND(f"No event has the id {event_id}.")
 
@@ -208,13 +227,14 @@ def _request(caller: Caller, command: AcceptRegistration, settings: Settings) ->
 
 
 async def _store(
-    tx: Tx, requests: Sequence[intake.IntakeRequest], *, waits: bool
+    tx: Tx, requests: Sequence[intake.IntakeRequest], *, waits: bool, with_receipts: bool = False
 ) -> Sequence[Accepted | Problem | LockedRow]:
     results = await intake.accept(tx, requests, waits=waits)
     if any(result.stored for result in results):
         await tx.notify(settlement.CHANNEL)
+    base_url = tx.resources.settings.base_url if with_receipts else None
     return [
-        refusal(request.event_id, result) or _accepted(request.event_id, result)
+        refusal(request.event_id, result) or _accepted(request.event_id, result, base_url)
         for request, result in zip(requests, results, strict=True)
     ]
 
@@ -230,10 +250,15 @@ def refusal(event_id: int, result: intake.IntakeResult) -> Problem | LockedRow |
     return REFUSALS[result.code](event_id)
 
 
-def _accepted(event_id: int, result: intake.IntakeResult) -> Accepted:
+def _accepted(event_id: int, result: intake.IntakeResult, base_url: str | None) -> Accepted:
+    """The answer to an accepted call. With the base address, it has a receipt to sign if the event has a log."""
     accepted = Accepted(RegistrationNextStep(f"/api/registrations/{event_id}/{result.public_id}"))
     if result.mails_wait:
         accepted.message = MAILS_WAIT
+    if base_url is not None and result.nonce and result.received_at:
+        name, person = LogName("events", event_id), result.logged_as or result.public_id or ""
+        committed = commitment(name.subject, person, result.nonce.bytes)
+        accepted.receipt = unsigned_receipt(base_url + name.path, result.received_at, committed, result.nonce.hex)
     return accepted
 
 

@@ -16,7 +16,7 @@ import structlog
 from holdfast.events.problems import UPLOAD_REFUSED
 from holdfast.events.storage.store import CHUNK_BYTES, OpenedFile
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE
-from holdfast.kit.security.secrets import Signer
+from holdfast.kit.security.secrets import HmacSigner
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -31,7 +31,7 @@ class DiskStore:
     signer      signs the addresses of uploads
     """
 
-    def __init__(self, root: Path, base_url: str, signer: Signer) -> None:
+    def __init__(self, root: Path, base_url: str, signer: HmacSigner) -> None:
         self._root = root
         self._base_url = base_url
         self._signer = signer

@@ -30,6 +30,8 @@ class Problem(Exception):
         self.extra: Mapping[str, Any] = {**extra, "errors": _plain(self.errors)} if self.errors else extra
         self.allow = ""
         """With `method_not_allowed`: the methods of the Allow header."""
+        self.link = ""
+        """The value of the Link header; empty: there is none."""
         self.counted: Literal["network", "account", ""] = ""
         """With `rate_limited`: the kind of owner whose requests were counted, for pages; empty: another kind."""
 

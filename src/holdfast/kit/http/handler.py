@@ -222,10 +222,12 @@ def envelope(error_body: problems.ErrorBody, *headers: Header) -> RenderProblem:
 
 
 def headers_of(problem: problems.Problem) -> list[Header]:
-    """The headers that HTTP requires: Retry-After, Allow with a 405, WWW-Authenticate with a 401."""
+    """The headers that HTTP requires (Retry-After, Allow with a 405, WWW-Authenticate with a 401), and Link."""
     headers: list[Header] = []
     if problem.retry_after is not None:
         headers.append((b"retry-after", str(problem.retry_after).encode()))
+    if problem.link:
+        headers.append((b"link", problem.link.encode()))
     if problem.type is problems.METHOD_NOT_ALLOWED:
         headers.append((b"allow", problem.allow.encode()))
     if problem.status == 401:

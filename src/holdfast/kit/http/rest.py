@@ -194,7 +194,8 @@ class OperationEndpoint:
         key = idempotency_key(request.headers) if operation.takes_idempotency_key else None
         answer = await self._run(caller, command, key)
         content = b"" if answer is None else encode({"data": answer} if self._wraps_answer else answer)
-        return Reply(operation.status, content, [NO_STORE])
+        link = operation.link(answer) if operation.link else ""
+        return Reply(operation.status, content, [NO_STORE, (b"link", link.encode())] if link else [NO_STORE])
 
 
 _PRINTABLE = re.compile(r"[ -~]{1,255}")

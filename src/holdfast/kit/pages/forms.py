@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, urlsplit
 from holdfast.kit.contract.problems import BAD_REQUEST, ProblemType
 from holdfast.kit.http.body import read_body
 from holdfast.kit.http.handler import Request
-from holdfast.kit.security.secrets import Signer
+from holdfast.kit.security.secrets import HmacSigner
 
 FOREIGN_FORM = ProblemType(
     "foreign_form", 403, "The form was sent from another site.", "Open the page itself and use its form."
@@ -66,7 +66,7 @@ def require_same_site(request: Request, base_url: str) -> None:
 class FormTokens:
     """Issues and checks the tokens of forms."""
 
-    signer: Signer
+    signer: HmacSigner
 
     def issue(self, purpose: str, now: float | None = None) -> str:
         """A token for a form with a purpose, such as `register for 7`."""

@@ -65,6 +65,7 @@ class Operation:
     public           needs no credential
     limit            the name of the rate limit that it counts against
     content_limit    the rate limit that counts calls of its route by the content of the command
+    link             returns the value of the header Link of an answer over HTTP; empty: it has none
     follows_up       whether it asks about something that was accepted: under overload it is refused last
     """
 
@@ -79,6 +80,7 @@ class Operation:
     public: bool = False
     limit: str | None = None
     content_limit: CommandLimit[Any] | None = None
+    link: Callable[[Any], str] | None = None
     follows_up: bool = False
 
     @cached_property

@@ -15,7 +15,7 @@ from msgspec import Struct
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.problems import Problem, ProblemType
-from holdfast.kit.postgres.database import Reader, Tx
+from holdfast.kit.postgres.database import Database, Reader, Tx
 from holdfast.kit.postgres.group_commit import LockedRow
 from holdfast.kit.running.steps import Conclusion, Steps
 
@@ -78,11 +78,23 @@ class Single(RunMode[C, A]):
     """`(tx, caller, command) -> answer`"""
 
 
+Completion = Callable[[Database[Any], Sequence[Any]], Awaitable[Sequence[Any]]]
+"""`(database, answers) -> answers`: completes the answers of a batch after its commit.
+
+Among them are problems, `LockedRow`, and stored answers as `msgspec.Raw`: answers are stored as they were before.
+"""
+
+
+@dataclass(frozen=True)
 class Batched(RunMode[C, A]):
     """`(tx, batch) -> answers`, one for each call; a `Problem` among them refuses only its own call.
 
     A call that is answered with `LockedRow` is run again in a batch that waits.
+
+    complete    completes the answers after the commit; None: they are complete
     """
+
+    complete: Completion | None = None
 
     @cached_property
     def command(self) -> type[C]:
@@ -120,9 +132,12 @@ def read_batched(function: Callable[[Reader[R], Batch[C]], Awaitable[Sequence[A 
     return Batched(function, reads=True)
 
 
-def batched(function: Callable[[Tx[R], Batch[C]], Awaitable[Sequence[A | Problem | LockedRow]]]) -> Batched[C, A]:
-    """Run once for all waiting calls, in one transaction."""
-    return Batched(function)
+def batched(
+    function: Callable[[Tx[R], Batch[C]], Awaitable[Sequence[A | Problem | LockedRow]]],
+    complete: Completion | None = None,
+) -> Batched[C, A]:
+    """Run once for all waiting calls, in one transaction. After it, `complete` completes the answers."""
+    return Batched(function, complete=complete)
 
 
 def steps(function: Callable[[Steps[R], Caller, C], Awaitable[Conclusion[A]]]) -> Stepwise[C, A]:

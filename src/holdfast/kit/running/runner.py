@@ -14,7 +14,7 @@ from holdfast.kit.running.admission import Admission, Work
 from holdfast.kit.running.idempotency import Idempotency, RepeatableRequest
 from holdfast.kit.running.operation import Operation, Operations
 from holdfast.kit.running.rate_limits import SLOT_TIMEOUT_SECONDS, Slots
-from holdfast.kit.running.run_modes import Batch, Batched, Call, Single, Stepwise
+from holdfast.kit.running.run_modes import Batch, Batched, Call, Completion, Single, Stepwise
 from holdfast.kit.running.steps import KeyedSteps, Steps
 
 MAX_CONCURRENT_READS = 4
@@ -99,8 +99,9 @@ class Runner:
             return self._in_steps(operation, mode)
         slots = self._reads if mode.reads else self._writes
         answer_calls = _answer_batch(operation, mode) if isinstance(mode, Batched) else _answer_singly(operation, mode)
-        transact = partial(self._transact, mode.reads, answer_calls)
-        transact_once = partial(self._transact, False, partial(self._answer_once, answer_calls))
+        complete = mode.complete if isinstance(mode, Batched) else None
+        transact = partial(self._transact, mode.reads, answer_calls, complete=complete)
+        transact_once = partial(self._transact, False, partial(self._answer_once, answer_calls), complete=complete)
         if isinstance(mode, Batched):
             submit = self._submit_together(operation.name, slots, transact)
             submit_once = self._submit_together(operation.name, slots, transact_once)
@@ -262,13 +263,15 @@ class Runner:
         *,
         waits: bool = True,
         keep: bool = True,
+        complete: Completion | None = None,
     ) -> Sequence[Any]:
         def work(tx: Any) -> Awaitable[Sequence[Any]]:
             return answer_calls(tx, tenant, calls, waits=waits)
 
         if reads:
             return await self._database.read(work, tenant)
-        return await self._database.transact(work, tenant, keep=keep)
+        answers = await self._database.transact(work, tenant, keep=keep)
+        return await complete(self._database, answers) if complete else answers
 
 
 def _answer_singly(operation: Operation, mode: Single[Any, Any]) -> AnswerCalls:

@@ -30,7 +30,7 @@ class UnsealError(Exception):
 
 
 @dataclass(frozen=True)
-class Signer:
+class HmacSigner:
     """Signs texts with the first of its keys, and accepts signatures made with any of them.
 
     length    the number of hexadecimal digits of a signature; 32 are 128 bits
@@ -74,11 +74,11 @@ class Secret:
         """The keys for one purpose, from the present secret and, if there is one, from the old secret."""
         return [hmac.digest(value, purpose.encode(), sha256) for value in (self.value, self.old) if value]
 
-    def signer(self, purpose: str, length: int = 64) -> Signer:
+    def signer(self, purpose: str, length: int = 64) -> HmacSigner:
         """A signer with the present secret, which also accepts signatures of the old one."""
-        return Signer(self.derive_each(purpose), length)
+        return HmacSigner(self.derive_each(purpose), length)
 
-    def own_signer(self, purpose: str, length: int = 64) -> Signer:
+    def own_signer(self, purpose: str, length: int = 64) -> HmacSigner:
         """A signer for a purpose that several services have. No service accepts the signatures of another one."""
         return self.signer(f"{self.service}: {purpose}", length)
 

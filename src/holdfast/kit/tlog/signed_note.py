@@ -1,4 +1,4 @@
-"""Notes signed with Ed25519 (C2SP, signed-note), and the checkpoints of logs, which are such (C2SP, tlog-checkpoint)."""
+"""Notes signed with Ed25519 (C2SP, signed-note), and the checkpoints of logs, which are notes (tlog-checkpoint)."""
 
 import re
 from base64 import b64decode, b64encode

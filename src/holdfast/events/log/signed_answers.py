@@ -1,0 +1,41 @@
+"""Answers with receipts: a transaction makes these unsigned, and after its commit all of a batch are signed at once.
+
+So nothing is signed that was not stored. An answer that is stored for its Idempotency-Key has the receipt unsigned.
+When it is repeated, the same promise is signed again.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from holdfast.events.log.keys import kept_signing_key
+from holdfast.events.log.receipts import Receipt, sign_receipts
+from holdfast.events.resources import Database
+from holdfast.kit.running.run_modes import Completion
+
+
+class AnswerWithReceipt(Protocol):
+    """An answer that may have a receipt."""
+
+    receipt: Receipt | UnsetType
+
+
+def signing(kind: Callable[..., AnswerWithReceipt]) -> Completion:
+    """Return a function that signs the receipts of the answers of one kind, a Struct."""
+
+    async def complete(database: Database, answers: Sequence[Any]) -> Sequence[Any]:
+        completed = [_with_receipt(kind, answer) if isinstance(answer, Raw) else answer for answer in answers]
+        receipts = [receipt for answer in completed if (receipt := getattr(answer, "receipt", UNSET)) is not UNSET]
+        if receipts:
+            sign_receipts(receipts, database.resources.settings.base_url, await kept_signing_key(database))
+        return completed
+
+    return complete
+
+
+def _with_receipt(kind: Any, stored: Raw) -> Any:
+    """A stored answer. It stays as it is if it has no receipt to sign."""
+    answer: AnswerWithReceipt = msgspec.json.decode(stored, type=kind)
+    return stored if answer.receipt is UNSET else answer
