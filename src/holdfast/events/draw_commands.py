@@ -26,11 +26,11 @@ def draw(
 
     async def work(steps: "Steps") -> str:
         try:
-            given = bytes.fromhex(signature)
+            decoded = bytes.fromhex(signature)
         except ValueError as error:
             raise CannotStart("The signature is not made of hexadecimal digits.") from error
         try:
-            return await steps.transact(lambda tx: drawing.draw(tx, queue_id, round, given))
+            return await steps.transact(lambda tx: drawing.draw(tx, queue_id, round, decoded))
         except (drawing.DrawRefusal, InvalidRound) as error:
             raise CannotStart(str(error)) from error
 

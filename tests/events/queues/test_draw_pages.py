@@ -53,8 +53,8 @@ async def test_the_page_says_what_is_drawn_and_then_how_to_check_it(
         assert f'<strong id="position">{order.index(8) + 1}</strong>' in after
         assert "data-draws" not in after
         script = tmp_path / "check.mjs"
-        (shown,) = re.findall(r"<code>(.*?)</code>", after, re.DOTALL)
-        code, _, call = shown.rpartition("await drawnOrder")
+        (snippet,) = re.findall(r"<code>(.*?)</code>", after, re.DOTALL)
+        code, _, call = snippet.rpartition("await drawnOrder")
         script.write_text(f"{code}console.log(JSON.stringify(await drawnOrder{call.rstrip().removesuffix(';')}));")
         ran = node(tmp_path, script)
         assert json.loads(ran.stdout) == order, ran.stderr

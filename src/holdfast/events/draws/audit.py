@@ -114,19 +114,19 @@ class _Draw:
         elif b64decode(entry["root"]) != self._root_at(entry["size"]):
             yield "The frozen list is not the one in the log: the root of the freeze is that of another log."
         numbers = [(at, entry) for at, entry in enumerate(self._entries) if entry["kind"] == "arrival"]
-        in_list = [each["number"] for at, each in numbers if at < entry["size"] and each["number"] <= count]
+        in_list = [arrival["number"] for at, arrival in numbers if at < entry["size"] and arrival["number"] <= count]
         first = next((entry["first_number"] for entry in self._entries if entry["kind"] == "open"), 1)
         if len(in_list) != count - first + 1 or in_list != list(range(first, count + 1)):
             yield f"The freeze has {count} entries, but the log before it has not just the tickets {first} to {count}."
         closed = _time(named["at"])
-        for at, each in numbers:
-            is_in_time = _time(each["at"]) < closed
-            if each["number"] > count and is_in_time:
-                yield f"Ticket {each['number']} came before the list was closed, and is not in it."
-            elif each["number"] <= count and not is_in_time:
-                yield f"Ticket {each['number']} came after the list was closed, and is in it."
-            elif each["number"] <= count and at >= entry["size"]:
-                yield f"Ticket {each['number']} was put into the list after the freeze."
+        for at, arrival in numbers:
+            is_in_time = _time(arrival["at"]) < closed
+            if arrival["number"] > count and is_in_time:
+                yield f"Ticket {arrival['number']} came before the list was closed, and is not in it."
+            elif arrival["number"] <= count and not is_in_time:
+                yield f"Ticket {arrival['number']} came after the list was closed, and is in it."
+            elif arrival["number"] <= count and at >= entry["size"]:
+                yield f"Ticket {arrival['number']} was put into the list after the freeze."
 
     def _drawn(self, place: int, freeze_place: int | None, named: Entry) -> Iterator[str]:
         entry = self._entries[place]

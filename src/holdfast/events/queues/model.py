@@ -33,10 +33,7 @@ Ttl = Annotated[
 ]
 DrawAt = Annotated[
     Timestamp | None,
-    Meta(
-        description="Entries close then, and a public draw orders them: their order of arrival does not matter. It "
-        "cannot change once somebody has entered."
-    ),
+    Meta(description="Entries close and are drawn in random order. Fixed once somebody has entered."),
 ]
 PublicLog = Annotated[bool, Meta(description="Publish a log of the order; it shows how many come when.")]
 VisitorId = Annotated[

@@ -86,7 +86,7 @@ async function fetchShared() {
   const fresh = parse(html.replace(/\{(position|behind|wait|progress)\}/g, (_, name) => values[name]));
   const main = fresh.querySelector("main");
   main.querySelector("#position")?.classList.toggle("long", position > 99_999);
-  for (const told of main.querySelectorAll("[data-late]")) told.hidden = told.dataset.late !== place.late;
+  for (const note of main.querySelectorAll("[data-late]")) note.hidden = note.dataset.late !== place.late;
   const soon = main.querySelector("[data-soon]");
   if (soon && wait < 10) soon.textContent = soon.dataset.soon;
   const late = main.querySelector("[data-ends]");
