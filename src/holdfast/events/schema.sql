@@ -1974,6 +1974,7 @@ ALTER TABLE ONLY queues
 ALTER TABLE ONLY queues
     ADD CONSTRAINT queues_organizer_id_fkey FOREIGN KEY (organizer_id) REFERENCES users(id);
 CREATE INDEX queues_of_organizer ON queues USING btree (organizer_id, id);
+CREATE INDEX queues_to_draw ON queues USING btree (draw_at) WHERE ((draw_at IS NOT NULL) AND (drawn_at IS NULL) AND (draw_void_at IS NULL) AND (deleted_at IS NULL));
 CREATE TRIGGER keep_joined_queues AFTER DELETE ON queues REFERENCING OLD TABLE AS before FOR EACH STATEMENT EXECUTE FUNCTION keep_joined_queues();
 CREATE TRIGGER log_changed_queue AFTER UPDATE OF active, release_rate, max_queue_size, starts_at, ends_at, public_log, deleted_at ON queues FOR EACH ROW WHEN ((((((((old.active IS DISTINCT FROM new.active) OR (old.release_rate IS DISTINCT FROM new.release_rate)) OR (old.max_queue_size IS DISTINCT FROM new.max_queue_size)) OR (old.starts_at IS DISTINCT FROM new.starts_at)) OR (old.ends_at IS DISTINCT FROM new.ends_at)) OR (old.public_log IS DISTINCT FROM new.public_log)) OR (old.deleted_at IS DISTINCT FROM new.deleted_at))) EXECUTE FUNCTION log_queue();
 CREATE TRIGGER log_draw AFTER UPDATE OF draw_at, draw_void_at ON queues FOR EACH ROW WHEN (((old.draw_at IS DISTINCT FROM new.draw_at) OR (old.draw_void_at IS DISTINCT FROM new.draw_void_at))) EXECUTE FUNCTION log_draw();

@@ -10,6 +10,7 @@ import pytest
 from holdfast.events.draws import beacon
 from holdfast.events.draws.order import draw_order
 from holdfast.events.queues import drawing
+from holdfast.events.queues.retention import forget_visitors
 from tests.events.draws.rounds import ROUNDS
 from tests.events.queues.draw_scene import ROUND, DrawScene, drawing_line
 from tests.support import Service
@@ -173,6 +174,20 @@ async def test_the_schema_holds_one_draw(draw: DrawScene) -> None:
     await run("delete from queue_visitors")
     await run("delete from queues")
     assert await run("select from queue_freezes") == []
+
+
+async def test_visitors_of_a_drawn_list_are_kept_until_the_whole_list_is_past(draw: DrawScene) -> None:
+    await frozen(draw)
+    await draw.draw()
+    database = draw.line.service.database
+    old = "update queue_releases set released_at = released_at - interval '60 days'"
+    await draw.line.tick(1, times=6)
+    await draw.line.service.run_sql(old)
+    assert await database.transact(forget_visitors) == 0
+    assert await draw.line.tick(1) == 1
+    await draw.line.service.run_sql(old)
+    assert await database.transact(forget_visitors) >= 7
+    assert await draw.line.service.run_sql("select from queue_visitors") == []
 
 
 async def test_draw_at_is_in_the_future_fixed_once_somebody_entered_and_needs_the_log(draw: DrawScene) -> None:

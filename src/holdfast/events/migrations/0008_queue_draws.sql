@@ -15,6 +15,8 @@ comment on column queues.draw_round is 'The round of the public beacon that draw
 comment on column queues.draw_round_at is 'The time of that round.';
 comment on column queues.draw_entries is 'Of a frozen list: its tickets are 1 to this number. Later ones follow in their order.';
 comment on column queues.draw_void_at is 'When the draw became void, because the list was not frozen in time.';
+create index queues_to_draw on queues (draw_at)
+    where draw_at is not null and drawn_at is null and draw_void_at is null and deleted_at is null;
 
 create table queue_freezes (
     queue_id   bigint primary key references queues on delete cascade,

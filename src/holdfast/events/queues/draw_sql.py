@@ -12,6 +12,11 @@ from holdfast.kit.tlog.tree import TILE_WIDTH, parse_bundle
 
 NOW: LiteralString = "coalesce(%(now)s::timestamptz, clock_timestamp())"
 
+IS_TO_BE_DRAWN: LiteralString = (
+    "draw_at is not null and drawn_at is null and draw_void_at is null and deleted_at is null"
+)
+"""Whether a draw of a queue is to come. An index has these queues."""
+
 IS_LATE: LiteralString = """
     (queues.draw_at is not null
      and case when queues.draw_entries is null then visitor.joined_at >= queues.draw_at
@@ -78,8 +83,7 @@ async def list_closed(reader: Reader, now: dt.datetime | None = None) -> list[in
     rows = await reader.tuples(
         f"""
         select id from queues
-         where draw_at <= {NOW} and draw_entries is null and draw_void_at is null and deleted_at is null
-         order by draw_at, id
+         where {IS_TO_BE_DRAWN} and draw_entries is null and draw_at <= {NOW} order by draw_at, id
         """,
         {"now": now},
     )
@@ -89,12 +93,10 @@ async def list_closed(reader: Reader, now: dt.datetime | None = None) -> list[in
 async def seconds_until_due(reader: Reader) -> float:
     """Seconds until the next list closes, or the next round is due."""
     seconds = await reader.value(
-        """
-        select min(extract(epoch from case when draw_entries is null then draw_at
-                                           else draw_round_at end
+        f"""
+        select min(extract(epoch from case when draw_entries is null then draw_at else draw_round_at end
                                       - clock_timestamp()))::float8
-          from queues
-         where draw_at is not null and drawn_at is null and draw_void_at is null and deleted_at is null
+          from queues where {IS_TO_BE_DRAWN}
         """
     )
     return 3_600.0 if seconds is None else seconds
@@ -111,7 +113,7 @@ async def lock_closed(tx: Tx, id: int, now: dt.datetime | None = None) -> Closed
                coalesce((select ticket from queue_visitors where queue_id = queues.id and joined_at < draw_at
                           order by ticket desc limit 1), 0) as entries
           from queues
-         where id = %(id)s and draw_at <= {NOW} and draw_entries is null and draw_void_at is null and deleted_at is null
+         where id = %(id)s and {IS_TO_BE_DRAWN} and draw_entries is null and draw_at <= {NOW}
         """,
         {"id": id, "now": now},
     )
@@ -159,9 +161,7 @@ async def list_frozen(reader: Reader, now: dt.datetime | None = None) -> list[tu
     rows = await reader.tuples(
         f"""
         select id, draw_round from queues
-         where draw_entries is not null and drawn_at is null and draw_void_at is null and deleted_at is null
-           and draw_at is not null and draw_round_at <= {NOW}
-         order by draw_round, id
+         where {IS_TO_BE_DRAWN} and draw_entries is not null and draw_round_at <= {NOW} order by draw_round, id
         """,
         {"now": now},
     )
