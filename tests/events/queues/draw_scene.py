@@ -1,7 +1,7 @@
 """A queue with a draw by a real round of the beacon, whose time a test moves to one hour from now."""
 
 import datetime as dt
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -71,7 +71,7 @@ class DrawScene:
 
 
 @asynccontextmanager
-async def drawing_line(service: Service, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[DrawScene]:
+async def drawing_line(service: Service, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[DrawScene]:
     """A queue with a draw."""
     ((now,),) = await service.run_sql("select date_trunc('second', now())")
     closes = now + dt.timedelta(hours=1)
