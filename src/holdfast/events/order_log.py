@@ -7,10 +7,9 @@ Changer = Literal["organizer", "person", "service"]
 """Who changes a registration: the organizer, the person registered, or the service by its rules."""
 
 
-def new_nonces(count: int) -> list[str]:
-    """Nonces of commitments: 16 random bytes each, as 32 hexadecimal digits."""
-    digits = os.urandom(16 * count).hex()
-    return [digits[start : start + 32] for start in range(0, 32 * count, 32)]
+def new_nonces(count: int) -> bytes:
+    """Nonces of so many commitments, one after the other: 16 random bytes each."""
+    return os.urandom(16 * count)
 
 
 def changed_by(changer: Changer) -> LiteralString:

@@ -32,14 +32,12 @@ class Visitor(Struct):
     """One visitor who joins. With the tenant None it may join the queue of any organizer.
 
     index    the index in the batch
-    nonce    the nonce of the commitment in the log of the queue; `join` sets it
     """
 
     index: int
     tenant_id: int | None
     queue_id: int
     visitor_id: str
-    nonce: str = ""
 
 
 class JoinResult(NamedTuple):
@@ -63,6 +61,11 @@ class JoinResult(NamedTuple):
     ticket: int | None
     joined_at: dt.datetime | None
     nonce: UUID | None
+
+    @property
+    def had_place(self) -> bool:
+        """Whether the statement says that the visitor has a place, and not which."""
+        return self.code is None and self.ticket is None
 
 
 QUEUES: LiteralString = """
@@ -92,7 +95,7 @@ LOCK_IF_FREE: LiteralString = f"""
 JOIN: LiteralString = f"""
     with visitor as materialized (
         select * from json_to_recordset(%(visitors)s::json)
-               as visitor (index integer, tenant_id bigint, queue_id bigint, visitor_id text, nonce uuid)),
+               as visitor (index integer, tenant_id bigint, queue_id bigint, visitor_id text)),
     -- Many visitors join few queues.
     joined_queue as materialized (
         select *, tickets = serving as was_empty, max_queue_size - (tickets - serving) as room,
@@ -100,9 +103,8 @@ JOIN: LiteralString = f"""
                (select id from logs where queue_id = queues.id and closed_at is null) as log_id
           from queues where id = any(array(select queue_id from visitor)) and deleted_at is null),
     request as materialized (
-        select request.index, request.queue_id, request.visitor_id, request.nonce, queues.organizer_id, queues.tickets,
+        select request.index, request.queue_id, request.visitor_id, queues.organizer_id, queues.tickets,
                queues.was_empty, queues.room, queues.step, queues.log_id, is_in,
-               visitor.ticket as known_ticket, visitor.joined_at as known_joined_at, visitor.nonce as known_nonce,
                visitor.ticket is not null and not is_in as comes_again,
                case when queues.id is null then 'not_found'
                     when request.tenant_id <> queues.organizer_id then 'forbidden'
@@ -134,8 +136,7 @@ JOIN: LiteralString = f"""
                                 and queue_id = request.queue_id and visitor_id = request.visitor_id
                               limit 1 for no key update skip locked) as visitor),
     checked as (
-        select index, queue_id, visitor_id, nonce, organizer_id, tickets, was_empty, room, step, log_id, is_in,
-               known_ticket, known_joined_at, known_nonce,
+        select index, queue_id, visitor_id, organizer_id, tickets, was_empty, room, step, log_id, is_in,
                case when code is null and comes_again
                          and (queue_id, visitor_id) not in (select * from free_visitors)
                     then 'visitor_locked' else code end as code
@@ -143,7 +144,9 @@ JOIN: LiteralString = f"""
     -- The first call of each visitor who needs a ticket, in order of arrival, while there is room.
     admitted as materialized (
         select index, queue_id, visitor_id, log_id, was_empty, nth, tickets + nth as ticket,
-               clock_timestamp() as joined_at, case when log_id is not null then nonce end as nonce
+               clock_timestamp() as joined_at,
+               case when log_id is not null
+                    then encode(substr(%(nonces)s::bytea, 16 * index + 1, 16), 'hex')::uuid end as nonce
           from (select *, row_number() over (partition by queue_id order by index) as nth
                   from (select distinct on (queue_id, visitor_id) * from checked
                          where code is null and not is_in
@@ -170,14 +173,21 @@ JOIN: LiteralString = f"""
                 else checked.code end,
            checked.organizer_id, checked.step, coalesce(admitted.index = checked.index, false),
            coalesce(admitted.index = checked.index and admitted.nth = 1 and admitted.was_empty, false),
-           case when has_place then known_ticket else admitted.ticket end,
-           case when has_place then known_joined_at else admitted.joined_at end,
-           case when has_place then known_nonce else admitted.nonce end
+           admitted.ticket, admitted.joined_at, admitted.nonce
       from checked
-     cross join lateral (select checked.code is null and is_in as has_place) as before
       left join admitted on checked.code is null
                         and (admitted.queue_id, admitted.visitor_id) = (checked.queue_id, checked.visitor_id)
      order by checked.index
+"""
+
+# The places of those who had one before.
+PLACES: LiteralString = """
+    select place.ticket, place.joined_at, place.nonce
+      from json_to_recordset(%(visitors)s::json) as request (index integer, queue_id bigint, visitor_id text)
+      left join lateral (select ticket, joined_at, nonce from queue_visitors
+                          where queue_id = request.queue_id and visitor_id = request.visitor_id limit 1)
+           as place on true
+     order by request.index
 """
 
 
@@ -186,14 +196,19 @@ async def join(tx: Tx, visitors: Sequence[Visitor], *, waits: bool = True) -> li
 
     waits    whether to wait for queues and visitors that other transactions have locked
     """
-    for visitor, nonce in zip(visitors, new_nonces(len(visitors)), strict=True):
-        visitor.nonce = nonce
-    params = {"visitors": msgspec.json.encode(visitors).decode(), "interval": tx.resources.settings.queue_interval}
+    params = {
+        "visitors": msgspec.json.encode(visitors).decode(),
+        "interval": tx.resources.settings.queue_interval,
+        "nonces": new_nonces(len(visitors)),
+    }
     # The lock is a separate statement, so that the next one sees all commits before the lock was granted.
     if waits:
         await tx.run(WAIT_FOR_VISITORS, params)
     await tx.run(WAIT if waits else LOCK_IF_FREE, params)
     results = [JoinResult(*row) for row in await tx.tuples(JOIN, params)]
+    if before := [visitors[index] for index, result in enumerate(results) if result.had_place]:
+        places = iter(await tx.tuples(PLACES, {"visitors": msgspec.json.encode(before).decode()}))
+        results = [JoinResult(*result[:-3], *next(places)) if result.had_place else result for result in results]
     JOINED.inc(sum(result.is_new for result in results))
     if any(result.is_first for result in results):
         await tx.notify(CHANNEL)

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from holdfast.events.hand_overs import ORGANIZER
 from holdfast.events.order_log import new_nonces
+from holdfast.events.registrations.stamps import find_stamps
 from holdfast.events.resources import Tx
 from holdfast.events.users.model import OWNS_EMAIL, new_public_ids
 
@@ -35,7 +36,6 @@ class IntakeRequest(Struct):
     must_pay_online   whether the person has to pay the current price, if there is one
     index             its index in the batch; `accept` sets it
     new_public_id     the public id of the account if a new one is created; `accept` sets it
-    nonce             the nonce of the commitment in the log of the event; `accept` sets it
     """
 
     tenant_id: int | None
@@ -49,7 +49,6 @@ class IntakeRequest(Struct):
     notify: bool = True
     index: int = 0
     new_public_id: str = ""
-    nonce: str = ""
 
 
 class IntakeResult(NamedTuple):
@@ -62,7 +61,7 @@ class IntakeResult(NamedTuple):
     mails_wait      whether its mails wait until the organizer proves its address
     received_at     the time of arrival of the registration that is stored, also if it existed before; None: refused
     nonce           the nonce of its commitment; None: refused, or no log has it, or will have it
-    logged_as       the public id in its commitment, if that is not `public_id`
+    logged_as       the public id in its commitment; None: `public_id`
     """
 
     code: str | None
@@ -72,11 +71,7 @@ class IntakeResult(NamedTuple):
     mails_wait: bool
     received_at: dt.datetime | None
     nonce: UUID | None
-    logged_as: str | None
-
-    @property
-    def is_unclear(self) -> bool:
-        return self.code == "account_being_created" or (self.code is None and self.received_at is None)
+    logged_as: str | None = None
 
 
 # Storing a registration locks its event and its person by the foreign keys, and on a retry also the rejection. Each
@@ -101,7 +96,7 @@ _RENEW: LiteralString = """
           from stamped
          where registrations.event_id = stamped.event_id and registrations.user_id = stamped.user_id
            and stamped.previous_status = 'rejected' and registrations.status = 'rejected'
-     returning registrations.event_id, registrations.user_id, registrations.received_at, registrations.nonce),"""
+     returning 1),"""
 
 
 # In this statement `user_id` is the internal id of a person. Other people see only the `public_id`.
@@ -113,13 +108,13 @@ def _accept(*, renews: bool) -> LiteralString:
               batch, whose code is then `rejected_before`.
     """
     renews_too: LiteralString = "true" if renews else "false"
-    stored: LiteralString = "(select * from inserted union all select * from renewed)" if renews else "inserted"
+    stored: LiteralString = "select from inserted union all select from renewed" if renews else "select from inserted"
     return f"""
     with request as materialized (
         select * from json_to_recordset(%(requests)s::json)
                as request (index integer, tenant_id bigint, event_id bigint, public_id text, email text,
                            new_public_id text, amount_paid bigint, must_pay_online boolean, name text, language text,
-                           notify boolean, nonce uuid)),
+                           notify boolean)),
     -- Many requests name few events. What is the same for all of them is looked up once.
     event as materialized (
         select id, organizer_id, current_price,
@@ -127,17 +122,15 @@ def _accept(*, renews: bool) -> LiteralString:
                case when not published then 'event_draft'
                     when cancelled_at is not null then 'event_cancelled'
                     when datetime <= now() then 'event_expired'
-               end as code,
-               exists (select from logs where event_id = events.id and closed_at is null) as has_log
+               end as code
           from events where id = any(array(select event_id from request))),
     unproved_organizer as materialized (
         select id from users where id = any(array(select organizer_id from event)) and proved_at is null),
     checked_request as materialized (
         select request.index, request.event_id, request.email, request.new_public_id, request.amount_paid,
-               request.must_pay_online, request.name, request.language, request.notify, request.nonce,
-               event.organizer_id, event.current_price, event.is_full, event.has_log, person.id as user_id,
-               person.public_id, previous.status as previous_status, previous.received_at as previous_received_at,
-               previous.nonce as previous_nonce, previous.log_number, previous.logged_as,
+               request.must_pay_online, request.name, request.language, request.notify,
+               event.organizer_id, event.current_price, event.is_full, person.id as user_id, person.public_id,
+               previous.status as previous_status,
                case when event.id is null then 'not_found'
                     when request.tenant_id <> event.organizer_id then 'forbidden'
                     when event.code is not null then event.code
@@ -155,7 +148,7 @@ def _accept(*, renews: bool) -> LiteralString:
                                      or (select true from registrations
                                           where user_id = users.id and {ORGANIZER} = request.tenant_id limit 1))
                              limit 1) as person on true
-          left join lateral (select status, received_at, log_number, nonce, logged_as from registrations
+          left join lateral (select status from registrations
                               where event_id = request.event_id and user_id = person.id
                               limit 1) as previous on true),
     -- The rows that have to be locked to store the registrations, as far as nobody else has locked them.
@@ -169,6 +162,10 @@ def _accept(*, renews: bool) -> LiteralString:
         select id, organizer_id, published, public_log from events
          where id = any(array(select event_id from candidate))
          order by id for key share skip locked),
+    logged_event as materialized (
+        select free_events.id from free_events
+         cross join lateral (select from logs where event_id = free_events.id and closed_at is null limit 1) as log
+         where public_log),
     -- A person whose data was erased since this statement began has no address any more, and is not free: the
     -- registration is tried again, and the address gets a new account.
     free_people as materialized (
@@ -197,11 +194,7 @@ def _accept(*, renews: bool) -> LiteralString:
                coalesce(request.public_id, created.public_id) as public_id,
                coalesce(request.amount_paid, request.current_price, 0) as amount_paid,
                case when request.must_pay_online then request.current_price end as amount_due,
-               request.previous_status, request.previous_received_at, request.previous_nonce, request.logged_as,
-               case when previous_status = 'pending' then has_log
-                    when previous_status <> 'rejected' then request.log_number is not null
-                    else has_log and free_events.public_log end as is_logged,
-               request.name, request.language, request.notify, request.nonce,
+               request.previous_status, request.name, request.language, request.notify,
                case when request.code is not null then request.code
                     when request.previous_status <> 'rejected' then null
                     when request.is_full then 'event_full'
@@ -220,9 +213,10 @@ def _accept(*, renews: bool) -> LiteralString:
           left join created on created.email = request.email),
     -- The first call of each person, stamped in order of arrival.
     stamped as materialized (
-        select *, nextval('registration_arrivals') as arrival, clock_timestamp() as received_at
+        select *, nextval('registration_arrivals') as arrival, clock_timestamp() as received_at,
+               encode(substr(%(nonces)s::bytea, 16 * index + 1, 16), 'hex')::uuid as nonce
           from (select distinct on (event_id, user_id) event_id, organizer_id, user_id, amount_paid, amount_due, name,
-                       language, notify, nonce, previous_status, index from checked
+                       language, notify, previous_status, index from checked
                  where code is null and (previous_status is null or previous_status = 'rejected')
                  order by event_id, user_id, index) as first
          order by index),
@@ -236,15 +230,14 @@ def _accept(*, renews: bool) -> LiteralString:
           from stamped where previous_status is null
          order by event_id, user_id
             on conflict do nothing
-     returning event_id, user_id, received_at, nonce)
+     returning 1)
     select code, public_id, organizer_id, code is null and (previous_status is null or previous_status = 'rejected'),
            code is null and notify and organizer_id in (select id from unproved_organizer),
-           case when exists_already then previous_received_at else stored.received_at end,
-           case when is_logged then case when exists_already then previous_nonce else stored.nonce end end,
-           case when exists_already then logged_as end
+           -- Nothing is told of any, if another transaction has stored one of them at the same time.
+           case when (select count(*) from stamped) = (select count(*) from ({stored}) as stored) then received_at end,
+           case when event_id in (select id from logged_event) then nonce end
       from checked
-     cross join lateral (select code is null and previous_status <> 'rejected' as exists_already) as previous
-      left join {stored} as stored using (event_id, user_id)
+      left join (select index, received_at, nonce from stamped) as stamp using (index)
      order by index
 """
 
@@ -258,9 +251,8 @@ async def accept(tx: Tx, requests: Sequence[IntakeRequest], *, waits: bool = Tru
 
     waits    whether to wait for events and people that others have locked
     """
-    public_ids, nonces = new_public_ids(len(requests)), new_nonces(len(requests))
-    for index, request in enumerate(requests):
-        request.index, request.new_public_id, request.nonce = index, public_ids[index], nonces[index]
+    for index, (request, new_public_id) in enumerate(zip(requests, new_public_ids(len(requests)), strict=True)):
+        request.index, request.new_public_id = index, new_public_id
     if waits:
         # Before the intake lock: a transaction that waits while it has that lock delays the settlement of all events.
         await _lock(tx, requests)
@@ -272,13 +264,18 @@ async def accept(tx: Tx, requests: Sequence[IntakeRequest], *, waits: bool = Tru
         {"lock": ADVISORY_LOCK_ID, "lock_timeout": LOCK_TIMEOUT},
     )
     results = await _store(tx, requests)
-    # Another transaction was storing the same account or registration. It exists now, so these are tried again.
-    if again := [index for index, result in enumerate(results) if result.is_unclear]:
+    # Another transaction was creating the same account at the same time. It exists now, so these are tried again.
+    again = [index for index, result in enumerate(results) if result.code == "account_being_created"]
+    if again:
         for index, result in zip(again, await _store(tx, [requests[index] for index in again]), strict=True):
             results[index] = result
     if not any(result.stored for result in results) and any(result.code is None for result in results):
         # A caller is told that the registration is stored, which another transaction has done.
         await tx.confirm()
+    earlier = [index for index, result in enumerate(results) if result.code is None and result.received_at is None]
+    people = [(requests[index].event_id, results[index].public_id) for index in earlier]
+    for index, stamp in zip(earlier, await find_stamps(tx, people) if people else (), strict=True):
+        results[index] = results[index]._replace(**stamp._asdict())
     return results
 
 
@@ -293,7 +290,9 @@ async def _lock(tx: Tx, requests: Sequence[IntakeRequest]) -> None:
 
 
 async def _store(tx: Tx, requests: Sequence[IntakeRequest]) -> list[IntakeResult]:
-    parameters = {"requests": msgspec.json.encode(requests).decode()}
+    # Those that are tried again keep their indexes.
+    nonces = new_nonces(1 + max(request.index for request in requests))
+    parameters = {"requests": msgspec.json.encode(requests).decode(), "nonces": nonces}
     results = [IntakeResult(*row) for row in await tx.tuples(ACCEPT, parameters)]
     if any(result.code == "rejected_before" for result in results):
         results = [IntakeResult(*row) for row in await tx.tuples(ACCEPT_AND_RENEW, parameters)]

@@ -238,10 +238,12 @@ async def assign_seats(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) -
                    greatest(waitinglist_capacity - waitlisted_count, 0) as waitlist_positions,
                    -- Nobody registers for a draft. Only an older version, during an upgrade, does not know of drafts.
                    cancelled_at is not null or not published as is_closed,
-                   logs.id as log_id, logs.arrivals
-              from events left join logs on logs.event_id = events.id and closed_at is null
+                   log.id as log_id, log.arrivals
+              from events
+              left join lateral (select id, arrivals from logs
+                                  where event_id = events.id and closed_at is null limit 1) as log on true
              where events.id = any(%(event_ids)s)),
-        outcome as (
+        outcome as materialized (
             select oldest.event_id, oldest.user_id, arrivals + rank as log_number,
                    (case when is_closed then 'rejected'
                          when rank <= seats and amount_due is null then 'registered'
@@ -252,7 +254,9 @@ async def assign_seats(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) -
                         when rank > seats + waitlist_positions then 'event_full' end as reason
               from oldest
               join event on event.id = oldest.event_id
-             where is_next),
+             where is_next
+             -- Indexes take rising keys at less cost.
+             order by oldest.event_id, rank),
         settled as (
             update registrations
                set status = outcome.status, reason = outcome.reason, settled_at = now(),
@@ -265,15 +269,17 @@ async def assign_seats(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) -
         -- What a log tells is what was stored.
         arrived as (
             insert into log_pending (log_id, kind, first_number, received_at, user_ids, nonces, outcomes, cut)
-            select log_id, 'arrivals', min(log_number), array_agg(received_at order by log_number),
-                   array_agg(user_id order by log_number), array_agg(nonce order by log_number),
-                   array_agg(status order by log_number),
+            select log_id, 'arrivals', first_number, received_at, user_ids, nonces, outcomes,
                    case when (select count(*) from pending) < %(limit)s
                              and event_id not in (select event_id from oldest where not is_next)
                         then %(cut)s::timestamptz end
-              from settled join event on event.id = event_id
-             where log_id is not null
-             group by event_id, log_id
+              from (select event_id, min(log_number) as first_number,
+                           array_agg(received_at order by log_number) as received_at,
+                           array_agg(user_id order by log_number) as user_ids,
+                           array_agg(nonce order by log_number) as nonces,
+                           array_agg(status order by log_number) as outcomes
+                      from settled where log_number is not null group by event_id) as arrivals
+              join event on event.id = event_id
          returning log_id, cardinality(user_ids) as arrivals),
         numbered as (
             update logs set arrivals = logs.arrivals + arrived.arrivals from arrived where logs.id = arrived.log_id)

@@ -1,0 +1,46 @@
+"""When registrations that are stored arrived, and what their commitments in public logs are made of."""
+
+import datetime as dt
+from collections.abc import Sequence
+from typing import LiteralString, NamedTuple
+from uuid import UUID
+
+import msgspec
+
+from holdfast.events.resources import Reader
+
+
+class Stamp(NamedTuple):
+    """The stamp of a registration; all None if there is none.
+
+    nonce        the nonce of its commitment; None: no log has it, or will have it
+    logged_as    the public id in its commitment; None: the present one of the person
+    """
+
+    received_at: dt.datetime | None
+    nonce: UUID | None
+    logged_as: str | None
+
+
+FIND: LiteralString = """
+    select received_at,
+           case when log_number is not null
+                     or status = 'pending'
+                        and exists (select from logs where logs.event_id = person.event_id and closed_at is null)
+                then nonce end, logged_as
+      from json_to_recordset(%(people)s::json) as person (index integer, event_id bigint, public_id text)
+      left join lateral (select id from users where users.public_id = person.public_id limit 1) as users on true
+      left join lateral (select * from registrations
+                          where event_id = person.event_id and user_id = users.id limit 1) as registrations on true
+     order by index
+"""
+
+
+async def find_stamps(reader: Reader, people: Sequence[tuple[int, str | None]]) -> list[Stamp]:
+    """The stamps of the registrations of (event, public id of a person), in the order of `people`."""
+    rows = [
+        {"index": index, "event_id": event_id, "public_id": public_id}
+        for index, (event_id, public_id) in enumerate(people)
+    ]
+    stamps = await reader.tuples(FIND, {"people": msgspec.json.encode(rows).decode()})
+    return [Stamp(*stamp) for stamp in stamps]
