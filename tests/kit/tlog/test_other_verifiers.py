@@ -19,6 +19,7 @@ from holdfast.kit.tlog.tree import (
     bundle,
     inclusion_proof,
     leaf_hash,
+    parse_bundle,
     parse_tile_path,
     tiles_for_append,
 )
@@ -143,6 +144,12 @@ def tile_altered(log: Path) -> dict[str, bytes]:
     return {path: bytes(32) + (log / path).read_bytes()[32:]}
 
 
+def entry_and_its_hash_altered(log: Path) -> dict[str, bytes]:
+    altered = entry_altered(log)
+    entries = parse_bundle(altered["tile/entries/016"])
+    return {**altered, "tile/0/016": b"".join(leaf_hash(entry) for entry in entries)}
+
+
 def history_rewritten(_: Path) -> dict[str, bytes]:
     return {"old-checkpoint": SIGNER.sign(Checkpoint(ORIGIN, OLD_SIZE, bytes(32)).text).encode()}
 
@@ -156,7 +163,7 @@ OF_PROOFS: list[Forgery] = [
     proof_of_another_index,
     path_of_another_leaf,
 ]
-OF_LOGS: list[Forgery] = [*OF_PROOFS, tile_altered, history_rewritten]
+OF_LOGS: list[Forgery] = [*OF_PROOFS, tile_altered, entry_and_its_hash_altered, history_rewritten]
 
 
 @pytest.mark.parametrize(

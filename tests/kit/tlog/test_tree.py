@@ -180,7 +180,7 @@ def test_a_proof_of_inclusion_is_refused_with_any_part_altered(size: int, bit: i
     assume(other != index and other_size != size)
     leaf, root, proof = LEAVES[index], root_by_definition(0, size), inclusion_proof(index, size, TREE.tiles)
     at = bit % len(proof) if proof else 0
-    forgeries = [
+    forgeries: list[tuple[bytes, int, int, bytes, list[bytes]]] = [
         (altered(leaf, bit), index, size, root, proof),
         (leaf, other, size, root, proof),
         (leaf, index, other_size, root_by_definition(0, other_size), proof),
@@ -203,7 +203,7 @@ def test_a_proof_of_consistency_is_refused_with_any_part_altered(new: int, bit: 
     old_root, new_root = root_by_definition(0, old), root_by_definition(0, new)
     proof = consistency_proof(old, new, TREE.tiles)
     at = bit % len(proof) if proof else 0
-    forgeries = [
+    forgeries: list[tuple[int, int, bytes, bytes, list[bytes]]] = [
         (other, new, old_root, new_root, proof),
         (old, other_new, old_root, root_by_definition(0, other_new), proof),
         (old, new, altered(old_root, bit), new_root, proof),

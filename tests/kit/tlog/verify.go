@@ -19,36 +19,24 @@ import (
 
 const height = 8
 
-// files are the tiles of a log. The library names them tile/8/LEVEL/..., the specification tile/LEVEL/...
+// files are those of a log. The library names tiles tile/8/LEVEL/..., the specification tile/LEVEL/...
 type files string
-
-func (directory files) Height() int { return height }
-
-func (directory files) SaveTiles([]tlog.Tile, [][]byte) {}
-
-func (directory files) ReadTiles(tiles []tlog.Tile) ([][]byte, error) {
-	var contents [][]byte
-	for _, tile := range tiles {
-		content, err := directory.read(strings.Replace(tile.Path(), "tile/8/", "tile/", 1))
-		if err != nil {
-			return nil, err
-		}
-		contents = append(contents, content)
-	}
-	return contents, nil
-}
 
 func (directory files) read(path string) ([]byte, error) {
 	return os.ReadFile(filepath.Join(string(directory), path))
 }
 
+// widthOf says how many hashes or entries of a level are in its tile or bundle with this number.
+func widthOf(number, count int64) int {
+	if left := count - number<<height; left < 1<<height {
+		return int(left)
+	}
+	return 1 << height
+}
+
 // entries gives back the entries of the bundle with this number.
 func (directory files) entries(number, size int64) ([][]byte, error) {
-	width := size - number<<height
-	if width > 1<<height {
-		width = 1 << height
-	}
-	tile := tlog.Tile{H: height, L: 0, N: number, W: int(width)}
+	tile := tlog.Tile{H: height, L: 0, N: number, W: widthOf(number, size)}
 	content, err := directory.read(strings.Replace(tile.Path(), "tile/8/0/", "tile/entries/", 1))
 	if err != nil {
 		return nil, err
@@ -62,8 +50,8 @@ func (directory files) entries(number, size int64) ([][]byte, error) {
 		entries = append(entries, content[2:2+length])
 		content = content[2+length:]
 	}
-	if len(content) > 0 || int64(len(entries)) != width {
-		return nil, fmt.Errorf("bundle %d does not hold %d entries", number, width)
+	if len(content) > 0 || len(entries) != tile.W {
+		return nil, fmt.Errorf("bundle %d does not hold %d entries", number, tile.W)
 	}
 	return entries, nil
 }
@@ -116,25 +104,54 @@ func verifyProof(content []byte, directory files, key note.Verifier) error {
 	return tlog.CheckRecord(hashes, tree.N, tree.Hash, index, tlog.RecordHash(entries[index%(1<<height)]))
 }
 
-// verifyEntries verifies all tiles up to the root, and that each entry is the one of its leaf.
-func verifyEntries(tree tlog.Tree, directory files) error {
-	hashes := tlog.TileHashReader(tree, directory)
+// hashTree makes the tree of all entries, and verifies its root.
+//
+// TileHashReader would read the tiles, but does not verify all of them before x/mod 0.40 (CVE-2026-56865).
+func hashTree(tree tlog.Tree, directory files) (tlog.HashReader, error) {
+	var stored []tlog.Hash
+	hashes := tlog.HashReaderFunc(func(places []int64) ([]tlog.Hash, error) {
+		var found []tlog.Hash
+		for _, place := range places {
+			found = append(found, stored[place])
+		}
+		return found, nil
+	})
 	for first := int64(0); first < tree.N; first += 1 << height {
 		entries, err := directory.entries(first>>height, tree.N)
 		if err != nil {
-			return err
-		}
-		var places []int64
-		for offset := range entries {
-			places = append(places, tlog.StoredHashIndex(0, first+int64(offset)))
-		}
-		leaves, err := hashes.ReadHashes(places)
-		if err != nil {
-			return err
+			return nil, err
 		}
 		for offset, entry := range entries {
-			if tlog.RecordHash(entry) != leaves[offset] {
-				return fmt.Errorf("entry %d is not the one of its leaf", first+int64(offset))
+			more, err := tlog.StoredHashes(first+int64(offset), entry, hashes)
+			if err != nil {
+				return nil, err
+			}
+			stored = append(stored, more...)
+		}
+	}
+	root, err := tlog.TreeHash(tree.N, hashes)
+	if err == nil && root != tree.Hash {
+		err = errors.New("the entries do not have the root of the checkpoint")
+	}
+	return hashes, err
+}
+
+// verifyTiles compares all tiles with the tree.
+func verifyTiles(tree tlog.Tree, hashes tlog.HashReader, directory files) error {
+	for level := 0; tree.N>>(height*level) > 0; level++ {
+		width := tree.N >> (height * level)
+		for number := int64(0); number<<height < width; number++ {
+			tile := tlog.Tile{H: height, L: level, N: number, W: widthOf(number, width)}
+			content, err := directory.read(strings.Replace(tile.Path(), "tile/8/", "tile/", 1))
+			if err != nil {
+				return err
+			}
+			expected, err := tlog.ReadTileData(tile, hashes)
+			if err != nil {
+				return err
+			}
+			if !bytes.Equal(content, expected) {
+				return fmt.Errorf("%s does not hold the hashes of the tree", tile.Path())
 			}
 		}
 	}
@@ -154,19 +171,6 @@ func verify(directory files, vkey string) error {
 	if err != nil {
 		return err
 	}
-	if signed, err := directory.read("old-checkpoint"); err == nil {
-		old, err := openCheckpoint(signed, key)
-		if err != nil {
-			return err
-		}
-		proof, err := tlog.ProveTree(tree.N, old.N, tlog.TileHashReader(tree, directory))
-		if err != nil {
-			return err
-		}
-		if err := tlog.CheckTree(proof, tree.N, tree.Hash, old.N, old.Hash); err != nil {
-			return err
-		}
-	}
 	proofs, _ := filepath.Glob(filepath.Join(string(directory), "proofs", "*"))
 	for _, path := range proofs {
 		content, err := os.ReadFile(path)
@@ -177,7 +181,24 @@ func verify(directory files, vkey string) error {
 			return err
 		}
 	}
-	return verifyEntries(tree, directory)
+	hashes, err := hashTree(tree, directory)
+	if err != nil {
+		return err
+	}
+	if signed, err := directory.read("old-checkpoint"); err == nil {
+		old, err := openCheckpoint(signed, key)
+		if err != nil {
+			return err
+		}
+		proof, err := tlog.ProveTree(tree.N, old.N, hashes)
+		if err != nil {
+			return err
+		}
+		if err := tlog.CheckTree(proof, tree.N, tree.Hash, old.N, old.Hash); err != nil {
+			return err
+		}
+	}
+	return verifyTiles(tree, hashes, directory)
 }
 
 func main() {

@@ -1,7 +1,7 @@
 """Verify the files of a log with aics-tlog, which is installed apart: `... DIRECTORY KEY`, as `verify.go`."""
 
 # pyright: reportMissingImports=false, reportUnknownVariableType=false, reportUnknownMemberType=false
-# pyright: reportUnknownArgumentType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false
 
 import base64
 import sys

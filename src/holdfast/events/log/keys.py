@@ -70,7 +70,11 @@ async def kept_signing_key(database: Database) -> Ed25519PrivateKey:
 @contextlib.contextmanager
 def forgetting(database: Database) -> Generator[None]:
     """While the block lasts, the kept key is forgotten when notices say so, and after they were lost."""
-    with database.listen(CHANNEL, lambda _: _kept_keys.pop(database, None)):
+
+    def forget(_: str) -> None:
+        _kept_keys.pop(database, None)
+
+    with database.listen(CHANNEL, forget):
         yield
 
 

@@ -1,6 +1,6 @@
 """Registrations: the person, the time of arrival, and the status."""
 
-from typing import Annotated, ClassVar, Literal, LiteralString
+from typing import Annotated, Literal, LiteralString
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -76,11 +76,10 @@ class DeleteRegistration(Command):
 
 
 class Registration(Struct, dict=True):
-    """A settled registration that holds a seat or a place on the waiting list."""
+    """A settled registration that holds a seat or a place on the waiting list.
 
-    # Not a part of the body, which the contract fixes.
-    link: ClassVar[str] = ""
-    """The value of the header Link: where the log of the event proves it. Empty: it is in no log."""
+    Its `vars` may have the value of the header Link, which is not a part of the body.
+    """
 
     id: Annotated[str, Meta(description="`<event_id>-<user_public_id>`")]
     status: Status

@@ -198,13 +198,17 @@ def _with_link(
     """The answer with a link to the proof of the arrival, if the log of the event has it."""
     if match and match.log_number is not None and caller.may_access(match.organizer_id):
         proof = f"{base_url}{LogName('events', match.event_id).path}/proofs/{match.log_number}"
-        answer.link = f'<{proof}>; rel="receipt"'
+        link = f'<{proof}>; rel="receipt"'
+        if isinstance(answer, Problem):
+            answer.link = link
+        else:
+            vars(answer)["link"] = link
     return answer
 
 
 def link_of(registration: Registration) -> str:
-    """The value of the header Link of an answer."""
-    return registration.link
+    """The value of the header Link of an answer; empty: it has none."""
+    return vars(registration).get("link", "")
 
 
 def _no_event(event_id: int) -> Problem:

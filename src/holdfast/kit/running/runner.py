@@ -99,9 +99,12 @@ class Runner:
             return self._in_steps(operation, mode)
         slots = self._reads if mode.reads else self._writes
         answer_calls = _answer_batch(operation, mode) if isinstance(mode, Batched) else _answer_singly(operation, mode)
-        complete = mode.complete if isinstance(mode, Batched) else None
-        transact = partial(self._transact, mode.reads, answer_calls, complete=complete)
-        transact_once = partial(self._transact, False, partial(self._answer_once, answer_calls), complete=complete)
+        answer_once = partial(self._answer_once, answer_calls)
+        transact: TransactCalls = partial(self._transact, mode.reads, answer_calls)
+        transact_once: TransactCalls = partial(self._transact, False, answer_once)
+        if isinstance(mode, Batched) and mode.complete:
+            transact = self._completed(transact, mode.complete, have_keys=False)
+            transact_once = self._completed(transact_once, mode.complete, have_keys=True)
         if isinstance(mode, Batched):
             submit = self._submit_together(operation.name, slots, transact)
             submit_once = self._submit_together(operation.name, slots, transact_once)
@@ -263,15 +266,23 @@ class Runner:
         *,
         waits: bool = True,
         keep: bool = True,
-        complete: Completion | None = None,
     ) -> Sequence[Any]:
         def work(tx: Any) -> Awaitable[Sequence[Any]]:
             return answer_calls(tx, tenant, calls, waits=waits)
 
         if reads:
             return await self._database.read(work, tenant)
-        answers = await self._database.transact(work, tenant, keep=keep)
-        return await complete(self._database, answers) if complete else answers
+        return await self._database.transact(work, tenant, keep=keep)
+
+    def _completed(self, transact: TransactCalls, complete: Completion, *, have_keys: bool) -> TransactCalls:
+        """The same function, with answers that are completed after the commit."""
+
+        async def transact_and_complete(
+            tenant: int | None, calls: Sequence[Any], *, waits: bool = True
+        ) -> Sequence[Any]:
+            return await complete(self._database, await transact(tenant, calls, waits=waits), have_keys)
+
+        return transact_and_complete
 
 
 def _answer_singly(operation: Operation, mode: Single[Any, Any]) -> AnswerCalls:

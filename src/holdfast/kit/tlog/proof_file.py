@@ -24,7 +24,7 @@ class ProofFile(NamedTuple):
     extra       anything that helps to compute the leaf; None: nothing
     """
 
-    index: int
+    index: int  # pyright: ignore[reportIncompatibleMethodOverride] # tuples have a method with the name
     hashes: list[bytes]
     checkpoint: str
     extra: bytes | None = None
