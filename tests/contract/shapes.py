@@ -136,6 +136,7 @@ class Queue(Shape):
     ends_at: Utc | None
     max_queue_size: int | None
     draw_at: Utc | None
+    public_log: bool
     release_rate: int
     target_url: str
     token_ttl_minutes: int

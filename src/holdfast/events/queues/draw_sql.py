@@ -241,12 +241,12 @@ async def begin_releases(tx: Tx, id: int, now: dt.datetime | None) -> None:
         with drawn as (
             update queues set drawn_at = {NOW}, paced_at = clock_timestamp() where id = %(id)s returning id),
         told as (
-            select 'draw' as kind, queue_id,
+            select queue_id,
                    jsonb_build_object('round', round, 'signature', encode(signature, 'hex'),
                                       'seed', encode(seed, 'hex'), 'order', encode(order_hash, 'hex')) as details
               from queue_draws where queue_id = %(id)s)
         insert into log_pending (log_id, kind, at, details)
-        select logs.id, kind, {NOW}, details
+        select logs.id, 'draw', {NOW}, details
           from drawn join told on queue_id = drawn.id join logs on logs.queue_id = drawn.id and closed_at is null
         """,
         {"id": id, "now": now},
