@@ -17,21 +17,21 @@ from holdfast.kit.contract.messages import FieldName, message
 MAX_TTL_MINUTES = 43_200
 """The most minutes for which a release token is valid: 30 days."""
 
-Title = Annotated[NotBlank, Meta(min_length=1, max_length=300, description="Shown to visitors.")]
-Description = Annotated[Annotated[str, Meta(max_length=10_000)] | None, Meta(description="Plain text for visitors.")]
-StartsAt = Annotated[Timestamp | None, Meta(description="Nobody is released before it. Visitors may join earlier.")]
-EndsAt = Annotated[Timestamp | None, Meta(description="Nobody joins or is released after it.")]
-MaxSize = Annotated[Annotated[int, Meta(ge=1, le=2**31 - 1)] | None, Meta(description="How many may wait at once.")]
+Title = Annotated[NotBlank, Meta(min_length=1, max_length=300, description="For visitors.")]
+Description = Annotated[Annotated[str, Meta(max_length=10_000)] | None, Meta(description="Plain text.")]
+StartsAt = Annotated[Timestamp | None, Meta(description="Nobody is released before.")]
+EndsAt = Annotated[Timestamp | None, Meta(description="Nobody joins or is released after.")]
+MaxSize = Annotated[Annotated[int, Meta(ge=1, le=2**31 - 1)] | None, Meta(description="How many may wait.")]
 Rate = Annotated[
     int,
     Meta(ge=1, le=1_000_000, description="Visitors released a minute, or in the interval that the operator set."),
 ]
-TargetUrl = Annotated[str, Meta(max_length=2000, description="http or https: where released visitors are sent.")]
+TargetUrl = Annotated[str, Meta(max_length=2000, description="Where released visitors are sent.")]
 Ttl = Annotated[
     int,
-    Meta(ge=1, le=MAX_TTL_MINUTES, description="Minutes after the release to pick up the token, and then to use it."),
+    Meta(ge=1, le=MAX_TTL_MINUTES, description="Minutes to get the token, and then to use it."),
 ]
-DrawAt = Annotated[Timestamp | None, Meta(description="Entries close, and are drawn.")]
+DrawAt = Annotated[Timestamp | None, Meta(description="Entries close and are drawn.")]
 PublicLog = Annotated[bool, Meta(description="Publish order and volume.")]
 VisitorId = Annotated[
     str,
@@ -85,13 +85,13 @@ class UpdateQueue(Command):
     title: Title | UnsetType = UNSET
     release_rate: Rate | UnsetType = UNSET
     target_url: TargetUrl | UnsetType = UNSET
-    token_ttl_minutes: Annotated[Ttl, Meta(description="For tokens picked up from now on.")] | UnsetType = UNSET
+    token_ttl_minutes: Annotated[Ttl, Meta(description="For tokens from now on.")] | UnsetType = UNSET
     active: bool | UnsetType = UNSET
     description: Description | UnsetType = UNSET
     starts_at: StartsAt | UnsetType = UNSET
     ends_at: EndsAt | UnsetType = UNSET
     max_queue_size: Annotated[MaxSize, Meta(description="null: no limit.")] | UnsetType = UNSET
-    draw_at: Annotated[Timestamp | None, Meta(description="Fixed once somebody has entered.")] | UnsetType = UNSET
+    draw_at: Timestamp | UnsetType | None = UNSET
     public_log: bool | UnsetType = UNSET
 
     @rule("target_url")

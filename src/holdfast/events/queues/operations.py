@@ -72,10 +72,9 @@ async def get(reader: Reader, caller: Caller, command: GetQueue) -> Queue:
 
 @refuses(FORBIDDEN, VALIDATION_FAILED, QUOTA_EXCEEDED)
 async def create(tx: Tx, caller: Caller, command: CreateQueue) -> Queue:
-    """Create a waiting room. While it is active visitors may join, and are released in order of arrival.
+    """Create a waiting room. Visitors join, and are released in order of arrival, evenly spread.
 
-    Releases are evenly spread. Send visitors to `waiting_room_url`, or show `embed_url` in an iframe: when it is their
-    turn they are sent on to `target_url` with a token.
+    Send them to `waiting_room_url`, or frame `embed_url`: at their turn they go to `target_url` with a token.
     """
     organizer_id = owner(caller, command.organizer_id)
     await require_room(tx, organizer_id, message("queues"), tx.resources.settings.queues_per_organizer, sql.COUNT)
