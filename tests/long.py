@@ -23,6 +23,7 @@ LONG = {
     "events/pages/test_long_texts.py": "lays out texts that take as long as they may",
     "events/photos/test_sandbox.py": "starts a process for each thing that it may not do",
     "events/photos/test_unmade_sizes.py": "starts and kills processes that make sizes",
+    "events/queues/test_draw_loop.py": "waits for a draw by the real clock",
     "events/queues/test_release_guarantees.py": "tries thousands of random steps",
     "events/test_generated_input.py": "sends hundreds of generated requests to every operation",
     "events/test_lost_notices.py": "waits for polls",

@@ -135,6 +135,8 @@ class Queue(Shape):
     starts_at: Utc | None
     ends_at: Utc | None
     max_queue_size: int | None
+    draw_at: Utc | None
+    public_log: bool
     release_rate: int
     target_url: str
     token_ttl_minutes: int

@@ -153,7 +153,17 @@ def _queues(connection: psycopg.Connection[Any]) -> None:
         update queues set tickets = 100000 where id = 1;
         update queues set tickets = 100000, serving = 100000, paced_at = now() where id > 1;
         insert into queue_releases (queue_id, first_ticket, last_ticket, released_at)
-        select 10001 + g % 2000, g, g, now() - g * interval '1 second' from generate_series(1, 20000) as g
+        select 10001 + g % 2000, g, g, now() - g * interval '1 second' from generate_series(1, 20000) as g;
+        insert into queue_freezes (queue_id, origin, entries, size, root, round, frozen_at)
+        select id, 'log ' || id, 60000, 60000, sha256('root'), 5, now() from queues where id = 1 or id > 10000;
+        insert into queue_draws (queue_id, round, signature, seed, order_hash, drawn_at)
+        select queue_id, round, decode(repeat('00', 48), 'hex'), root, root, now() from queue_freezes;
+        insert into queue_places (queue_id, number, places)
+        select queue_id, g, array_agg(256 * g + 256 - place) from queue_draws
+         cross join generate_series(0, 234) as g cross join generate_series(0, 255) as place
+         where queue_id <= 10100 group by queue_id, g;
+        update queues set draw_at = now(), draw_round = 5, draw_round_at = now(), draw_entries = 60000, drawn_at = now()
+         where id = 1 or id > 10000
         """,
     )
 

@@ -11,7 +11,7 @@ from holdfast.events.mails import announcements, sending
 from holdfast.events.payments import background, ownership, processor_webhooks, reconciliation
 from holdfast.events.pricing import changes
 from holdfast.events.pricing import retention as prices
-from holdfast.events.queues import release, release_tokens
+from holdfast.events.queues import drawing, release, release_tokens
 from holdfast.events.queues import retention as queue_retention
 from holdfast.events.registrations import retention, settlement, substring_search
 from holdfast.kit.background.jobs import Job, PeriodicJob, in_batches, in_transaction
@@ -20,7 +20,7 @@ from holdfast.kit.running.idempotency import Idempotency
 
 IDEMPOTENCY = Idempotency()
 
-LEADER_LOOPS = (settlement.run, release.run, sealing.run, recurrence.run, announcements.run)
+LEADER_LOOPS = (settlement.run, release.run, sealing.run, drawing.run, recurrence.run, announcements.run)
 """The loops that only the leader runs: one process at a time."""
 
 LOOPS = (*LEADER_LOOPS, sending.run, sizes.run)

@@ -22,6 +22,7 @@ class Resources(resources.Resources[Settings]):
 
     outbound    the HTTP client for URLs that users give
     documents   the HTTP client for metadata documents of OAuth clients
+    beacon      the HTTP client for rounds of the public beacon
     texts       renders the Markdown of users
     photos      the store of photos and uploads
     processor   the payment processor; None if payments are not configured
@@ -29,6 +30,7 @@ class Resources(resources.Resources[Settings]):
 
     outbound: OutboundClient
     documents: OutboundClient
+    beacon: OutboundClient
     texts: TextRenderer
     photos: Store
     processor: Processor | None
@@ -49,6 +51,7 @@ def build(settings: Settings) -> Resources:
         mailer_of(settings),
         outbound=OutboundClient(),
         documents=OutboundClient(seconds=5),
+        beacon=OutboundClient(seconds=5),
         texts=TextRenderer(),
         photos=photo_store(settings, secret),
         processor=_processor(settings, secret),

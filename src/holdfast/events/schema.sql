@@ -353,6 +353,17 @@ CREATE FUNCTION hide_pending_arrivals(account bigint) RETURNS void
      where logs.id = log_id and user_ids @> array[account]
 $$;
 
+CREATE FUNCTION keep_draws() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    if tg_op = 'DELETE' and not exists (select from queues where id = old.queue_id and deleted_at is null) then
+        return old;
+    end if;
+    raise integrity_constraint_violation using
+        message = format('The draw of queue %s cannot change.', old.queue_id), table = tg_table_name;
+end $$;
+
 CREATE FUNCTION keep_joined_queues() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -450,6 +461,23 @@ begin
     return null;
 end $$;
 
+CREATE FUNCTION log_draw() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+declare
+    is_void boolean = new.draw_void_at is distinct from old.draw_void_at;
+begin
+    insert into log_pending (log_id, kind, at, details)
+    select id, 'change', case when is_void then new.draw_void_at else clock_timestamp() end,
+           jsonb_build_object(
+               'draw', named_draw(coalesce(new.draw_at, old.draw_at), coalesce(new.draw_round, old.draw_round))
+                       || case when is_void then '{"void": true}'::jsonb
+                               when new.draw_at is null then '{"given_up": true}' else '{}' end,
+               'by', case when is_void then 'service' else 'organizer' end)
+      from logs where queue_id = new.id and closed_at is null;
+    return null;
+end $$;
+
 CREATE FUNCTION log_event() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -515,7 +543,9 @@ begin
         returning id into log_id;
         insert into log_pending (log_id, kind, details)
         values (log_id, 'open',
-                jsonb_build_object('of', 'queue', 'first_number', new.tickets + 1, 'released', new.serving));
+                jsonb_build_object('of', 'queue', 'first_number', new.tickets + 1, 'released', new.serving)
+                || case when new.draw_at is not null and new.drawn_at is null
+                        then jsonb_build_object('draw', named_draw(new.draw_at, new.draw_round)) else '{}' end);
     else
         insert into log_pending (log_id, kind, details)
         values (log_id, 'change',
@@ -684,6 +714,13 @@ CREATE FUNCTION move_registrations(giver bigint, taker bigint) RETURNS void
              = (searched_registrations.event_id, searched_registrations.user_id))
     update payments set user_id = taker
      where user_id = giver and event_id not in (select event_id from kept)
+$$;
+
+CREATE FUNCTION named_draw(draw_at timestamp with time zone, draw_round bigint) RETURNS jsonb
+    LANGUAGE sql STABLE
+    AS $$
+    select jsonb_build_object('chain', '52db9ba70e0cc0f6eaf7803dd07447a1f5477735fd3f661792ba94600c84e971',
+                              'round', draw_round, 'at', log_time(draw_at))
 $$;
 
 CREATE FUNCTION note_dispute_of_refund() RETURNS trigger
@@ -1791,6 +1828,64 @@ ALTER TABLE ONLY processor_events
     ADD CONSTRAINT processor_events_pkey PRIMARY KEY (id);
 CREATE INDEX processor_events_received ON processor_events USING btree (received_at);
 
+-- queue_draws ---------------------------------------------------------------------------------------------------------
+
+CREATE TABLE queue_draws (
+    queue_id bigint NOT NULL,
+    round bigint NOT NULL,
+    signature bytea NOT NULL,
+    seed bytea NOT NULL,
+    order_hash bytea NOT NULL,
+    drawn_at timestamp with time zone NOT NULL,
+    CONSTRAINT queue_draws_order_hash_check CHECK ((length(order_hash) = 32)),
+    CONSTRAINT queue_draws_seed_check CHECK ((length(seed) = 32)),
+    CONSTRAINT queue_draws_signature_check CHECK ((length(signature) = 48))
+);
+ALTER TABLE ONLY queue_draws
+    ADD CONSTRAINT queue_draws_pkey PRIMARY KEY (queue_id);
+ALTER TABLE ONLY queue_draws
+    ADD CONSTRAINT queue_draws_queue_id_round_fkey FOREIGN KEY (queue_id, round) REFERENCES queue_freezes(queue_id, round) ON DELETE CASCADE;
+CREATE TRIGGER keep_draws BEFORE DELETE OR UPDATE ON queue_draws FOR EACH ROW EXECUTE FUNCTION keep_draws();
+
+-- queue_freezes -------------------------------------------------------------------------------------------------------
+
+CREATE TABLE queue_freezes (
+    queue_id bigint NOT NULL,
+    origin text NOT NULL,
+    entries bigint NOT NULL,
+    size bigint NOT NULL,
+    root bytea NOT NULL,
+    round bigint NOT NULL,
+    frozen_at timestamp with time zone NOT NULL,
+    CONSTRAINT queue_freezes_entries_check CHECK ((entries >= 0)),
+    CONSTRAINT queue_freezes_root_check CHECK ((length(root) = 32)),
+    CONSTRAINT queue_freezes_round_check CHECK ((round > 0)),
+    CONSTRAINT queue_freezes_size_check CHECK ((size > 0))
+);
+ALTER TABLE ONLY queue_freezes
+    ADD CONSTRAINT queue_freezes_pkey PRIMARY KEY (queue_id);
+ALTER TABLE ONLY queue_freezes
+    ADD CONSTRAINT queue_freezes_queue_id_round_key UNIQUE (queue_id, round);
+ALTER TABLE ONLY queue_freezes
+    ADD CONSTRAINT queue_freezes_queue_id_fkey FOREIGN KEY (queue_id) REFERENCES queues(id) ON DELETE CASCADE;
+CREATE TRIGGER keep_draws BEFORE DELETE OR UPDATE ON queue_freezes FOR EACH ROW EXECUTE FUNCTION keep_draws();
+
+-- queue_places --------------------------------------------------------------------------------------------------------
+
+CREATE TABLE queue_places (
+    queue_id bigint NOT NULL,
+    number bigint NOT NULL,
+    places integer[] NOT NULL,
+    CONSTRAINT queue_places_number_check CHECK ((number >= 0)),
+    CONSTRAINT queue_places_places_check CHECK (((cardinality(places) >= 1) AND (cardinality(places) <= 256)))
+);
+ALTER TABLE ONLY queue_places ALTER COLUMN places SET STORAGE PLAIN;
+ALTER TABLE ONLY queue_places
+    ADD CONSTRAINT queue_places_pkey PRIMARY KEY (queue_id, number);
+ALTER TABLE ONLY queue_places
+    ADD CONSTRAINT queue_places_queue_id_fkey FOREIGN KEY (queue_id) REFERENCES queue_draws(queue_id) ON DELETE CASCADE;
+CREATE TRIGGER keep_draws BEFORE DELETE OR UPDATE ON queue_places FOR EACH ROW EXECUTE FUNCTION keep_draws();
+
 -- queue_releases ------------------------------------------------------------------------------------------------------
 
 CREATE TABLE queue_releases (
@@ -1866,7 +1961,19 @@ CREATE TABLE queues (
     inserted_at timestamp with time zone DEFAULT now() NOT NULL,
     deleted_at timestamp with time zone,
     public_log boolean DEFAULT true NOT NULL,
+    draw_at timestamp with time zone,
+    draw_round bigint,
+    draw_round_at timestamp with time zone,
+    draw_entries bigint,
+    drawn_at timestamp with time zone,
+    draw_void_at timestamp with time zone,
+    CONSTRAINT a_draw_names_its_round CHECK ((((draw_at IS NULL) = (draw_round IS NULL)) AND ((draw_at IS NULL) = (draw_round_at IS NULL)))),
+    CONSTRAINT a_void_draw_draws_nobody CHECK (((drawn_at IS NULL) OR (draw_void_at IS NULL))),
+    CONSTRAINT nobody_is_released_before_the_draw CHECK (((draw_at IS NULL) OR (drawn_at IS NOT NULL) OR (serving = 0))),
+    CONSTRAINT only_a_frozen_list_is_drawn CHECK (((drawn_at IS NULL) OR ((draw_at IS NOT NULL) AND (draw_entries IS NOT NULL)))),
     CONSTRAINT paused_since_a_moment CHECK ((active = (paused_at IS NULL))),
+    CONSTRAINT queues_draw_entries_check CHECK (((draw_entries >= 0) AND (draw_entries <= 2147483647))),
+    CONSTRAINT queues_draw_round_check CHECK ((draw_round > 0)),
     CONSTRAINT queues_max_queue_size_check CHECK ((max_queue_size > 0)),
     CONSTRAINT queues_release_rate_check CHECK ((release_rate > 0)),
     CONSTRAINT queues_target_url_check CHECK ((target_url ~* '^https?://'::text)),
@@ -1889,8 +1996,10 @@ ALTER TABLE ONLY queues
 ALTER TABLE ONLY queues
     ADD CONSTRAINT queues_organizer_id_fkey FOREIGN KEY (organizer_id) REFERENCES users(id);
 CREATE INDEX queues_of_organizer ON queues USING btree (organizer_id, id);
+CREATE INDEX queues_to_draw ON queues USING btree (draw_at) WHERE ((draw_at IS NOT NULL) AND (drawn_at IS NULL) AND (draw_void_at IS NULL) AND (deleted_at IS NULL));
 CREATE TRIGGER keep_joined_queues AFTER DELETE ON queues REFERENCING OLD TABLE AS before FOR EACH STATEMENT EXECUTE FUNCTION keep_joined_queues();
 CREATE TRIGGER log_changed_queue AFTER UPDATE OF active, release_rate, max_queue_size, starts_at, ends_at, public_log, deleted_at ON queues FOR EACH ROW WHEN ((((((((old.active IS DISTINCT FROM new.active) OR (old.release_rate IS DISTINCT FROM new.release_rate)) OR (old.max_queue_size IS DISTINCT FROM new.max_queue_size)) OR (old.starts_at IS DISTINCT FROM new.starts_at)) OR (old.ends_at IS DISTINCT FROM new.ends_at)) OR (old.public_log IS DISTINCT FROM new.public_log)) OR (old.deleted_at IS DISTINCT FROM new.deleted_at))) EXECUTE FUNCTION log_queue();
+CREATE TRIGGER log_draw AFTER UPDATE OF draw_at, draw_void_at ON queues FOR EACH ROW WHEN (((old.draw_at IS DISTINCT FROM new.draw_at) OR (old.draw_void_at IS DISTINCT FROM new.draw_void_at))) EXECUTE FUNCTION log_draw();
 CREATE TRIGGER log_new_queue AFTER INSERT ON queues FOR EACH ROW WHEN (new.public_log) EXECUTE FUNCTION log_queue();
 CREATE TRIGGER refuse_change_of_key BEFORE UPDATE OF id ON queues FOR EACH ROW WHEN ((old.id <> new.id)) EXECUTE FUNCTION refuse_change_of_key();
 

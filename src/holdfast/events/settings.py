@@ -192,6 +192,12 @@ class Settings(OAuthSettings, SignInSettings):
         description="Seconds in which a queue releases `release_rate` visitors, evenly spread; the same everywhere."
         " From 1 to 86400.",
     )
+    beacon_url: str = Field(
+        "https://api.drand.sh",
+        validation_alias="EVENTS_BEACON_URL",
+        description="Public server of drand's HTTP interface, from which rounds for draws are fetched; empty: they are "
+        "entered by hand with `holdfast events draw`.",
+    )
 
     keys_per_organizer: int = Field(
         50, ge=1, validation_alias="ORGANIZER_MAX_KEYS", description="The most active API keys of an organizer."
@@ -231,7 +237,7 @@ class Settings(OAuthSettings, SignInSettings):
         """The public base address of photos."""
         return self.cdn_base_url.rstrip("/") or f"{self.base_url}/media"
 
-    @field_validator("cdn_base_url", "s3_endpoint_url", "stripe_api")
+    @field_validator("beacon_url", "cdn_base_url", "s3_endpoint_url", "stripe_api")
     @classmethod
     def _are_base_addresses(cls, url: str) -> str:
         return kit.base_address(url)

@@ -14,7 +14,9 @@ begin
         returning id into log_id;
         insert into log_pending (log_id, kind, details)
         values (log_id, 'open',
-                jsonb_build_object('of', 'queue', 'first_number', new.tickets + 1, 'released', new.serving));
+                jsonb_build_object('of', 'queue', 'first_number', new.tickets + 1, 'released', new.serving)
+                || case when new.draw_at is not null and new.drawn_at is null
+                        then jsonb_build_object('draw', named_draw(new.draw_at, new.draw_round)) else '{}' end);
     else
         insert into log_pending (log_id, kind, details)
         values (log_id, 'change',

@@ -6,12 +6,13 @@ from typing import Literal
 from msgspec import Struct
 
 from holdfast.events.queues import sql
-from holdfast.events.queues.model import GetQueue, QueueRow, estimated_wait
+from holdfast.events.queues.model import GetQueue, estimated_wait
+from holdfast.events.queues.rows import QueueRow
 from holdfast.events.resources import Reader
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, refuses
 
-QueueState = Literal["paused", "before", "open", "ended"]
+QueueState = Literal["paused", "before", "open", "ended", "open_list", "closed_list", "void_draw"]
 
 
 class Minute(Struct):
@@ -55,6 +56,15 @@ async def read_history(reader: Reader, caller: Caller, command: GetQueue) -> Que
 def _state_of(row: QueueRow, now: dt.datetime) -> QueueState:
     if row.ends_at and row.ends_at <= now:
         return "ended"
+    match row.draw_state:
+        case "void":
+            return "void_draw"
+        case "closed":
+            return "closed_list"
+        case "open" if row.active:
+            return "open_list"
+        case _:
+            pass
     if not row.active:
         return "paused"
     return "before" if row.starts_at and row.starts_at > now else "open"

@@ -16,6 +16,7 @@ from prometheus_client import Counter
 
 from holdfast.events.order_log import new_nonces
 from holdfast.events.problems import QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE
+from holdfast.events.queues.draw_sql import PLACE
 from holdfast.events.resources import Tx
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, Problem
@@ -91,7 +92,7 @@ LOCK_IF_FREE: LiteralString = f"""
 """
 
 # `is_in`: a visitor is in the queue while it waits and, after its release, while its token can be got or is valid.
-JOIN: LiteralString = """
+JOIN: LiteralString = f"""
     with visitor as materialized (
         select * from json_to_recordset(%(visitors)s::json)
                as visitor (index integer, tenant_id bigint, queue_id bigint, visitor_id text)),
@@ -119,11 +120,11 @@ JOIN: LiteralString = """
                               where queue_id = request.queue_id and visitor_id = request.visitor_id limit 1)
                as visitor on true
          cross join lateral (
-            select coalesce(case when visitor.ticket > queues.serving then (queues.ends_at <= now()) is not true
+            select coalesce(case when {PLACE} > queues.serving then (queues.ends_at <= now()) is not true
                                  when visitor.token_id is not null
                                  then visitor.consumed_at is null and visitor.expires_at > now()
                                  else (select released_at from queue_releases
-                                        where queue_id = visitor.queue_id and last_ticket >= visitor.ticket
+                                        where queue_id = visitor.queue_id and last_ticket >= {PLACE}
                                         order by last_ticket limit 1)
                                       + queues.token_ttl_minutes * interval '1 minute' > now()
                             end, false) as is_in) as known),

@@ -8,6 +8,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from holdfast.events.ids import QueueId
 from holdfast.events.log.receipts import Receipt
+from holdfast.events.queues.rows import QueueRow
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.addresses import is_web_address
 from holdfast.kit.contract.command import Command, Id, NotBlank, Timestamp, rule
@@ -16,20 +17,21 @@ from holdfast.kit.contract.messages import FieldName, message
 MAX_TTL_MINUTES = 43_200
 """The most minutes for which a release token is valid: 30 days."""
 
-Title = Annotated[NotBlank, Meta(min_length=1, max_length=300, description="Shown to visitors.")]
-Description = Annotated[Annotated[str, Meta(max_length=10_000)] | None, Meta(description="Plain text for visitors.")]
-StartsAt = Annotated[Timestamp | None, Meta(description="Nobody is released before it. Visitors may join earlier.")]
-EndsAt = Annotated[Timestamp | None, Meta(description="Nobody joins or is released after it.")]
-MaxSize = Annotated[Annotated[int, Meta(ge=1, le=2**31 - 1)] | None, Meta(description="How many may wait at once.")]
+Title = Annotated[NotBlank, Meta(min_length=1, max_length=300, description="For visitors.")]
+Description = Annotated[Annotated[str, Meta(max_length=10_000)] | None, Meta(description="Plain text.")]
+StartsAt = Annotated[Timestamp | None, Meta(description="Nobody is released before.")]
+EndsAt = Annotated[Timestamp | None, Meta(description="Nobody joins or is released after.")]
+MaxSize = Annotated[Annotated[int, Meta(ge=1, le=2**31 - 1)] | None, Meta(description="How many may wait.")]
 Rate = Annotated[
     int,
     Meta(ge=1, le=1_000_000, description="Visitors released a minute, or in the interval that the operator set."),
 ]
-TargetUrl = Annotated[str, Meta(max_length=2000, description="http or https: where released visitors are sent.")]
+TargetUrl = Annotated[str, Meta(max_length=2000, description="Where released visitors are sent.")]
 Ttl = Annotated[
     int,
-    Meta(ge=1, le=MAX_TTL_MINUTES, description="Minutes after the release to pick up the token, and then to use it."),
+    Meta(ge=1, le=MAX_TTL_MINUTES, description="Minutes to get the token, and then to use it."),
 ]
+DrawAt = Annotated[Timestamp | None, Meta(description="Entries close and are drawn.")]
 PublicLog = Annotated[bool, Meta(description="Publish order and volume.")]
 VisitorId = Annotated[
     str,
@@ -61,12 +63,17 @@ class CreateQueue(Command):
     starts_at: StartsAt = None
     ends_at: EndsAt = None
     max_queue_size: MaxSize = None
+    draw_at: DrawAt = None
     public_log: PublicLog = True
     organizer_id: Annotated[Id | None, Meta(description="Required for admin keys; else it is yours.")] = None
 
     @rule("ends_at", "starts_at")
     def _ends_after_it_starts(self) -> str | None:
         return None if is_in_order(self.starts_at, self.ends_at) else OUT_OF_ORDER
+
+    @rule("ends_at", "draw_at")
+    def _ends_after_the_draw(self) -> str | None:
+        return None if is_in_order(self.draw_at, self.ends_at) else ENDS_BEFORE_THE_DRAW
 
     @rule("target_url")
     def _has_web_address(self) -> str | None:
@@ -78,12 +85,13 @@ class UpdateQueue(Command):
     title: Title | UnsetType = UNSET
     release_rate: Rate | UnsetType = UNSET
     target_url: TargetUrl | UnsetType = UNSET
-    token_ttl_minutes: Annotated[Ttl, Meta(description="For tokens picked up from now on.")] | UnsetType = UNSET
+    token_ttl_minutes: Annotated[Ttl, Meta(description="For tokens from now on.")] | UnsetType = UNSET
     active: bool | UnsetType = UNSET
     description: Description | UnsetType = UNSET
     starts_at: StartsAt | UnsetType = UNSET
     ends_at: EndsAt | UnsetType = UNSET
     max_queue_size: Annotated[MaxSize, Meta(description="null: no limit.")] | UnsetType = UNSET
+    draw_at: Timestamp | UnsetType | None = UNSET
     public_log: bool | UnsetType = UNSET
 
     @rule("target_url")
@@ -125,6 +133,7 @@ class Queue(Struct):
     starts_at: Timestamp | None
     ends_at: Timestamp | None
     max_queue_size: int | None
+    draw_at: Annotated[Timestamp | None, Meta(description="When the list closes that is drawn; null: no draw.")]
     release_rate: Annotated[int, Meta(description="Visitors released per interval.")]
     target_url: str
     token_ttl_minutes: int
@@ -154,7 +163,9 @@ class Status(Struct, omit_defaults=True):
     """Where a visitor stands. Who was released, and whose token is valid, finds it here."""
 
     status: Literal["waiting", "not_in_queue"]
-    position: Annotated[int | UnsetType, Meta(description="While waiting: 1 is the first.")] = UNSET
+    position: Annotated[
+        int | UnsetType, Meta(description="While waiting: 1 is the first. Before a draw: how many are in it.")
+    ] = UNSET
     estimated_wait_seconds: Annotated[
         int | UnsetType, Meta(description="While waiting: at the present rate, if the queue is not paused.")
     ] = UNSET
@@ -184,75 +195,12 @@ class Verified(Struct):
     valid: Literal[True] = True
 
 
-class QueueRow(Struct):
-    """A stored queue with its derived length."""
-
-    id: int
-    organizer_id: int
-    title: str
-    description: str | None
-    active: bool
-    paused_at: dt.datetime | None
-    starts_at: dt.datetime | None
-    ends_at: dt.datetime | None
-    max_queue_size: int | None
-    release_rate: int
-    target_url: str
-    token_ttl_minutes: int
-    public_log: bool
-    queue_length: int
-
-
-class RoomRow(QueueRow):
-    """A stored queue for its page.
-
-    is_confirmed    whether the owner of the organizer's address has confirmed it
-    """
-
-    is_confirmed: bool
-
-
-class VisitorStatus(Struct):
-    """The status of a visitor in a queue.
-
-    until_start, since_joined    seconds
-    issued_at, expires_at        times of the token, in seconds of the Unix epoch
-    """
-
-    queue_id: int
-    visitor_id: str
-    organizer_id: int
-    serving: int
-    release_rate: int
-    target_url: str
-    until_start: int
-    since_joined: int | None
-    ticket: int | None
-    token_id: str | None
-    issued_at: int | None
-    expires_at: int | None
-    where: Literal["unknown", "waiting", "ended", "released", "past"]
-
-    @property
-    def place(self) -> tuple[int, str]:
-        """The key of the place: the ids of the queue and of the visitor."""
-        return self.queue_id, self.visitor_id
-
-    @property
-    def position(self) -> int:
-        """The position of a waiting visitor: 1 is the first."""
-        assert self.ticket is not None
-        return self.ticket - self.serving
-
-
-class UsedToken(Struct):
-    """A valid token that was verified."""
-
-    target_url: str
-    use_count: int
-
-
 OUT_OF_ORDER = message("must be later than %(field)s", field=FieldName("starts_at"))
+ENDS_BEFORE_THE_DRAW = message("must be later than %(field)s", field=FieldName("draw_at"))
+DRAW_IS_FIXED = message("cannot be changed once somebody has entered, or the list has closed")
+DRAW_IN_THE_PAST = message("must be in the future")
+DRAW_WITHOUT_LOG = message("needs the public log of the queue, which is switched off")
+LOG_IS_NEEDED = message("is needed until the list is drawn")
 NO_ADDRESS = message("must be an http or https address with a host, without user or password")
 
 
@@ -288,6 +236,7 @@ def public_queue(row: QueueRow, settings: Settings) -> Queue:
         starts_at=row.starts_at,
         ends_at=row.ends_at,
         max_queue_size=row.max_queue_size,
+        draw_at=row.draw_at,
         release_rate=row.release_rate,
         target_url=row.target_url,
         token_ttl_minutes=row.token_ttl_minutes,

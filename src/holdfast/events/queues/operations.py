@@ -1,9 +1,13 @@
 """The operations on queues."""
 
+import datetime as dt
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
+from holdfast.events.draws.beacon import time_of
+from holdfast.events.draws.order import round_of
 from holdfast.events.log.entries import commitment
 from holdfast.events.log.model import LogName
 from holdfast.events.log.receipts import unsigned_receipt
@@ -12,6 +16,11 @@ from holdfast.events.problems import INVALID_TOKEN, QUEUE_ENDED, QUEUE_FULL, QUE
 from holdfast.events.queues import joining, release_tokens, sql
 from holdfast.events.queues.joining import Visitor
 from holdfast.events.queues.model import (
+    DRAW_IN_THE_PAST,
+    DRAW_IS_FIXED,
+    DRAW_WITHOUT_LOG,
+    ENDS_BEFORE_THE_DRAW,
+    LOG_IS_NEEDED,
     OUT_OF_ORDER,
     CreateQueue,
     DeleteQueue,
@@ -21,17 +30,16 @@ from holdfast.events.queues.model import (
     JoinQueue,
     Queue,
     QueueNextStep,
-    QueueRow,
     Status,
     UpdateQueue,
     Verified,
     VerifyToken,
-    VisitorStatus,
     estimated_wait,
     is_in_order,
     public_queue,
     status_path,
 )
+from holdfast.events.queues.rows import QueueRow, VisitorStatus
 from holdfast.events.quotas import require_room
 from holdfast.events.resources import Reader, Tx
 from holdfast.kit.contract.caller import Caller
@@ -44,7 +52,7 @@ from holdfast.kit.running.run_modes import Batch, Call
 
 EDITABLE = (
     *("title", "description", "active", "starts_at", "ends_at", "max_queue_size"),
-    *("release_rate", "target_url", "token_ttl_minutes", "public_log"),
+    *("release_rate", "target_url", "token_ttl_minutes", "public_log", "draw_at"),
 )
 
 
@@ -64,16 +72,16 @@ async def get(reader: Reader, caller: Caller, command: GetQueue) -> Queue:
 
 @refuses(FORBIDDEN, VALIDATION_FAILED, QUOTA_EXCEEDED)
 async def create(tx: Tx, caller: Caller, command: CreateQueue) -> Queue:
-    """Create a waiting room. While it is active visitors may join, and are released in order of arrival.
+    """Create a waiting room. Visitors join, and are released in order of arrival, evenly spread.
 
-    Releases are evenly spread. Send visitors to `waiting_room_url`, or show `embed_url` in an iframe: when it is their
-    turn they are sent on to `target_url` with a token.
+    Send them to `waiting_room_url`, or frame `embed_url`: at their turn they go to `target_url` with a token.
     """
     organizer_id = owner(caller, command.organizer_id)
     await require_room(tx, organizer_id, message("queues"), tx.resources.settings.queues_per_organizer, sql.COUNT)
     public_log = command.public_log and tx.resources.settings.public_logs
-    queue = {**msgspec.structs.asdict(command), "organizer_id": organizer_id, "public_log": public_log}
-    id = await sql.insert_queue(tx, queue)
+    draw = await _draw_at(tx, command.draw_at, is_logged=public_log)
+    fields = {**msgspec.structs.asdict(command), "organizer_id": organizer_id}
+    id = await sql.insert_queue(tx, {**fields, "public_log": public_log, **draw})
     if id is None:
         raise invalid({"organizer_id": [message("no organizer has this id")]})
     await tx.notify(joining.CHANNEL)
@@ -91,6 +99,15 @@ async def update(tx: Tx, caller: Caller, command: UpdateQueue) -> Queue:
     if not is_in_order(after.starts_at, after.ends_at):
         raise invalid({"ends_at": [OUT_OF_ORDER]})
     after.public_log = after.public_log and (before.public_log or tx.resources.settings.public_logs)
+    if after.draw_at != before.draw_at:
+        if before.is_fixed and not (after.draw_at is None and before.draw_state == "void"):
+            raise invalid({"draw_at": [DRAW_IS_FIXED]})
+        draw = await _draw_at(tx, after.draw_at, is_logged=after.public_log)
+        after = msgspec.structs.replace(after, **draw)
+    if not is_in_order(after.draw_at, after.ends_at):
+        raise invalid({"ends_at": [ENDS_BEFORE_THE_DRAW]})
+    if after.draw_state in {"open", "closed"} and not after.public_log:
+        raise invalid({"public_log": [LOG_IS_NEEDED]})
     await sql.update_queue(tx, msgspec.structs.asdict(after))
     await tx.notify(joining.CHANNEL)
     return await _present_stored(tx, before.id)
@@ -144,7 +161,7 @@ async def status(tx: Tx, batch: Batch[GetStatus]) -> Sequence[Status | Problem |
     )
     interval = tx.resources.settings.queue_interval
     return [
-        result if isinstance(result, Problem) else _status(result, issued.get(result.place), interval)
+        result if isinstance(result, Problem) else _status(result, issued.get(result.key), interval)
         for result in results
     ]
 
@@ -157,6 +174,21 @@ async def verify(tx: Tx, caller: Caller, command: VerifyToken) -> Verified:
     With `consume` it is valid this one time.
     """
     return Verified(await release_tokens.verify(tx, caller, command.token, consume=command.consume))
+
+
+async def _draw_at(reader: Reader, draw_at: dt.datetime | None, *, is_logged: bool) -> dict[str, Any]:
+    """The columns for a draw, with the round of the beacon. Raises `validation_failed` if there can be none.
+
+    is_logged    whether the queue has a public log, without which nobody could check a draw
+    """
+    if draw_at is None:
+        return {"draw_at": None, "draw_round": None, "draw_round_at": None}
+    if draw_at <= await sql.read_clock(reader):
+        raise invalid({"draw_at": [DRAW_IN_THE_PAST]})
+    if not is_logged:
+        raise invalid({"draw_at": [DRAW_WITHOUT_LOG]})
+    round = round_of(draw_at)
+    return {"draw_at": draw_at, "draw_round": round, "draw_round_at": time_of(round)}
 
 
 def _joined(visitor: Visitor, result: joining.JoinResult, base_url: str) -> Joined:

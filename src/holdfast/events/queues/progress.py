@@ -7,8 +7,9 @@ import datetime as dt
 from collections.abc import Sequence
 
 from holdfast.events.ids import QueueId
+from holdfast.events.queues.draw_sql import CHECKED, DRAW_CHECK, OPENS_AT
 from holdfast.events.queues.joining import CHANNEL
-from holdfast.events.queues.model import RoomRow
+from holdfast.events.queues.rows import RoomRow
 from holdfast.events.queues.sql import QUEUE
 from holdfast.events.resources import Database, Reader
 from holdfast.kit.contract.caller import ADMIN
@@ -28,7 +29,7 @@ class QueueProgress(RoomRow):
     """A stored queue, and how far it has come.
 
     serving      the last released ticket
-    until_start  seconds until the queue starts, 0 after that
+    until_start  seconds until somebody can be released, 0 after that
     is_over      whether the queue has ended
     read_at      the time of the database
     """
@@ -64,12 +65,13 @@ async def find_progress(reader: Reader, ids: Sequence[int]) -> list[QueueProgres
     return await reader.rows(
         QueueProgress,
         f"""
-        select room.*, organizers.proved_at is not null as is_confirmed, line.serving,
-               greatest(0, ceil(extract(epoch from room.starts_at - now())))::bigint as until_start,
+        select room.*, organizers.proved_at is not null as is_confirmed, {CHECKED}, line.serving,
+               greatest(0, ceil(extract(epoch from line.opens_at - now())))::bigint as until_start,
                coalesce(room.ends_at <= now(), false) as is_over, now() as read_at
           from ({QUEUE} where id = any(%(ids)s) and deleted_at is null) as room
-         cross join lateral (select serving from queues where id = room.id limit 1) as line
+         cross join lateral (select serving, {OPENS_AT} as opens_at from queues where id = room.id limit 1) as line
          cross join lateral (select proved_at from users where id = room.organizer_id limit 1) as organizers
+        {DRAW_CHECK}
         """,
         {"ids": list(ids)},
     )

@@ -10,7 +10,8 @@ from starlette.routing import BaseRoute, Route
 from holdfast.events.paths import id_of
 from holdfast.events.queues.progress import QueueProgress
 from holdfast.events.queues.room import log_path
-from holdfast.events.queues.routes import RoomView, show_room, state_of
+from holdfast.events.queues.room_view import RoomView, draw_fields, state_of
+from holdfast.events.queues.routes import show_room
 from holdfast.events.resources import Database
 from holdfast.events.site import SITE
 from holdfast.kit.contract.caller import Caller
@@ -68,6 +69,7 @@ def _view_of(queue: QueueProgress, interval: int) -> RoomView:
         state_of(queue, queue.until_start),
         queue.title,
         queue.description,
+        **draw_fields(queue),
         is_shared=True,
         progress=1 if queue.active else None,
         serving=queue.serving,

@@ -124,6 +124,7 @@ PACE: LiteralString = """
         select greatest(used_until + greatest(step, %(tick)s * interval '1 second'), reopens_at)
                as due_at) as next_release
      where active and deleted_at is null and serving < tickets and (ends_at is null or ends_at > now)
+       and (draw_at is null or drawn_at is not null)
 """
 
 

@@ -18,7 +18,8 @@ from prometheus_client import Counter
 
 from holdfast.events.problems import INVALID_TOKEN
 from holdfast.events.queues import sql
-from holdfast.events.queues.model import MAX_TTL_MINUTES, TokenData, VisitorStatus
+from holdfast.events.queues.model import MAX_TTL_MINUTES, TokenData
+from holdfast.events.queues.rows import VisitorStatus
 from holdfast.events.resources import Tx
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import Caller
@@ -70,18 +71,16 @@ async def issue(
     fresh = [(visitor, secrets.token_urlsafe(16)) for visitor in released if visitor.token_id is None]
     if fresh:
         if waits:
-            await sql.wait_for_visitors(tx, [visitor.place for visitor, _ in fresh])
+            await sql.wait_for_visitors(tx, [visitor.key for visitor, _ in fresh])
         locked = await sql.store_tokens(tx, fresh)
         ISSUED.inc(len(fresh) - len(locked))
     keys = await KEYS.read(tx)
     # A signature takes half a millisecond, so it is computed in a thread and does not block the event loop.
     tokens = await asyncio.to_thread(
-        lambda: {
-            visitor.place: _token(visitor, keys, tx.resources.settings) for visitor in released if visitor.token_id
-        }
+        lambda: {visitor.key: _token(visitor, keys, tx.resources.settings) for visitor in released if visitor.token_id}
     )
     return tokens | {
-        visitor.place: LockedRow(visitor.place, visitor.organizer_id) for visitor in released if visitor.place in locked
+        visitor.key: LockedRow(visitor.key, visitor.organizer_id) for visitor in released if visitor.key in locked
     }
 
 

@@ -20,7 +20,11 @@ async def forget_visitors(tx: Tx) -> int:
                                    where queue_id = queues.id
                                      and released_at < now() - interval '30 days'
                                                              - token_ttl_minutes * interval '2 minutes') end as up_to
-                  ) as past
+                  ) as released
+             -- Tickets of a drawn list have other places, so they are deleted when the whole list is past.
+             cross join lateral (
+                select case when deleted_at is not null or drawn_at is null or released.up_to >= draw_entries
+                            then released.up_to end as up_to) as past
              cross join lateral (
                 select queue_id, visitor_id from queue_visitors
                  where queue_id = queues.id and ticket <= past.up_to
@@ -40,8 +44,13 @@ async def forget_visitors(tx: Tx) -> int:
         with gone as (
             select queue_id, last_ticket
               from queue_releases join queues on queues.id = queue_releases.queue_id
+             cross join lateral (
+                select case when is_drawn then 1 else first_ticket end as first,
+                       case when is_drawn then greatest(last_ticket, draw_entries) else last_ticket end as last
+                  from (select drawn_at is not null and first_ticket <= draw_entries as is_drawn) as release
+                   ) as tickets_of
              where not exists (select from queue_visitors
-                                where queue_id = queues.id and ticket <= last_ticket and ticket >= first_ticket)
+                                where queue_id = queues.id and ticket <= tickets_of.last and ticket >= tickets_of.first)
                and (deleted_at is not null
                     or released_at < now() - interval '30 days' - token_ttl_minutes * interval '2 minutes')
              limit %(limit)s for update of queue_releases skip locked),

@@ -6,7 +6,9 @@
 
 let timer;
 let announcedAt = Date.now();
-let place; // of a visitor who waits: `shared`, `ticket`, `joinedAt`, and the highest `serving` that was seen
+// Of a visitor who waits: `shared`, `ticket` (the place in line), `joinedAt`, the highest `serving` that was seen, whether
+// a draw is still to change the place, and whether the visitor came too late for it.
+let place;
 
 function localize() {
   // The page is in one language. Of the languages of the browser, the one for it may write times in another way.
@@ -37,7 +39,9 @@ function show(fresh) {
   const status = main.querySelector("[role=status]");
   const next = fresh.querySelector("main");
   const announced = next.querySelector("[role=status]");
+  const opened = main.querySelector("details")?.open;
   main.replaceWith(next);
+  if (opened) next.querySelector("details")?.setAttribute("open", "");
   if (status && announced) {
     // The same element stays, so that screen readers announce what changes in it, once a minute at most.
     announced.replaceWith(status);
@@ -51,8 +55,8 @@ function show(fresh) {
 }
 
 function remember() {
-  const { shared, ticket, waited } = document.querySelector("main").dataset;
-  place = shared && { shared, ticket: Number(ticket), joinedAt: Date.now() - waited * 1000, serving: 0 };
+  const { shared, ticket, waited, draws = "", late = "" } = document.querySelector("main").dataset;
+  place = shared && { shared, ticket: Number(ticket), joinedAt: Date.now() - waited * 1000, serving: 0, draws, late };
 }
 
 function parse(html) {
@@ -62,8 +66,9 @@ function parse(html) {
 // The page as it would be for us, made from what is the same for all. Undefined when only the page itself says more.
 async function fetchShared() {
   const html = await (await fetch(place.shared, { credentials: "omit" })).text();
-  const { state, serving, tickets, pace, start } = parse(html).querySelector("main").dataset;
+  const { state, serving, tickets, pace, start, draws = "" } = parse(html).querySelector("main").dataset;
   if (state === "gone") return parse(html);
+  if (draws !== place.draws) return undefined;
   // A cache may be a moment behind another one. Nobody's position rises.
   place.serving = Math.max(place.serving, Number(serving));
   const position = place.ticket - place.serving;
@@ -82,12 +87,13 @@ async function fetchShared() {
   };
   const fresh = parse(html.replace(/\{(position|behind|wait|progress|number|ticket)\}/g, (_, name) => values[name]));
   const main = fresh.querySelector("main");
-  main.querySelector("#position").classList.toggle("long", position > 99_999);
+  main.querySelector("#position")?.classList.toggle("long", position > 99_999);
+  for (const note of main.querySelectorAll("[data-late]")) note.hidden = note.dataset.late !== place.late;
   const soon = main.querySelector("[data-soon]");
   if (soon && wait < 10) soon.textContent = soon.dataset.soon;
   const late = main.querySelector("[data-ends]");
   if (late) late.hidden = Date.parse(late.dataset.ends) >= Date.now() + wait * 1000;
-  main.dataset.refresh = pause(state === "paused" ? Math.max(wait, 30) : wait);
+  main.dataset.refresh = pause(draws ? Math.max(wait, 300) : state === "paused" ? Math.max(wait, 30) : wait);
   return fresh;
 }
 

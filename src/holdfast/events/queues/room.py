@@ -16,7 +16,8 @@ from typing import NamedTuple
 from holdfast.events.problems import QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE
 from holdfast.events.queues import joining, release_tokens, sql
 from holdfast.events.queues.joining import Visitor
-from holdfast.events.queues.model import QueueRow, RoomRow, RoomVisit, VisitorStatus
+from holdfast.events.queues.model import RoomVisit
+from holdfast.events.queues.rows import QueueRow, RoomRow, VisitorStatus
 from holdfast.events.resources import Tx
 from holdfast.events.site import SITE
 from holdfast.kit.contract.problems import NOT_FOUND, Problem, refuses
@@ -48,7 +49,7 @@ async def visit(tx: Tx, batch: Batch[RoomVisit]) -> Sequence[RoomSnapshot | Prob
     def snapshot_of(visitor: VisitorStatus | None, queue_id: int) -> RoomSnapshot | Problem | LockedRow:
         if visitor is None or queue_id not in queues:
             return NOT_FOUND(f"No queue has the id {queue_id}.")
-        token = issued.get(visitor.place)
+        token = issued.get(visitor.key)
         return token if isinstance(token, LockedRow) else RoomSnapshot(queues[queue_id], visitor, token, now)
 
     return [snapshot_of(visitor, queue_id) for visitor, (queue_id, _) in zip(visitors, visits, strict=True)]

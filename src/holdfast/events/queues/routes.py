@@ -5,17 +5,20 @@ no place. In a frame the cookie is partitioned by the top-level site, since brow
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
-from typing import Literal, NamedTuple
+from datetime import UTC, datetime
 
 from starlette.routing import BaseRoute, Route
 
+from holdfast.events.draws.beacon import CHAIN
+from holdfast.events.draws.order import DRAWN_ORDER
 from holdfast.events.paths import id_of
 from holdfast.events.problems import QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE
 from holdfast.events.queues import release_tokens, room
-from holdfast.events.queues.model import QueueRow, RoomRow, RoomVisit, estimated_wait
+from holdfast.events.queues.model import RoomVisit
 from holdfast.events.queues.progress import READ_PROGRESS
 from holdfast.events.queues.room import RoomSnapshot
+from holdfast.events.queues.room_view import RoomView, State, view_of
+from holdfast.events.queues.rows import QueueRow, RoomRow
 from holdfast.events.resources import Database
 from holdfast.events.site import SITE
 from holdfast.kit.contract.caller import Caller
@@ -37,21 +40,6 @@ OPERATIONS = (VISIT, JOIN, READ_PROGRESS)
 JWKS = "/.well-known/queue-jwks.json"
 COOKIE_MAX_AGE_SECONDS = 30 * 86_400
 
-State = Literal[
-    "arriving",
-    "waiting",
-    "before",
-    "paused",
-    "released",
-    "missed",
-    "ended",
-    "full",
-    "closed",
-    "crowded",
-    "busy",
-    "gone",
-]
-"""The states of a page. Each has a template in `pages/`."""
 
 _REFUSAL_STATES: Mapping[ProblemType, tuple[State, int]] = {
     QUEUE_FULL: ("full", 503),
@@ -87,47 +75,6 @@ def routes(database: Database, runner: Runner, limits: Limits) -> list[BaseRoute
     ]
 
 
-class RoomView(NamedTuple):
-    """The values for the template.
-
-    refresh     the number of seconds after which the page reloads; None: never
-    progress    the part of the wait that is over, in percent; None: it is unknown
-    tickets     the last ticket
-    log         the path of the public log of the order; empty: the queue has none
-    shared      the path of the progress of the queue, for a visitor who waits
-    waited      seconds since the visitor joined
-    is_shared   whether it is that progress: then names in braces stand for the numbers of a visitor, and `serving` to
-                `until_start` are what they are reckoned from
-    """
-
-    state: State
-    title: str = ""
-    description: str | None = None
-    refresh: int | None = None
-    position: int = 0
-    behind: int = 0
-    wait: int = 0
-    progress: int | None = None
-    too_late: bool = False
-    starts_at: datetime | None = None
-    ends_at: datetime | None = None
-    paused_at: datetime | None = None
-    now: datetime | None = None
-    enter: str = ""
-    token: str = ""
-    origin: str = ""
-    expires_at: datetime | None = None
-    shared: str = ""
-    ticket: int = 0
-    waited: int = 0
-    is_shared: bool = False
-    serving: int = 0
-    tickets: int = 0
-    seconds_per_visitor: float = 0
-    until_start: int = 0
-    log: str = ""
-
-
 def show_room(
     request: Request,
     view: RoomView,
@@ -160,6 +107,8 @@ def show_room(
         room=view,
         shared=language.at(view.shared) if view.shared else "",
         is_confirmed=is_confirmed,
+        beacon=CHAIN,
+        drawn_order=DRAWN_ORDER,
         **numbers,
     )
 
@@ -196,7 +145,7 @@ class RoomPage:
             snapshot = await self._visit(caller, visitor)
         if snapshot.release_token and not self._framed:
             return redirect(snapshot.release_token.redirect_url)
-        return self._page(request, _view_of(snapshot, self._settings.queue_interval), queue=snapshot.queue)
+        return self._page(request, view_of(snapshot, self._settings.queue_interval), queue=snapshot.queue)
 
     def refuse(self, problem: Problem, request: Request) -> Reply:
         return self._page(request, *_refusal(problem), headers=headers_of(problem))
@@ -253,46 +202,3 @@ def _refusal(problem: Problem, queue: QueueRow | None = None) -> tuple[RoomView,
     }.get(state)
     now = datetime.now(UTC)
     return RoomView(state, queue.title if queue else "", refresh=refresh, now=now), status
-
-
-def state_of(queue: QueueRow, until_start: int) -> State:
-    """The state of the page of a visitor who waits."""
-    return "paused" if not queue.active else "before" if until_start > 0 else "waiting"
-
-
-def _view_of(snapshot: RoomSnapshot, interval: int) -> RoomView:
-    """The view for a visitor who has or had a place."""
-    queue, visitor = snapshot.queue, snapshot.standing
-    if snapshot.release_token:
-        return RoomView(
-            "released",
-            queue.title,
-            enter=snapshot.release_token.redirect_url,
-            token=snapshot.release_token.token,
-            origin=release_tokens.origin(queue.target_url),
-            expires_at=snapshot.release_token.expires_at,
-        )
-    if visitor.where != "waiting":
-        return RoomView("ended" if visitor.where == "ended" else "missed", queue.title)
-    wait = estimated_wait(visitor.position, visitor.release_rate, interval, visitor.until_start)
-    waited = visitor.since_joined or 0
-    return RoomView(
-        state_of(queue, visitor.until_start),
-        queue.title,
-        queue.description,
-        refresh=room.refresh_seconds(wait if queue.active else max(wait, 30)),
-        position=visitor.position,
-        behind=max(0, queue.queue_length - visitor.position),
-        wait=wait,
-        progress=max(1, min(99, 100 * waited // max(1, waited + wait))) if queue.active else None,
-        shared=f"/queues/{queue.id}/progress",
-        ticket=visitor.ticket or 0,
-        tickets=visitor.serving + queue.queue_length,
-        log=room.log_path(queue),
-        waited=waited,
-        too_late=queue.ends_at is not None and queue.ends_at < snapshot.now + timedelta(seconds=wait),
-        starts_at=queue.starts_at,
-        ends_at=queue.ends_at,
-        paused_at=queue.paused_at,
-        now=snapshot.now,
-    )

@@ -6,14 +6,17 @@ from typing import Any, LiteralString
 
 import msgspec
 
-from holdfast.events.queues.model import QueueRow, RoomRow, UsedToken, VisitorStatus
+from holdfast.events.queues.draw_sql import CHECKED, DRAW_CHECK, IS_LATE, OPENS_AT, PLACE
+from holdfast.events.queues.rows import QueueRow, RoomRow, UsedToken, VisitorStatus
 from holdfast.events.resources import Reader, Tx
 from holdfast.kit.postgres.pagination import OffsetPage, Page, page_of_long_items
 
 QUEUE: LiteralString = """
 select id, organizer_id, title, description, active, paused_at, starts_at, ends_at, max_queue_size, release_rate,
        target_url, token_ttl_minutes, public_log,
-       case when ends_at <= now() then 0 else tickets - serving end as queue_length
+       case when ends_at <= now() then 0 else tickets - serving end as queue_length,
+       draw_at, draw_round, draw_round_at, draw_entries, drawn_at, draw_void_at,
+       tickets > 0 or coalesce(draw_at <= now(), false) as is_fixed, coalesce(draw_at <= now(), false) as is_closed
   from queues
 """
 
@@ -32,9 +35,10 @@ async def find_rooms(reader: Reader, ids: Sequence[int]) -> dict[int, RoomRow]:
     rows = await reader.rows(
         RoomRow,
         f"""
-        select room.*, organizers.proved_at is not null as is_confirmed
+        select room.*, organizers.proved_at is not null as is_confirmed, {CHECKED}
           from ({QUEUE} where id = any(%(ids)s) and deleted_at is null) as room
          cross join lateral (select proved_at from users where id = room.organizer_id limit 1) as organizers
+        {DRAW_CHECK}
         """,
         {"ids": list(ids)},
     )
@@ -74,7 +78,10 @@ async def list_minutes(reader: Reader, id: int) -> list[tuple[int, int | None]]:
                and released_at <= now() - ago * interval '1 minute') as minute
           left join lateral (
             select joined_at from queue_visitors
-             where queue_id = %(id)s and ticket = minute.last_ticket limit 1) as visitor on true
+             where queue_id = %(id)s and ticket = minute.last_ticket
+               and ticket > (select case when drawn_at is null then 0 else draw_entries end
+                               from queues where id = %(id)s)
+             limit 1) as visitor on true
          order by ago desc
         """,
         {"id": id},
@@ -90,9 +97,11 @@ async def insert_queue(tx: Tx, queue: dict[str, Any]) -> int | None:
     return await tx.value(
         """
         insert into queues (organizer_id, title, description, active, paused_at, starts_at, ends_at, max_queue_size,
-                            release_rate, target_url, token_ttl_minutes, public_log)
+                            release_rate, target_url, token_ttl_minutes, public_log, draw_at, draw_round,
+                            draw_round_at)
         select id, %(title)s, %(description)s, %(active)s, case when not %(active)s then now() end, %(starts_at)s,
-               %(ends_at)s, %(max_queue_size)s, %(release_rate)s, %(target_url)s, %(token_ttl_minutes)s, %(public_log)s
+               %(ends_at)s, %(max_queue_size)s, %(release_rate)s, %(target_url)s, %(token_ttl_minutes)s, %(public_log)s,
+               %(draw_at)s, %(draw_round)s, %(draw_round_at)s
           from users where id = %(organizer_id)s and slug is not null and erased_at is null
         returning id
         """,
@@ -101,15 +110,17 @@ async def insert_queue(tx: Tx, queue: dict[str, Any]) -> int | None:
 
 
 async def update_queue(tx: Tx, queue: dict[str, Any]) -> None:
-    """Store a changed queue. If it is resumed or its rate changes, its unused time is lost."""
+    """Store a changed queue. Its unused time is lost if it is resumed, or if its rate or its draw changes."""
     await tx.run(
         """
         update queues
            set title = %(title)s, description = %(description)s, active = %(active)s, starts_at = %(starts_at)s,
                ends_at = %(ends_at)s, max_queue_size = %(max_queue_size)s, release_rate = %(release_rate)s,
                target_url = %(target_url)s, token_ttl_minutes = %(token_ttl_minutes)s, public_log = %(public_log)s,
+               draw_at = %(draw_at)s, draw_round = %(draw_round)s, draw_round_at = %(draw_round_at)s,
                paused_at = case when not %(active)s then coalesce(paused_at, now()) end,
                paced_at = case when release_rate <> %(release_rate)s or (%(active)s and not active)
+                                    or draw_at is distinct from %(draw_at)s
                                then clock_timestamp() else paced_at end,
                rated_at = case when release_rate <> %(release_rate)s then clock_timestamp() else rated_at end
          where id = %(id)s
@@ -135,19 +146,20 @@ async def delete_queues(tx: Tx, organizer_id: int) -> None:
 
 
 # Lateral joins with `limit 1` make each look-up an index look-up, however large the tables are.
-VISITOR_STATUSES: LiteralString = """
+VISITOR_STATUSES: LiteralString = f"""
     select queues.organizer_id, queues.serving, queues.release_rate, queues.target_url,
-           greatest(0, ceil(extract(epoch from queues.starts_at - now())))::bigint,
-           extract(epoch from now() - visitor.joined_at)::bigint, visitor.ticket, visitor.token_id,
+           greatest(0, ceil(extract(epoch from {OPENS_AT} - now())))::bigint,
+           extract(epoch from now() - visitor.joined_at)::bigint, visitor.ticket, in_line.place,
+           coalesce({IS_LATE}, false), visitor.token_id,
            extract(epoch from visitor.issued_at)::bigint, extract(epoch from visitor.expires_at)::bigint,
            case when visitor.ticket is null then 'unknown'
-                when visitor.ticket > queues.serving
+                when in_line.place > queues.serving
                 then case when queues.ends_at <= now() then 'ended' else 'waiting' end
                 when visitor.token_id is not null
                 then case when visitor.consumed_at is null and visitor.expires_at > now()
                           then 'released' else 'past' end
                 when (select released_at from queue_releases
-                       where queue_id = queues.id and last_ticket >= visitor.ticket order by last_ticket limit 1)
+                       where queue_id = queues.id and last_ticket >= in_line.place order by last_ticket limit 1)
                      + queues.token_ttl_minutes * interval '1 minute' > now() then 'released'
                 else 'past' end
       from json_to_recordset(%(requests)s::json) as request (index integer, queue_id bigint, visitor_id text)
@@ -155,6 +167,7 @@ VISITOR_STATUSES: LiteralString = """
            as queues on true
       left join lateral (select * from queue_visitors
                           where queue_id = queues.id and visitor_id = request.visitor_id limit 1) as visitor on true
+     cross join lateral (select {PLACE} as place) as in_line
      order by request.index
 """
 
@@ -228,7 +241,7 @@ async def store_tokens(tx: Tx, new_tokens: Sequence[tuple[VisitorStatus, str]]) 
     locked = {(queue_id, visitor_id) for queue_id, visitor_id, *_, is_locked in settled if is_locked}
     by_visitor = {(queue_id, visitor_id): token for queue_id, visitor_id, *token, _ in settled if token[0]}
     for visitor, _ in new_tokens:
-        if token := by_visitor.get(visitor.place):
+        if token := by_visitor.get(visitor.key):
             visitor.token_id, visitor.issued_at, visitor.expires_at = token
     return locked
 

@@ -17,6 +17,7 @@ LABELS = {
     "max_queue_size": translatable("How many may wait at once"),
     "starts_at": translatable("Nobody is let in before (UTC)"),
     "ends_at": translatable("It ends at (UTC)"),
+    "draw_at": translatable("Entries close, and their order is drawn (UTC)"),
     "public_log": translatable("Publish the order of visitors"),
 }
 """The labels of the fields by name. The names are the fields of the commands."""
@@ -29,6 +30,7 @@ INSTRUCTIONS = {
     "max_queue_size": message("Enter a number of people, such as 5000."),
     "starts_at": message("Enter a date and a time, such as 2030-01-31T18:00."),
     "ends_at": message("Enter a date and a time, such as 2030-01-31T20:00."),
+    "draw_at": message("Enter a date and a time, such as 2030-01-31T18:00."),
 }
 """What people enter in the fields, by name."""
 

@@ -1,0 +1,183 @@
+"""Whether a log proves its draw: what was named, frozen, drawn and let in, compared with what follows from it."""
+
+import datetime as dt
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from holdfast.events.draws import beacon
+from holdfast.events.draws.order import Freeze, draw_order, freeze_until, hash_of_order, round_of, seed_of
+
+Entry = Mapping[str, Any]
+"""An entry of a log, decoded from its JSON."""
+
+
+def check_draw(entries: Sequence[Entry], origin: str, root_at: Callable[[int], bytes]) -> list[str]:
+    """What is wrong with the draw of a log: a sentence for each fault, none if all is right or there is no draw.
+
+    entries    all entries of the log of a queue, in their order, of one generation
+    origin     the origin of the log
+    root_at    the root of the log's tree at a size, of at most the number of entries
+
+    Whether numbers, times and proofs are right is for the caller to check. A draw that is not made yet has no fault,
+    unless somebody was let in.
+    """
+    try:
+        return list(_Draw(entries, origin, root_at).faults())
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return ["An entry about the draw is not written as the format of the log has it."]
+
+
+class _Draw:
+    """The draw of a log."""
+
+    def __init__(self, entries: Sequence[Entry], origin: str, root_at: Callable[[int], bytes]) -> None:
+        self._entries, self._origin, self._root_at = entries, origin, root_at
+        self._freezes = self._places("freeze")
+        self._draws = self._places("draw")
+
+    def faults(self) -> Iterator[str]:
+        named = self._named()
+        if named is None:
+            if self._freezes or self._draws:
+                yield "There is a freeze or a draw, but the log names no round for it before people entered."
+            return
+        yield from self._changes()
+        if named["chain"] != beacon.CHAIN or named["round"] != round_of(_time(named["at"])):
+            yield f"The round {named['round']} is not the one that belongs to a draw at {named['at']}."
+        if len(self._freezes) > 1:
+            yield "The list was frozen more than once."
+        if len(self._draws) > 1:
+            yield "The list was drawn more than once."
+        freeze = self._freezes[0] if self._freezes else None
+        yield from self._voids(freeze)
+        yield from self._releases()
+        if freeze is not None:
+            yield from self._frozen(freeze, named)
+        if self._draws:
+            yield from self._drawn(self._draws[0], freeze, named)
+
+    def _named(self) -> Entry | None:
+        """The draw that the log names before anybody entered: the last naming counts."""
+        named = None
+        for entry in self._entries:
+            if entry["kind"] == "arrival":
+                break
+            if "draw" in entry and not _is_void(entry):
+                named = None if _is_given_up(entry) else entry["draw"]
+        return named
+
+    def _changes(self) -> Iterator[str]:
+        """Faults of changes of the draw after somebody has entered: only a void draw can be given up."""
+        is_entered = is_void = False
+        for entry in self._entries:
+            is_entered |= entry["kind"] == "arrival"
+            is_void |= _is_void(entry)
+            if is_entered and "draw" in entry and not _is_void(entry) and not (is_void and _is_given_up(entry)):
+                yield f"The draw was changed at {entry['at']}, after people had entered."
+
+    def _voids(self, freeze: int | None) -> Iterator[str]:
+        for entry in filter(_is_void, self._entries):
+            if freeze is not None and not list(self._lateness(freeze, entry["draw"]["round"])):
+                yield f"The draw became void at {entry['at']}, although the list was frozen in time."
+            elif freeze is None and _time(entry["at"]) <= freeze_until(entry["draw"]["round"]):
+                yield f"The draw became void at {entry['at']}, when the list could still be frozen."
+
+    def _lateness(self, freeze: int, round: int) -> Iterator[str]:
+        """Why a freeze came too late for a round, if it did."""
+        at = self._entries[freeze]["at"]
+        if _time(at) > freeze_until(round):
+            yield f"The list was frozen at {at}, less than 30 seconds before the round."
+        sealed_at = next((entry["at"] for entry in self._entries[freeze:] if entry["kind"] == "seal"), None)
+        if sealed_at and _time(sealed_at) >= beacon.time_of(round):
+            yield f"The freeze was sealed at {sealed_at}, when the round could be known already."
+
+    def _releases(self) -> Iterator[str]:
+        """Somebody is let in only after the draw, or after a void draw was given up for the order of arrival."""
+        is_void = False
+        for entry in self._entries:
+            is_void |= _is_void(entry)
+            if entry["kind"] == "draw" or (is_void and _is_given_up(entry)):
+                return
+            if entry["kind"] == "release":
+                yield f"Somebody was let in at {entry['at']}, before the draw."
+                return
+
+    def _frozen(self, place: int, named: Entry) -> Iterator[str]:
+        entry, count = self._entries[place], self._entries[place]["entries"]
+        if entry["round"] != named["round"]:
+            yield f"The list was frozen for round {entry['round']}, but round {named['round']} was named before."
+        if self._draws:
+            yield from self._lateness(place, named["round"])
+        if not 0 < entry["size"] <= place:
+            yield "The freeze names a size that the log did not have then."
+        elif b64decode(entry["root"]) != self._root_at(entry["size"]):
+            yield "The frozen list is not the one in the log: the root of the freeze is that of another log."
+        numbers = [(at, entry) for at, entry in enumerate(self._entries) if entry["kind"] == "arrival"]
+        in_list = [arrival["number"] for at, arrival in numbers if at < entry["size"] and arrival["number"] <= count]
+        first = next((entry["first_number"] for entry in self._entries if entry["kind"] == "open"), 1)
+        if len(in_list) != count - first + 1 or in_list != list(range(first, count + 1)):
+            yield f"The freeze has {count} entries, but the log before it has not just the tickets {first} to {count}."
+        closed = _time(named["at"])
+        for at, arrival in numbers:
+            is_in_time = _time(arrival["at"]) < closed
+            if arrival["number"] > count and is_in_time:
+                yield f"Ticket {arrival['number']} came before the list was closed, and is not in it."
+            elif arrival["number"] <= count and not is_in_time:
+                yield f"Ticket {arrival['number']} came after the list was closed, and is in it."
+            elif arrival["number"] <= count and at >= entry["size"]:
+                yield f"Ticket {arrival['number']} was put into the list after the freeze."
+
+    def _drawn(self, place: int, freeze_place: int | None, named: Entry) -> Iterator[str]:
+        entry = self._entries[place]
+        if freeze_place is None or freeze_place > place:
+            yield "The list was drawn before it was frozen."
+            return
+        if entry["round"] != named["round"]:
+            yield f"The list was drawn with round {entry['round']}, but round {named['round']} was named before."
+        if _time(entry["at"]) < beacon.time_of(entry["round"]):
+            yield f"The list was drawn at {entry['at']}, before the time of the round."
+        signature = _hex(entry["signature"])
+        try:
+            beacon.verify(named["chain"], entry["round"], signature)
+        except beacon.InvalidRound as error:
+            yield str(error)
+            return
+        frozen = self._entries[freeze_place]
+        count = frozen["entries"]
+        if not 0 <= count <= len(self._entries):
+            return  # The freeze is wrong, which was said.
+        seed = seed_of(
+            Freeze(self._origin, count, b64decode(frozen["root"]), named["chain"], entry["round"]), signature
+        )
+        if entry["seed"] != seed.hex():
+            yield "The seed of the draw does not follow from the freeze and the round."
+        if entry["order"] != hash_of_order(draw_order(seed, count)).hex():
+            yield "The order of the draw does not follow from the freeze and the round."
+
+    def _places(self, kind: str) -> list[int]:
+        return [place for place, entry in enumerate(self._entries) if entry["kind"] == kind]
+
+
+def freeze_details(entries: int, size: int, root: bytes, round: int) -> dict[str, Any]:
+    """The members of the log's `freeze` entry besides its kind and time."""
+    return {"entries": entries, "size": size, "root": b64encode(root).decode(), "round": round}
+
+
+def _is_void(entry: Entry) -> bool:
+    return "draw" in entry and "void" in entry["draw"]
+
+
+def _is_given_up(entry: Entry) -> bool:
+    return "draw" in entry and "given_up" in entry["draw"]
+
+
+def _hex(digits: str) -> bytes:
+    try:
+        return bytes.fromhex(digits)
+    except ValueError:
+        return b""
+
+
+def _time(text: str) -> dt.datetime:
+    return dt.datetime.fromisoformat(text)

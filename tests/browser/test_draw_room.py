@@ -1,0 +1,57 @@
+"""A visitor in Chromium is in a draw, gets the drawn place without loading the page, and computes the order again."""
+
+import json
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from holdfast.events.draws.order import draw_order
+from holdfast.events.settings import Settings
+from tests.browser.looking import looking, looks, too_wide, violations
+from tests.events.queues.draw_scene import drawing_line
+from tests.serving import listener, running_already, serving
+from tests.support import running
+
+REFRESH = "document.dispatchEvent(new Event('visibilitychange'))"
+
+
+@looks
+async def test_the_page_of_a_draw_takes_the_drawn_place_and_computes_the_order_again(
+    chromium: Browser, settings: Settings, monkeypatch: pytest.MonkeyPatch, scheme: Any, width: int, language: str
+) -> None:
+    rooms = listener()
+    base_url = f"http://127.0.0.1:{rooms.getsockname()[1]}"
+    async with (
+        running(settings.model_copy(update={"base_url": base_url})) as service,
+        serving(running_already(service.app), rooms),
+        drawing_line(service, monkeypatch) as draw,
+    ):
+        await draw.line.join("ann", "bob", "cyd")
+        page = await (await looking(chromium, scheme, width, language)).new_page()
+        await page.goto(f"{base_url}/queues/{draw.line.id}")
+        await expect(page.locator("#entries")).to_have_text("4")
+        assert await too_wide(page) == []
+        assert await violations(page) == []
+        await draw.line.join("dan")
+        async with page.expect_response("**/progress*"):
+            await page.evaluate(REFRESH)
+        await expect(page.locator("#entries")).to_have_text("5")
+
+        await draw.seal()
+        await draw.freeze()
+        await draw.seal()
+        await draw.draw()
+        ((seed,),) = await service.run_sql("select seed from queue_draws")
+        order = draw_order(seed, 5)
+        await page.evaluate(REFRESH)
+        await expect(page.locator("#position")).to_have_text(str(order.index(4) + 1), timeout=20_000)
+        await page.locator("#drawn summary").click()
+        await page.evaluate(REFRESH)
+        await expect(page.locator("#drawn code")).to_be_visible()
+        assert await too_wide(page) == []
+        assert await violations(page) == []
+        code, _, call = (await page.locator("#drawn code").inner_text()).rpartition("await drawnOrder")
+        call = call.rstrip().rstrip(";")
+        computed = await page.evaluate(f"async () => {{ {code}\nreturn JSON.stringify(await drawnOrder{call}); }}")
+        assert json.loads(computed) == order

@@ -1,0 +1,35 @@
+"""Fetching a round: only the real signature of just that round is taken, whoever serves it."""
+
+import datetime as dt
+
+import pytest
+
+from holdfast.events.draws import beacon
+from holdfast.events.draws.fetching import fetch_signature
+from holdfast.kit.security.outbound_requests import FetchRefusal
+from tests.events.draws.beacon_double import serving_beacon
+from tests.events.draws.rounds import ROUNDS
+from tests.outside import reaching
+
+ROUND = 657413
+
+
+async def test_a_round_is_fetched_from_its_time_on_and_believed_only_if_it_is_the_real_one() -> None:
+    at = beacon.time_of(ROUND)
+    async with serving_beacon(at - dt.timedelta(seconds=1)) as double:
+        client, address = reaching(double.server), double.server.url.rstrip("/")
+        with pytest.raises(FetchRefusal, match="status 425"):
+            await fetch_signature(client, address, ROUND)
+        double.now = at
+        assert (await fetch_signature(client, address, ROUND)).hex() == ROUNDS[ROUND]
+        with pytest.raises(FetchRefusal, match="status 500"):
+            await fetch_signature(client, address, 7)
+        double.rounds[ROUND] = ROUNDS[42]
+        with pytest.raises(beacon.InvalidRound, match="is not that of round 657413"):
+            await fetch_signature(client, address, ROUND)
+        double.answer = lambda path: ("200 OK", '{"round": 657413, "signature": "zz"}')
+        with pytest.raises(beacon.InvalidRound, match="not a round as the beacon writes it"):
+            await fetch_signature(client, address, ROUND)
+        double.answer = lambda path: ("200 OK", f'{{"round": 42, "signature": "{ROUNDS[42]}"}}')
+        with pytest.raises(beacon.InvalidRound, match="is round 42, and round 657413 was asked for"):
+            await fetch_signature(client, address, ROUND)

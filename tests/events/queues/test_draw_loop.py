@@ -1,0 +1,48 @@
+"""The loops that run in every process: they close, freeze, seal and draw a list by themselves, by the real clock."""
+
+import asyncio
+import contextlib
+import datetime as dt
+from dataclasses import replace
+
+import pytest
+
+from holdfast.events.draws import beacon, order
+from holdfast.events.log import sealing
+from holdfast.events.queues import drawing, release
+from tests.events.draws.beacon_double import serving_beacon
+from tests.events.queues.draw_scene import ROUND, DrawScene
+from tests.events.queues.scene import open_line
+from tests.outside import reaching
+from tests.support import Service, eventually
+
+
+async def test_two_processes_draw_a_list_by_themselves(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(order, "PAUSE", dt.timedelta(seconds=4))
+    monkeypatch.setattr(order, "FREEZE_BEFORE", dt.timedelta(seconds=1))
+    ((now,),) = await service.run_sql("select clock_timestamp()")
+    closes = now + dt.timedelta(seconds=3)
+    monkeypatch.setattr(beacon, "GENESIS", closes + order.PAUSE - (ROUND - 1) * beacon.PERIOD)
+    async with serving_beacon(closes + dt.timedelta(days=1)) as double:
+        resources = service.database.resources
+        settings = resources.settings.model_copy(update={"beacon_url": double.server.url.rstrip("/")})
+        service.database.resources = replace(resources, settings=settings, beacon=reaching(double.server))
+        line = await open_line(service, draw_at=closes.isoformat(), release_rate=600)
+        await line.join("ann", "bob", "cyd")
+        loops = (sealing.run, release.run, drawing.run, drawing.run)
+        running = [asyncio.create_task(loop(service.database)) for loop in loops]
+
+        async def is_empty() -> bool:
+            return not await line.length()
+
+        await eventually(is_empty, 30)
+        scene = DrawScene(line, closes, double)
+        await scene.seal()
+        assert await scene.faults() == []
+        assert [entry["kind"] for entry in await scene.log()].count("draw") == 1
+        assert len(double.server.requests) <= 2
+        for task in running:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+        service.database.resources = resources

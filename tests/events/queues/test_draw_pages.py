@@ -1,0 +1,61 @@
+"""The page of a waiting room with a draw: before it, after it, in both languages, and how to check it."""
+
+import html
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from holdfast.events.draws.order import draw_order
+from tests.events.queues.draw_scene import ROUND, drawing_line
+from tests.events.queues.test_draw import PEOPLE
+from tests.node import node
+from tests.support import Service
+
+
+async def test_the_page_says_what_is_drawn_and_then_how_to_check_it(
+    service: Service, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    async with drawing_line(service, monkeypatch) as draw:
+        path = f"/queues/{draw.line.id}"
+        await draw.line.join(*PEOPLE)
+        secret = re.search(r"waiting_room_\d+=([^;]+)", (await service.http.get(path)).headers["set-cookie"])
+        assert secret
+        cookie = {"cookie": f"waiting_room_{draw.line.id}={secret[1]}"}
+
+        async def page(language: str = "en", address: str = path) -> str:
+            answer = await service.http.get(f"{address}?lang={language}", headers=cookie)
+            assert answer.status_code == 200, answer.text
+            return html.unescape(answer.text)
+
+        before = await page()
+        assert "You are in the draw. Entries close on" in before
+        assert "It does not matter when you come before that." in before
+        assert "One browser is one entry; the draw cannot tell persons apart." in before
+        assert f"Round {ROUND} of the public beacon drand" in before
+        assert '<dd id="entries">8</dd>' in before
+        assert "Ein Browser ist ein Los" in await page("de")
+        shared = await page(address=f"{path}/progress")
+        assert 'data-draws="1"' in before
+        assert 'data-draws="1"' in shared
+        assert '<dd id="entries">8</dd>' in shared
+
+        await draw.seal()
+        await draw.freeze()
+        await service.run_sql("update queues set draw_at = now()")
+        assert "The order is drawn on" in await page()
+        await draw.seal()
+        await draw.draw()
+        after = await page()
+        ((seed,),) = await service.run_sql("select seed from queue_draws")
+        order = draw_order(seed, 8)
+        assert f'<strong id="position">{order.index(8) + 1}</strong>' in after
+        assert "data-draws" not in after
+        script = tmp_path / "check.mjs"
+        (snippet,) = re.findall(r"<code>(.*?)</code>", after, re.DOTALL)
+        code, _, call = snippet.rpartition("await drawnOrder")
+        script.write_text(f"{code}console.log(JSON.stringify(await drawnOrder{call.rstrip().removesuffix(';')}));")
+        ran = node(tmp_path, script)
+        assert json.loads(ran.stdout) == order, ran.stderr
+        assert f'href="/log/queues/{draw.line.id}/checkpoint"' in after
