@@ -11,7 +11,7 @@ from holdfast.events.settings import Settings
 from tests.browser.looking import looking, looks, too_wide, violations
 from tests.events.queues.draw_scene import drawing_line
 from tests.serving import listener, running_already, serving
-from tests.support import running
+from tests.support import eventually, running
 
 REFRESH = "document.dispatchEvent(new Event('visibilitychange'))"
 
@@ -44,8 +44,13 @@ async def test_the_page_of_a_draw_takes_the_drawn_place_and_computes_the_order_a
         await draw.draw()
         ((seed,),) = await service.run_sql("select seed from queue_draws")
         order = draw_order(seed, 5)
-        await page.evaluate(REFRESH)
-        await expect(page.locator("#position")).to_have_text(str(order.index(4) + 1), timeout=20_000)
+
+        async def has_place() -> bool:
+            await page.evaluate(REFRESH)  # what all pages share may be a second old
+            return await page.locator("#position").count() > 0
+
+        await eventually(has_place, 20)
+        await expect(page.locator("#position")).to_have_text(str(order.index(4) + 1))
         await page.locator("#drawn summary").click()
         await page.evaluate(REFRESH)
         await expect(page.locator("#drawn code")).to_be_visible()
