@@ -3,6 +3,7 @@
 import datetime as dt
 from collections.abc import Iterator, Sequence
 from typing import Literal
+from uuid import UUID
 
 from msgspec import Struct
 
@@ -112,6 +113,7 @@ class ExportedRegistration(Struct):
 
     paid_by_card    the amount of the card payment for it; None: none was made
     noted_amount    the amount that the organizer has noted as paid
+    log_number      its number in the public log of the event; `nonce` and `logged_as` open its commitment there
     """
 
     event_id: int
@@ -136,6 +138,9 @@ class ExportedRegistration(Struct):
     held_until: dt.datetime | None
     currency: str
     details_sent_again_at: dt.datetime | None
+    log_number: int | None
+    nonce: UUID | None
+    logged_as: str | None
 
 
 class ExportedPayment(Struct):

@@ -114,7 +114,7 @@ async def list_registrations(reader: Reader, user_id: int) -> list[ExportedRegis
                  where scans.event_id = registrations.event_id and scans.user_id = registrations.user_id and is_entry)
                as entered_at, registrations.name, language,
                notify as mails_wanted, paid_by_card, amount_paid as noted_amount, amount_due, held_until, currency,
-               details_at as details_sent_again_at
+               details_at as details_sent_again_at, log_number, nonce, logged_as
           from registrations
           join events on events.id = event_id
           join users as organizers on organizers.id = events.organizer_id {BY_CARD}
