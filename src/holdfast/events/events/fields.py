@@ -8,11 +8,9 @@ from msgspec import Meta
 from holdfast.kit.contract.command import Minor, NotBlank, Timestamp
 from holdfast.kit.contract.messages import FieldName, message
 
-Frequency = Annotated[
-    Literal["none", "days", "weeks", "months", "years"], Meta(description="Unit of recurrence_interval.")
-]
+Frequency = Literal["none", "days", "weeks", "months", "years"]
 
-Title = Annotated[NotBlank, Meta(min_length=1, max_length=300, description="Plain text.")]
+Title = Annotated[NotBlank, Meta(min_length=1, max_length=300)]
 Body = Annotated[str, Meta(min_length=1, max_length=100_000, description="Markdown; bare URLs become links.")]
 Capacity = Annotated[int, Meta(ge=1, le=2**31 - 1, description="Seats.")]
 WaitingListCapacity = Annotated[int, Meta(ge=0, le=2**31 - 1, description="Places on the waiting list.")]
@@ -32,12 +30,12 @@ CancellationHours = Annotated[
     ),
 ]
 Latitude = Annotated[Annotated[float, Meta(ge=-90, le=90)] | None, Meta(description="Map pin.")]
-Longitude = Annotated[Annotated[float, Meta(ge=-180, le=180)] | None, Meta(description="Map pin.")]
+Longitude = Annotated[float, Meta(ge=-180, le=180)] | None
 LowerBound = Annotated[Minor | None, Meta(description="Required for dynamic.")]
 UpperBound = Annotated[Minor | None, Meta(description="Required for dynamic, above min_price.")]
 EndsAt = Annotated[Timestamp | None, Meta(description="Later than datetime.")]
 Published = Annotated[bool, Meta(description="False: a draft, which only you see.")]
-PublicLog = Annotated[bool, Meta(description="Publish a log of the order; it shows how many come when.")]
+PublicLog = Annotated[bool, Meta(description="Publish order and volume.")]
 
 HALF_PIN = message("is half of a map pin: give latitude and longitude, or none of them")
 ENDS_TOO_EARLY = message("must be later than %(field)s", field=FieldName("datetime"))

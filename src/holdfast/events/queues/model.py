@@ -30,7 +30,7 @@ Ttl = Annotated[
     int,
     Meta(ge=1, le=MAX_TTL_MINUTES, description="Minutes after the release to pick up the token, and then to use it."),
 ]
-PublicLog = Annotated[bool, Meta(description="Publish a log of the order; it shows how many come when.")]
+PublicLog = Annotated[bool, Meta(description="Publish order and volume.")]
 VisitorId = Annotated[
     str,
     Meta(
@@ -78,17 +78,13 @@ class UpdateQueue(Command):
     title: Title | UnsetType = UNSET
     release_rate: Rate | UnsetType = UNSET
     target_url: TargetUrl | UnsetType = UNSET
-    token_ttl_minutes: (
-        Annotated[Ttl, Meta(description="Applies to tokens that are picked up from now on.")] | UnsetType
-    ) = UNSET
-    active: Annotated[bool, Meta(description="False pauses: nobody joins or is released.")] | UnsetType = UNSET
+    token_ttl_minutes: Annotated[Ttl, Meta(description="For tokens picked up from now on.")] | UnsetType = UNSET
+    active: bool | UnsetType = UNSET
     description: Description | UnsetType = UNSET
     starts_at: StartsAt | UnsetType = UNSET
     ends_at: EndsAt | UnsetType = UNSET
-    max_queue_size: (
-        Annotated[MaxSize, Meta(description="Lowering it sends nobody away. null: no limit.")] | UnsetType
-    ) = UNSET
-    public_log: Annotated[bool, Meta(description="False closes the log; true begins a new one.")] | UnsetType = UNSET
+    max_queue_size: Annotated[MaxSize, Meta(description="null: no limit.")] | UnsetType = UNSET
+    public_log: bool | UnsetType = UNSET
 
     @rule("target_url")
     def _has_web_address(self) -> str | None:
