@@ -110,10 +110,19 @@ class Next(Shape):
     url: str
 
 
+class Receipt(Shape):
+    promise: str
+    nonce: str
+    index: int
+    path: list[str]
+    signed: str
+
+
 class Accepted(Shape):
     message: str
     status: Literal["accepted"]
     next: Next
+    receipt: Receipt
 
 
 class Queue(Shape):

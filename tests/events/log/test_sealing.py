@@ -12,7 +12,7 @@ import pytest
 from holdfast.events.log import keys, sealing
 from holdfast.events.log.entries import commitment, person_text
 from tests.events.log.scene import START, begin_log, open_log
-from tests.support import Service
+from tests.support import Service, eventually
 
 
 async def test_entries_are_written_as_the_format_says(service: Service) -> None:
@@ -180,3 +180,19 @@ async def test_the_log_of_an_event_that_is_deleted_meanwhile_holds_up_no_other(s
     await log.seal()
 
     assert len(await log.read()) == 2
+
+
+async def test_the_loop_seals_and_signs_what_comes_and_what_a_killed_process_has_left(service: Service) -> None:
+    left, log = await open_log(service), await open_log(service)
+    await sealing.seal(service.database)  # and the process is killed before it signs
+    await log.arrive(1)
+
+    async def are_signed() -> bool:
+        return [(await one.get("/checkpoint")).status_code for one in (left, log)] == [200, 200]
+
+    running = asyncio.create_task(sealing.run(service.database))
+    await eventually(are_signed)
+    running.cancel()
+
+    assert len(await left.read()) == 2
+    assert len(await log.read()) == 4
