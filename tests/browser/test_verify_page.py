@@ -131,10 +131,10 @@ async def test_a_link_to_the_proof_of_a_number_shows_at_once_that_the_log_has_it
     async with running(settings) as service, serving(running_already(service.app), at):
         ada = await service.organizer()
         event = await ada.create_event()
-        [own] = await settled(service, ada, event, "ann")
+        [address_of_ann] = await settled(service, ada, event, "ann")
         await seal_logs(service)
         page = await chromium.new_page()
-        await page.goto(own)
+        await page.goto(address_of_ann)
         async with page.expect_popup() as opened:
             await page.get_by_text("Check it yourself").click()
         check = await opened.value

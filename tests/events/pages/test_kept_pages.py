@@ -86,15 +86,15 @@ async def test_the_page_says_how_many_are_numbered_and_where_the_order_is_public
     assert "The order is public:" not in text(await service.http.get(unlogged["public_url"]))
     assert "numbered so far" not in text(await service.http.get(event["public_url"]))
 
-    said: list[str] = []
+    sentences: list[str] = []
     for number in range(3):
         await ada.register(event["id"], email=f"person{number}@example.com")
         await service.settle()
         page = await service.http.get(event["public_url"], headers={"Accept-Language": "de" if number == 2 else "en"})
         assert f'href="/log/events/{event["id"]}/checkpoint"' in page.text
-        said += re.findall(r"\d (?:registration|Anmeldung)[^.]*\.", text(page))
+        sentences += re.findall(r"\d (?:registration|Anmeldung)[^.]*\.", text(page))
 
-    assert said == [
+    assert sentences == [
         "1 registration was numbered so far.",
         "2 registrations were numbered so far, in order of arrival.",
         "3 Anmeldungen wurden bisher in der Reihenfolge ihres Eingangs nummeriert.",

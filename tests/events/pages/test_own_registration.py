@@ -95,7 +95,7 @@ async def test_the_outcome_and_the_page_say_the_number_and_what_organizers_did_t
     assert f'href="{proof}" download="{event["id"]}-1.tlog-proof"' in (await visitor.http.get(address)).text
 
     # Only what the organizer did counts: not who moved up for it, nor who left.
-    registrations = [own.rpartition("/")[2].split("-")[1] for own in (address, ben)]
+    registrations = [page.rpartition("/")[2].split("-")[1] for page in (address, ben)]
     path = f"/api/registrations/{event['id']}"
     moved = await ada.patch(f"{path}/{registrations[0]}", {"registration": {"status": "waitlisted"}})
     assert moved.status_code == 200, moved.text

@@ -24,10 +24,10 @@ async def test_a_page_knows_its_ticket_and_where_to_ask_how_far_the_line_is(line
         assert (answer.headers["cache-control"].encode(), "set-cookie" in answer.headers) == (LIVE[1], False)
         return answer
 
-    assert "You came as number 3 of 3." in page.text
+    assert "<dt>You came as number</dt><dd>3 of 3</dd>" in page.text
     assert f'href="/verify#/log{line.path.removeprefix("/api")}/proofs/3"' in page.text
     before = await shared()
-    assert "You came as number {number} of 3." in before.text
+    assert "<dt>You came as number</dt><dd>{number} of 3</dd>" in before.text
     assert f'href="/verify#/log{line.path.removeprefix("/api")}/proofs/{{ticket}}"' in before.text
     assert (number(page, "ticket"), number(before, "serving"), number(before, "tickets")) == ("3", "0", "3")
     assert (state(before), number(before, "pace")) == ("waiting", "1.0")

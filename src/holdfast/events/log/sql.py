@@ -20,7 +20,7 @@ async def read_work(reader: Reader) -> tuple[float | None, bool]:
         """
         select (select greatest(0, extract(epoch from clock_timestamp() - min(at)))::float8
                   from (select at from log_pending limit %(rows)s) as pending),
-               exists (select from log_heads where signed_size < size)
+               (select log_id from log_heads where signed_size < size order by log_id limit 1) is not null
         """,
         {"rows": MAX_COUNTED_ROWS},
     )
