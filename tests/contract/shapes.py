@@ -1,7 +1,8 @@
 """The objects of the contract, written down once more as strict types: an answer fits one exactly or fails.
 
-Beside the contract's fields, a registration has `email` and `name`, a user `public_id`, and an event `timezone`,
-`cancellation_hours`, `ends_at` and `published`.
+Beside the contract's fields, a registration has `email` and `name`, a user `public_id`, an event `timezone`,
+`cancellation_hours`, `ends_at`, `published` and `public_log`, a queue `public_log` and `draw_at`. What was accepted has a
+`receipt`.
 """
 
 from datetime import datetime
@@ -82,6 +83,7 @@ class Event(Shape):
     timezone: str | None
     cancellation_hours: int
     published: bool
+    public_log: bool
 
 
 class PriceChange(Shape):
