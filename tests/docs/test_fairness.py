@@ -13,6 +13,8 @@ STRUCTS = {
     "arrival": entries.ArrivalEntry,
     "change": entries.ChangeEntry,
     "seal": entries.SealEntry,
+    "freeze": entries.FreezeEntry,
+    "draw": entries.DrawEntry,
     "release": entries.ReleaseEntry,
     "close": entries.CloseEntry,
 }

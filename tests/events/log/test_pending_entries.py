@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from holdfast.events.log import sealing
 from holdfast.events.registrations import intake, settlement
 from holdfast.events.settings import Settings
 from tests.accounts.browser import Browser
@@ -30,6 +31,15 @@ async def numbers(service: Service, event_id: int) -> list[tuple[str, int | None
         id=event_id,
     )
     return [(name, number) for name, number in rows]
+
+
+async def sealed(service: Service, event_id: int) -> str:
+    """The entries of the log of an event, after all that is pending is sealed."""
+    await sealing.seal(service.database)
+    [(entries,)] = await service.run_sql(
+        "select entries from log_entries join logs on logs.id = log_id where event_id = %(id)s", id=event_id
+    )
+    return entries.decode("utf-8", "replace")
 
 
 async def test_settlement_numbers_who_arrives_and_writes_one_row_an_event_and_batch(service: Service) -> None:
@@ -214,6 +224,7 @@ async def test_who_is_erased_leaves_the_order_and_no_nonce(service: Service) -> 
     arrived = (await pending(service, past["id"]))[1]
     assert (arrived["visitor_ids"], arrived["nonces"]) == ([commitment(f"event {past['id']}", handle, nonce)], [None])
     assert "user_ids" not in arrived
+    assert commitment(f"event {past['id']}", handle, nonce) in await sealed(service, past["id"])
 
 
 async def test_a_registration_that_moves_to_another_account_keeps_its_commitment(service: Service) -> None:
@@ -246,6 +257,10 @@ async def test_a_registration_that_moves_to_another_account_keeps_its_commitment
     [(nonce,)] = await service.run_sql("select nonce from registrations where event_id = %(id)s", id=settled["id"])
     arrived = (await pending(service, settled["id"]))[1]
     assert arrived["visitor_ids"] == [commitment(f"event {settled['id']}", handle, nonce)]
+    await settlement.settle(service.database)
+    assert before.nonce
+    for event, nonce_of_ann in ((settled, nonce), (unsettled, before.nonce)):
+        assert commitment(f"event {event['id']}", handle, nonce_of_ann) in await sealed(service, event["id"])
 
 
 async def test_a_log_opens_with_the_event_and_tells_of_its_places(service: Service) -> None:

@@ -13,6 +13,7 @@ from holdfast.events.draws import beacon
 from holdfast.events.draws.audit import check_draw
 from holdfast.events.draws.order import PAUSE
 from holdfast.events.log import sealing
+from holdfast.events.log.audit import Audit
 from holdfast.events.queues import drawing
 from holdfast.kit.tlog.tree import append, leaf_hash, parse_bundle
 from tests.events.draws.beacon_double import BeaconDouble, serving_beacon
@@ -63,11 +64,16 @@ class DrawScene:
         return [msgspec.json.decode(entry) for (content,) in rows for entry in parse_bundle(content)]
 
     async def faults(self) -> list[str]:
-        """What an audit of the sealed log finds wrong with the draw."""
+        """What an audit of the sealed log finds wrong with the draw. The times of the scene are not real."""
         rows = await self.line.service.run_sql("select entries from log_entries order by number")
-        leaves = [leaf_hash(entry) for (content,) in rows for entry in parse_bundle(content)]
+        entries = [entry for (content,) in rows for entry in parse_bundle(content)]
         ((origin,),) = await self.line.service.run_sql("select origin from log_heads")
-        return check_draw(await self.log(), origin, lambda size: append(0, {}, leaves[:size]).root)
+        audit = Audit(origin)
+        for entry in entries:
+            audit.read(entry)
+        findings = [finding.message for finding in audit.findings if finding.rule in {"form", "release"}]
+        leaves = [leaf_hash(entry) for entry in entries]
+        return findings + check_draw(await self.log(), origin, lambda size: append(0, {}, leaves[:size]).root)
 
 
 @asynccontextmanager

@@ -1,11 +1,12 @@
 """The checks of `holdfast verify`: of a log, of a receipt, of a proof file."""
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import httpx2
+import msgspec
 
 from holdfast.commands.verification.log_reader import SignedHead, open_head, read_entries
 from holdfast.commands.verification.log_source import (
@@ -27,11 +28,13 @@ from holdfast.commands.verification.receipts import (
 )
 from holdfast.commands.verification.report import VerificationReport, figures_of, head_text, key_text
 from holdfast.commands.verification.trusted_key import BadSignature, TrustedKey, key_of
+from holdfast.events.draws.audit import check_draw
 from holdfast.events.log.audit import Audit, AuditFinding
 from holdfast.events.log.audited_entries import ArrivalEntry, EarlierLog
 from holdfast.events.log.entries import timestamp
 from holdfast.kit.tlog.proof_file import ProofFile
 from holdfast.kit.tlog.signed_note import Checkpoint, encode_base64
+from holdfast.kit.tlog.tree import append, leaf_hash
 
 Progress = Callable[[int, int], object]
 """Is called with a number of entries that were read, and the number of all."""
@@ -105,10 +108,12 @@ async def _check_log(
     report.checked["head"] = head_text(head.checkpoint)
     saved = _saved_head(options.saved_head, key)
     report.origin = origin = head.checkpoint.origin
-    audit = Audit(origin)
+    audit, of_queue = Audit(origin), list[bytes]()
 
     def read(index: int, entry: bytes) -> None:
         parsed = audit.read(entry)
+        if audit.opening and audit.opening.of == "queue":
+            of_queue.append(entry)
         if watch:
             watch.read(index, parsed)
 
@@ -128,6 +133,7 @@ async def _check_log(
     if saved and not is_same_log:
         report.findings += _check_predecessor(saved.checkpoint, audit.opening.after if audit.opening else None)
     report.findings += audit.findings
+    report.findings += _check_draw(of_queue, origin)
     report.further = audit.further_findings
     if options.saved_head:
         report.checked["saved head"] = head_text(saved.checkpoint) if saved else "there was none before"
@@ -135,6 +141,18 @@ async def _check_log(
     if options.saved_head and hashes.is_whole and hashes.extends_saved:
         _save_head(options.saved_head, head)
     return report
+
+
+def _check_draw(entries: Sequence[bytes], origin: str) -> list[AuditFinding]:
+    """What is wrong with the draw of a queue, of which these are all entries. Without a draw nothing is."""
+
+    def root_at(size: int) -> bytes:
+        return append(0, {}, [leaf_hash(entry) for entry in entries[:size]]).root
+
+    if not any(entry.startswith((b'{"kind":"freeze"', b'{"kind":"draw"')) or b'"draw":' in entry for entry in entries):
+        return []
+    faults = check_draw([msgspec.json.decode(entry) for entry in entries], origin, root_at)
+    return [AuditFinding("fraud", "draw", fault) for fault in faults]
 
 
 def _save_head(file: Path, head: SignedHead) -> None:

@@ -80,6 +80,26 @@ class ReleaseEntry(Struct, tag_field="kind", tag="release"):
     last: Number = msgspec.field(name="to")
 
 
+class FreezeEntry(Struct, tag_field="kind", tag="freeze"):
+    """The list of a draw is closed. `events/draws/audit.py` judges it, and the draw."""
+
+    at: Moment
+    entries: Count
+    size: Count
+    root: str
+    round: Number
+
+
+class DrawEntry(Struct, tag_field="kind", tag="draw"):
+    """The order of a list was drawn. Bytes are in hexadecimal digits."""
+
+    at: Moment
+    round: Number
+    signature: str
+    seed: str
+    order: str
+
+
 class CloseEntry(Struct, tag_field="kind", tag="close"):
     """The log ends."""
 
@@ -87,9 +107,9 @@ class CloseEntry(Struct, tag_field="kind", tag="close"):
     reason: str
 
 
-AuditedEntry = OpenEntry | ArrivalEntry | ChangeEntry | SealEntry | ReleaseEntry | CloseEntry
+AuditedEntry = OpenEntry | ArrivalEntry | ChangeEntry | SealEntry | FreezeEntry | DrawEntry | ReleaseEntry | CloseEntry
 
-KINDS = {"open", "arrival", "change", "seal", "release", "close"}
+KINDS = {"open", "arrival", "change", "seal", "freeze", "draw", "release", "close"}
 
 
 class UnknownKind(ValueError):

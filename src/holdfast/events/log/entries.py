@@ -5,7 +5,7 @@ with six digits of a second.
 """
 
 import os
-from base64 import urlsafe_b64encode
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -41,6 +41,11 @@ def commitment(subject: str, person: str, nonce: bytes) -> bytes:
 def person_text(person: bytes) -> str:
     """A commitment as texts have it: base64url without padding, 43 characters."""
     return urlsafe_b64encode(person)[:43].decode()
+
+
+def parse_commitment(text: str) -> bytes:
+    """The commitment that entries write as this text."""
+    return urlsafe_b64decode(text + "=")
 
 
 def nobody_commitment() -> bytes:

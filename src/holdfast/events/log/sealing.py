@@ -48,6 +48,10 @@ MAX_ENTRIES_AT_A_TIME = 250
 """Entries after which other work of the process gets its turn: one or two milliseconds."""
 
 
+PublicIds = Mapping[tuple[int, int], str]
+"""The public ids that commitments name, by the ids of the event and of the account."""
+
+
 class SealedRound(NamedTuple):
     """The result of one transaction.
 
@@ -135,7 +139,7 @@ async def _seal_next(tx: Tx, after: int, max_entries: int) -> SealedRound | None
     # A log that has just been deleted has no head in the list, and its rows are gone too.
     batches = {head.log_id: LogBatch(head, tx.resources.settings.base_url) for head in heads}
     rows = [row for row in rows if row.log_id in batches]
-    public_ids = await _find_people(tx, rows)
+    public_ids = await _find_people(tx, rows, batches)
     turn = _Turn()
     for row in rows:
         batch = batches[row.log_id]
@@ -175,10 +179,16 @@ class _Turn:
         return True
 
 
-async def _find_people(tx: Tx, rows: Sequence[PendingRow]) -> Mapping[int, str]:
-    """The public ids of all accounts whose arrivals are in the rows."""
-    user_ids = {user_id for row in rows for user_id in row.user_ids or ()}
-    return await sql.find_public_ids(tx, sorted(user_ids)) if user_ids else {}
+async def _find_people(tx: Tx, rows: Sequence[PendingRow], batches: Mapping[int, "LogBatch"]) -> PublicIds:
+    """The public ids of all who arrived at events."""
+    people = {
+        (event_id, user_id)
+        for row in rows
+        for event_id in [batches[row.log_id].head.event_id]
+        for user_id in row.user_ids or ()
+        if event_id is not None
+    }
+    return await sql.find_public_ids(tx, sorted(people)) if people else {}
 
 
 async def _store(tx: Tx, batches: Mapping[int, "LogBatch"], appended: Mapping[int, Appended]) -> None:
@@ -238,10 +248,10 @@ class LogBatch:
         """Add the last entry of the batch."""
         self.add(entries.entry("seal", self.head.now, {"cut": self._cut}))
 
-    def entries_of(self, row: PendingRow, public_ids: Mapping[int, str]) -> Iterator[tuple[int | None, bytes]]:
+    def entries_of(self, row: PendingRow, public_ids: PublicIds) -> Iterator[tuple[int | None, bytes]]:
         """The entries that a pending row makes, each with its number if it is an arrival.
 
-        public_ids    those of the accounts that the row names; accounts that are gone are missing
+        public_ids    those in the commitments, by event and account; accounts that are gone are missing
         """
         if row.details is None:
             self._cut = row.cut or self._cut
@@ -253,11 +263,12 @@ class LogBatch:
             self.arrivals = members["first_number"] - 1
         yield None, entries.entry(row.kind, row.at, members)
 
-    def _arrivals_of(self, row: PendingRow, public_ids: Mapping[int, str]) -> Iterator[tuple[int, bytes]]:
+    def _arrivals_of(self, row: PendingRow, public_ids: PublicIds) -> Iterator[tuple[int, bytes]]:
         assert row.first_number is not None
         assert row.received_at is not None
         assert row.nonces is not None
-        people = row.visitor_ids or [public_ids.get(user_id) for user_id in row.user_ids or ()]
+        event_id = self.head.event_id or 0
+        people = row.visitor_ids or [public_ids.get((event_id, user_id)) for user_id in row.user_ids or ()]
         for index, (at, person, nonce) in enumerate(zip(row.received_at, people, row.nonces, strict=True)):
             number = row.first_number + index
             outcome = row.outcomes[index] if row.outcomes else None
@@ -265,6 +276,8 @@ class LogBatch:
 
     def _commitment(self, person: str | None, nonce: str | None) -> bytes:
         """The commitment of a person. Of an account that is gone, nothing opens it."""
-        if person is None or nonce is None:
+        if nonce is None and person is not None and self.head.event_id is not None:
+            return entries.parse_commitment(person)  # `hide_pending_arrivals` has written it
+        if nonce is None or person is None:
             return entries.nobody_commitment()
         return entries.commitment(self._subject, person, bytes.fromhex(nonce.replace("-", "")))

@@ -52,15 +52,20 @@ async def list_pending(tx: Tx, after: int, *, max_logs: int, max_rows: int, max_
                                   order by id limit %(rows)s) as pending
              order by pending.log_id, pending.id limit %(rows)s),
         counted as (
-            select pending.*, sum(entry_count) over (order by pending.log_id, pending.id) - entry_count
+            select next_rows.*, sum(entry_count) over (order by next_rows.log_id, next_rows.id) - entry_count
                    as entries_before
               from next_rows
              cross join lateral (
-                select *, coalesce(cardinality(received_at), 1) as entry_count
+                select coalesce(cardinality(received_at), 1) as entry_count
                   from log_pending where log_id = next_rows.log_id and id = next_rows.id limit 1) as pending)
-        select log_id, id, kind, at, details, first_number, received_at, user_ids, visitor_ids, nonces::text[],
-               outcomes::text[], cut
-          from counted where entries_before < %(entries)s order by log_id, id
+        -- Locked, so that no account gets another public id, or is erased, before its arrival is sealed.
+        select pending.*
+          from counted
+         cross join lateral (
+            select log_id, id, kind, at, details, first_number, received_at, user_ids, visitor_ids, nonces::text[],
+                   outcomes::text[], cut
+              from log_pending where log_id = counted.log_id and id = counted.id limit 1 for update) as pending
+         where entries_before < %(entries)s order by pending.log_id, pending.id
         """,
         {"after": after, "logs": max_logs, "rows": max_rows, "entries": max_entries},
     )
@@ -81,16 +86,21 @@ async def list_heads(tx: Tx, log_ids: Sequence[int]) -> list[LogHead]:
     return [LogHead(*row) for row in rows]
 
 
-async def find_public_ids(reader: Reader, user_ids: Sequence[int]) -> dict[int, str]:
-    """The public ids of the accounts that exist, by their ids."""
+async def find_public_ids(reader: Reader, people: Sequence[tuple[int, int]]) -> dict[tuple[int, int], str]:
+    """The public ids in the commitments of (event, account), of the accounts that exist."""
+    event_ids, user_ids = zip(*people, strict=True)
     rows = await reader.tuples(
         """
-        select account.* from unnest(%(user_ids)s::bigint[]) as wanted_account (id)
-         cross join lateral (select id, public_id from users where id = wanted_account.id limit 1) as account
+        select person.event_id, person.user_id, coalesce(registration.logged_as, account.public_id)
+          from unnest(%(event_ids)s::bigint[], %(user_ids)s::bigint[]) as person (event_id, user_id)
+         cross join lateral (select public_id from users where id = person.user_id limit 1) as account
+          left join lateral (select logged_as from registrations
+                              where event_id = person.event_id and user_id = person.user_id limit 1)
+               as registration on true
         """,
-        {"user_ids": list(user_ids)},
+        {"event_ids": list(event_ids), "user_ids": list(user_ids)},
     )
-    return dict(rows)
+    return {(event_id, user_id): public_id for event_id, user_id, public_id in rows}
 
 
 async def find_tiles(reader: Reader, tiles: Mapping[int, Sequence[TileId]]) -> dict[int, dict[TileId, bytes]]:
