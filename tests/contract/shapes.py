@@ -1,8 +1,8 @@
 """The objects of the contract, written down once more as strict types: an answer fits one exactly or fails.
 
 Beside the contract's fields, a registration has `email` and `name`, a user `public_id`, an event `timezone`,
-`cancellation_hours`, `ends_at`, `published` and `public_log`, a queue `public_log` and `draw_at`. What was accepted has a
-`receipt`.
+`cancellation_hours`, `ends_at`, `published` and `public_log`, a queue `public_log` and `draw_at`. The answer to what
+was accepted has a `receipt`.
 """
 
 from datetime import datetime

@@ -30,7 +30,7 @@ async def overloaded(service: Service, ada: Client, event_id: int, seconds: floa
 
         await eventually(are_waiting)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(service.runner.admission, "_clock", lambda: time.monotonic() + seconds / 2)
+            patch.setattr(service.runner.admission, "now", lambda: time.monotonic() + seconds / 2)
             yield
         await blocker.rollback()
     assert {answer.status_code for answer in await asyncio.gather(*reads)} == {200}
@@ -135,7 +135,7 @@ async def test_whoever_waits_for_their_own_organizer_gets_nobody_else_refused(
 
         await eventually(are_waiting)
         with monkeypatch.context() as patch:
-            patch.setattr(service.runner.admission, "_clock", lambda: time.monotonic() + 60)
+            patch.setattr(service.runner.admission, "now", lambda: time.monotonic() + 60)
             answer = await ben.get("/api/keys")
         await blocker.rollback()
 
@@ -161,7 +161,7 @@ async def test_joins_that_wait_for_a_locked_queue_get_nobody_else_refused(
 
         await eventually(is_free_for_others)
         with monkeypatch.context() as patch:
-            patch.setattr(service.runner.admission, "_clock", lambda: time.monotonic() + 60)
+            patch.setattr(service.runner.admission, "now", lambda: time.monotonic() + 60)
             answer, refusal = await ben.get("/api/keys"), await ada.post(path, {"visitor_id": "late"})
 
     assert (answer.status_code, refusal.status_code) == (200, 503)

@@ -45,6 +45,7 @@ async def test_signing_keys_answers_and_upload_addresses_outlive_the_secret(sett
     )
     assert done.stdout == (
         "queue_signing_keys: 1 sealed again.\n"
+        "log_keys: 0 sealed again.\n"
         "idempotency_answers: 1 sealed again.\n"
         "trusted_auth_keys: 0 sealed again.\n"
     )

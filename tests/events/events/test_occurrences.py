@@ -57,7 +57,7 @@ SAME = {
     *("organizer_id", "title", "body", "capacity", "waitinglist_capacity", "currency", "pricing_mode"),
     *("price", "min_price", "max_price", "recurrence_frequency", "recurrence_interval", "recurs_from"),
     *("address", "location_name", "latitude", "longitude", "image_keys", "timezone", "cancellation_hours"),
-    "published",
+    *("published", "public_log"),
 }
 
 
@@ -70,6 +70,7 @@ async def test_every_column_of_an_event_is_carried_over_or_begins_anew(service: 
         price=5,
         timezone="Asia/Tokyo",
         cancellation_hours=9,
+        public_log=False,
         image_keys=[await upload(service, ada)],
     )
     await goes_on(service)

@@ -8,9 +8,9 @@ from msgspec import Meta
 from holdfast.kit.contract.command import Minor, NotBlank, Timestamp
 from holdfast.kit.contract.messages import FieldName, message
 
-Frequency = Literal["none", "days", "weeks", "months", "years"]
+Frequency = Annotated[Literal["none", "days", "weeks", "months", "years"], Meta(description="Unit.")]
 
-Title = Annotated[NotBlank, Meta(min_length=1, max_length=300)]
+Title = Annotated[NotBlank, Meta(min_length=1, max_length=300, description="Plain text.")]
 Body = Annotated[str, Meta(min_length=1, max_length=100_000, description="Markdown; bare URLs become links.")]
 Capacity = Annotated[int, Meta(ge=1, le=2**31 - 1, description="Seats.")]
 WaitingListCapacity = Annotated[int, Meta(ge=0, le=2**31 - 1, description="Places on the waiting list.")]
@@ -30,7 +30,7 @@ CancellationHours = Annotated[
     ),
 ]
 Latitude = Annotated[Annotated[float, Meta(ge=-90, le=90)] | None, Meta(description="Map pin.")]
-Longitude = Annotated[float, Meta(ge=-180, le=180)] | None
+Longitude = Annotated[Annotated[float, Meta(ge=-180, le=180)] | None, Meta(description="Map pin.")]
 LowerBound = Annotated[Minor | None, Meta(description="Required for dynamic.")]
 UpperBound = Annotated[Minor | None, Meta(description="Required for dynamic, above min_price.")]
 EndsAt = Annotated[Timestamp | None, Meta(description="Later than datetime.")]

@@ -133,8 +133,8 @@ class UpdateEvent(Command):
     timezone: fields.Timezone | UnsetType = UNSET
     cancellation_hours: fields.CancellationHours | UnsetType = UNSET
     ends_at: fields.EndsAt | UnsetType = UNSET
-    published: Annotated[bool, Meta(description="False: nobody registered.")] | UnsetType = UNSET
-    public_log: bool | UnsetType = UNSET
+    published: Annotated[bool, Meta(description="False: only before anybody registers.")] | UnsetType = UNSET
+    public_log: fields.PublicLog | UnsetType = UNSET
 
     @rule("timezone")
     def _timezone_is_known(self) -> str | None:

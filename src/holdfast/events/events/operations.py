@@ -65,7 +65,7 @@ async def get(reader: Reader, batch: Batch[GetEvent]) -> Sequence[Event | Proble
 
 @refuses(FORBIDDEN, VALIDATION_FAILED, QUOTA_EXCEEDED)
 async def create(steps: Steps, caller: Caller, command: CreateEvent) -> Concluded[Event]:
-    """Create an event. It takes registrations at once; one in the past is created too, and has expired.
+    """Create an event. It takes registrations at once; one in the past has expired.
 
     The answer has what to publish: `public_url`, `embed_url`, `embed_code`.
     """
@@ -105,7 +105,7 @@ async def publish(tx: Tx, caller: Caller, command: CreateEvent, html: RenderedTe
 
 @refuses(NOT_FOUND, FORBIDDEN, VALIDATION_FAILED, QUOTA_EXCEEDED, EVENT_HAS_REGISTRATIONS)
 async def update(steps: Steps, caller: Caller, command: UpdateEvent) -> Concluded[Event]:
-    """Change an event; every field is optional. A cancelled event can be changed too, and stays cancelled.
+    """Change an event. A cancelled one stays cancelled.
 
     Raising `capacity` gives the new seats to the first on the waiting list. A dynamic price goes on from the new
     `price` and bounds. A new `datetime` alone moves `ends_at` by as much.

@@ -38,9 +38,7 @@ class RemovePhoto(Command):
 class PresignUpload(Command):
     content_type: Annotated[ContentType, Meta(description="Type of the file.")]
     content_length: Annotated[int, Meta(ge=1, le=MAX_PHOTO_BYTES, description="Bytes of the file.")]
-    filename: Annotated[
-        Annotated[str, Meta(max_length=300)] | None, Meta(description="For your own records: the key is random.")
-    ] = None
+    filename: Annotated[Annotated[str, Meta(max_length=300)] | None, Meta(description="For your own records.")] = None
 
 
 class EventPhotos(Struct):

@@ -27,8 +27,8 @@ from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, VALIDATION_FAIL
 async def presign(steps: Steps, caller: Caller, command: PresignUpload) -> Concluded[Upload]:
     """Get an address to upload a photo to.
 
-    PUT the file to `upload_url` with exactly this Content-Type and length, then attach `key` to an event: in
-    `image_keys`, or with `add_event_photo`. What no event shows for a day is deleted.
+    PUT the file to `upload_url` with exactly this Content-Type and length, then attach `key` to an event.
+    What no event shows for a day is deleted.
     """
     key = new_key(caller.tenant_id, command.content_type)
     upload_url = await steps.resources.photos.upload_url(
@@ -77,8 +77,7 @@ async def set_primary(tx: Tx, caller: Caller, command: SetPrimaryPhoto) -> Event
 async def remove(tx: Tx, caller: Caller, command: RemovePhoto) -> EventPhotos:
     """Take a photo off an event.
 
-    For a day it can be put back, in `image_keys` or with `add_event_photo`. Then it is deleted, unless another event
-    shows it.
+    For a day it can be put back. Then it is deleted, unless another event shows it.
     """
     event = await events.lock(tx, caller, command.event_id)
     if command.key not in event.image_keys:

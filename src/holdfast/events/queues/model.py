@@ -86,13 +86,13 @@ class UpdateQueue(Command):
     release_rate: Rate | UnsetType = UNSET
     target_url: TargetUrl | UnsetType = UNSET
     token_ttl_minutes: Annotated[Ttl, Meta(description="For tokens from now on.")] | UnsetType = UNSET
-    active: bool | UnsetType = UNSET
+    active: Annotated[bool, Meta(description="False pauses.")] | UnsetType = UNSET
     description: Description | UnsetType = UNSET
     starts_at: StartsAt | UnsetType = UNSET
     ends_at: EndsAt | UnsetType = UNSET
     max_queue_size: Annotated[MaxSize, Meta(description="null: no limit.")] | UnsetType = UNSET
-    draw_at: Timestamp | UnsetType | None = UNSET
-    public_log: bool | UnsetType = UNSET
+    draw_at: DrawAt | UnsetType = UNSET
+    public_log: PublicLog | UnsetType = UNSET
 
     @rule("target_url")
     def _has_web_address(self) -> str | None:

@@ -90,7 +90,7 @@ async def create(tx: Tx, caller: Caller, command: CreateQueue) -> Queue:
 
 @refuses(NOT_FOUND, FORBIDDEN, VALIDATION_FAILED)
 async def update(tx: Tx, caller: Caller, command: UpdateQueue) -> Queue:
-    """Change a queue; every field is optional. Nobody loses a place by it.
+    """Change a queue. Nobody loses a place by it.
 
     A new rate applies from now on.
     """

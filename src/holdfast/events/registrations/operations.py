@@ -82,8 +82,8 @@ async def get(reader: Reader, batch: Batch[GetRegistration]) -> Sequence[Registr
 async def accept(tx: Tx, batch: Batch[AcceptRegistration]) -> Sequence[Accepted | Problem | LockedRow]:
     """Register a person for an event, by public id or by e-mail.
 
-    Accepted means stored, not yet seated: ask at `next.url`, or get_registration. Registering the same person again
-    changes nothing, unless there was no place: then it is a new try.
+    Accepted means stored, not yet seated: ask at `next.url`, or get_registration. Registering somebody again changes
+    nothing, unless there was no place.
     """
     settings = tx.resources.settings
     requests = [_request(call.caller, call.command, settings) for call in batch.calls]
