@@ -16,6 +16,8 @@ from holdfast.events.log.audited_entries import (
     AuditedEntry,
     ChangeEntry,
     CloseEntry,
+    DrawEntry,
+    FreezeEntry,
     OpenEntry,
     ReleaseEntry,
     SealEntry,
@@ -141,6 +143,8 @@ class Audit:
                 yield from self._release(entry)
             case CloseEntry():
                 self.closing = entry
+            case FreezeEntry() | DrawEntry():
+                pass  # `events/draws/audit.py` judges draws
 
     def _open(self, entry: OpenEntry, index: int) -> Iterator[BrokenRule]:
         if index:
