@@ -271,7 +271,7 @@ async def test_a_form_that_is_refused_under_overload_is_sent_again_by_itself_and
     with contextlib.ExitStack() as works, monkeypatch.context() as patch:
         for _ in range(MIN_IN_PROGRESS):
             works.enter_context(admission.work())
-        patch.setattr(admission, "_clock", lambda: time.monotonic() + 60)
+        patch.setattr(admission, "now", lambda: time.monotonic() + 60)
         await page.get_by_role("button", name="Register").click()
         await expect(page.get_by_role("alert")).to_contain_text("it sends the form again by itself")
         await expect(page.get_by_text("Times tried:")).to_have_text("Times tried: 2")
