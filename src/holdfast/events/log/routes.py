@@ -34,7 +34,7 @@ class LogResource:
     path         its path below the address of the log
     operation    its name in metrics
     read         reads its content, for the fields of the path
-    caching      the header that says what caches do with it
+    caching      the header that says what caches do with it, if the address has the generation of the log
     """
 
     path: str
@@ -79,7 +79,9 @@ def routes(database: Database, limits: Limits) -> list[BaseRoute]:
             log = LogAddress(noun, id_of(fields["id"]), generation)
             content = await database.read(lambda reader: resource.read(reader, log, fields))
             body = content.encode() if isinstance(content, str) else content
-            return Reply(200, body, [resource.caching, ANY_ORIGIN], resource.media_type)
+            # Without a generation it is the newest log, which is another one after a restored backup.
+            is_fixed = generation is not None or resource.caching is not IMMUTABLE
+            return Reply(200, body, [resource.caching if is_fixed else FIVE_MINUTES, ANY_ORIGIN], resource.media_type)
 
         return Handler(Access(resource.operation), limits, answer, refuse)
 
