@@ -51,7 +51,7 @@ def verify(
         from holdfast.commands.verification.checks import Options, check
         from holdfast.commands.verification.log_source import VerificationError
 
-    progress = _Progress()
+    progress = _EntryProgress()
     try:
         report = asyncio.run(check(target, Options(key, head, person, log, offline), progress.advance))
     except (VerificationError, OSError) as error:
@@ -70,7 +70,7 @@ def verify(
         raise typer.Exit(1)
 
 
-class _Progress:
+class _EntryProgress:
     """Says on a terminal how many entries were read."""
 
     def __init__(self) -> None:

@@ -6,6 +6,8 @@ from hashlib import sha256
 from typing import Any
 from uuid import UUID
 
+from holdfast.events.log import sealing
+from holdfast.events.registrations import intake
 from tests.support import Service
 
 
@@ -47,3 +49,21 @@ def commitment(subject: str, person: str, nonce: UUID) -> str:
 def moment(at: dt.datetime) -> str:
     """A time as entries have it."""
     return at.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+async def accept(service: Service, event_id: int, *names: str) -> list[intake.IntakeResult]:
+    requests = [intake.IntakeRequest(None, event_id, email=f"{name}@example.com") for name in names]
+    return await service.database.transact(lambda tx: intake.accept(tx, requests))
+
+
+async def sealed(service: Service, event_id: int) -> str:
+    """The entries of the log of an event, after all that is pending is sealed."""
+    await sealing.seal(service.database)
+    [(entries,)] = await service.run_sql(
+        "select entries from log_entries join logs on logs.id = log_id where event_id = %(id)s", id=event_id
+    )
+    return entries.decode("utf-8", "replace")
+
+
+def change(number: int, before: str, after: str, by: str, **more: Any) -> dict[str, Any]:
+    return {"kind": "change", "number": number, "from": before, "to": after, "by": by, **more}

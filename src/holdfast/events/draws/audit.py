@@ -37,14 +37,14 @@ class _Draw:
         self._draws = self._places("draw")
 
     def faults(self) -> Iterator[str]:
-        named = self._named()
-        if named is None:
+        naming = self._naming()
+        if naming is None:
             if self._freezes or self._draws:
                 yield "There is a freeze or a draw, but the log names no round for it before people entered."
             return
         yield from self._changes()
-        if named["chain"] != beacon.CHAIN or named["round"] != round_of(_time(named["at"])):
-            yield f"The round {named['round']} is not the one that belongs to a draw at {named['at']}."
+        if naming["chain"] != beacon.CHAIN or naming["round"] != round_of(_time(naming["at"])):
+            yield f"The round {naming['round']} is not the one that belongs to a draw at {naming['at']}."
         if len(self._freezes) > 1:
             yield "The list was frozen more than once."
         if len(self._draws) > 1:
@@ -53,19 +53,19 @@ class _Draw:
         yield from self._voids(freeze)
         yield from self._releases()
         if freeze is not None:
-            yield from self._frozen(freeze, named)
+            yield from self._frozen(freeze, naming)
         if self._draws:
-            yield from self._drawn(self._draws[0], freeze, named)
+            yield from self._drawn(self._draws[0], freeze, naming)
 
-    def _named(self) -> Entry | None:
+    def _naming(self) -> Entry | None:
         """The draw that the log names before anybody entered: the last naming counts."""
-        named = None
+        naming = None
         for entry in self._entries:
             if entry["kind"] == "arrival":
                 break
             if "draw" in entry and not _is_void(entry):
-                named = None if _is_given_up(entry) else entry["draw"]
-        return named
+                naming = None if _is_given_up(entry) else entry["draw"]
+        return naming
 
     def _changes(self) -> Iterator[str]:
         """Faults of changes of the draw after somebody has entered: only a void draw can be given up."""
@@ -103,12 +103,12 @@ class _Draw:
                 yield f"Somebody was let in at {entry['at']}, before the draw."
                 return
 
-    def _frozen(self, place: int, named: Entry) -> Iterator[str]:
+    def _frozen(self, place: int, naming: Entry) -> Iterator[str]:
         entry, count = self._entries[place], self._entries[place]["entries"]
-        if entry["round"] != named["round"]:
-            yield f"The list was frozen for round {entry['round']}, but round {named['round']} was named before."
+        if entry["round"] != naming["round"]:
+            yield f"The list was frozen for round {entry['round']}, but round {naming['round']} was named before."
         if self._draws:
-            yield from self._lateness(place, named["round"])
+            yield from self._lateness(place, naming["round"])
         if not 0 < entry["size"] <= place:
             yield "The freeze names a size that the log did not have then."
         elif b64decode(entry["root"]) != self._root_at(entry["size"]):
@@ -118,7 +118,7 @@ class _Draw:
         first = next((entry["first_number"] for entry in self._entries if entry["kind"] == "open"), 1)
         if len(in_list) != count - first + 1 or in_list != list(range(first, count + 1)):
             yield f"The freeze has {count} entries, but the log before it has not just the tickets {first} to {count}."
-        closed = _time(named["at"])
+        closed = _time(naming["at"])
         for at, arrival in numbers:
             is_in_time = _time(arrival["at"]) < closed
             if arrival["number"] > count and is_in_time:
@@ -128,18 +128,18 @@ class _Draw:
             elif arrival["number"] <= count and at >= entry["size"]:
                 yield f"Ticket {arrival['number']} was put into the list after the freeze."
 
-    def _drawn(self, place: int, freeze_place: int | None, named: Entry) -> Iterator[str]:
+    def _drawn(self, place: int, freeze_place: int | None, naming: Entry) -> Iterator[str]:
         entry = self._entries[place]
         if freeze_place is None or freeze_place > place:
             yield "The list was drawn before it was frozen."
             return
-        if entry["round"] != named["round"]:
-            yield f"The list was drawn with round {entry['round']}, but round {named['round']} was named before."
+        if entry["round"] != naming["round"]:
+            yield f"The list was drawn with round {entry['round']}, but round {naming['round']} was named before."
         if _time(entry["at"]) < beacon.time_of(entry["round"]):
             yield f"The list was drawn at {entry['at']}, before the time of the round."
         signature = _hex(entry["signature"])
         try:
-            beacon.verify(named["chain"], entry["round"], signature)
+            beacon.verify(naming["chain"], entry["round"], signature)
         except beacon.InvalidRound as error:
             yield str(error)
             return
@@ -148,7 +148,7 @@ class _Draw:
         if not 0 <= count <= len(self._entries):
             return  # The freeze is wrong, which was said.
         seed = seed_of(
-            Freeze(self._origin, count, b64decode(frozen["root"]), named["chain"], entry["round"]), signature
+            Freeze(self._origin, count, b64decode(frozen["root"]), naming["chain"], entry["round"]), signature
         )
         if entry["seed"] != seed.hex():
             yield "The seed of the draw does not follow from the freeze and the round."

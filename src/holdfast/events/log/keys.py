@@ -19,7 +19,7 @@ from holdfast.kit.security.secrets import Secret, UnsealError
 from holdfast.kit.tlog.signed_note import decode_base64, encode_base64
 
 CHANNEL = "log_keys"
-"""The channel that tells processes to forget the key that they keep."""
+"""A channel without messages. Its listeners are called when notices may have been lost."""
 
 log = structlog.get_logger()
 
@@ -69,7 +69,7 @@ async def kept_signing_key(database: Database) -> Ed25519PrivateKey:
 
 @contextlib.contextmanager
 def forgetting(database: Database) -> Generator[None]:
-    """While the block lasts, the kept key is forgotten when notices say so, and after they were lost."""
+    """While the block lasts, the kept key is forgotten whenever the database was out of reach: it may be restored."""
 
     def forget(_: str) -> None:
         _kept_keys.pop(database, None)

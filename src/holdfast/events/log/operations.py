@@ -125,8 +125,8 @@ def _no_arrival(address: LogAddress, number: int) -> Problem:
 def begin_generations(connection: psycopg.Connection[Any]) -> None:
     """Begin a new generation of every open log, in a database that was restored from a backup.
 
-    The logs went on after the backup was made. Would they continue from there, they would contradict what was signed.
-    What was pending in the backup is dropped: the old logs have it, and the new ones begin after it.
+    The logs went on after the backup was made. If they continued from the backup, they would contradict what was signed
+    since. Rows that are pending in the backup are deleted: they belong to the old logs.
     """
     if connection.execute("select to_regclass('log_heads')").fetchone() == (None,):
         return  # the backup is older than logs

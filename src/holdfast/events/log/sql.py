@@ -260,7 +260,7 @@ async def find_bundle_of_arrival(
 
 
 async def find_tile(reader: Reader, log_id: int, tile: TileId, width: int) -> bytes:
-    """The first hashes of a stored tile, so many as `width` says if it has them."""
+    """The first `width` hashes of a stored tile; fewer if it has fewer."""
     return await reader.value(
         """
         select substring(hashes for %(width)s * 32) from log_tiles
