@@ -11,7 +11,7 @@ from playwright.async_api import Browser, Page, Route, expect
 from holdfast.events.settings import Settings
 from holdfast.kit.tlog.signed_note import Signer
 from tests.browser.looking import looking, looks, too_wide, violations
-from tests.events.log.honest_event import ORIGIN, VKEY, HonestEvent, proof_file
+from tests.events.audit.honest_event import ORIGIN, VKEY, HonestEvent, proof_file
 from tests.events.log.scene import seal_logs
 from tests.events.pages.test_own_registration import settled
 from tests.serving import listener, running_already, serving

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from msgspec.structs import fields
 
-from holdfast.events.log import audited_entries as entries
+from holdfast.events.audit import entries
 
 PAGE = Path(__file__).parents[2] / "docs/events/fairness.md"
 STRUCTS = {

@@ -10,7 +10,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from holdfast.events.log.entries import timestamp
-from tests.events.log.honest_event import VKEY, Entry, HonestEvent, write_log
+from tests.events.audit.honest_event import VKEY, Entry, HonestEvent, write_log
 from tests.events.log.verification import rules, verify
 
 Fraud = Callable[[list[Entry]], None]

@@ -10,7 +10,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from holdfast.events.settings import Settings
-from tests.events.log.honest_event import HonestEvent, write_log
+from tests.events.audit.honest_event import HonestEvent, write_log
 from tests.events.log.scene import open_log
 from tests.events.log.verification import rules, verify
 from tests.serving import listener, running_already, serving

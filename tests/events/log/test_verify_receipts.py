@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.events.log.honest_event import VKEY, HonestEvent, proof_file
+from tests.events.audit.honest_event import VKEY, HonestEvent, proof_file
 from tests.events.log.verification import rules, verify
 
 

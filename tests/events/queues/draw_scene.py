@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from holdfast.events.audit.audit import Audit
+from holdfast.events.audit.draw import check_draw
 from holdfast.events.draws import beacon
-from holdfast.events.draws.audit import check_draw
 from holdfast.events.draws.order import PAUSE
 from holdfast.events.log import sealing
-from holdfast.events.log.audit import Audit
 from holdfast.events.queues import drawing
 from holdfast.kit.tlog.tree import append, leaf_hash, parse_bundle
 from tests.events.draws.beacon_double import BeaconDouble, serving_beacon

@@ -28,9 +28,9 @@ from holdfast.commands.verification.receipts import (
 )
 from holdfast.commands.verification.report import VerificationReport, figures_of, head_text, key_text
 from holdfast.commands.verification.trusted_key import BadSignature, TrustedKey, key_of
-from holdfast.events.draws.audit import check_draw
-from holdfast.events.log.audit import Audit, AuditFinding
-from holdfast.events.log.audited_entries import ArrivalEntry, EarlierLog
+from holdfast.events.audit.audit import Audit, AuditFinding
+from holdfast.events.audit.draw import check_draw
+from holdfast.events.audit.entries import ArrivalEntry, EarlierLog
 from holdfast.events.log.entries import timestamp
 from holdfast.kit.tlog.proof_file import ProofFile
 from holdfast.kit.tlog.signed_note import Checkpoint, encode_base64

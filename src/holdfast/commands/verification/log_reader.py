@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from holdfast.commands.verification.log_source import LogSource, MissingFile, VerificationError
 from holdfast.commands.verification.trusted_key import TrustedKey
-from holdfast.events.log.audit import MAX_FINDINGS, AuditFinding
+from holdfast.events.audit.audit import MAX_FINDINGS, AuditFinding
 from holdfast.kit.tlog.signed_note import Checkpoint, parse_checkpoint
 from holdfast.kit.tlog.tree import (
     EMPTY_ROOT,

@@ -10,8 +10,8 @@ from msgspec import Meta, Struct
 
 from holdfast.commands.verification.log_source import VerificationError
 from holdfast.commands.verification.trusted_key import BadSignature, TrustedKey
-from holdfast.events.log.audit import AuditFinding
-from holdfast.events.log.audited_entries import (
+from holdfast.events.audit.audit import AuditFinding
+from holdfast.events.audit.entries import (
     ArrivalEntry,
     AuditedEntry,
     ChangeEntry,

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct, field
 
 from holdfast.commands.verification.trusted_key import TrustedKey
-from holdfast.events.log.audit import Audit, AuditFinding
+from holdfast.events.audit.audit import Audit, AuditFinding
 from holdfast.events.log.entries import timestamp
 from holdfast.kit.tlog.signed_note import Checkpoint
 

@@ -7,11 +7,12 @@ the seed and the ticket (8 bytes), ascending. So no place depends on who it is f
 """
 
 import datetime as dt
+from base64 import b64encode
 from collections.abc import Sequence
 from hashlib import sha256
 from importlib.resources import files
 from itertools import chain as joined
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from holdfast.events.draws import beacon
 
@@ -78,6 +79,11 @@ def hash_of_order(order: Sequence[int]) -> bytes:
     for start in range(0, len(order), 10_000):
         digest.update(b"".join(map(_uint64, order[start : start + 10_000])))
     return digest.digest()
+
+
+def freeze_details(entries: int, size: int, root: bytes, round: int) -> dict[str, Any]:
+    """The members of the log's `freeze` entry besides its kind and time."""
+    return {"entries": entries, "size": size, "root": b64encode(root).decode(), "round": round}
 
 
 def _uint64(number: int) -> bytes:

@@ -22,9 +22,8 @@ import msgspec
 import structlog
 
 from holdfast.events.draws import beacon
-from holdfast.events.draws.audit import freeze_details
 from holdfast.events.draws.fetching import fetch_signature
-from holdfast.events.draws.order import Freeze, freeze_until, seed_of
+from holdfast.events.draws.order import Freeze, freeze_details, freeze_until, seed_of
 from holdfast.events.queues import draw_sql as sql
 from holdfast.events.queues.draw_sql import Frozen
 from holdfast.events.queues.joining import CHANNEL

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from holdfast.events.audit.draw import check_draw
 from holdfast.events.draws import beacon
-from holdfast.events.draws.audit import check_draw, freeze_details
-from holdfast.events.draws.order import PAUSE, Freeze, draw_order, hash_of_order, seed_of
+from holdfast.events.draws.order import PAUSE, Freeze, draw_order, freeze_details, hash_of_order, seed_of
 from holdfast.kit.tlog.tree import append, leaf_hash
 from tests.events.draws.rounds import ROUNDS
 

@@ -81,7 +81,7 @@ class ReleaseEntry(Struct, tag_field="kind", tag="release"):
 
 
 class FreezeEntry(Struct, tag_field="kind", tag="freeze"):
-    """The list of a draw is closed. `events/draws/audit.py` judges it, and the draw."""
+    """The list of a draw is closed. `events/audit/draw.py` judges it, and the draw."""
 
     at: Moment
     entries: Count

@@ -1,7 +1,7 @@
 """Whether a log proves its draw: what was named, frozen, drawn and let in, compared with what follows from it."""
 
 import datetime as dt
-from base64 import b64decode, b64encode
+from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -157,11 +157,6 @@ class _Draw:
 
     def _places(self, kind: str) -> list[int]:
         return [place for place, entry in enumerate(self._entries) if entry["kind"] == kind]
-
-
-def freeze_details(entries: int, size: int, root: bytes, round: int) -> dict[str, Any]:
-    """The members of the log's `freeze` entry besides its kind and time."""
-    return {"entries": entries, "size": size, "root": b64encode(root).decode(), "round": round}
 
 
 def _is_void(entry: Entry) -> bool:

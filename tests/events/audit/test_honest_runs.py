@@ -5,8 +5,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.events.log.audit import Audit
-from tests.events.log.honest_event import ORIGIN, Entry, HonestEvent, compact
+from holdfast.events.audit.audit import Audit
+from tests.events.audit.honest_event import ORIGIN, Entry, HonestEvent, compact
 
 STEPS = (
     *("arrive", "arrive", "arrive", "arrive and pay", "arrive and pay", "pay", "expire"),

@@ -1,4 +1,4 @@
-"""An audit of a public log: it replays the entries, and finds each that breaks a rule of the order.
+"""The audit of a public log: it replays the entries, and finds each that breaks a rule of the order.
 
 It needs nothing but the entries, in their order. Whether these are the ones that the service has signed is checked
 elsewhere: by the hashes (src/holdfast/commands/verification). docs/events/fairness.md lists the rules.
@@ -11,7 +11,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from holdfast.events.log.audited_entries import (
+from holdfast.events.audit.entries import (
     ArrivalEntry,
     AuditedEntry,
     ChangeEntry,
@@ -24,8 +24,8 @@ from holdfast.events.log.audited_entries import (
     UnknownKind,
     parse_entry,
 )
+from holdfast.events.audit.places import BrokenRule, PlaceReplay
 from holdfast.events.log.entries import FORMAT, timestamp
-from holdfast.events.log.place_replay import BrokenRule, PlaceReplay
 
 MAX_DELAY_SECONDS = 60
 """Seconds within which the service promises to log what it has received."""
@@ -144,7 +144,7 @@ class Audit:
             case CloseEntry():
                 self.closing = entry
             case FreezeEntry() | DrawEntry():
-                pass  # `events/draws/audit.py` judges draws
+                pass  # `events/audit/draw.py` judges draws
 
     def _open(self, entry: OpenEntry, index: int) -> Iterator[BrokenRule]:
         if index:

@@ -7,7 +7,7 @@ import heapq
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from holdfast.events.log.audited_entries import Actor, ChangeEntry, OpenEntry, Outcome, Status
+from holdfast.events.audit.entries import Actor, ChangeEntry, OpenEntry, Outcome, Status
 
 _STATUSES: tuple[Status, ...] = ("registered", "held", "waitlisted", "rejected", "removed")
 _CODES = {status: code for code, status in enumerate(_STATUSES)}
