@@ -1,4 +1,4 @@
-"""Verifiers of logs that we did not write: Go's checksum database, aics-tlog and Sigstore.
+"""Verifiers of logs that we did not write: Go's checksum database, aics-tlog and Sigstore; and aics-witness, a witness.
 
 Each looks at the files of one log in a directory:
 
@@ -84,9 +84,29 @@ def verify_with_go(directory: Path, vkey: str) -> None:
 
 def verify_with_aics(directory: Path, vkey: str) -> None:
     """Verify everything with `aics-tlog`. It raises LogRefused; the test is skipped where PyPI cannot be reached."""
-    environment = {**os.environ, "PYTHONPATH": f"{_python_packages()}"}
-    script = [sys.executable, HERE / "verify_with_aics.py", directory, vkey]
-    _judge(subprocess.run(script, env=environment, capture_output=True, text=True, check=False))
+    _run_with_aics("verify_with_aics.py", directory, vkey)
+
+
+def cosign_with_aics(note: str, log_vkey: str, witness_vkey: str) -> str:
+    """Verify a cosigned checkpoint with `aics-tlog`, and return it with a cosignature that `aics-tlog` made.
+
+    It raises LogRefused; the test is skipped where PyPI cannot be reached. The key of the cosignature is named `aics`,
+    and its private key is 32 bytes of 2.
+    """
+    return _run_with_aics("cosign_with_aics.py", note, log_vkey, witness_vkey)
+
+
+def _run_with_aics(script: str, *arguments: str | Path) -> str:
+    ran = subprocess.run(
+        [sys.executable, HERE / script, *arguments], env=aics_environment(), capture_output=True, text=True, check=False
+    )
+    _judge(ran)
+    return ran.stdout
+
+
+def aics_environment() -> dict[str, str]:
+    """The environment of a process that has aics-tlog and aics-witness. The test is skipped where they are not."""
+    return {**os.environ, "PYTHONPATH": f"{_python_packages()}"}
 
 
 def verify_with_sigstore(directory: Path, vkey: str) -> None:
@@ -112,7 +132,10 @@ def _go_program() -> Path:
 
 @cache
 def _python_packages() -> Path:
-    """The folder of aics-tlog. It asks for Python 3.12, but 3.11 runs it as well: so it is not in the environment."""
+    """The folder of aics-tlog and aics-witness.
+
+    They ask for Python 3.12, but 3.11 runs them as well: so they are not in the environment.
+    """
     lock = PACKAGES / "requirements.lock"
     packages = CACHE / f"python-{sha256(lock.read_bytes()).hexdigest()[:8]}"
     options = ["--quiet", "--no-deps", "--require-hashes", "--python-version", "3.12", "--target", packages]

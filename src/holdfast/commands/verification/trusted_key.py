@@ -1,13 +1,9 @@
 """The key of a log: given by whoever checks, or else served by the log itself."""
 
-from hashlib import sha256
 from typing import NamedTuple
 
 from holdfast.commands.verification.log_source import LogSource, VerificationError
-from holdfast.kit.tlog.signed_note import Verifier, decode_base64, encode_base64, open_note
-
-ED25519 = b"\x01"
-"""The type of the signatures (C2SP, signed-note)."""
+from holdfast.kit.tlog.signed_note import Verifier, open_note, verifier_key
 
 MAX_KEYS = 20
 
@@ -31,29 +27,21 @@ class TrustedKey(NamedTuple):
         subject    what the note is, for the message
         """
         try:
-            return open_note(note, [Verifier(_vkey(name, key)) for key in self.public_keys])
+            return open_note(note, [Verifier(verifier_key(name, key)) for key in self.public_keys])
         except ValueError as error:
             raise BadSignature(f"{subject} is not signed by the key: {error}") from error
-
-
-def _vkey(name: str, public_key: bytes) -> str:
-    """A key under a name, as text (C2SP, signed-note)."""
-    material = ED25519 + public_key
-    key_id = sha256(name.encode() + b"\n" + material).digest()[:4]
-    return f"{name}+{key_id.hex()}+{encode_base64(material)}"
 
 
 def parse_keys(vkeys: str, *, is_given: bool = True) -> TrustedKey:
     """The keys of lines such as `events.example.com/log/events/7+530d903a+AekyeR…`. Raises `VerificationError`."""
     lines = vkeys.split()
     try:
-        for line in lines:
-            Verifier(line)
+        keys = tuple(Verifier(line).public_key for line in lines)
     except ValueError as error:
         raise VerificationError(f"The key cannot be used: {error}") from error
     if not 1 <= len(lines) <= MAX_KEYS:
         raise VerificationError(f"From one to {MAX_KEYS} keys are needed, each in a line.")
-    return TrustedKey(tuple(decode_base64(line.split("+", 2)[2])[1:] for line in lines), is_given)
+    return TrustedKey(keys, is_given)
 
 
 async def key_of(source: LogSource | None, vkeys: str | None) -> TrustedKey:
