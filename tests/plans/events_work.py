@@ -61,7 +61,7 @@ PENDING = """
 """
 """What is to be sealed into the log of event 1."""
 
-LOG = ("checkpoint", "key", "proofs/1", "tile/0/000.p/1", "tile/entries/000.p/1")
+LOG = ("checkpoint", "key", "proofs/1", "head-proof", "tile/0/000.p/1", "tile/entries/000.p/1")
 """Addresses of the log of event 1."""
 
 OF_JOBS: dict[str, Any] = {

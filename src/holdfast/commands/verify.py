@@ -13,8 +13,8 @@ Target = Annotated[
     str,
     typer.Argument(
         metavar="URL|FILE",
-        help="The address of a log (https://host/log/events/7), or of a page that links to it; a directory with a copy "
-        "of a log; a receipt (JSON) or a .tlog-proof file.",
+        help="The address of a log (https://host/log/events/7, or https://host/log/heads), or of a page that links to "
+        "one; a directory with a copy of a log; a receipt (JSON) or a .tlog-proof file.",
     ),
 ]
 
@@ -37,13 +37,17 @@ def verify(
         typer.Option(metavar="URL|DIRECTORY", help="Where the log of a receipt is, if it is not where that says."),
     ] = None,
     offline: Annotated[bool, typer.Option("--offline", help="Check a receipt without its log; needs --key.")] = False,
+    witness: Annotated[
+        list[str] | None,
+        typer.Option(metavar="VKEY", help="A witness that must have cosigned the head log; may be given again."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Check that nobody jumped the line.
 
-    Of a log: the signature of its head, the hashes of all entries, and that each outcome follows by the rules. Of a
-    receipt: its signature, and that the log has the arrival. Exits with 0 if all is right, with 1 if something is
-    wrong, and with 2 if it could not be checked.
+    Of a log: the signature of its head, the hashes of all entries, that each outcome follows by the rules, and that the
+    head log of the service has the head. Of a receipt: its signature, and that the log has the arrival. Exits with 0 if
+    all is right, with 1 if something is wrong, and with 2 if it could not be checked.
     """
     with importing():
         import asyncio
@@ -53,7 +57,9 @@ def verify(
 
     progress = _EntryProgress()
     try:
-        report = asyncio.run(check(target, Options(key, head, person, log, offline), progress.advance))
+        report = asyncio.run(
+            check(target, Options(key, head, person, log, offline, tuple(witness or ())), progress.advance)
+        )
     except (VerificationError, OSError) as error:
         progress.end()
         if as_json:

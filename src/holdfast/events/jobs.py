@@ -6,7 +6,7 @@ from holdfast.events.events import hand_over, recurrence
 from holdfast.events.images import retention as images
 from holdfast.events.images import sizes
 from holdfast.events.keys import retention as keys
-from holdfast.events.log import sealing
+from holdfast.events.log import publishing, sealing
 from holdfast.events.mails import announcements, sending
 from holdfast.events.payments import background, ownership, processor_webhooks, reconciliation
 from holdfast.events.pricing import changes
@@ -20,7 +20,9 @@ from holdfast.kit.running.idempotency import Idempotency
 
 IDEMPOTENCY = Idempotency()
 
-LEADER_LOOPS = (settlement.run, release.run, sealing.run, drawing.run, recurrence.run, announcements.run)
+LEADER_LOOPS = (
+    *(settlement.run, release.run, sealing.run, publishing.run, drawing.run, recurrence.run, announcements.run),
+)
 """The loops that only the leader runs: one process at a time."""
 
 LOOPS = (*LEADER_LOOPS, sending.run, sizes.run)

@@ -5,7 +5,7 @@ from pathlib import Path
 from holdfast import accounts
 from holdfast.accounts.oauth import trusted_auth
 from holdfast.events import api, resources
-from holdfast.events.log.operations import begin_generations
+from holdfast.events.log.generations import begin_generations
 from holdfast.events.settings import Settings
 from holdfast.kit.process.service_process import ServiceProcess
 from holdfast.kit.security.secret_rotation import SealedTable

@@ -18,7 +18,8 @@ CREATE TYPE log_entry_kind AS ENUM (
     'freeze',
     'draw',
     'release',
-    'close'
+    'close',
+    'head'
 );
 
 CREATE TYPE payment_state AS ENUM (
@@ -1294,8 +1295,12 @@ CREATE TABLE log_heads (
     signed_size bigint DEFAULT 0 NOT NULL,
     checkpoint text,
     sealed_at timestamp with time zone NOT NULL,
+    listed_in bigint,
+    listed_index bigint,
+    CONSTRAINT a_listed_head_has_a_place CHECK (((listed_in IS NULL) = (listed_index IS NULL))),
     CONSTRAINT a_signed_size_has_a_checkpoint CHECK (((signed_size > 0) = (checkpoint IS NOT NULL))),
     CONSTRAINT log_heads_arrivals_check CHECK ((arrivals >= 0)),
+    CONSTRAINT log_heads_listed_index_check CHECK ((listed_index >= 0)),
     CONSTRAINT log_heads_origin_check CHECK (((length(origin) >= 1) AND (length(origin) <= 500))),
     CONSTRAINT log_heads_root_check CHECK ((length(root) = 32)),
     CONSTRAINT log_heads_size_check CHECK ((size > 0)),
@@ -1306,6 +1311,8 @@ ALTER TABLE ONLY log_heads
     ADD CONSTRAINT log_heads_origin_key UNIQUE (origin);
 ALTER TABLE ONLY log_heads
     ADD CONSTRAINT log_heads_pkey PRIMARY KEY (log_id);
+ALTER TABLE ONLY log_heads
+    ADD CONSTRAINT log_heads_listed_in_fkey FOREIGN KEY (listed_in) REFERENCES logs(id);
 ALTER TABLE ONLY log_heads
     ADD CONSTRAINT log_heads_log_id_fkey FOREIGN KEY (log_id) REFERENCES logs(id) ON DELETE CASCADE;
 CREATE INDEX log_heads_to_sign ON log_heads USING btree (log_id) WHERE (signed_size < size);
@@ -1396,7 +1403,7 @@ CREATE TABLE logs (
     removed bigint DEFAULT 0 NOT NULL,
     closed_at timestamp with time zone,
     inserted_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT a_log_is_of_an_event_or_a_queue CHECK ((num_nonnulls(event_id, queue_id) = 1)),
+    CONSTRAINT a_log_is_of_an_event_or_a_queue_or_of_heads CHECK ((num_nonnulls(event_id, queue_id) <= 1)),
     CONSTRAINT logs_arrivals_check CHECK ((arrivals >= 0)),
     CONSTRAINT logs_generation_check CHECK ((generation > 0)),
     CONSTRAINT logs_moved_check CHECK ((moved >= 0)),
@@ -1421,6 +1428,7 @@ ALTER TABLE ONLY logs
     ADD CONSTRAINT logs_event_id_fkey FOREIGN KEY (event_id) REFERENCES events(id) ON DELETE CASCADE;
 ALTER TABLE ONLY logs
     ADD CONSTRAINT logs_queue_id_fkey FOREIGN KEY (queue_id) REFERENCES queues(id) ON DELETE CASCADE;
+CREATE UNIQUE INDEX head_logs ON logs USING btree (generation) WHERE ((event_id IS NULL) AND (queue_id IS NULL));
 CREATE UNIQUE INDEX one_open_log_a_queue ON logs USING btree (queue_id) WHERE (closed_at IS NULL);
 CREATE UNIQUE INDEX one_open_log_an_event ON logs USING btree (event_id) WHERE (closed_at IS NULL);
 

@@ -8,6 +8,7 @@ from pydantic import Field, field_validator
 from holdfast.accounts.oauth.settings import OAuthSettings
 from holdfast.accounts.signin.settings import SignInSettings
 from holdfast.kit.environment import settings as kit
+from holdfast.kit.tlog.cosignature import CosignatureVerifier
 
 
 class Settings(OAuthSettings, SignInSettings):
@@ -84,6 +85,12 @@ class Settings(OAuthSettings, SignInSettings):
         True,
         validation_alias="EVENTS_PUBLIC_LOGS",
         description="Whether events and queues may get a public log of their order. A log that there is goes on.",
+    )
+    log_witnesses: str = Field(
+        "",
+        validation_alias="EVENTS_LOG_WITNESSES",
+        description="Witnesses that cosign the heads of the public logs: of each the key (`name+id+key`), a space and "
+        "its address, with a comma between witnesses.",
     )
     organizers_per_hour: int = Field(
         10,
@@ -237,6 +244,19 @@ class Settings(OAuthSettings, SignInSettings):
         """The public base address of photos."""
         return self.cdn_base_url.rstrip("/") or f"{self.base_url}/media"
 
+    @property
+    def log_witness_keys(self) -> list[tuple[CosignatureVerifier, str]]:
+        """The keys of the witnesses, each with its address without a slash at the end."""
+        return [_witness(text) for text in self.log_witnesses.split(",") if text.strip()]
+
+    @field_validator("log_witnesses")
+    @classmethod
+    def _are_witnesses(cls, text: str) -> str:
+        witnesses = [_witness(part) for part in text.split(",") if part.strip()]
+        if len({verifier.public_key for verifier, _ in witnesses}) < len(witnesses):
+            raise ValueError("must name no key twice")
+        return text
+
     @field_validator("beacon_url", "cdn_base_url", "s3_endpoint_url", "stripe_api")
     @classmethod
     def _are_base_addresses(cls, url: str) -> str:
@@ -280,3 +300,14 @@ class Settings(OAuthSettings, SignInSettings):
     def limits_refused(self) -> dict[str, RateLimitItem]:
         """The rate limits of refused requests."""
         return {"organizer registration": RateLimitItemPerHour(self.refused_organizers_per_hour)}
+
+
+def _witness(text: str) -> tuple[CosignatureVerifier, str]:
+    """The key and the address of a witness. Raises ValueError."""
+    vkey, separator, address = text.strip().partition(" ")
+    if not separator or not address.strip():
+        raise ValueError("must be the key of each witness, a space and its address")
+    try:
+        return CosignatureVerifier(vkey), kit.base_address(address.strip())
+    except ValueError as error:
+        raise ValueError(f"has a witness that cannot be used: {error}") from error

@@ -157,7 +157,11 @@ def compact(entry: Entry) -> bytes:
 
 def write_log(directory: Path, entries: Sequence[Entry], *, key: Ed25519PrivateKey = KEY, origin: str = ORIGIN) -> Path:
     """Write the files of a log, as its address has them. Returns the directory."""
-    texts = [compact(entry) for entry in entries]
+    return write_texts(directory, [compact(entry) for entry in entries], key=key, origin=origin)
+
+
+def write_texts(directory: Path, texts: Sequence[bytes], *, key: Ed25519PrivateKey = KEY, origin: str = ORIGIN) -> Path:
+    """Write the files of a log with any entries. Returns the directory."""
     tree = append(0, {}, [leaf_hash(text) for text in texts])
     files = {tile_path(*tile, len(hashes) // HASH_BYTES): hashes for tile, hashes in tree.tiles.items()}
     for number in range(-(-len(texts) // TILE_WIDTH)):

@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 from psycopg.types.json import Jsonb
 
-from holdfast.events.log import sealing
+from holdfast.events.log import publishing, sealing
 from holdfast.kit.tlog.signed_note import Checkpoint, Verifier, open_note, parse_checkpoint
 from holdfast.kit.tlog.tree import (
     TileId,
@@ -47,10 +47,12 @@ async def begin_log(service: Service, noun: str, id: int) -> "LogScene":
 
 
 async def seal_logs(service: Service, **options: Any) -> None:
-    """Seal all that is pending, and sign it."""
-    while await sealing.seal(service.database, **options):
-        pass
-    await sealing.sign(service.database)
+    """Seal all that is pending, sign it, and seal and publish the heads in the head log."""
+    for _ in range(2):
+        while await sealing.seal(service.database, **options):
+            pass
+        await sealing.sign(service.database)
+    await publishing.publish(service.database)
 
 
 @dataclass
@@ -115,6 +117,10 @@ class LogScene:
         return answer.content
 
     async def read(self) -> list[dict[str, Any]]:
+        """All entries, as JSON has them. It verifies them as `read_entries` does."""
+        return [json.loads(entry) for entry in await self.read_entries()]
+
+    async def read_entries(self) -> list[bytes]:
         """All entries. It verifies the signed head, that all leads to it, and that it continues the last one."""
         head = await self.read_head()
         entries = await self._read_entries(head.size)
@@ -126,7 +132,7 @@ class LogScene:
             proof = consistency_proof(earlier.size, head.size, tiles)
             verify_consistency(earlier.size, head.size, earlier.root, head.root, proof)
         self.heads.append(head)
-        return [json.loads(entry) for entry in entries]
+        return entries
 
     async def read_head(self) -> Checkpoint:
         verifier = Verifier((await self.content("/key")).decode().removesuffix("\n"))

@@ -4,7 +4,7 @@ from base64 import b64encode
 
 import psycopg
 
-from holdfast.events.log import operations
+from holdfast.events.log import generations
 from tests.events.log.scene import LogScene, open_log
 from tests.events.log.test_addresses import verified_entry
 from tests.support import Service
@@ -13,7 +13,7 @@ from tests.support import Service
 def begin_generations(service: Service) -> None:
     """What `holdfast restore` does at its end."""
     with psycopg.connect(service.database.url, autocommit=True) as connection:
-        operations.begin_generations(connection)
+        generations.begin_generations(connection)
 
 
 async def test_a_restored_log_goes_on_under_another_name_and_says_where_the_old_one_was(service: Service) -> None:
@@ -26,7 +26,7 @@ async def test_a_restored_log_goes_on_under_another_name_and_says_where_the_old_
 
     begin_generations(service)
     [(log_id, generation, arrivals)] = await service.run_sql(
-        "select id, generation, arrivals from logs where closed_at is null"
+        "select id, generation, arrivals from logs where closed_at is null and event_id is not null"
     )
     new = LogScene(service, log_id, f"{old.path}/2", arrivals=4)
     await new.arrive(2)

@@ -4,19 +4,13 @@ import asyncio
 import random
 from pathlib import Path
 
-from holdfast.events.log import sealing
 from holdfast.events.settings import Settings
+from tests.events.log.scene import seal_logs
 from tests.events.log.verification import verify
 from tests.serving import listener, running_already, serving
 from tests.support import Client, Service, running
 
 STEPS = [*["register"] * 10, *["settle"] * 6, *("leave", "leave", "put aside", "move up", "resize", "seal", "seal")]
-
-
-async def seal(service: Service) -> None:
-    while await sealing.seal(service.database):
-        pass
-    await sealing.sign(service.database)
 
 
 async def take_step(service: Service, organizer: Client, event_id: int, polls: list[str], dice: random.Random) -> None:
@@ -32,7 +26,7 @@ async def take_step(service: Service, organizer: Client, event_id: int, polls: l
         sizes = {"capacity": dice.randrange(3, 8), "waitinglist_capacity": dice.randrange(8)}
         await organizer.patch(f"/api/events/{event_id}", {"event": sizes})
     elif step == "seal":
-        await seal(service)
+        await seal_logs(service)
     elif polls and step == "leave":
         await organizer.delete(dice.choice(polls))
     elif polls:
@@ -61,7 +55,7 @@ async def test_the_log_of_a_busy_event_and_of_a_queue_is_right(settings: Setting
         joins = [
             await ada.post(f"/api/queues/{queue['id']}/join", {"visitor_id": f"visitor{number}"}) for number in range(3)
         ]
-        await seal(service)
+        await seal_logs(service)
         _, of_event = await asyncio.to_thread(verify, f"{url}/log/events/{event['id']}")
         _, of_queue = await asyncio.to_thread(verify, f"{url}/log/queues/{queue['id']}")
         receipts: list[str] = []

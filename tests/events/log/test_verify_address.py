@@ -28,16 +28,20 @@ async def test_a_log_is_verified_over_http_and_again_when_it_has_grown(settings:
         address, head = f"{url}{log.path}", tmp_path / "head"
         code, report = await asyncio.to_thread(verify, f"{address}/checkpoint", "--head", head)
         assert (code, report["findings"], report["subject"]) == (0, [], f"Log {address}")
+        assert report["checked"]["head log"] == "has this head, entry 0 of 1"
 
         await log.arrive(600)
         await log.seal()
         _, report = await asyncio.to_thread(verify, address, "--head", head)
+        of_heads, heads = await asyncio.to_thread(verify, f"{url}/log/heads")
         missing, error = await asyncio.to_thread(verify, f"{url}/log/events/999999")
 
     # The rows of the scene are from another day, and seat more people than there are seats; the hashes are right.
     assert {"late", "outcome"} == rules(report)
     assert report["figures"]["arrivals"] == {"registered": 600}
     assert head.read_text().splitlines()[1] == "603"
+    assert report["checked"]["head log"] == "has this head, entry 1 of 2"
+    assert (of_heads, heads["figures"]) == (0, {"logs": 1, "heads": 2})
     assert (missing, "is answered with 404" in error["error"]) == (2, True)
 
 

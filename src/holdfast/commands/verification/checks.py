@@ -8,6 +8,12 @@ from typing import NamedTuple
 import httpx2
 import msgspec
 
+from holdfast.commands.verification.head_log import (
+    check_cosignatures,
+    check_in_head_log,
+    is_head_log,
+    parse_witnesses,
+)
 from holdfast.commands.verification.log_reader import SignedHead, open_head, read_entries
 from holdfast.commands.verification.log_source import (
     DirectoryLog,
@@ -31,6 +37,7 @@ from holdfast.commands.verification.trusted_key import BadSignature, TrustedKey,
 from holdfast.events.audit.audit import Audit, AuditFinding
 from holdfast.events.audit.draw import check_draw
 from holdfast.events.audit.entries import ArrivalEntry, EarlierLog
+from holdfast.events.audit.heads import HeadAudit
 from holdfast.events.log.entries import timestamp
 from holdfast.kit.tlog.proof_file import ProofFile
 from holdfast.kit.tlog.signed_note import Checkpoint, encode_base64
@@ -48,6 +55,7 @@ class Options(NamedTuple):
     person         for whom a receipt is
     log            where the log of a receipt is: an address or a directory; None: where the receipt says
     is_offline     whether a receipt is checked without its log
+    witnesses      the vkeys of the witnesses that must have cosigned the head log
     """
 
     key: str | None = None
@@ -55,6 +63,7 @@ class Options(NamedTuple):
     person: str | None = None
     log: str | None = None
     is_offline: bool = False
+    witnesses: Sequence[str] = ()
 
 
 async def check(target: str, options: Options, progress: Progress) -> VerificationReport:
@@ -98,6 +107,7 @@ async def _check_log(
 ) -> VerificationReport:
     """Check a log. With a watch, its promise is looked for."""
     report = VerificationReport(f"Log {source.name}")
+    witnesses = parse_witnesses(options.witnesses)
     key = await key_of(source, options.key)
     report.checked["key"] = key_text(key)
     try:
@@ -108,11 +118,11 @@ async def _check_log(
     report.checked["head"] = head_text(head.checkpoint)
     saved = _saved_head(options.saved_head, key)
     report.origin = origin = head.checkpoint.origin
-    audit, of_queue = Audit(origin), list[bytes]()
+    audit, of_queue = HeadAudit() if is_head_log(origin) else Audit(origin), list[bytes]()
 
     def read(index: int, entry: bytes) -> None:
         parsed = audit.read(entry)
-        if audit.opening and audit.opening.of == "queue":
+        if isinstance(audit, Audit) and audit.opening and audit.opening.of == "queue":
             of_queue.append(entry)
         if watch:
             watch.read(index, parsed)
@@ -131,13 +141,19 @@ async def _check_log(
         report.findings.append(AuditFinding("notice", "form", message))
     report.findings += hashes.findings
     if saved and not is_same_log:
-        report.findings += _check_predecessor(saved.checkpoint, audit.opening.after if audit.opening else None)
+        report.findings += _check_predecessor(saved.checkpoint, audit.earlier_log)
     report.findings += audit.findings
     report.findings += _check_draw(of_queue, origin)
     report.further = audit.further_findings
     if options.saved_head:
         report.checked["saved head"] = head_text(saved.checkpoint) if saved else "there was none before"
     report.figures = figures_of(audit)
+    if isinstance(audit, HeadAudit):
+        result = check_cosignatures(head.note, witnesses)
+    else:
+        result = await check_in_head_log(source, head.checkpoint, key, witnesses)
+    report.checked |= result.checked
+    report.findings += result.findings
     if options.saved_head and hashes.is_whole and hashes.extends_saved:
         _save_head(options.saved_head, head)
     return report

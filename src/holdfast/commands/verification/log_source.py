@@ -20,8 +20,9 @@ RETRY_PAUSES_SECONDS = (0.5, 2.0, 5.0)
 MAX_PAUSE_SECONDS = 30.0
 RETRIED_STATUSES = {429, 502, 503, 504}
 
-LOG_PATH = re.compile(r"(.*/log/(?:events|queues)/\d+(?:/\d+)?)(?:/(?:checkpoint|key)?)?")
-_GENERATION = re.compile(r"(/log/(?:events|queues)/\d+)/\d+$")
+_PLACE = r"/log/(?:(?:events|queues)/\d+|heads)"
+LOG_PATH = re.compile(rf"(.*{_PLACE}(?:/\d+)?)(?:/(?:checkpoint|key)?)?")
+_GENERATION = re.compile(rf"({_PLACE})/\d+$")
 _LINK = re.compile(r'href="([^"]*/log/(?:events|queues)/\d+)["/]')
 
 
@@ -30,7 +31,11 @@ class VerificationError(Exception):
 
 
 class MissingFile(VerificationError):
-    """The log does not have a file."""
+    """The log does not have a file. `comes_later`: it says that it will have it in a moment."""
+
+    def __init__(self, message: str, *, comes_later: bool = False) -> None:
+        super().__init__(message)
+        self.comes_later = comes_later
 
 
 class LogSource(Protocol):
@@ -95,7 +100,7 @@ async def http_client() -> AsyncGenerator[httpx2.AsyncClient]:
 
 async def fetch(client: httpx2.AsyncClient, url: str) -> bytes:
     """The content of a URL. A service that is busy is asked again. Raises `VerificationError`."""
-    status = 0
+    status, retry_after = 0, ""
     for pause in (*RETRY_PAUSES_SECONDS, None):
         try:
             async with client.stream("GET", url, follow_redirects=True) as response:
@@ -107,7 +112,7 @@ async def fetch(client: httpx2.AsyncClient, url: str) -> bytes:
                 f"{url} cannot be reached: {str(error).strip() or type(error).__name__}."
             ) from error
         if status in (404, 410):
-            raise MissingFile(f"{url} is not there: it is answered with {status}.")
+            raise MissingFile(f"{url} is not there: it is answered with {status}.", comes_later=bool(retry_after))
         if pause is None or status not in RETRIED_STATUSES:
             break
         await asyncio.sleep(min(float(retry_after), MAX_PAUSE_SECONDS) if retry_after.isdigit() else pause)

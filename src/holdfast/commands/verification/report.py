@@ -9,6 +9,7 @@ from msgspec import Struct, field
 
 from holdfast.commands.verification.trusted_key import TrustedKey
 from holdfast.events.audit.audit import Audit, AuditFinding
+from holdfast.events.audit.heads import HeadAudit
 from holdfast.events.log.entries import timestamp
 from holdfast.kit.tlog.signed_note import Checkpoint
 
@@ -65,8 +66,10 @@ def head_text(head: Checkpoint) -> str:
     return f"{head.size:,} entries, root {head.root.hex()[:16]}"
 
 
-def figures_of(audit: Audit) -> dict[str, Any]:
+def figures_of(audit: Audit | HeadAudit) -> dict[str, Any]:
     """What a replayed log tells."""
+    if isinstance(audit, HeadAudit):
+        return {"logs": len(audit.heads), "heads": audit.entries}
     figures: dict[str, Any] = {"arrivals": dict(audit.arrivals)}
     if places := audit.places:
         figures["places now"] = {

@@ -17,6 +17,7 @@ from holdfast.events.audit.entries import (
     ChangeEntry,
     CloseEntry,
     DrawEntry,
+    EarlierLog,
     FreezeEntry,
     OpenEntry,
     ReleaseEntry,
@@ -86,6 +87,11 @@ class Audit:
         self._last_at: dt.datetime | None = None
         self._cut: dt.datetime | None = None
         self._last: AuditedEntry | None = None
+
+    @property
+    def earlier_log(self) -> EarlierLog | None:
+        """The log that this one follows, as it says itself."""
+        return self.opening.after if self.opening else None
 
     def read(self, entry: bytes) -> AuditedEntry | None:
         """Replay the next entry. Returns it; None if it cannot be read."""

@@ -5,15 +5,15 @@ from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct
 
-Noun = Literal["events", "queues"]
-"""What has a log, as addresses say it."""
+Noun = Literal["events", "queues", "heads"]
+"""What has a log, as addresses say it. There is one log of heads, the head log."""
 
 
 class LogName(NamedTuple):
     """Which log is meant.
 
     noun         what the log is of
-    id           the id of the event or queue
+    id           the id of the event or queue; 0 for the head log
     generation   the generation of its log, from 1
     """
 
@@ -24,12 +24,13 @@ class LogName(NamedTuple):
     @property
     def subject(self) -> str:
         """The event or queue, as commitments and sentences say it: `event 7`."""
-        return f"{self.noun[:-1]} {self.id}"
+        return "all heads" if self.noun == "heads" else f"{self.noun[:-1]} {self.id}"
 
     @property
     def path(self) -> str:
         """The path of the addresses of the log; the first generation has none of its own."""
-        return f"/log/{self.noun}/{self.id}" + (f"/{self.generation}" if self.generation > 1 else "")
+        place = "heads" if self.noun == "heads" else f"{self.noun}/{self.id}"
+        return f"/log/{place}" + (f"/{self.generation}" if self.generation > 1 else "")
 
     def origin(self, base_url: str) -> str:
         """What the log calls itself: its address without a scheme."""
@@ -91,8 +92,9 @@ class LogHead(NamedTuple):
     def name(self) -> LogName:
         if self.event_id is not None:
             return LogName("events", self.event_id, self.generation)
-        assert self.queue_id is not None
-        return LogName("queues", self.queue_id, self.generation)
+        if self.queue_id is not None:
+            return LogName("queues", self.queue_id, self.generation)
+        return LogName("heads", 0, self.generation)
 
 
 class UnsignedHead(NamedTuple):
@@ -102,6 +104,30 @@ class UnsignedHead(NamedTuple):
     origin: str
     size: int
     root: bytes
+
+
+class HeadLog(NamedTuple):
+    """A head log whose head is sealed.
+
+    checkpoint     the last checkpoint that is shown, with the cosignatures of witnesses; None: there is none yet
+    signed_size    the number of entries in it
+    """
+
+    log_id: int
+    origin: str
+    size: int
+    root: bytes
+    signed_size: int
+    checkpoint: str | None
+
+
+class ListedHead(NamedTuple):
+    """A head that is in the head log: the head log, the number of the entry, and the signed head of the head log."""
+
+    log_id: int
+    entry: int
+    size: int
+    checkpoint: str
 
 
 class SignedLog(Struct):

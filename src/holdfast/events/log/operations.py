@@ -1,10 +1,8 @@
-"""What the public addresses of logs show, and the new generation of each log after a restore."""
+"""What the public addresses of logs show."""
 
 from typing import Any
 
-import psycopg
-
-from holdfast.events.log import keys, sql
+from holdfast.events.log import head_log, keys, sql
 from holdfast.events.log.entries import arrival_prefix, timestamp
 from holdfast.events.log.model import LogAddress, SignedLog
 from holdfast.events.resources import Reader
@@ -89,6 +87,23 @@ async def read_proof(reader: Reader, address: LogAddress, number: int) -> str:
     return ProofFile(index, inclusion_proof(index, log.size, tiles[log.log_id]), log.checkpoint, entries[place]).text
 
 
+async def read_head_proof(reader: Reader, address: LogAddress) -> str:
+    """The proof file of the last head of a log in the head log; its `extra` is the entry. Raises `not_found`."""
+    log = await _find_log(reader, address)
+    listed = await head_log.find_listed_head(reader, log.log_id)
+    if listed is None:
+        raise NOT_FOUND(
+            f"No head of the log of {address.subject} is in the head log yet.",
+            hint="Ask again after the number of seconds in Retry-After.",
+            retry_after=RETRY_SECONDS,
+        )
+    number, place = divmod(listed.entry, TILE_WIDTH)
+    entry = parse_bundle(await sql.find_bundle(reader, listed.log_id, number))[place]
+    tiles = await sql.find_tiles(reader, {listed.log_id: tiles_for_inclusion(listed.entry, listed.size)})
+    proof = inclusion_proof(listed.entry, listed.size, tiles[listed.log_id])
+    return ProofFile(listed.entry, proof, listed.checkpoint, entry).text
+
+
 async def list_keys(reader: Reader) -> dict[str, Any]:
     """The public keys of all logs, oldest first."""
     return {
@@ -120,16 +135,3 @@ def _unsigned(address: LogAddress) -> Problem:
 
 def _no_arrival(address: LogAddress, number: int) -> Problem:
     return NOT_FOUND(f"The log of {address.subject} has no arrival {number}.", hint="Check the number in the path.")
-
-
-def begin_generations(connection: psycopg.Connection[Any]) -> None:
-    """Begin a new generation of every open log, in a database that was restored from a backup.
-
-    The logs went on after the backup was made. If they continued from the backup, they would contradict what was signed
-    since. Rows that are pending in the backup are deleted: they belong to the old logs.
-    """
-    if connection.execute("select to_regclass('log_heads')").fetchone() == (None,):
-        return  # the backup is older than logs
-    with connection.transaction():
-        connection.execute("delete from log_pending")
-        connection.execute(sql.BEGIN_GENERATIONS)

@@ -18,7 +18,9 @@ from holdfast.kit.http.edge import BRIEF, IMMUTABLE, kept_refusals
 from holdfast.kit.http.handler import Access, Handler, Header, Reply, Request, encode, envelope
 from holdfast.kit.running.rate_limits import Limits
 
-NOUNS: tuple[Noun, ...] = ("events", "queues")
+PLACES: tuple[tuple[Noun, str], ...] = (("events", "/log/events/{id}"), ("queues", "/log/queues/{id}"))
+HEAD_LOG: tuple[Noun, str] = ("heads", "/log/heads")
+"""Where logs are. The head log has no id."""
 
 ANY_ORIGIN: Header = (b"access-control-allow-origin", b"*")
 FIVE_MINUTES: Header = (b"cache-control", b"public, max-age=300")
@@ -56,6 +58,9 @@ RESOURCES = (
         BRIEF,
     ),
     LogResource(
+        "/head-proof", "get_log_head_proof", lambda reader, log, _: operations.read_head_proof(reader, log), BRIEF
+    ),
+    LogResource(
         "/tile/{tile:path}",
         "get_log_tile",
         lambda reader, log, fields: operations.read_tile(reader, log, f"tile/{fields['tile']}"),
@@ -63,6 +68,10 @@ RESOURCES = (
         BYTES,
     ),
 )
+
+
+OF_EVENTS_AND_QUEUES = ("/proofs/{number}", "/head-proof")
+"""What the head log does not have."""
 
 
 def routes(database: Database, limits: Limits) -> list[BaseRoute]:
@@ -74,9 +83,9 @@ def routes(database: Database, limits: Limits) -> list[BaseRoute]:
 
     def handler(noun: Noun, resource: LogResource) -> Handler:
         async def answer(_: Caller, request: Request) -> Reply:
-            fields: Fields = request.scope["path_params"]
+            fields: Fields = request.scope.get("path_params", {})
             generation = id_of(fields["generation"]) if "generation" in fields else None
-            log = LogAddress(noun, id_of(fields["id"]), generation)
+            log = LogAddress(noun, id_of(fields["id"]) if "id" in fields else 0, generation)
             content = await database.read(lambda reader: resource.read(reader, log, fields))
             body = content.encode() if isinstance(content, str) else content
             # Without a generation it is the newest log, which is another one after a restored backup.
@@ -88,9 +97,10 @@ def routes(database: Database, limits: Limits) -> list[BaseRoute]:
     return [
         Route("/log/keys", Handler(Access("list_log_keys"), limits, list_keys, refuse)),
         *(
-            Route(f"/log/{noun}/{generation}{resource.path}", handler(noun, resource))
-            for noun in NOUNS
-            for generation in ("{id}", "{id}/{generation}")
+            Route(f"{path}{generation}{resource.path}", handler(noun, resource))
+            for noun, path in (*PLACES, HEAD_LOG)
+            for generation in ("", "/{generation}")
             for resource in RESOURCES
+            if noun != "heads" or resource.path not in OF_EVENTS_AND_QUEUES
         ),
     ]

@@ -6,7 +6,8 @@ having two versions:
 1. The transaction of a registration, a join or a change writes what it did to `log_pending`.
 2. One transaction at a time turns pending rows into entries, stores tiles and head, and deletes the rows.
 3. A head is read in a transaction that stores nothing but waits until all earlier commits are as durable as
-   configured. Only then it is signed and shown.
+   configured. Only then it is signed and shown. The transaction that stores the signed head also writes to
+   `log_pending` what the head log gets of it (`head_log.py`).
 
 So what was signed cannot be lost in a failure, and a process that is killed leaves what the next one continues.
 """
@@ -18,7 +19,7 @@ from typing import Any, NamedTuple
 
 from prometheus_client import Counter, Gauge
 
-from holdfast.events.log import entries, sql
+from holdfast.events.log import entries, head_log, sql
 from holdfast.events.log.keys import signing_key
 from holdfast.events.log.model import LogHead, PendingRow, UnsignedHead
 from holdfast.events.resources import Database, Tx
@@ -124,7 +125,7 @@ async def sign_heads(tx: Tx, heads: Sequence[UnsignedHead]) -> None:
         (head.log_id, head.size, Signer(head.origin, key).sign(Checkpoint(head.origin, head.size, head.root).text))
         for head in heads
     ]
-    await sql.store_checkpoints(tx, checkpoints)
+    await sql.store_checkpoints(tx, await head_log.find_head_log(tx), checkpoints)
 
 
 async def _seal_next(tx: Tx, after: int, max_entries: int) -> SealedRound | None:
@@ -152,7 +153,8 @@ async def _seal_next(tx: Tx, after: int, max_entries: int) -> SealedRound | None
     )
     appended: dict[int, Appended] = {}
     for log_id, batch in batches.items():
-        batch.add_seal()
+        if batch.head.name.noun != "heads":
+            batch.add_seal()
         appended[log_id] = append(batch.head.size, tiles[log_id], batch.leaves)
         if turn.is_over(len(batch.leaves) + TILE_WIDTH):
             await asyncio.sleep(0)
@@ -258,6 +260,9 @@ class LogBatch:
             yield from self._arrivals_of(row, public_ids)
             return
         members = dict(row.details)
+        if row.kind == "head":
+            yield None, members["text"].encode()
+            return
         if row.kind == "open":
             members |= {"format": entries.FORMAT, "origin": self.origin}
             self.arrivals = members["first_number"] - 1

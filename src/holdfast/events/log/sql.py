@@ -3,7 +3,15 @@
 from collections.abc import Mapping, Sequence
 from typing import LiteralString
 
-from holdfast.events.log.model import LogAddress, LogBundle, LogHead, Noun, PendingRow, SignedLog, UnsignedHead
+from holdfast.events.log.model import (
+    LogAddress,
+    LogBundle,
+    LogHead,
+    Noun,
+    PendingRow,
+    SignedLog,
+    UnsignedHead,
+)
 from holdfast.events.resources import Reader, Tx
 from holdfast.kit.tlog.tree import TileId
 
@@ -14,15 +22,24 @@ MAX_COUNTED_ROWS = 10_000
 """Pending rows up to which the oldest is looked for."""
 
 
+_TO_SIGN: LiteralString = """
+    select log_id, origin, size, root from log_heads
+     where signed_size < size
+       and exists (select from logs where id = log_id and num_nonnulls(event_id, queue_id) = 1)
+     order by log_id limit %(limit)s
+"""
+"""The heads to be signed. Those of the head log are signed elsewhere (`head_log.py`)."""
+
+
 async def read_work(reader: Reader) -> tuple[float | None, bool]:
     """How many seconds the oldest pending row waits (None: there is none), and whether a head waits to be signed."""
     [(seconds, is_unsigned)] = await reader.tuples(
-        """
+        f"""
         select (select greatest(0, extract(epoch from clock_timestamp() - min(at)))::float8
                   from (select at from log_pending limit %(rows)s) as pending),
-               (select log_id from log_heads where signed_size < size order by log_id limit 1) is not null
+               exists ({_TO_SIGN})
         """,
-        {"rows": MAX_COUNTED_ROWS},
+        {"rows": MAX_COUNTED_ROWS, "limit": 1},
     )
     return seconds, is_unsigned
 
@@ -191,25 +208,30 @@ async def delete_pending(tx: Tx, rows: Sequence[PendingRow]) -> None:
 
 
 async def list_unsigned_heads(reader: Reader, limit: int) -> list[UnsignedHead]:
-    rows = await reader.tuples(
-        """
-        select log_id, origin, size, root from log_heads where signed_size < size order by log_id limit %(limit)s
-        """,
-        {"limit": limit},
-    )
+    rows = await reader.tuples(_TO_SIGN, {"limit": limit})
     return [UnsignedHead(*row) for row in rows]
 
 
-async def store_checkpoints(tx: Tx, checkpoints: Sequence[tuple[int, int, str]]) -> None:
-    """Store signed heads, each given as log, size and signed note, except those that are older than what is stored."""
+async def store_checkpoints(tx: Tx, head_log_id: int, checkpoints: Sequence[tuple[int, int, str]]) -> None:
+    """Store signed heads, each given as log, size and signed note, except those that are older than what is stored.
+
+    What is stored will be in the head log: the text of each, which ends before the empty line.
+    """
     await tx.run(
         """
-        update log_heads set signed_size = signed_head.size, checkpoint = signed_head.checkpoint
-          from unnest(%(log_ids)s::bigint[], %(sizes)s::bigint[], %(checkpoints)s::text[])
-               as signed_head (log_id, size, checkpoint)
-         where log_heads.log_id = signed_head.log_id and signed_size < signed_head.size
+        with stored as (
+            update log_heads set signed_size = signed_head.size, checkpoint = signed_head.checkpoint
+              from unnest(%(log_ids)s::bigint[], %(sizes)s::bigint[], %(checkpoints)s::text[])
+                   as signed_head (log_id, size, checkpoint)
+             where log_heads.log_id = signed_head.log_id and signed_size < signed_head.size
+         returning signed_head.checkpoint)
+        insert into log_pending (log_id, kind, details)
+        select %(head_log_id)s, 'head',
+               jsonb_build_object('text', split_part(checkpoint, e'\\n\\n', 1) || e'\\n')
+          from stored
         """,
         {
+            "head_log_id": head_log_id,
             "log_ids": [log_id for log_id, _, _ in checkpoints],
             "sizes": [size for _, size, _ in checkpoints],
             "checkpoints": [checkpoint for _, _, checkpoint in checkpoints],
@@ -217,7 +239,11 @@ async def store_checkpoints(tx: Tx, checkpoints: Sequence[tuple[int, int, str]])
     )
 
 
-_OF_NOUN: Mapping[Noun, LiteralString] = {"events": "event_id = %(id)s", "queues": "queue_id = %(id)s"}
+_OF_NOUN: Mapping[Noun, LiteralString] = {
+    "events": "event_id = %(id)s",
+    "queues": "queue_id = %(id)s",
+    "heads": "event_id is null and queue_id is null",
+}
 
 MAX_GENERATION = 2**31 - 1
 """More than there are of any log."""
@@ -276,31 +302,3 @@ async def find_bundle(reader: Reader, log_id: int, number: int) -> bytes:
         "select entries from log_entries where log_id = %(log_id)s and number = %(number)s",
         {"log_id": log_id, "number": number},
     )
-
-
-BEGIN_GENERATIONS: LiteralString = """
-    with old as (
-        update logs set closed_at = now() where closed_at is null
-     returning id, event_id, queue_id, generation, arrivals, moved, removed),
-    new as (
-        insert into logs (event_id, queue_id, generation, arrivals, moved, removed)
-        select event_id, queue_id, generation + 1, arrivals, moved, removed from old
-     returning id, event_id, queue_id, arrivals),
-    state as (
-        select new.id, coalesce(new.event_id, new.queue_id) as subject_id, new.event_id is not null as is_event,
-               case when new.event_id is not null
-                    then jsonb_build_object('of', 'event', 'capacity', capacity, 'waiting_places', waitinglist_capacity,
-                                            'seated', registered_count, 'waiting', waitlisted_count,
-                                            'first_number', new.arrivals + 1)
-                    else jsonb_build_object('of', 'queue', 'first_number', tickets + 1, 'released', serving)
-               end as details
-          from new left join events on events.id = new.event_id left join queues on queues.id = new.queue_id)
-    insert into log_pending (log_id, kind, details)
-    select state.id, 'open',
-           case when origin is null then details
-                else details || jsonb_build_object('after', jsonb_build_object(
-                        'origin', origin, 'size', size, 'root', encode(root, 'base64'))) end
-      from state
-      join old on coalesce(old.event_id, old.queue_id) = subject_id and (old.event_id is not null) = is_event
-      left join log_heads on log_heads.log_id = old.id
-"""

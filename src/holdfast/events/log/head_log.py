@@ -1,0 +1,100 @@
+"""The head log: the log of the service whose entries are the signed heads of all other logs.
+
+An entry is the text of a checkpoint: origin, size and root, a line each. Each signed head is an entry, once; those of
+one log are in order. The statement that stores a signed head writes the entry to `log_pending`
+(`sql.store_checkpoints`), and sealing turns it into a leaf like any other.
+"""
+
+from collections.abc import Sequence
+from typing import LiteralString
+
+from holdfast.events.log.model import HeadLog, ListedHead
+from holdfast.events.resources import Reader, Tx
+from holdfast.kit.tlog.tree import TILE_WIDTH, parse_bundle
+
+IS_HEAD_LOG: LiteralString = "event_id is null and queue_id is null"
+"""Whether a row of `logs` is the head log."""
+
+
+async def find_head_log(tx: Tx) -> int:
+    """The id of the newest generation of the head log. It is made when it is first needed."""
+    find: LiteralString = f"select id from logs where {IS_HEAD_LOG} order by generation desc limit 1"
+    id = await tx.value(find)
+    if id is None:
+        await tx.run("insert into logs default values on conflict do nothing")
+        id = await tx.value(find)
+    return id
+
+
+async def list_head_logs(reader: Reader) -> list[HeadLog]:
+    """The head logs of which something is sealed, newest generation first."""
+    rows = await reader.tuples(
+        f"""
+        select log_id, origin, size, root, signed_size, checkpoint
+          from logs join log_heads on log_id = logs.id where {IS_HEAD_LOG} order by generation desc
+        """
+    )
+    return [HeadLog(*row) for row in rows]
+
+
+async def store_checkpoint(tx: Tx, head: HeadLog, checkpoint: str) -> None:
+    """Store the signed head of a head log, and the places of the heads of other logs in it.
+
+    Nothing is stored if a larger one is stored meanwhile.
+    """
+    places = await _find_places(tx, head) if head.signed_size < head.size else {}
+    await tx.run(
+        """
+        with published as (
+            update log_heads set signed_size = %(size)s, checkpoint = %(checkpoint)s
+             where log_id = %(log_id)s and signed_size <= %(size)s
+         returning log_id),
+        -- Locked in order of their ids, as sealing does.
+        listed as materialized (
+            select log_heads.log_id, index
+              from unnest(%(origins)s::text[], %(indexes)s::bigint[]) as place (origin, index)
+              join log_heads on log_heads.origin = place.origin
+             where exists (select from published)
+             order by log_heads.log_id for no key update of log_heads)
+        update log_heads set listed_in = %(log_id)s, listed_index = index
+          from listed where log_heads.log_id = listed.log_id
+        """,
+        {
+            "log_id": head.log_id,
+            "size": head.size,
+            "checkpoint": checkpoint,
+            "origins": [*places],
+            "indexes": [*places.values()],
+        },
+    )
+
+
+async def find_listed_head(reader: Reader, log_id: int) -> ListedHead | None:
+    """The last head of a log that the signed head log has; None: it has none yet."""
+    rows = await reader.tuples(
+        """
+        select head_log.log_id, log_heads.listed_index, head_log.signed_size, head_log.checkpoint
+          from log_heads join log_heads as head_log on head_log.log_id = log_heads.listed_in
+         where log_heads.log_id = %(log_id)s
+        """,
+        {"log_id": log_id},
+    )
+    return ListedHead(*rows[0]) if rows else None
+
+
+async def _find_places(tx: Tx, head: HeadLog) -> dict[str, int]:
+    """The indexes of the entries that are not signed yet, by the origin in them; of each origin the last one."""
+    first = head.signed_size // TILE_WIDTH
+    rows: Sequence[tuple[int, bytes]] = await tx.tuples(
+        """
+        select number, entries from log_entries
+         where log_id = %(log_id)s and number between %(first)s and %(last)s order by number
+        """,
+        {"log_id": head.log_id, "first": first, "last": (head.size - 1) // TILE_WIDTH},
+    )
+    return {
+        entry.partition(b"\n")[0].decode(): index
+        for number, content in rows
+        for index, entry in enumerate(parse_bundle(content), start=number * TILE_WIDTH)
+        if index < head.size
+    }

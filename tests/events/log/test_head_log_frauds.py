@@ -1,0 +1,126 @@
+"""Heads that contradict each other, or the head log, are found by `holdfast verify`; and witnesses that are missing."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from holdfast.kit.tlog.cosignature import Cosigner
+from holdfast.kit.tlog.proof_file import ProofFile
+from holdfast.kit.tlog.signed_note import Checkpoint, Signer
+from holdfast.kit.tlog.tree import append, inclusion_proof, leaf_hash
+from tests.events.audit.honest_event import HOST, KEY, ORIGIN, HonestEvent, compact, write_log, write_texts
+from tests.events.log.verification import rules, verify
+
+HEADS = f"{HOST}/log/heads"
+WITNESS = Cosigner("witness.example.org/w1", Ed25519PrivateKey.from_private_bytes(b"2" * 32))
+OTHER_WITNESS = Cosigner("witness.example.org/w2", Ed25519PrivateKey.from_private_bytes(b"3" * 32))
+
+
+def head(size: int, root: bytes = b"r", log: int = 7) -> bytes:
+    return Checkpoint(f"{HOST}/log/events/{log}", size, root * 32).text.encode()
+
+
+@pytest.mark.parametrize(
+    "later", [head(4), head(4, b"s"), head(3), b"no head\n", head(5).replace(b"5", b"05")], ids=repr
+)
+def test_a_head_log_in_which_a_log_does_not_grow_is_found(tmp_path: Path, later: bytes) -> None:
+    honest = [head(2), head(9, log=8), head(4)]
+
+    code, report = verify(write_texts(tmp_path, [*honest, head(6)], origin=HEADS))
+    assert (code, report["figures"]) == (0, {"logs": 2, "heads": 4})
+    code, report = verify(write_texts(tmp_path, [*honest, later], origin=HEADS))
+
+    assert code == 1
+    assert [finding["index"] for finding in report["findings"]] == [3]
+
+
+@pytest.fixture
+def event() -> HonestEvent:
+    event = HonestEvent()
+    for _ in range(3):
+        event.arrive()
+        event.seal()
+    return event
+
+
+def write_proof(directory: Path, heads: Sequence[bytes], *, origin: str = HEADS, cosigner: Cosigner = WITNESS) -> None:
+    """Write the proof that the last of these heads is in the head log."""
+    tree = append(0, {}, [leaf_hash(entry) for entry in heads])
+    text = Checkpoint(origin, tree.size, tree.root).text
+    note = Signer(origin, KEY).sign(text) + cosigner.signature_line(text)
+    proof = inclusion_proof(len(heads) - 1, tree.size, tree.tiles)
+    (directory / "head-proof").write_text(ProofFile(len(heads) - 1, proof, note, heads[-1]).text)
+
+
+def head_of(event: HonestEvent, entries: int) -> bytes:
+    tree = append(0, {}, [leaf_hash(compact(entry)) for entry in event.entries[:entries]])
+    return Checkpoint(ORIGIN, tree.size, tree.root).text.encode()
+
+
+def test_a_log_whose_head_is_in_the_cosigned_head_log_passes(event: HonestEvent, tmp_path: Path) -> None:
+    write_log(tmp_path, event.entries)
+    write_proof(tmp_path, [head(1, log=8), head_of(event, 7)])
+
+    code, report = verify(tmp_path, "--witness", WITNESS.vkey)
+    without, of_both = verify(tmp_path, "--witness", WITNESS.vkey, "--witness", OTHER_WITNESS.vkey)
+
+    assert (code, report["findings"]) == (0, [])
+    assert report["checked"]["head log"] == "has this head, entry 1 of 2"
+    assert "has cosigned the head log at 20" in report["checked"][f"witness {WITNESS.name}"]
+    assert without == 1
+    assert [finding["message"] for finding in of_both["findings"]] == [
+        "witness.example.org/w2 has not cosigned the head of the head log."
+    ]
+
+
+def test_a_head_log_may_be_ahead_of_the_head_that_is_shown(event: HonestEvent, tmp_path: Path) -> None:
+    write_log(tmp_path, event.entries)
+    write_log(tmp_path, event.entries[:5])
+    write_proof(tmp_path, [head_of(event, 7)])
+
+    assert verify(tmp_path)[0] == 0
+    event.entries[1]["person"] = "x" * 43
+    write_proof(tmp_path, [head_of(event, 7)])
+    code, report = verify(tmp_path)
+
+    assert (code, rules(report)) == (1, {"heads"})
+
+
+@pytest.mark.parametrize("fault", ["fork", "another log", "another service", "proof", "cosignature", "unsigned"])
+def test_a_head_that_the_head_log_does_not_have_is_found(event: HonestEvent, tmp_path: Path, fault: str) -> None:
+    write_log(tmp_path, event.entries)
+    listed, origin = head_of(event, 7), HEADS
+    if fault == "fork":
+        event.entries[1]["person"] = "x" * 43
+        listed = head_of(event, 7)
+    elif fault == "another log":
+        listed = listed.replace(b"/7\n", b"/8\n")
+    elif fault == "another service":
+        origin = "other.example.com/log/heads"
+    write_proof(tmp_path, [head(1, log=8), listed], origin=origin)
+    content = (tmp_path / "head-proof").read_text()
+    if fault == "proof":
+        content = content.replace("index 1", "index 0")
+    elif fault == "cosignature":
+        before, _, signature = content.rpartition(" ")
+        content = f"{before} {signature[:20]}{'B' if signature[20] == 'A' else 'A'}{signature[21:]}"
+    elif fault == "unsigned":
+        content = content.replace("\n2\n", "\n3\n")
+    (tmp_path / "head-proof").write_text(content)
+
+    code, report = verify(tmp_path, "--witness", WITNESS.vkey)
+
+    expected = {"cosignature": "witness", "unsigned": "signature"}.get(fault, "heads")
+    assert (code, rules(report)) == (1, {expected})
+
+
+def test_a_witness_is_demanded_of_a_log_without_a_head_log_too(event: HonestEvent, tmp_path: Path) -> None:
+    write_log(tmp_path, event.entries)
+
+    code, report = verify(tmp_path, "--witness", WITNESS.vkey)
+
+    assert (code, rules(report)) == (1, {"witness"})
+    assert verify(tmp_path)[1]["checked"]["head log"] == "not checked: the log shows no proof"
+    assert verify(tmp_path, "--witness", Signer("w", KEY).vkey)[0] == 2
