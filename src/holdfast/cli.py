@@ -16,7 +16,7 @@ from holdfast.commands.secret import secret
 from holdfast.commands.status import status
 from holdfast.commands.verify import verify
 from holdfast.doubles.shopify.command import demo_shops
-from holdfast.events import app_commands, draw_commands, payment_commands
+from holdfast.events import app_commands, draw_commands, log_commands, payment_commands
 from holdfast.events import commands as of_events
 from holdfast.inventory import commands as of_inventory
 from holdfast.kit.process.address_command import address_command
@@ -180,6 +180,7 @@ events.add_typer(of_events.people, name="person")
 events.add_typer(app_commands.apps, name="app")
 events.add_typer(payment_commands.payments, name="payments")
 events.command("draw")(draw_commands.draw)
+events.add_typer(log_commands.logs, name="log")
 app.add_typer(inventory, name="inventory")
 inventory.add_typer(of_inventory.shops, name="shop")
 inventory.command("sign-proxy-url")(of_inventory.sign_proxy_url)

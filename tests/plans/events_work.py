@@ -9,6 +9,7 @@ from holdfast.events import api, jobs
 from holdfast.events.console.account.start import PROVE
 from holdfast.events.console.people.registrations import SEARCH
 from holdfast.events.events.model import CHANGE_CHANNEL
+from holdfast.events.log import publishing, sealing
 from holdfast.events.pages.routes import READ_ORGANIZER
 from holdfast.events.payments import ownership
 from holdfast.events.payments.ownership import CancelEventsArguments
@@ -235,7 +236,8 @@ class Work:
         await self.pages()
         await self.for_admins()
         await self.database.transact(lambda tx: tx.run(PENDING))
-        for loop in (*jobs.LOOPS, *jobs.PAYMENT_LOOPS):
+        # A head that is signed is sealed into the head log another time.
+        for loop in (*jobs.LOOPS, *jobs.PAYMENT_LOOPS, sealing.run, publishing.run):
             await turn(self.recorder, loop, self.database)
         await self.log()
         for periodic in jobs.PERIODIC:

@@ -10,6 +10,7 @@ import httpx2
 from psycopg.types.json import Jsonb
 
 from holdfast.events.log import publishing, sealing
+from holdfast.events.log.witness_client import WitnessClient
 from holdfast.kit.tlog.signed_note import Checkpoint, Verifier, open_note, parse_checkpoint
 from holdfast.kit.tlog.tree import (
     TileId,
@@ -46,13 +47,13 @@ async def begin_log(service: Service, noun: str, id: int) -> "LogScene":
     return LogScene(service, log_id, f"/log/{noun}/{id}")
 
 
-async def seal_logs(service: Service, **options: Any) -> None:
+async def seal_logs(service: Service, *, witnesses: Sequence[WitnessClient] = (), **options: Any) -> None:
     """Seal all that is pending, sign it, and seal and publish the heads in the head log."""
     for _ in range(2):
         while await sealing.seal(service.database, **options):
             pass
         await sealing.sign(service.database)
-    await publishing.publish(service.database)
+    await publishing.publish(service.database, witnesses)
 
 
 @dataclass

@@ -25,7 +25,7 @@ MAX_COUNTED_ROWS = 10_000
 _TO_SIGN: LiteralString = """
     select log_id, origin, size, root from log_heads
      where signed_size < size
-       and exists (select from logs where id = log_id and num_nonnulls(event_id, queue_id) = 1)
+       and log_id <> all(array(select id from logs where event_id is null and queue_id is null))
      order by log_id limit %(limit)s
 """
 """The heads to be signed. Those of the head log are signed elsewhere (`head_log.py`)."""

@@ -1,0 +1,173 @@
+"""The head log is shown with the cosignatures of witnesses, and waits for none that is slow, wrong or gone."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from holdfast.events.log import publishing, sealing, witness_client
+from holdfast.events.log.witness.cosigning import Witness
+from holdfast.events.log.witness.directory import WitnessDirectory
+from holdfast.events.log.witness_client import WitnessClient, http_client
+from holdfast.events.settings import Settings
+from holdfast.kit.tlog.cosignature import CosignatureVerifier, Cosigner, find_cosignature
+from holdfast.kit.tlog.signed_note import Verifier, parse_checkpoint, parse_note
+from tests.events.log.scene import LogScene, open_log, seal_logs
+from tests.events.log.test_head_log import heads
+from tests.serving import listener, serving
+from tests.support import Service, eventually
+
+Answer = Callable[[Request], Awaitable[Response]]
+
+
+class OutsideWitness:
+    """A witness at a partner: one of ours, until it is told to answer otherwise.
+
+    answer      what it answers instead
+    requests    the bodies that it was sent
+    """
+
+    def __init__(self, path: Path, name: str, log_key: str) -> None:
+        self.directory = WitnessDirectory(path / name, f"{name}.example.org")
+        self.verifier = CosignatureVerifier(self.directory.cosigner.vkey)
+        self.answer: Answer | None = None
+        self.requests: list[bytes] = []
+        self._witness = Witness(self.directory, [Verifier(log_key)])
+
+    @asynccontextmanager
+    async def serve(self) -> AsyncGenerator[str]:
+        async def add_checkpoint(request: Request) -> Response:
+            body = await request.body()
+            self.requests.append(body)
+            if self.answer:
+                return await self.answer(request)
+            answer = self._witness.add_checkpoint(body)
+            return Response(answer.text.encode(), answer.status, {"content-type": answer.media_type})
+
+        at = listener()
+        async with serving(Starlette(routes=[Route("/add-checkpoint", add_checkpoint, methods=["POST"])]), at):
+            yield f"http://127.0.0.1:{at.getsockname()[1]}"
+
+
+async def shown_head(service: Service) -> str:
+    return (await service.http.get("/log/heads/checkpoint")).text
+
+
+def size_of(checkpoint: str) -> int:
+    return parse_checkpoint(parse_note(checkpoint).text).size
+
+
+async def grow(log: LogScene, clients: list[WitnessClient]) -> str:
+    """The head of the head log, once there is another one."""
+    await log.arrive(1)
+    await seal_logs(log.service, witnesses=clients)
+    return await shown_head(log.service)
+
+
+async def test_the_head_log_is_shown_with_cosignatures_whatever_another_witness_does(
+    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(witness_client, "TIMEOUT_SECONDS", 1.0)
+    log = await open_log(service, seal=True)
+    log_key = (await service.http.get("/log/heads/key")).text.strip()
+    good, bad = OutsideWitness(tmp_path, "good", log_key), OutsideWitness(tmp_path, "bad", log_key)
+    other_key = Cosigner("bad.example.org", Cosigner("x", good.directory.cosigner.private_key).private_key)
+
+    async def is_slow(_: Request) -> Response:
+        await asyncio.sleep(30)
+        return Response()
+
+    async def lies(_: Request) -> Response:
+        return Response(bad.directory.cosigner.signature_line("Another text.\n"))
+
+    async def is_another(_: Request) -> Response:
+        return Response(other_key.signature_line("Another text.\n"))
+
+    async def refuses(_: Request) -> Response:
+        return Response("No.\n", 422)
+
+    async def claims_more(_: Request) -> Response:
+        return Response("99999\n", 409, {"content-type": "text/x.tlog.size"})
+
+    async def claims_nonsense(_: Request) -> Response:
+        return Response("-1\n", 409, {"content-type": "text/x.tlog.size"})
+
+    async def is_endless(_: Request) -> Response:
+        return Response(bytes(100_000))
+
+    faults = (is_slow, lies, is_another, refuses, claims_more, claims_nonsense, is_endless)
+    async with http_client() as client, good.serve() as good_url, bad.serve() as bad_url:
+        clients = [WitnessClient(client, bad_url, bad.verifier), WitnessClient(client, good_url, good.verifier)]
+        for size, bad.answer in enumerate(faults, start=2):
+            monkeypatch.setattr(witness_client, "MAX_PAUSE_SECONDS", 0.0)
+            checkpoint = await grow(log, clients)
+
+            assert size_of(checkpoint) == size
+            assert find_cosignature(checkpoint, good.verifier)
+            assert find_cosignature(checkpoint, bad.verifier) is None
+        # It is not asked again for a while; then it gives what the same head lacks.
+        bad.answer = refuses
+        monkeypatch.setattr(witness_client, "MAX_PAUSE_SECONDS", 60.0)
+        await publishing.publish(service.database, clients)
+        count = len(bad.requests)
+        await publishing.publish(service.database, clients)
+        assert len(bad.requests) == count
+        bad.answer = None
+        clients[0] = WitnessClient(client, bad_url, bad.verifier)
+        await publishing.publish(service.database, clients)
+        checkpoint = await shown_head(service)
+        requests = len(good.requests), len(bad.requests)
+        await publishing.publish(service.database, clients)
+
+    assert find_cosignature(checkpoint, good.verifier)
+    assert find_cosignature(checkpoint, bad.verifier)
+    assert (len(good.requests), len(bad.requests)) == requests, "a head is cosigned once"
+    assert [entry.size for entry in await heads(service).read_checkpoints()] == [*range(2, 18, 2)]
+
+
+async def test_the_loop_publishes_what_a_killed_process_has_left_and_asks_the_witnesses_of_the_settings(
+    settings: Settings, own_service: Service, tmp_path: Path
+) -> None:
+    service = own_service
+    log = await open_log(service, seal=True)
+    witness = OutsideWitness(tmp_path, "partner", (await service.http.get("/log/heads/key")).text.strip())
+    await log.arrive(1)
+    for _ in range(2):
+        await sealing.seal(service.database)
+        await sealing.sign(service.database)  # and the process is killed before it publishes the head log
+
+    async def is_cosigned() -> bool:
+        return bool(find_cosignature(await shown_head(service), witness.verifier))
+
+    async with witness.serve() as url:
+        configured = f"{witness.directory.cosigner.vkey} {url}/, "
+        resources = service.database.resources
+        object.__setattr__(resources, "settings", settings.model_copy(update={"log_witnesses": configured}))
+        running = asyncio.create_task(publishing.run(service.database))
+        await eventually(is_cosigned)
+        running.cancel()
+
+    assert size_of(await shown_head(service)) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("https://witness.example.org", "the key of each witness, a space and its address"),
+        ("w+00000000+AAAA https://witness.example.org", "cannot be used: The key is not"),
+        ("{vkey} witness.example.org", "must be an http or https address"),
+        ("{vkey} https://a.example.org, {vkey} https://b.example.org", "must name no key twice"),
+    ],
+)
+def test_a_setting_that_names_no_witness_is_refused(tmp_path: Path, text: str, sentence: str) -> None:
+    vkey = WitnessDirectory(tmp_path, "w").cosigner.vkey
+
+    with pytest.raises(ValidationError, match=sentence):
+        Settings(EVENTS_LOG_WITNESSES=text.format(vkey=vkey))  # pyright: ignore[reportCallIssue]
