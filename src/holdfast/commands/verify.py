@@ -41,6 +41,10 @@ def verify(
         list[str] | None,
         typer.Option(metavar="VKEY", help="A witness that must have cosigned the head log; may be given again."),
     ] = None,
+    head_log: Annotated[
+        bool,
+        typer.Option("--head-log", help="Read the head log too: the log must begin with each head that it has of it."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Check that nobody jumped the line.
@@ -58,7 +62,7 @@ def verify(
     progress = _EntryProgress()
     try:
         report = asyncio.run(
-            check(target, Options(key, head, person, log, offline, tuple(witness or ())), progress.advance)
+            check(target, Options(key, head, person, log, offline, tuple(witness or ()), head_log), progress.advance)
         )
     except (VerificationError, OSError) as error:
         progress.end()

@@ -57,11 +57,11 @@ def witness(
         keys = [Verifier(vkey) for vkey in vkeys]
     except ValueError as error:
         raise typer.BadParameter(f"The key of a log cannot be used: {error}") from error
-    kept = WitnessDirectory(directory, name)
+    stored = WitnessDirectory(directory, name)
     listener = sockets.listen(host, port)
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
     typer.echo(f"The witness cosigns {', '.join(dict.fromkeys(key.name for key in keys))}.")
     typer.echo(f"It listens on {sockets.address_of(listener)}. Its key is:")
-    typer.echo(kept.cosigner.vkey)
-    app = application(Witness(kept, keys))
+    typer.echo(stored.cosigner.vkey)
+    app = application(Witness(stored, keys))
     serve([ServedService(uvicorn.Config(app, log_level="warning", access_log=False, ws="none"), listener)])

@@ -54,9 +54,9 @@ def write_proof(directory: Path, heads: Sequence[bytes], *, origin: str = HEADS,
     (directory / "head-proof").write_text(ProofFile(len(heads) - 1, proof, note, heads[-1]).text)
 
 
-def head_of(event: HonestEvent, entries: int) -> bytes:
+def head_of(event: HonestEvent, entries: int, origin: str = ORIGIN) -> bytes:
     tree = append(0, {}, [leaf_hash(compact(entry)) for entry in event.entries[:entries]])
-    return Checkpoint(ORIGIN, tree.size, tree.root).text.encode()
+    return Checkpoint(origin, tree.size, tree.root).text.encode()
 
 
 def test_a_log_whose_head_is_in_the_cosigned_head_log_passes(event: HonestEvent, tmp_path: Path) -> None:

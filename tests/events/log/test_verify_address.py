@@ -10,8 +10,9 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from holdfast.events.settings import Settings
-from tests.events.audit.honest_event import HonestEvent, write_log
+from tests.events.audit.honest_event import HonestEvent, write_log, write_texts
 from tests.events.log.scene import open_log
+from tests.events.log.test_head_log_frauds import head_of, write_proof
 from tests.events.log.verification import rules, verify
 from tests.serving import listener, running_already, serving
 from tests.support import running
@@ -32,7 +33,7 @@ async def test_a_log_is_verified_over_http_and_again_when_it_has_grown(settings:
 
         await log.arrive(600)
         await log.seal()
-        _, report = await asyncio.to_thread(verify, address, "--head", head)
+        _, report = await asyncio.to_thread(verify, address, "--head", head, "--head-log")
         of_heads, heads = await asyncio.to_thread(verify, f"{url}/log/heads")
         missing, error = await asyncio.to_thread(verify, f"{url}/log/events/999999")
 
@@ -41,6 +42,7 @@ async def test_a_log_is_verified_over_http_and_again_when_it_has_grown(settings:
     assert report["figures"]["arrivals"] == {"registered": 600}
     assert head.read_text().splitlines()[1] == "603"
     assert report["checked"]["head log"] == "has this head, entry 1 of 2"
+    assert report["checked"]["heads"].startswith("2 of this log in the head log")
     assert (of_heads, heads["figures"]) == (0, {"logs": 1, "heads": 2})
     assert (missing, "is answered with 404" in error["error"]) == (2, True)
 
@@ -85,3 +87,28 @@ def test_a_receipt_is_looked_for_in_earlier_logs_and_a_page_names_its_log(tmp_pa
 
     assert (by_page, page_report["origin"]) == (0, f"{host}/log/events/7/2")
     assert (code, report["checked"]["log"]) == (0, "number 1, registered, entry 1")
+
+
+def test_a_log_that_another_person_was_shown_is_found_in_the_head_log(tmp_path: Path) -> None:
+    event, forked = HonestEvent(), HonestEvent()
+    for version in (event, forked):
+        for _ in range(3):
+            version.arrive()
+            version.seal()
+    forked.entries[1]["person"] = "p" * 43
+
+    with served(tmp_path) as host:
+        origin = f"{host}/log/events/7"
+        for version in (event, forked):
+            version.entries[0]["origin"] = origin
+        write_log(tmp_path / "log/events/7", event.entries, origin=origin)
+        # Sizes only rise, so the head log alone tells nothing.
+        listed = [head_of(forked, 5, origin), head_of(event, 7, origin)]
+        write_texts(tmp_path / "log/heads", listed, origin=f"{host}/log/heads")
+        write_proof(tmp_path / "log/events/7", listed, origin=f"{host}/log/heads")
+        of_heads, _ = verify(f"http://{host}/log/heads")
+        without, _ = verify(f"http://{host}/log/events/7")
+        code, report = verify(f"http://{host}/log/events/7", "--head-log")
+
+    assert (of_heads, without, code, rules(report)) == (0, 0, 1, {"consistency"})
+    assert "not the ones of entry 0 of" in report["findings"][0]["message"]

@@ -121,14 +121,14 @@ def test_what_was_cosigned_is_remembered_and_a_fork_is_kept_as_evidence(tmp_path
     assert witness.add_checkpoint(request(300, 400, "other").body).status == 422
     assert witness.add_checkpoint(request(0, 300, "other").body).status == 409
 
-    kept = witness.read_checkpoint(origin_hash(ORIGIN))
-    assert kept == WitnessAnswer(200, note(300) + line)
-    assert find_cosignature(kept.text, verifier)
+    stored = witness.read_checkpoint(origin_hash(ORIGIN))
+    assert stored == WitnessAnswer(200, note(300) + line)
+    assert find_cosignature(stored.text, verifier)
     directory.close()
     [evidence] = tmp_path.glob("*.refused")
     assert evidence.read_text() == note(400, "other")
     assert open_note(evidence.read_text(), [KEY])
-    assert open_note(kept.text, [KEY])
+    assert open_note(stored.text, [KEY])
     assert witness.read_checkpoint(origin_hash("another")).status == 404
 
 
@@ -170,11 +170,11 @@ async def test_it_answers_over_http(witness: Witness) -> None:
         conflict = await http.post("/add-checkpoint", content=request(0, 400).body)
         cosigned = await http.post("/add-checkpoint", content=GOOD)
         too_much = await http.post("/add-checkpoint", content=bytes(MAX_BODY_BYTES + 1))
-        shown = await http.get(f"/{origin_hash(ORIGIN)}/checkpoint")
+        last = await http.get(f"/{origin_hash(ORIGIN)}/checkpoint")
 
     assert (conflict.status_code, conflict.headers["content-type"]) == (409, "text/x.tlog.size")
     assert (cosigned.status_code, too_much.status_code) == (200, 413)
-    assert shown.content.decode() == note(400) + cosigned.content.decode()
+    assert last.content.decode() == note(400) + cosigned.content.decode()
 
 
 def test_a_request_is_written_as_the_specification_has_it() -> None:

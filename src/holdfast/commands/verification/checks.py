@@ -13,8 +13,9 @@ from holdfast.commands.verification.head_log import (
     check_in_head_log,
     is_head_log,
     parse_witnesses,
+    read_listed_heads,
 )
-from holdfast.commands.verification.log_reader import SignedHead, open_head, read_entries
+from holdfast.commands.verification.log_reader import EarlierHead, SignedHead, open_head, read_entries
 from holdfast.commands.verification.log_source import (
     DirectoryLog,
     HttpLog,
@@ -56,6 +57,7 @@ class Options(NamedTuple):
     log            where the log of a receipt is: an address or a directory; None: where the receipt says
     is_offline     whether a receipt is checked without its log
     witnesses      the vkeys of the witnesses that must have cosigned the head log
+    reads_head_log    whether every head of the log is looked up in the head log
     """
 
     key: str | None = None
@@ -64,6 +66,7 @@ class Options(NamedTuple):
     log: str | None = None
     is_offline: bool = False
     witnesses: Sequence[str] = ()
+    reads_head_log: bool = False
 
 
 async def check(target: str, options: Options, progress: Progress) -> VerificationReport:
@@ -128,10 +131,15 @@ async def _check_log(
             watch.read(index, parsed)
 
     is_same_log = saved is not None and saved.checkpoint.origin == origin
+    earlier_heads = [EarlierHead(saved.checkpoint, "The saved head")] if saved and is_same_log else []
+    if options.reads_head_log and isinstance(audit, Audit):
+        listed = await read_listed_heads(source, head.checkpoint, key)
+        report.checked["heads"] = f"{len(listed):,} of this log in the head log, each of which the log begins with"
+        earlier_heads += listed
     hashes = await read_entries(
         source,
         head.checkpoint,
-        saved.checkpoint if saved and is_same_log else None,
+        earlier_heads,
         read,
         lambda count: progress(count, head.checkpoint.size),
     )

@@ -1,13 +1,20 @@
 """Checks the head of a log against the head log of its service, and the cosignatures of witnesses there."""
 
 import asyncio
+import contextlib
 import datetime as dt
 from collections.abc import Sequence
 
 from msgspec import Struct, field
 
-from holdfast.commands.verification.log_reader import SignedHead, open_head
-from holdfast.commands.verification.log_source import LogSource, MissingFile, VerificationError, without_generation
+from holdfast.commands.verification.log_reader import EarlierHead, SignedHead, open_head, read_entries
+from holdfast.commands.verification.log_source import (
+    HEAD_LOG_PATH,
+    LogSource,
+    MissingFile,
+    VerificationError,
+    without_generation,
+)
 from holdfast.commands.verification.trusted_key import BadSignature, TrustedKey
 from holdfast.events.audit.audit import AuditFinding
 from holdfast.events.log.entries import timestamp
@@ -26,9 +33,6 @@ from holdfast.kit.tlog.tree import (
     verify_consistency,
     verify_inclusion,
 )
-
-PATH = "/log/heads"
-"""How the origins of head logs end, without their generation."""
 
 MAX_WAIT_SECONDS = 10
 """Seconds for which a head is waited for that is not in the head log yet. It takes one or two."""
@@ -50,7 +54,7 @@ class ListedHead(Struct):
 
 
 def is_head_log(origin: str) -> bool:
-    return without_generation(origin).endswith(PATH)
+    return without_generation(origin).endswith(HEAD_LOG_PATH)
 
 
 def parse_witnesses(vkeys: Sequence[str]) -> list[CosignatureVerifier]:
@@ -83,6 +87,28 @@ async def check_in_head_log(
     size = listed.head_log.checkpoint.size
     result.checked = {"head log": f"has this head, entry {listed.entry:,} of {size:,}", **result.checked}
     return result
+
+
+async def read_listed_heads(source: LogSource, head: Checkpoint, key: TrustedKey) -> list[EarlierHead]:
+    """All heads of a log that the head logs of its service have, up to the size of this one.
+
+    Raises `VerificationError`, also if the hashes of a head log are wrong.
+    """
+    heads: list[EarlierHead] = []
+    head_log: LogSource | None = source.head_log()
+    while head_log:
+        signed = open_head(await head_log.get("checkpoint"), key, "The head of the head log").checkpoint
+
+        def read(index: int, entry: bytes, origin: str = signed.origin) -> None:
+            if entry.startswith(f"{head.origin}\n".encode()):
+                with contextlib.suppress(InvalidNote):  # the audit of the head log finds it
+                    heads.append(EarlierHead(parse_checkpoint(entry.decode()), f"Entry {index} of {origin}"))
+
+        hashes = await read_entries(head_log, signed, [], read)
+        if hashes.findings:
+            raise VerificationError(f"The head log is wrong: {hashes.findings[0].message}")
+        head_log = head_log.earlier(signed.origin)
+    return [listed for listed in heads if listed.checkpoint.size <= head.size]
 
 
 def check_cosignatures(note: str, witnesses: Sequence[CosignatureVerifier]) -> HeadLogResult:
@@ -127,7 +153,7 @@ def _open_proof(content: bytes, origin: str, key: TrustedKey) -> ListedHead:
     proof = parse_proof_file(content.decode(errors="replace"))
     head_log = open_head(proof.checkpoint.encode(), key, "The head of the head log")
     root, size = head_log.checkpoint.root, head_log.checkpoint.size
-    if without_generation(head_log.checkpoint.origin) != origin.partition("/log/")[0] + PATH:
+    if without_generation(head_log.checkpoint.origin) != origin.partition("/log/")[0] + HEAD_LOG_PATH:
         raise InvalidProof(f"The proof is of another log, {head_log.checkpoint.origin}.")
     entry = proof.extra or b""
     verify_inclusion(leaf_hash(entry), proof.index, size, root, proof.hashes)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -36,12 +36,19 @@ class SignedHead(NamedTuple):
     note: str
 
 
+class EarlierHead(NamedTuple):
+    """A head with which a log must begin. `name` says in a sentence which one it is."""
+
+    checkpoint: Checkpoint
+    name: str
+
+
 class HashResult(Struct):
     """The result of the check of the hashes.
 
     findings         what is wrong
     is_whole         whether the entries lead to the signed root, and so are the ones that were signed
-    extends_saved    whether the log begins with the saved head; True without one
+    extends_saved    whether the log begins with all earlier heads
     """
 
     findings: list[AuditFinding]
@@ -63,23 +70,29 @@ def open_head(note: bytes, key: TrustedKey, subject: str) -> SignedHead:
 async def read_entries(
     source: LogSource,
     head: Checkpoint,
-    saved: Checkpoint | None,
+    earlier_heads: Sequence[EarlierHead],
     read: Callable[[int, bytes], object],
     progress: Callable[[int], object] = lambda count: None,
 ) -> HashResult:
     """Read every entry in order, and check all hashes. It raises `VerificationError` if a file cannot be read.
 
-    saved     an earlier head of the same log, with which the log must begin
-    read      is called with the index and the text of each entry
-    progress  is called with the number of entries of each bundle
+    earlier_heads    heads of the same log, with which it must begin
+    read             is called with the index and the text of each entry
+    progress         is called with the number of entries of each bundle
     """
     result = HashResult([])
     size, edge = 0, dict[TileId, bytes]()
-    if saved and saved.size > head.size:
-        message = f"The saved head has {saved.size:,} entries, but the log has only {head.size:,}: some were dropped."
+    unread = deque(sorted(earlier_heads, key=lambda earlier: earlier.checkpoint.size))
+    while unread and unread[-1].checkpoint.size > head.size:
+        earlier = unread.pop()
+        message = (
+            f"{earlier.name} has {earlier.checkpoint.size:,} entries, but the log has only {head.size:,}: some were "
+            "dropped."
+        )
         _add(result, "consistency", message)
         result.extends_saved = False
-        saved = None
+    while unread and unread[0].checkpoint.size == 0:
+        _check_earlier(result, unread.popleft(), EMPTY_ROOT)
     async for entries, leaf_tile in _bundles(source, head.size):
         leaves = [leaf_hash(entry) for entry in entries]
         if b"".join(leaves) != leaf_tile:
@@ -87,9 +100,9 @@ async def read_entries(
             _add(result, "hash", f"Entry {size + index} is not the one that the tree has in its place.", size + index)
         for index, entry in enumerate(entries, start=size):
             read(index, entry)
-        if saved and size < saved.size <= size + len(leaves):
-            partial = append(size, edge, leaves[: saved.size - size])
-            _check_saved(result, saved, partial.root)
+        while unread and unread[0].checkpoint.size <= size + len(leaves):
+            earlier = unread.popleft()
+            _check_earlier(result, earlier, append(size, edge, leaves[: earlier.checkpoint.size - size]).root)
         appended = append(size, edge, leaves)
         size, tiles = appended.size, {**edge, **appended.tiles}
         for tile, content in appended.tiles.items():
@@ -100,19 +113,18 @@ async def read_entries(
     for tile, content in edge.items():
         if tile.level and len(content) < TILE_BYTES:
             await _check_tile(source, result, tile, content)
-    if saved and saved.size == 0:
-        _check_saved(result, saved, EMPTY_ROOT)
     if tree_root(size, edge) != head.root:
         result.is_whole = False
         _add(result, "hash", "The entries do not lead to the root that the log has signed.")
     return result
 
 
-def _check_saved(result: HashResult, saved: Checkpoint, root: bytes) -> None:
-    if root != saved.root:
+def _check_earlier(result: HashResult, earlier: EarlierHead, root: bytes) -> None:
+    if root != earlier.checkpoint.root:
         result.extends_saved = False
         message = (
-            f"The first {saved.size:,} entries are not the ones of the saved head: the log was rewritten, or forked."
+            f"The first {earlier.checkpoint.size:,} entries are not the ones of {earlier.name[0].lower()}"
+            f"{earlier.name[1:]}: the log was rewritten, or forked."
         )
         _add(result, "consistency", message)
 

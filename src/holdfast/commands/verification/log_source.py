@@ -20,6 +20,9 @@ RETRY_PAUSES_SECONDS = (0.5, 2.0, 5.0)
 MAX_PAUSE_SECONDS = 30.0
 RETRIED_STATUSES = {429, 502, 503, 504}
 
+HEAD_LOG_PATH = "/log/heads"
+"""How the address and the origin of a head log end, without the generation."""
+
 _PLACE = r"/log/(?:(?:events|queues)/\d+|heads)"
 LOG_PATH = re.compile(rf"(.*{_PLACE}(?:/\d+)?)(?:/(?:checkpoint|key)?)?")
 _GENERATION = re.compile(rf"({_PLACE})/\d+$")
@@ -52,6 +55,10 @@ class LogSource(Protocol):
         """The log before the one with an origin; None if there is none, or it is unknown where."""
         ...
 
+    def head_log(self) -> "LogSource":
+        """The head log of the service. Raises `VerificationError` if it is unknown where."""
+        ...
+
 
 class DirectoryLog:
     """A copy of a log in a directory, with the paths that its address has."""
@@ -72,6 +79,9 @@ class DirectoryLog:
     def earlier(self, origin: str) -> LogSource | None:
         return None
 
+    def head_log(self) -> LogSource:
+        raise VerificationError(f"{self.name} is a copy of one log. Check the log at its address, with the head log.")
+
 
 class HttpLog:
     """A log at an address, such as https://events.example.com/log/events/7."""
@@ -89,6 +99,9 @@ class HttpLog:
         if not generation or generation == "1":
             return None
         return HttpLog(self._client, f"{without_generation(self.name)}/{int(generation) - 1}")
+
+    def head_log(self) -> LogSource:
+        return HttpLog(self._client, f"{self.name.rpartition('/log/')[0]}{HEAD_LOG_PATH}")
 
 
 @asynccontextmanager

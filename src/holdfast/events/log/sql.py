@@ -3,15 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import LiteralString
 
-from holdfast.events.log.model import (
-    LogAddress,
-    LogBundle,
-    LogHead,
-    Noun,
-    PendingRow,
-    SignedLog,
-    UnsignedHead,
-)
+from holdfast.events.log.model import LogAddress, LogBundle, LogHead, Noun, PendingRow, SignedLog, UnsignedHead
 from holdfast.events.resources import Reader, Tx
 from holdfast.kit.tlog.tree import TileId
 
@@ -22,13 +14,10 @@ MAX_COUNTED_ROWS = 10_000
 """Pending rows up to which the oldest is looked for."""
 
 
-_TO_SIGN: LiteralString = """
-    select log_id, origin, size, root from log_heads
-     where signed_size < size
-       and log_id <> all(array(select id from logs where event_id is null and queue_id is null))
-     order by log_id limit %(limit)s
+_IS_TO_BE_SIGNED: LiteralString = """
+    signed_size < size and log_id <> all(array(select id from logs where event_id is null and queue_id is null))
 """
-"""The heads to be signed. Those of the head log are signed elsewhere (`head_log.py`)."""
+"""Whether a head waits to be signed. Those of the head log are signed elsewhere (`head_log.py`)."""
 
 
 async def read_work(reader: Reader) -> tuple[float | None, bool]:
@@ -37,9 +26,9 @@ async def read_work(reader: Reader) -> tuple[float | None, bool]:
         f"""
         select (select greatest(0, extract(epoch from clock_timestamp() - min(at)))::float8
                   from (select at from log_pending limit %(rows)s) as pending),
-               exists ({_TO_SIGN})
+               (select log_id from log_heads where {_IS_TO_BE_SIGNED} order by log_id limit 1) is not null
         """,
-        {"rows": MAX_COUNTED_ROWS, "limit": 1},
+        {"rows": MAX_COUNTED_ROWS},
     )
     return seconds, is_unsigned
 
@@ -208,7 +197,13 @@ async def delete_pending(tx: Tx, rows: Sequence[PendingRow]) -> None:
 
 
 async def list_unsigned_heads(reader: Reader, limit: int) -> list[UnsignedHead]:
-    rows = await reader.tuples(_TO_SIGN, {"limit": limit})
+    rows = await reader.tuples(
+        f"""
+        select log_id, origin, size, root from log_heads
+         where {_IS_TO_BE_SIGNED} order by log_id limit %(limit)s
+        """,
+        {"limit": limit},
+    )
     return [UnsignedHead(*row) for row in rows]
 
 
