@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-WITNESS_PORT = 8004
+WITNESS_PORT = 8010
 
 logs = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Public logs of the order.")
 

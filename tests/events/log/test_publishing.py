@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -149,7 +150,8 @@ async def test_the_loop_publishes_what_a_killed_process_has_left_and_asks_the_wi
     async with witness.serve() as url:
         configured = f"{witness.directory.cosigner.vkey} {url}/, "
         resources = service.database.resources
-        object.__setattr__(resources, "settings", settings.model_copy(update={"log_witnesses": configured}))
+        configured_settings = settings.model_copy(update={"log_witnesses": configured})
+        service.database.resources = replace(resources, settings=configured_settings)
         running = asyncio.create_task(publishing.run(service.database))
         await eventually(is_cosigned)
         running.cancel()

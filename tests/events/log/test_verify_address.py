@@ -42,7 +42,7 @@ async def test_a_log_is_verified_over_http_and_again_when_it_has_grown(settings:
     assert report["figures"]["arrivals"] == {"registered": 600}
     assert head.read_text().splitlines()[1] == "603"
     assert report["checked"]["head log"] == "has this head, entry 1 of 2"
-    assert report["checked"]["heads"].startswith("2 of this log in the head log")
+    assert report["checked"]["heads"].startswith("2 of this log are in the head log")
     assert (of_heads, heads["figures"]) == (0, {"logs": 1, "heads": 2})
     assert (missing, "is answered with 404" in error["error"]) == (2, True)
 

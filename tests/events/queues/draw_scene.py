@@ -60,20 +60,26 @@ class DrawScene:
 
     async def log(self) -> list[dict[str, Any]]:
         """The sealed entries of the log."""
-        rows = await self.line.service.run_sql("select entries from log_entries order by number")
-        return [msgspec.json.decode(entry) for (content,) in rows for entry in parse_bundle(content)]
+        return [msgspec.json.decode(entry) for entry in await self._entries()]
 
     async def faults(self) -> list[str]:
         """What an audit of the sealed log finds wrong with the draw. The times of the scene are not real."""
-        rows = await self.line.service.run_sql("select entries from log_entries order by number")
-        entries = [entry for (content,) in rows for entry in parse_bundle(content)]
-        ((origin,),) = await self.line.service.run_sql("select origin from log_heads")
+        entries = await self._entries()
+        ((origin,),) = await self.line.service.run_sql(
+            "select origin from log_heads join logs on logs.id = log_id where queue_id is not null"
+        )
         audit = Audit(origin)
         for entry in entries:
             audit.read(entry)
         findings = [finding.message for finding in audit.findings if finding.rule in {"form", "release"}]
         leaves = [leaf_hash(entry) for entry in entries]
         return findings + check_draw(await self.log(), origin, lambda size: append(0, {}, leaves[:size]).root)
+
+    async def _entries(self) -> list[bytes]:
+        rows = await self.line.service.run_sql(
+            "select entries from log_entries join logs on logs.id = log_id where queue_id is not null order by number"
+        )
+        return [entry for (content,) in rows for entry in parse_bundle(content)]
 
 
 @asynccontextmanager

@@ -134,7 +134,7 @@ async def _check_log(
     earlier_heads = [EarlierHead(saved.checkpoint, "The saved head")] if saved and is_same_log else []
     if options.reads_head_log and isinstance(audit, Audit):
         listed = await read_listed_heads(source, head.checkpoint, key)
-        report.checked["heads"] = f"{len(listed):,} of this log in the head log, each of which the log begins with"
+        report.checked["heads"] = f"{len(listed):,} of this log are in the head log, and were compared with it"
         earlier_heads += listed
     hashes = await read_entries(
         source,

@@ -14,19 +14,13 @@ MAX_COUNTED_ROWS = 10_000
 """Pending rows up to which the oldest is looked for."""
 
 
-_IS_TO_BE_SIGNED: LiteralString = """
-    signed_size < size and log_id <> all(array(select id from logs where event_id is null and queue_id is null))
-"""
-"""Whether a head waits to be signed. Those of the head log are signed elsewhere (`head_log.py`)."""
-
-
 async def read_work(reader: Reader) -> tuple[float | None, bool]:
     """How many seconds the oldest pending row waits (None: there is none), and whether a head waits to be signed."""
     [(seconds, is_unsigned)] = await reader.tuples(
-        f"""
+        """
         select (select greatest(0, extract(epoch from clock_timestamp() - min(at)))::float8
                   from (select at from log_pending limit %(rows)s) as pending),
-               (select log_id from log_heads where {_IS_TO_BE_SIGNED} order by log_id limit 1) is not null
+               (select log_id from log_heads where signed_size < size order by log_id limit 1) is not null
         """,
         {"rows": MAX_COUNTED_ROWS},
     )
@@ -197,10 +191,13 @@ async def delete_pending(tx: Tx, rows: Sequence[PendingRow]) -> None:
 
 
 async def list_unsigned_heads(reader: Reader, limit: int) -> list[UnsignedHead]:
+    """The next heads to sign. Those of the head log are left out: they are signed elsewhere (`publishing.py`)."""
     rows = await reader.tuples(
-        f"""
-        select log_id, origin, size, root from log_heads
-         where {_IS_TO_BE_SIGNED} order by log_id limit %(limit)s
+        """
+        select *
+          from (select log_id, origin, size, root from log_heads
+                 where signed_size < size order by log_id limit %(limit)s) as unsigned
+         where log_id <> all(array(select id from logs where event_id is null and queue_id is null))
         """,
         {"limit": limit},
     )
