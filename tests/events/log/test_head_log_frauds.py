@@ -1,5 +1,6 @@
 """Heads that contradict each other, or the head log, are found by `holdfast verify`; and witnesses that are missing."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from holdfast.kit.tlog.cosignature import Cosigner
 from holdfast.kit.tlog.proof_file import ProofFile
 from holdfast.kit.tlog.signed_note import Checkpoint, Signer
 from holdfast.kit.tlog.tree import append, inclusion_proof, leaf_hash
-from tests.events.audit.honest_event import HOST, KEY, ORIGIN, HonestEvent, compact, write_log, write_texts
+from tests.events.audit.honest_event import HOST, KEY, ORIGIN, VKEY, HonestEvent, compact, write_log, write_texts
 from tests.events.log.verification import rules, verify
 
 HEADS = f"{HOST}/log/heads"
@@ -124,3 +125,7 @@ def test_a_witness_is_demanded_of_a_log_without_a_head_log_too(event: HonestEven
     assert (code, rules(report)) == (1, {"witness"})
     assert verify(tmp_path)[1]["checked"]["head log"] == "not checked: the log shows no proof"
     assert verify(tmp_path, "--witness", Signer("w", KEY).vkey)[0] == 2
+    assert "is a copy of one log" in verify(tmp_path, "--head-log")[1]["error"]
+    (tmp_path / "receipt.json").write_text(json.dumps(event.receipts[1]))
+    offline = verify(tmp_path / "receipt.json", "--offline", "--key", VKEY, "--witness", WITNESS.vkey)
+    assert (offline[0], offline[1]["ok"]) == (2, None)

@@ -76,6 +76,8 @@ async def check(target: str, options: Options, progress: Progress) -> Verificati
     """
     async with http_client() as client:
         thing = HttpLog(client, await log_address(client, target)) if _is_address(target) else _local_target(target)
+        if (options.witnesses or options.reads_head_log) and (options.is_offline or isinstance(thing, ProofFile)):
+            raise VerificationError("Witnesses and the head log are checked with a log: give its address.")
         match thing:
             case ProofFile():
                 return await _check_proof_file(client, thing, options)
