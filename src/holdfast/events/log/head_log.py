@@ -45,19 +45,26 @@ async def store_checkpoint(tx: Tx, head: HeadLog, checkpoint: str) -> None:
     places = await _find_places(tx, head) if head.signed_size < head.size else {}
     await tx.run(
         """
-        with published as (
-            update log_heads set signed_size = %(size)s, checkpoint = %(checkpoint)s
-             where log_id = %(log_id)s and signed_size <= %(size)s
-         returning log_id),
-        -- Locked in order of their ids, as sealing does.
-        listed as materialized (
-            select log_heads.log_id, index
+        with place as (
+            select %(log_id)s::bigint as log_id, null::bigint as index
+             union all
+            select log.log_id, index
               from unnest(%(origins)s::text[], %(indexes)s::bigint[]) as place (origin, index)
-              join log_heads on log_heads.origin = place.origin
-             where exists (select from published)
-             order by log_heads.log_id for no key update of log_heads)
-        update log_heads set listed_in = %(log_id)s, listed_index = index
-          from listed where log_heads.log_id = listed.log_id
+             cross join lateral (select log_id from log_heads where origin = place.origin limit 1) as log),
+        -- In order of their ids, as sealing locks them.
+        locked as materialized (
+            select head.*, index
+              from (select * from place order by log_id) as place
+             cross join lateral (
+                select log_id, signed_size from log_heads
+                 where log_id = place.log_id limit 1 for no key update) as head),
+        is_newest as (select from locked where log_id = %(log_id)s and signed_size <= %(size)s),
+        listed as (
+            update log_heads set listed_in = %(log_id)s, listed_index = index
+              from locked
+             where log_heads.log_id = locked.log_id and index is not null and exists (select from is_newest))
+        update log_heads set signed_size = %(size)s, checkpoint = %(checkpoint)s
+         where log_id = %(log_id)s and exists (select from is_newest)
         """,
         {
             "log_id": head.log_id,

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import httpx2
 import structlog
+from prometheus_client import Counter
 
 from holdfast.kit.security.certificates import trusted_certificates
 from holdfast.kit.tlog.add_checkpoint import PATH, SIZE_MEDIA_TYPE, AddCheckpoint
@@ -22,6 +23,8 @@ MAX_ANSWER_BYTES = 65_536
 
 Prove = Callable[[int], Awaitable[list[bytes]]]
 """Makes the proof that the checkpoint begins with so many entries."""
+
+FAILURES = Counter("holdfast_log_witness_failures", "Requests that a witness has not cosigned.", ["witness"])
 
 log = structlog.get_logger()
 
@@ -103,6 +106,7 @@ class WitnessClient:
             return response.status_code, response.headers.get("content-type", ""), content.decode(errors="replace")
 
     def _fail(self, reason: str) -> None:
+        FAILURES.labels(self._verifier.name).inc()
         if not self._failure_count:
             log.warning("a witness has not cosigned the head log", witness=self._verifier.name, reason=reason)
         self._due_at = time.monotonic() + min(2.0**self._failure_count, MAX_PAUSE_SECONDS)
