@@ -1,7 +1,8 @@
 """Notes signed with Ed25519 (C2SP, signed-note), and the checkpoints of logs, which are notes (tlog-checkpoint)."""
 
 import re
-from base64 import b64decode, b64encode
+from base64 import b64decode
+from binascii import b2a_base64
 from collections.abc import Iterable
 from hashlib import sha256
 from typing import NamedTuple
@@ -125,7 +126,7 @@ def parse_checkpoint(text: str) -> Checkpoint:
 
 def encode_base64(content: bytes) -> str:
     """The encoding of RFC 4648, section 4."""
-    return b64encode(content).decode()
+    return b2a_base64(content, newline=False).decode()
 
 
 def decode_base64(text: str) -> bytes:
