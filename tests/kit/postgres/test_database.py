@@ -140,7 +140,7 @@ async def test_statements_are_sent_at_once_however_long_the_turns_of_the_event_l
 
     loop = asyncio.get_running_loop()
     turn = loop.call_soon(take_long)
-    while turns < 3:
+    for _ in range(3):
         await asyncio.sleep(0)
     turns_of_sending = await boxes.database.transact(send)
     turn.cancel()
