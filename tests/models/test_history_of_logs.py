@@ -31,6 +31,12 @@ EVENTS = 3
 CLIENTS = 6
 ANSWER_TIMEOUT_SECONDS = 2
 ANSWERS_BETWEEN_FAULTS = 150
+OCCURRENCES = (("change", "organizer"), ("change", "service"), ("release", None))
+"""What must have happened besides arrivals, by kind and by who did it: removals, promotions, releases."""
+
+PAUSE_SECONDS = 0.03
+"""Seconds between two steps of a client: more would only be a load while a process starts."""
+
 FAULTS = (0, "crash", 1) * (20 if SOAK else 1)
 """What fails, one after the other: a process, by its place, or PostgreSQL."""
 
@@ -167,6 +173,7 @@ async def _keep_on(guests: Guests, number: int) -> None:
     async with httpx2.AsyncClient(verify=PLAIN, headers=headers, timeout=ANSWER_TIMEOUT_SECONDS) as http:
         while not guests.history.ended.is_set():
             await guests.come(http, number)
+            await asyncio.sleep(PAUSE_SECONDS)
 
 
 def _directory(parent: Path, path: str) -> Path:
@@ -199,6 +206,8 @@ def explain(exchanges: Sequence[Exchange], logs: dict[str, PublishedLog], orders
         if exchange.request[0] in ("register", "join") and exchange.answer and exchange.answer.status_code == 202
     ]
     agree(len(accepted) > 0, "nobody was accepted")
+    entries = [entry for log in logs.values() for entry in log.entries]
+    agree({*OCCURRENCES} <= {(entry["kind"], entry.get("by")) for entry in entries}, "some things did not happen")
     for answer in accepted:
         file = parse_file(answer.content)
         assert isinstance(file, ReceiptFile)
