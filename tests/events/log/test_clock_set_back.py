@@ -7,12 +7,13 @@ from pathlib import Path
 import httpx2
 import psycopg
 import pytest
+from psycopg import sql
 
-from holdfast.events.settings import Settings
+from tests.databases import scratch_database
 from tests.events.log.scene import LogScene, seal_logs
 from tests.events.log.verification import rules, verify
 from tests.kit.tlog.verifiers import download
-from tests.support import Client, Service, running
+from tests.support import Client, Service, running, unlimited
 
 # Functions of this name in another schema stand before those of PostgreSQL.
 CLOCK = """
@@ -24,14 +25,16 @@ CLOCK = """
 
 
 @pytest.fixture
-async def clock_service(settings: Settings) -> AsyncIterator[Service]:
+async def clock_service(template_url: str, tmp_path: Path) -> AsyncIterator[Service]:
     """A service whose database has a clock that can be set, by `set_clock`."""
-    with psycopg.connect(settings.database_url, autocommit=True) as connection:
-        connection.execute(CLOCK)
-        name = connection.info.dbname
-        connection.execute(f'alter database "{name}" set search_path = clock, pg_catalog, public')  # pyright: ignore
-    async with running(settings) as service:
-        yield service
+    # A new database, since connections that are open already would go on with the right clock.
+    with scratch_database(template_url, "clock") as url:
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute(CLOCK)
+            path = sql.SQL("alter database {} set search_path = clock, pg_catalog, public")
+            connection.execute(path.format(sql.Identifier(connection.info.dbname)))
+        async with running(unlimited(url, tmp_path)) as service:
+            yield service
 
 
 async def set_clock(service: Service, minutes: float) -> None:
