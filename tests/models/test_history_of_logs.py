@@ -37,8 +37,11 @@ OCCURRENCES = (("change", "organizer"), ("change", "service"), ("release", None)
 PAUSE_SECONDS = 0.03
 """Seconds between two steps of a client: more would only be a load while a process starts."""
 
-FAULTS = (0, "crash", 1) * (20 if SOAK else 1)
-"""What fails, one after the other: a process, by its place, or PostgreSQL."""
+FAULTS = (0, "crash", 1) if not SOAK else (0, "crash", 1, "stop") * 20
+"""What fails, one after the other: a process is killed, by its place, or PostgreSQL, or a process stops."""
+
+STOPPED_SECONDS = 4
+"""For how long: another process leads by then, and both do when it wakes up."""
 
 STEPS = (
     *["register"] * 10,
@@ -109,10 +112,15 @@ class Guests:
         try:
             for fault in FAULTS:
                 await self._progress()
-                if isinstance(fault, str):
+                if fault == "crash":
                     await asyncio.to_thread(crash, history.database_url)
+                elif fault == "stop":
+                    process = history.chance.choice(history.processes)
+                    process.halt()
+                    await asyncio.sleep(STOPPED_SECONDS)
+                    process.go_on()
                 else:
-                    process = history.processes[fault]
+                    process = history.processes[int(fault)]
                     await asyncio.to_thread(process.kill)
                     await self._progress()
                     await asyncio.to_thread(process.start)
