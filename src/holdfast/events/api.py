@@ -235,7 +235,7 @@ def service(database: Database) -> Service:
             *log_routes.routes(database, limits),
             *progress_page.routes(database, limits, queue_progress),
             *payment_routes.routes(database, runner, limits),
-            *verify_page.routes(limits),
+            *verify_page.routes(database, limits),
         ],
         authenticate=ring.caller,
         caches=[

@@ -58,11 +58,15 @@ class PollAddress(Struct):
 
 
 class ReceiptFile(Struct):
-    """A receipt that is asked for later. It has the shape of the answer 202, of which programs read it."""
+    """A receipt that is asked for later. It has the shape of the answer 202, of which programs read it.
+
+    number    the number of the arrival, under which the log can be asked for it
+    """
 
     about: str
     receipt: Receipt
     next: PollAddress
+    number: int | UnsetType = UNSET
 
 
 class InvalidReceipt(ValueError):
@@ -82,10 +86,12 @@ def unsigned_receipt(log_url: str, at: dt.datetime, person: bytes, nonce: str, t
     return Receipt(msgspec.json.encode(promise).decode(), nonce)
 
 
-def later_receipt(receipt: Receipt, subject: str, base_url: str, poll_path: str) -> ReceiptFile:
+def later_receipt(
+    receipt: Receipt, subject: str, base_url: str, poll_path: str, number: int | None = None
+) -> ReceiptFile:
     """A receipt that is asked for later; `subject` is what it is for, such as `event 7`."""
     about = f"The receipt of a place in the order of {subject}. You can check it at {base_url}/verify."
-    return ReceiptFile(about, receipt, PollAddress(poll_path))
+    return ReceiptFile(about, receipt, PollAddress(poll_path), UNSET if number is None else number)
 
 
 def sign_receipts(receipts: Sequence[Receipt], base_url: str, key: Ed25519PrivateKey) -> None:

@@ -19,7 +19,7 @@ class GetOwnReceipt(OwnRegistrationCommand):
 
 
 FIND: LiteralString = f"""
-    select received_at, {LOGGED_NONCE} as nonce, logged_as
+    select received_at, {LOGGED_NONCE} as nonce, logged_as, log_number
       from registrations
      where event_id = %(event_id)s and user_id = (select id from users where public_id = %(user_id)s limit 1)
        and arrival = %(arrival)s
@@ -29,7 +29,7 @@ FIND: LiteralString = f"""
 @refuses(NOT_FOUND)
 async def get(tx: Tx, caller: Caller, command: GetOwnReceipt) -> ReceiptFile:
     """The receipt of a registration, not signed yet. There is none if no log has it, or the person was erased."""
-    for received_at, nonce, logged_as in await tx.tuples(FIND, msgspec.structs.asdict(command)):
+    for received_at, nonce, logged_as, number in await tx.tuples(FIND, msgspec.structs.asdict(command)):
         if nonce is None:
             break
         await tx.confirm()  # only what is as durable as configured is promised
@@ -37,5 +37,6 @@ async def get(tx: Tx, caller: Caller, command: GetOwnReceipt) -> ReceiptFile:
         person = logged_as or command.user_id
         committed = commitment(name.subject, person, nonce.bytes)
         receipt = unsigned_receipt(base_url + name.path, received_at, committed, nonce.hex)
-        return later_receipt(receipt, name.subject, base_url, f"/api/registrations/{command.event_id}/{person}")
+        poll_path = f"/api/registrations/{command.event_id}/{person}"
+        return later_receipt(receipt, name.subject, base_url, poll_path, number)
     raise NOT_FOUND("There is no receipt for this registration.")
