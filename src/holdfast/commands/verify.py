@@ -37,6 +37,10 @@ def verify(
         typer.Option(metavar="URL|DIRECTORY", help="Where the log of a receipt is, if it is not where that says."),
     ] = None,
     offline: Annotated[bool, typer.Option("--offline", help="Check a receipt without its log; needs --key.")] = False,
+    mail_line: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help='The line about the log in a mail, such as "18,912 entries, 3f2a 9c1d".'),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Check that nobody jumped the line.
@@ -53,7 +57,7 @@ def verify(
 
     progress = _EntryProgress()
     try:
-        report = asyncio.run(check(target, Options(key, head, person, log, offline), progress.advance))
+        report = asyncio.run(check(target, Options(key, head, person, log, offline, mail_line), progress.advance))
     except (VerificationError, OSError) as error:
         progress.end()
         if as_json:
