@@ -232,7 +232,7 @@ def service(database: Database) -> Service:
             *SITE.assets("icon.svg", *SIGN_OUT_SCRIPTS),
             *photo_routes.routes(database.resources.photos, limits),
             *queue_routes.routes(database, runner, limits),
-            *log_routes.routes(database, limits),
+            *log_routes.routes(database, runner, limits),
             *progress_page.routes(database, limits, queue_progress),
             *payment_routes.routes(database, runner, limits),
             *verify_page.routes(database, limits),

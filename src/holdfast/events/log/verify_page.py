@@ -7,7 +7,7 @@ from pathlib import Path
 from markupsafe import Markup
 from starlette.routing import BaseRoute, Route
 
-from holdfast.events.log.keys import list_public_keys
+from holdfast.events.log.keys import CHANNEL, list_public_keys
 from holdfast.events.log.receipts import key_name
 from holdfast.events.resources import Database
 from holdfast.events.site import SITE
@@ -16,6 +16,7 @@ from holdfast.kit.http.handler import Access, Handler, Reply, Request
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.pages.page_cache import CachedPage, PageCache, cached_page
 from holdfast.kit.pages.site import security_headers
+from holdfast.kit.postgres.lookup_cache import LookupCache
 from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.tlog.signed_note import vkey
 
@@ -30,10 +31,16 @@ def routes(database: Database, limits: Limits) -> list[BaseRoute]:
     pages = PageCache()
     name = key_name(database.resources.settings.base_url)
 
+    async def read_keys(name: str) -> str:
+        return "\n".join(vkey(name, key) for key, _ in await database.read(list_public_keys))
+
+    # Read once a second, however many people look at the page.
+    key_texts = LookupCache[str, str](database, CHANNEL, str, read_keys)
+
     async def answer(_: Caller, request: Request) -> Reply:
         language = language_of(request)
         # The page has them inside, so that it checks receipts offline when it is saved.
-        keys = "\n".join(vkey(name, key) for key, _ in await database.read(list_public_keys))
+        keys = await key_texts.get(name)
 
         async def render() -> CachedPage:
             content = SITE.render("log/verify.html", language=language, script=Markup(SCRIPT), keys=keys)  # noqa: S704 - ours
