@@ -37,7 +37,7 @@ from holdfast.kit.tlog.proof_file import ProofFile
 from holdfast.kit.tlog.signed_note import Checkpoint, encode_base64
 from holdfast.kit.tlog.tree import append, leaf_hash
 
-Progress = Callable[[int, int], object]
+CountEntries = Callable[[int, int], object]
 """Is called with a number of entries that were read, and the number of all."""
 
 
@@ -60,7 +60,7 @@ class Options(NamedTuple):
     mail_line: str | None = None
 
 
-async def check(target: str, options: Options, progress: Progress) -> VerificationReport:
+async def check(target: str, options: Options, progress: CountEntries) -> VerificationReport:
     """Check what a target names: the address of a log or of a page with a link to it, a directory, or a file.
 
     Raises `VerificationError` if it cannot be checked.
@@ -97,7 +97,7 @@ def _log_of_receipt(client: httpx2.AsyncClient, file: ReceiptFile, log: str | No
 
 
 async def _check_log(
-    source: LogSource, options: Options, progress: Progress, watch: PromiseWatch | None = None
+    source: LogSource, options: Options, progress: CountEntries, watch: PromiseWatch | None = None
 ) -> VerificationReport:
     """Check a log. With a watch, its promise is looked for."""
     report = VerificationReport(f"Log {source.name}")
@@ -194,7 +194,7 @@ def _check_predecessor(saved: Checkpoint, after: EarlierLog | None) -> list[Audi
 
 
 async def _check_receipt(
-    source: LogSource | None, file: ReceiptFile, options: Options, progress: Progress
+    source: LogSource | None, file: ReceiptFile, options: Options, progress: CountEntries
 ) -> VerificationReport:
     """Check a receipt; with the source of its log also whether its promise was kept."""
     promise = file.receipt.content
