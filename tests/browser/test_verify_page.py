@@ -148,7 +148,7 @@ async def test_a_link_shows_that_the_log_has_the_number_and_the_saved_receipt_wh
             await page.get_by_text("Save your receipt").click()
         await (await saving.value).save_as(tmp_path / "receipt.json")
         await check.locator("#file").set_input_files(tmp_path / "receipt.json")
-        await expect(check.locator("#result h2")).to_contain_text(f"You are number 1 of event {event['id']} at")
+        await expect(check.locator("#result h2")).to_contain_text(f"You have number 1 of event {event['id']} at")
         receipt = json.loads((tmp_path / "receipt.json").read_text())
         await check_text(check, json.dumps({**receipt, "number": 2}), "")
         await expect(check.locator("#result .note.alarm")).to_contain_text("number 2 is another person")
