@@ -11,6 +11,7 @@ from pathlib import Path
 
 import httpx2
 
+from holdfast.commands.verification import public_counts
 from holdfast.events.log.witness_client import WitnessClient, http_client
 from holdfast.events.settings import Settings
 from holdfast.kit.tlog.cosignature import CosignatureVerifier, find_cosignature
@@ -104,7 +105,10 @@ def test_a_client_that_we_did_not_write_gets_cosignatures_and_is_refused_a_fork(
     assert again[0] == "refused: 422"
 
 
-async def test_ours_and_another_witness_cosign_the_head_log_of_a_service(settings: Settings, tmp_path: Path) -> None:
+async def test_ours_and_another_witness_cosign_the_head_log_of_a_service(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(public_counts, "TIMEOUT_SECONDS", 0)
     at = listener()
     url = f"http://127.0.0.1:{at.getsockname()[1]}"
     async with (
@@ -134,5 +138,5 @@ async def test_ours_and_another_witness_cosign_the_head_log_of_a_service(setting
     assert (of_heads, report["figures"]) == (0, {"logs": 1, "heads": 7})
     assert len([name for name in report["checked"] if name.startswith("witness ")]) == 2
     # The rows of the scene are from another day.
-    assert rules(of_event) <= {"late", "outcome"}
+    assert rules(of_event) <= {"late", "outcome", "counts"}
     assert "has cosigned" in of_event["checked"]["witness aics.example.org/w1"]

@@ -6,7 +6,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from holdfast.kit.tlog.cosignature import CosignatureVerifier, Cosigner, find_cosignature
-from holdfast.kit.tlog.signed_note import InvalidNote, Signer, Verifier, open_note, parse_note, verifier_key
+from holdfast.kit.tlog.signed_note import InvalidNote, Signer, Verifier, open_note, parse_note, vkey
 from tests.kit.tlog.verifiers import LogRefused, cosign_with_aics
 
 EXAMPLE = """example.com/behind-the-sofa
@@ -71,7 +71,7 @@ def test_the_keys_of_logs_and_of_witnesses_are_not_taken_for_each_other() -> Non
         CosignatureVerifier(LOG.vkey)
     with pytest.raises(ValueError, match=r"not an Ed25519 key\."):
         Verifier(WITNESS.vkey)
-    same_key = CosignatureVerifier(verifier_key(WITNESS.name, KEY.public_key, b"\x04"))
+    same_key = CosignatureVerifier(vkey(WITNESS.name, KEY.public_key, b"\x04"))
     signed_as_text = Signer(WITNESS.name, WITNESS.private_key).sign(parse_note(NOTE).text)
     assert find_cosignature(signed_as_text, same_key) is None
 

@@ -15,7 +15,14 @@ from holdfast.commands.verification.head_log import (
     parse_witnesses,
     read_listed_heads,
 )
-from holdfast.commands.verification.log_reader import EarlierHead, SignedHead, open_head, read_entries
+from holdfast.commands.verification.log_reader import (
+    EarlierHead,
+    SignedHead,
+    mailed_head,
+    open_head,
+    read_entries,
+    saved_head,
+)
 from holdfast.commands.verification.log_source import (
     DirectoryLog,
     HttpLog,
@@ -26,6 +33,7 @@ from holdfast.commands.verification.log_source import (
     log_address,
     without_generation,
 )
+from holdfast.commands.verification.public_counts import compare_counts
 from holdfast.commands.verification.receipts import (
     PromiseWatch,
     ReceiptFile,
@@ -44,7 +52,7 @@ from holdfast.kit.tlog.proof_file import ProofFile
 from holdfast.kit.tlog.signed_note import Checkpoint, encode_base64
 from holdfast.kit.tlog.tree import append, leaf_hash
 
-Progress = Callable[[int, int], object]
+CountEntries = Callable[[int, int], object]
 """Is called with a number of entries that were read, and the number of all."""
 
 
@@ -56,8 +64,9 @@ class Options(NamedTuple):
     person         for whom a receipt is
     log            where the log of a receipt is: an address or a directory; None: where the receipt says
     is_offline     whether a receipt is checked without its log
+    mail_line      the line of a mail about the head that the log had then
     witnesses      the vkeys of the witnesses that must have cosigned the head log
-    reads_head_log    whether every head of the log is looked up in the head log
+    reads_head_log whether every head of the log is looked up in the head log
     """
 
     key: str | None = None
@@ -65,11 +74,12 @@ class Options(NamedTuple):
     person: str | None = None
     log: str | None = None
     is_offline: bool = False
+    mail_line: str | None = None
     witnesses: Sequence[str] = ()
     reads_head_log: bool = False
 
 
-async def check(target: str, options: Options, progress: Progress) -> VerificationReport:
+async def check(target: str, options: Options, progress: CountEntries) -> VerificationReport:
     """Check what a target names: the address of a log or of a page with a link to it, a directory, or a file.
 
     Raises `VerificationError` if it cannot be checked.
@@ -108,7 +118,7 @@ def _log_of_receipt(client: httpx2.AsyncClient, file: ReceiptFile, log: str | No
 
 
 async def _check_log(
-    source: LogSource, options: Options, progress: Progress, watch: PromiseWatch | None = None
+    source: LogSource, options: Options, progress: CountEntries, watch: PromiseWatch | None = None
 ) -> VerificationReport:
     """Check a log. With a watch, its promise is looked for."""
     report = VerificationReport(f"Log {source.name}")
@@ -123,6 +133,7 @@ async def _check_log(
     report.checked["head"] = head_text(head.checkpoint)
     saved = _saved_head(options.saved_head, key)
     report.origin = origin = head.checkpoint.origin
+    earlier_heads = await _earlier_heads(source, head.checkpoint, saved, key, options, report)
     audit, of_queue = HeadAudit() if is_head_log(origin) else Audit(origin), list[bytes]()
 
     def read(index: int, entry: bytes) -> None:
@@ -132,12 +143,6 @@ async def _check_log(
         if watch:
             watch.read(index, parsed)
 
-    is_same_log = saved is not None and saved.checkpoint.origin == origin
-    earlier_heads = [EarlierHead(saved.checkpoint, "The saved head")] if saved and is_same_log else []
-    if options.reads_head_log and isinstance(audit, Audit):
-        listed = await read_listed_heads(source, head.checkpoint, key)
-        report.checked["heads"] = f"{len(listed):,} of this log are in the head log, and were compared with it"
-        earlier_heads += listed
     hashes = await read_entries(
         source,
         head.checkpoint,
@@ -145,18 +150,22 @@ async def _check_log(
         read,
         lambda count: progress(count, head.checkpoint.size),
     )
+    compared, differences = None, list[AuditFinding]()
+    if watch is None and hashes.is_whole and isinstance(source, HttpLog) and isinstance(audit, Audit):
+        compared, differences = await compare_counts(source, key, audit, hashes.end)
     audit.end()
     if source.origin and without_generation(origin) != without_generation(source.origin):
         message = f"The log at {source.origin} calls itself {origin}."
         report.findings.append(AuditFinding("notice", "form", message))
     report.findings += hashes.findings
-    if saved and not is_same_log:
+    if saved and saved.checkpoint.origin != origin:
         report.findings += _check_predecessor(saved.checkpoint, audit.earlier_log)
     report.findings += audit.findings
     report.findings += _check_draw(of_queue, origin)
+    report.findings += differences
     report.further = audit.further_findings
-    if options.saved_head:
-        report.checked["saved head"] = head_text(saved.checkpoint) if saved else "there was none before"
+    if compared:
+        report.checked["page"] = compared
     report.figures = figures_of(audit)
     if isinstance(audit, HeadAudit):
         result = check_cosignatures(head.note, witnesses)
@@ -164,9 +173,34 @@ async def _check_log(
         result = await check_in_head_log(source, head.checkpoint, key, witnesses)
     report.checked |= result.checked
     report.findings += result.findings
-    if options.saved_head and hashes.is_whole and hashes.extends_saved:
+    if options.saved_head and hashes.is_whole and hashes.extends_earlier:
         _save_head(options.saved_head, head)
     return report
+
+
+async def _earlier_heads(
+    source: LogSource,
+    head: Checkpoint,
+    saved: SignedHead | None,
+    key: TrustedKey,
+    options: Options,
+    report: VerificationReport,
+) -> list[EarlierHead]:
+    """The heads with which a log must begin: the saved one, that of a mail, and those in the head log."""
+    heads: list[EarlierHead] = []
+    if options.saved_head:
+        report.checked["saved head"] = head_text(saved.checkpoint) if saved else "there was none before"
+    if saved and saved.checkpoint.origin == head.origin:
+        heads.append(saved_head(saved.checkpoint))
+    if options.mail_line:
+        mailed = mailed_head(options.mail_line)
+        report.checked["mail"] = f"{mailed.size:,} entries, {mailed.digits}"
+        heads.append(mailed)
+    if options.reads_head_log and not is_head_log(head.origin):
+        listed = await read_listed_heads(source, head, key)
+        report.checked["heads"] = f"{len(listed):,} of this log are in the head log, and were compared with it"
+        heads += listed
+    return heads
 
 
 def _check_draw(entries: Sequence[bytes], origin: str) -> list[AuditFinding]:
@@ -208,7 +242,7 @@ def _check_predecessor(saved: Checkpoint, after: EarlierLog | None) -> list[Audi
 
 
 async def _check_receipt(
-    source: LogSource | None, file: ReceiptFile, options: Options, progress: Progress
+    source: LogSource | None, file: ReceiptFile, options: Options, progress: CountEntries
 ) -> VerificationReport:
     """Check a receipt; with the source of its log also whether its promise was kept."""
     promise = file.receipt.content
@@ -221,7 +255,8 @@ async def _check_receipt(
         # It may be in a log before the newest one.
         earlier = source.earlier(report.origin)
         while earlier and not watch.has_found:
-            earlier_report = await _check_log(earlier, options._replace(saved_head=None), progress, watch)
+            earlier_options = options._replace(saved_head=None, mail_line=None)
+            earlier_report = await _check_log(earlier, earlier_options, progress, watch)
             report.findings += earlier_report.findings
             earlier = earlier.earlier(earlier_report.origin)
         findings += watch.findings(dt.datetime.now(dt.UTC))

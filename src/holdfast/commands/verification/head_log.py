@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct, field
 
-from holdfast.commands.verification.log_reader import EarlierHead, SignedHead, open_head, read_entries
+from holdfast.commands.verification.log_reader import EarlierHead, SignedHead, open_head, read_entries, saved_head
 from holdfast.commands.verification.log_source import (
     HEAD_LOG_PATH,
     LogSource,
@@ -102,13 +102,13 @@ async def read_listed_heads(source: LogSource, head: Checkpoint, key: TrustedKey
         def read(index: int, entry: bytes, origin: str = signed.origin) -> None:
             if entry.startswith(f"{head.origin}\n".encode()):
                 with contextlib.suppress(InvalidNote):  # the audit of the head log finds it
-                    heads.append(EarlierHead(parse_checkpoint(entry.decode()), f"Entry {index} of {origin}"))
+                    heads.append(saved_head(parse_checkpoint(entry.decode()), f"entry {index} of {origin}"))
 
         hashes = await read_entries(head_log, signed, [], read)
         if hashes.findings:
             raise VerificationError(f"The head log is wrong: {hashes.findings[0].message}")
         head_log = head_log.earlier(signed.origin)
-    return [listed for listed in heads if listed.checkpoint.size <= head.size]
+    return [listed for listed in heads if listed.size <= head.size]
 
 
 def check_cosignatures(note: str, witnesses: Sequence[CosignatureVerifier]) -> HeadLogResult:

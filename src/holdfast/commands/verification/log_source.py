@@ -26,6 +26,7 @@ HEAD_LOG_PATH = "/log/heads"
 _PLACE = r"/log/(?:(?:events|queues)/\d+|heads)"
 LOG_PATH = re.compile(rf"(.*{_PLACE}(?:/\d+)?)(?:/(?:checkpoint|key)?)?")
 _GENERATION = re.compile(rf"({_PLACE})/\d+$")
+_ROOM = re.compile(r"(.*)(/queues/\d+)(?:/embed)?/?")
 _LINK = re.compile(r'href="([^"]*/log/(?:events|queues)/\d+)["/]')
 
 
@@ -89,19 +90,19 @@ class HttpLog:
     def __init__(self, client: httpx2.AsyncClient, address: str) -> None:
         self.name = address
         self.origin: str | None = address.partition("://")[2]
-        self._client = client
+        self.client = client
 
     async def get(self, path: str) -> bytes:
-        return await fetch(self._client, f"{self.name}/{path}")
+        return await fetch(self.client, f"{self.name}/{path}")
 
     def earlier(self, origin: str) -> LogSource | None:
         generation = origin.removeprefix(without_generation(origin)).strip("/")
         if not generation or generation == "1":
             return None
-        return HttpLog(self._client, f"{without_generation(self.name)}/{int(generation) - 1}")
+        return HttpLog(self.client, f"{without_generation(self.name)}/{int(generation) - 1}")
 
     def head_log(self) -> LogSource:
-        return HttpLog(self._client, f"{self.name.rpartition('/log/')[0]}{HEAD_LOG_PATH}")
+        return HttpLog(self.client, f"{self.name.rpartition('/log/')[0]}{HEAD_LOG_PATH}")
 
 
 @asynccontextmanager
@@ -146,6 +147,8 @@ async def log_address(client: httpx2.AsyncClient, url: str) -> str:
     url = url.partition("#")[0]
     if match := LOG_PATH.fullmatch(url.partition("?")[0]):
         return match[1]
+    if room := _ROOM.fullmatch(url.partition("?")[0]):
+        return f"{room[1]}/log{room[2]}"
     page = (await fetch(client, url)).decode(errors="replace")
     link = _LINK.search(page)
     if not link:

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from holdfast.commands.verification.log_source import LogSource, VerificationError
-from holdfast.kit.tlog.signed_note import Verifier, open_note, verifier_key
+from holdfast.kit.tlog.signed_note import Verifier, open_note, vkey
 
 MAX_KEYS = 20
 
@@ -27,7 +27,7 @@ class TrustedKey(NamedTuple):
         subject    what the note is, for the message
         """
         try:
-            return open_note(note, [Verifier(verifier_key(name, key)) for key in self.public_keys])
+            return open_note(note, [Verifier(vkey(name, key)) for key in self.public_keys])
         except ValueError as error:
             raise BadSignature(f"{subject} is not signed by the key: {error}") from error
 

@@ -22,12 +22,16 @@ class Stamp(NamedTuple):
     logged_as: str | None
 
 
-FIND: LiteralString = """
-    select received_at,
-           case when log_number is not null
-                     or status = 'pending'
-                        and exists (select from logs where logs.event_id = person.event_id and closed_at is null)
-                then nonce end, logged_as
+LOGGED_NONCE: LiteralString = """
+    case when log_number is not null
+              or status = 'pending'
+                 and exists (select from logs where logs.event_id = registrations.event_id and closed_at is null)
+         then nonce end
+"""
+"""SQL: the nonce of a row of `registrations`, if a log has the registration, or will have it."""
+
+FIND: LiteralString = f"""
+    select received_at, {LOGGED_NONCE}, logged_as
       from json_to_recordset(%(people)s::json) as person (index integer, event_id bigint, public_id text)
       left join lateral (select id from users where users.public_id = person.public_id limit 1) as users on true
       left join lateral (select * from registrations

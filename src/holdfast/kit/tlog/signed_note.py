@@ -1,7 +1,8 @@
 """Notes signed with Ed25519 (C2SP, signed-note), and the checkpoints of logs, which are notes (tlog-checkpoint)."""
 
 import re
-from base64 import b64decode, b64encode
+from base64 import b64decode
+from binascii import b2a_base64
 from collections.abc import Iterable
 from hashlib import sha256
 from typing import NamedTuple
@@ -41,7 +42,7 @@ class Signer:
         public_key = private_key.public_key().public_bytes_raw()
         self.name = name
         self.private_key = private_key
-        self.vkey = verifier_key(name, public_key, self.signature_type)
+        self.vkey = vkey(name, public_key, self.signature_type)
         self._key_id = _key_id(name, self.signature_type + public_key)
 
     def sign(self, text: str) -> str:
@@ -56,6 +57,11 @@ class Signer:
 
     def _signature(self, text: str) -> bytes:
         return self.private_key.sign(text.encode())
+
+
+def vkey(name: str, public_key: bytes, signature_type: bytes = ED25519) -> str:
+    """A public key of Ed25519 under a name, as text."""
+    return f"{name}+{_key_id(name, signature_type + public_key).hex()}+{encode_base64(signature_type + public_key)}"
 
 
 class Verifier:
@@ -155,14 +161,9 @@ def parse_checkpoint(text: str) -> Checkpoint:
     return Checkpoint(match[1], int(match[2]), root)
 
 
-def verifier_key(name: str, public_key: bytes, signature_type: bytes = ED25519) -> str:
-    """A public key under a name, as text: a vkey."""
-    return f"{name}+{_key_id(name, signature_type + public_key).hex()}+{encode_base64(signature_type + public_key)}"
-
-
 def encode_base64(content: bytes) -> str:
     """The encoding of RFC 4648, section 4."""
-    return b64encode(content).decode()
+    return b2a_base64(content, newline=False).decode()
 
 
 def decode_base64(text: str) -> bytes:
