@@ -59,8 +59,8 @@ class Scene:
 
         async def is_signed() -> bool:
             [(is_done,)] = await self.service.run_sql(
-                "select not exists (select from log_pending where kind <> 'head') and not exists"
-                " (select from logs join log_heads on log_id = logs.id where event_id is not null and signed_size < size)"
+                "select not exists (select from log_pending where kind <> 'head') and not exists ("
+                "select from logs join log_heads on log_id = logs.id where event_id is not null and signed_size < size)"
             )
             return is_done
 

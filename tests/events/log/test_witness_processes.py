@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 import httpx2
+import pytest
 
 from holdfast.commands.verification import public_counts
 from holdfast.events.log.witness_client import WitnessClient, http_client
