@@ -108,12 +108,14 @@ async def _check_log(
     report.checked["head"] = head_text(head.checkpoint)
     saved = _saved_head(options.saved_head, key)
     report.origin = origin = head.checkpoint.origin
-    audit, of_queue = Audit(origin), list[bytes]()
+    audit, of_draw = Audit(origin), list[bytes]()
 
     def read(index: int, entry: bytes) -> None:
         parsed = audit.read(entry)
-        if audit.opening and audit.opening.of == "queue":
-            of_queue.append(entry)
+        if audit.may_be_drawn:
+            of_draw.append(entry)
+        else:
+            of_draw.clear()
         if watch:
             watch.read(index, parsed)
 
@@ -133,7 +135,7 @@ async def _check_log(
     if saved and not is_same_log:
         report.findings += _check_predecessor(saved.checkpoint, audit.opening.after if audit.opening else None)
     report.findings += audit.findings
-    report.findings += _check_draw(of_queue, origin)
+    report.findings += _check_draw(of_draw, origin)
     report.further = audit.further_findings
     if options.saved_head:
         report.checked["saved head"] = head_text(saved.checkpoint) if saved else "there was none before"
@@ -144,7 +146,7 @@ async def _check_log(
 
 
 def _check_draw(entries: Sequence[bytes], origin: str) -> list[AuditFinding]:
-    """What is wrong with the draw of a queue, of which these are all entries. Without a draw nothing is."""
+    """What is wrong with the draw of a log, of which these are all entries. Without a draw nothing is."""
 
     def root_at(size: int) -> bytes:
         return append(0, {}, [leaf_hash(entry) for entry in entries[:size]]).root

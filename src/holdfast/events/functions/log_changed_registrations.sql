@@ -3,7 +3,7 @@
 create or replace function log_changed_registrations() returns trigger language plpgsql as $$
 begin
     -- Nearly all statements settle. To find that out costs less than to begin the insert.
-    if not exists (select from before where status <> 'pending')
+    if not exists (select from before where status not in ('pending', 'in_draw'))
        and not exists (select from after where log_number is null) then
         return null;
     end if;
@@ -23,7 +23,8 @@ begin
                     select arrival, null, status, event_id, log_number, received_at, reason from after) as rows
              group by arrival) as moved
      cross join lateral (select id from logs where logs.event_id = moved.event_id and closed_at is null limit 1) as log
-     where was <> becomes and becomes <> 'pending' and (was <> 'pending' or log_number is null)
+     -- Those who come from a draw are told by the statement that gives them their places.
+     where was <> becomes and becomes <> 'pending' and was <> 'in_draw' and (was <> 'pending' or log_number is null)
      order by becomes in ('registered', 'held'), received_at, arrival;
     -- Who registers again arrives again. An older version keeps what the log says of the first time.
     update registrations set log_number = null, nonce = null, logged_as = null

@@ -21,7 +21,7 @@ from holdfast.kit.contract.command import Command, Id
 from holdfast.kit.contract.problems import NOT_FOUND, Problem, refuses
 from holdfast.kit.running.run_modes import Batch
 
-RegistrationStatus = Literal["pending", "held", "registered", "waitlisted", "rejected"]
+RegistrationStatus = Literal["pending", "in_draw", "held", "registered", "waitlisted", "rejected"]
 
 
 class OwnRegistrationCommand(Command):

@@ -23,7 +23,10 @@ class Stamp(NamedTuple):
 
 
 FIND: LiteralString = """
-    select received_at,
+    -- A draw gives a registration another time, but its commitment was logged with the time of its entry.
+    select coalesce((select entered_at from event_entries
+                      where event_entries.event_id = registrations.event_id and ticket = log_number limit 1),
+                    received_at),
            case when log_number is not null
                      or status = 'pending'
                         and exists (select from logs where logs.event_id = person.event_id and closed_at is null)
