@@ -255,6 +255,10 @@ class EventRow(DrawColumns, kw_only=True):
     payouts_ready: bool
 
     @property
+    def opens_at(self) -> dt.datetime | None:
+        return self.draw_at
+
+    @property
     def takes_registrations(self) -> bool:
         """Whether one more person could get a seat or a place on the waiting list."""
         has_room = self.status == "full" and self.waitlisted_count < self.waitinglist_capacity

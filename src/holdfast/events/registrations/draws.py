@@ -5,9 +5,18 @@ ticket, and the log has its arrival without an outcome. So the list of a draw is
 list waits for its draw gets a ticket too, and a place behind all who are drawn.
 """
 
+from typing import LiteralString
+
 from holdfast.events.draws.subject import DrawSubject
 from holdfast.events.registrations.intake_cut import wait_for_cut
 from holdfast.events.resources import Database
+
+DRAWN_PLACE: LiteralString = """
+    case when events.drawn_at is not null and registration.log_number <= events.draw_entries
+              and registration.status not in ('pending', 'in_draw')
+         then (extract(epoch from registration.received_at - events.draw_at) * 1000000)::bigint end
+"""
+"""SQL for the place of a `registration` in the order that was drawn for one of `events`; null: it was not drawn."""
 
 WAIT_SECONDS = 0.2
 """Seconds for which the freeze of a list waits for accepting transactions. It is tried again."""
