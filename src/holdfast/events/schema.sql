@@ -602,6 +602,9 @@ begin
      cross join lateral (select public_id from users where id = before.user_id limit 1) as person
      where status <> 'rejected'
      order by received_at, arrival;
+    -- A ticket of a draw stays in its list, and is nobody's.
+    update event_entries set user_id = null from before
+     where event_entries.event_id = before.event_id and ticket = log_number;
     return null;
 end $$;
 
@@ -1140,7 +1143,7 @@ CREATE TRIGGER keep_draws BEFORE DELETE OR UPDATE ON event_draws FOR EACH ROW EX
 CREATE TABLE event_entries (
     event_id bigint NOT NULL,
     ticket bigint NOT NULL,
-    user_id bigint NOT NULL,
+    user_id bigint,
     entered_at timestamp with time zone NOT NULL,
     CONSTRAINT event_entries_ticket_check CHECK ((ticket > 0))
 );

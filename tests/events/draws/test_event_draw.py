@@ -4,6 +4,7 @@ import asyncio
 import datetime as dt
 from collections.abc import AsyncIterator
 
+import msgspec
 import psycopg
 import pytest
 
@@ -46,6 +47,12 @@ async def test_who_registers_before_the_event_opens_gets_a_place_in_the_drawn_or
     order = [PEOPLE[ticket - 1] for ticket in await draw.order()]
     outcomes = 3 * ["registered"] + 3 * ["waitlisted"] + 2 * ["registration_rejected"]
     assert await draw.statuses(*order, "late") == outcomes
+    kinds = await draw.service.run_sql("select kind, count(*) from mails group by kind order by kind")
+    assert kinds == [("refused", 2), ("seat", 3), ("waitlisted", 3)]
+    again = {"registration": {"event_id": draw.event["id"], "email": f"{order[0]}@example.com"}}
+    receipt = (await draw.ada.post("/api/registrations", again)).json()["receipt"]
+    entered = dt.datetime.fromisoformat(msgspec.json.decode(receipt["promise"])["at"])
+    assert entered < draw.closes, "a receipt says when somebody entered, also after the draw"
     listed = (await draw.ada.get("/api/registrations")).json()["data"]
     assert [row["email"].partition("@")[0] for row in listed] == order[:6]
     assert dt.datetime.fromisoformat(listed[2]["received_at"]) == draw.closes + dt.timedelta(microseconds=3)
@@ -106,6 +113,8 @@ async def test_tickets_of_people_who_left_stay_in_the_list_and_are_passed_over(d
     await draw.frozen()
     await draw.ada.delete(draw.polls["eve"])
     await draw.draw()
+    people = await draw.service.run_sql("select user_id is null from event_entries order by ticket")
+    assert [is_gone for (is_gone,) in people] == [False, True, False, False, True, False, False]
     ((list_size,),) = await draw.service.run_sql("select entries from event_freezes")
     await draw.place()
     order = [PEOPLE[ticket - 1] for ticket in await draw.order() if ticket not in {2, 5}]

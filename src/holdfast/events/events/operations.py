@@ -133,7 +133,7 @@ async def prepare_change(steps: Steps, caller: Caller, command: UpdateEvent) -> 
 
 async def change(tx: Tx, caller: Caller, command: UpdateEvent, html: RenderedText | None) -> Event:
     """Change an event. `html`: its new text as HTML; None: its text stays."""
-    if command.published is False or command.public_log is False or command.opens_at is not UNSET:
+    if command.published is False or command.public_log is False:
         await sql.lock_out_registrations(tx, command.event_id)
     before = await lock(tx, caller, command.event_id)
     if before.public_log and command.public_log is False:

@@ -16,6 +16,9 @@ begin
      cross join lateral (select public_id from users where id = before.user_id limit 1) as person
      where status <> 'rejected'
      order by received_at, arrival;
+    -- A ticket of a draw stays in its list, and is nobody's.
+    update event_entries set user_id = null from before
+     where event_entries.event_id = before.event_id and ticket = log_number;
     return null;
 end $$;
 

@@ -35,12 +35,12 @@ create index events_to_place on events (id) where takes_entries;
 create table event_entries (
     event_id    bigint not null references events on delete cascade,
     ticket      bigint not null check (ticket > 0),
-    user_id     bigint not null,
+    user_id     bigint,
     entered_at  timestamptz not null,
     primary key (event_id, ticket)
 );
 comment on table event_entries is 'The entries of draws. A ticket is the number of the arrival in the log.';
-comment on column event_entries.user_id is 'Whose registration it is, or was: a ticket outlives its registration.';
+comment on column event_entries.user_id is 'Whose registration it is; null: it is gone, and its ticket stays in the list.';
 comment on column event_entries.entered_at is 'When it came. Its registration gets another `received_at` by the draw.';
 
 create table event_freezes (

@@ -173,10 +173,10 @@ def _registration_or_problem(
         return NOT_FOUND(f"{command.user_id} is not registered for event {command.event_id}.")
     if match.status == "pending":
         return REGISTRATION_PENDING(retry_after=1)
-    if match.status == "in_draw":
-        return REGISTRATION_PENDING("The event is not open yet. Its places are drawn when it opens.", retry_after=30)
     if match.status == "held":
         return REGISTRATION_PENDING("A seat is held, and waits to be paid.", retry_after=15)
+    if match.status == "in_draw":
+        return REGISTRATION_PENDING("The event is not open yet. Its places are drawn when it opens.", retry_after=30)
     if match.status == "rejected":
         return REGISTRATION_REJECTED(reason=match.reason)
     assert match.amount_paid is not None

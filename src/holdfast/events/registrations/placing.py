@@ -95,7 +95,7 @@ async def give_places(tx: Tx, event_id: int, state: OrderState) -> dict[str, int
               from generate_series(%(placed)s::bigint + 1, %(end)s::bigint) as place
               left join event_drawn_tickets
                 on event_id = %(event_id)s and number = (place - 1) / 256 and place <= %(drawn)s),
-        -- Whoever has left, or moved to another account since, has no entry here, or has no such number.
+        -- Whoever has left has no registration with this number any more.
         next_row as materialized (
             select batch.place, batch.ticket, entered.user_id, mine.amount_due
               from batch
