@@ -214,7 +214,7 @@ async def _check_receipt(
 def _place(watch: PromiseWatch) -> str:
     if watch.arrival is None:
         return "it was removed before it was settled" if watch.removal else "not in the log"
-    outcome = watch.arrival.outcome or "joined"
+    outcome = (watch.placed or watch.arrival).outcome or "joined"
     return f"number {watch.arrival.number}, {outcome}, entry {watch.index}"
 
 

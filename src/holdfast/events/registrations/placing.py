@@ -94,23 +94,26 @@ async def give_places(tx: Tx, event_id: int, state: OrderState) -> dict[str, int
             select place, case when place > %(drawn)s then place else (tickets)[1 + (place - 1) %% 256] end as ticket
               from generate_series(%(placed)s::bigint + 1, %(end)s::bigint) as place
               left join event_drawn_tickets
-                on event_id = %(event_id)s and number = (place - 1) / 256 and place <= %(drawn)s),
+                on event_id = %(event_id)s and number = (place - 1) / 256 and place <= %(drawn)s
+               and number between %(placed)s::bigint / 256 and (%(end)s::bigint - 1) / 256),
         -- Whoever has left has no registration with this number any more.
         next_row as materialized (
-            select batch.place, batch.ticket, entered.user_id, mine.amount_due
+            select batch.place, batch.ticket, mine.event_id, mine.user_id, mine.amount_due
               from batch
              cross join lateral (select user_id from event_entries
                                   where event_id = %(event_id)s and ticket = batch.ticket limit 1) as entered
-             cross join lateral (select amount_due from registrations
-                                  where event_id = %(event_id)s and user_id = entered.user_id and status = 'in_draw'
-                                    and log_number = batch.ticket limit 1 for no key update) as mine),
+             -- Looked up by the primary key alone: statistics do not know yet how many have this status.
+             cross join lateral (select event_id, user_id, amount_due, status, log_number from registrations
+                                  where event_id = %(event_id)s and user_id = entered.user_id
+                                  limit 1 for no key update) as mine
+             where mine.status = 'in_draw' and mine.log_number = batch.ticket),
         event as materialized (
             select capacity - registered_count as seats,
                    greatest(waitinglist_capacity - waitlisted_count, 0) as waitlist_positions,
                    cancelled_at is not null as is_cancelled, draw_at, drawn_at, datetime
               from events where id = %(event_id)s),
         outcome as materialized (
-            select place, ticket, user_id, draw_at, drawn_at, datetime,
+            select place, ticket, event_id, user_id, draw_at, drawn_at, datetime,
                    (case when is_cancelled then 'rejected'
                          when rank <= seats and amount_due is null then 'registered'
                          when rank <= seats then 'held'
@@ -129,7 +132,7 @@ async def give_places(tx: Tx, event_id: int, state: OrderState) -> dict[str, int
                                       when place <= %(drawn)s then draw_at + place * interval '1 microsecond'
                                       else greatest(received_at, draw_at + place * interval '1 microsecond') end
               from outcome
-             where registrations.event_id = %(event_id)s and registrations.user_id = outcome.user_id
+             where registrations.event_id = outcome.event_id and registrations.user_id = outcome.user_id
          returning place, ticket, registrations.status),
         told as (
             insert into log_pending (log_id, kind, first_number, numbers, outcomes)
