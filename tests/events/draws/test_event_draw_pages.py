@@ -44,8 +44,10 @@ async def test_the_pages_say_what_is_drawn_and_then_how_to_check_it(
         for text in (before, form):
             assert "Places are drawn. Entries close on" in text
             assert "One mail address is one entry: the draw cannot tell persons apart." in text
+            assert "The next page shows the number of your entry." in text
             assert f"Drawn by round {ROUND} of the public beacon drand" in text
         assert "8 entries so far." in before
+        assert "seats left" not in before
         assert "Die Plätze werden verlost." in await page(draw, public, "de")
         waiting = await page(draw, outcome)
         assert "Places are drawn on" in waiting
