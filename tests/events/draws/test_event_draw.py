@@ -125,6 +125,24 @@ async def test_tickets_of_people_who_left_stay_in_the_list_and_are_passed_over(d
     assert await draw.faults() == []
 
 
+async def test_a_drawn_seat_that_has_to_be_paid_is_held_as_long_as_one_of_the_waiting_list(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opening_event(service, monkeypatch, capacity=1, price=1500, pricing_mode="fixed") as draw:
+        await draw.enter("ann", "bob")
+        await service.run_sql("update registrations set amount_due = 1500")
+        await draw.frozen()
+        await draw.draw()
+        await draw.place()
+        held = await service.run_sql(
+            "select held_until > now() + interval '1 hour', amount from registrations"
+            " join payments using (event_id, user_id, arrival) where status = 'held'"
+        )
+        kinds = await service.run_sql("select kind from mails order by kind")
+    assert held == [(True, 1500)]
+    assert kinds == [("payment_due",), ("refused",)]
+
+
 async def test_people_join_their_accounts_during_a_draw_and_keep_their_places(draw: EventDraw) -> None:
     await draw.enter(*PEOPLE)
     await draw.frozen()
