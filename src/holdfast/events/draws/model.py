@@ -1,16 +1,11 @@
 """The draw of a queue or an event, as rows have it."""
 
 import datetime as dt
-from typing import Any, Literal, LiteralString
+from typing import Literal, LiteralString
 
 from msgspec import Struct
 
-from holdfast.events.draws import sql
-from holdfast.events.draws.beacon import time_of
-from holdfast.events.draws.order import round_of
-from holdfast.events.resources import Tx
 from holdfast.kit.contract.messages import message
-from holdfast.kit.contract.problems import invalid
 
 CHANNEL: LiteralString = "draws"
 """The channel that announces that a draw was set, or goes on."""
@@ -68,20 +63,3 @@ class DrawColumns(Struct, kw_only=True):
         if self.check_origin is None or self.check_root is None or self.check_signature is None:
             return None
         return DrawCheck(self.check_origin, self.check_root, self.check_signature)
-
-
-async def named_draw(tx: Tx, field: str, draw_at: dt.datetime | None, *, is_logged: bool) -> dict[str, Any]:
-    """The columns for a draw, with the round of the beacon. Raises `validation_failed` if there can be none.
-
-    field        the name of the field that has `draw_at`, for the refusal
-    is_logged    whether there is a public log, without which nobody could check a draw
-    """
-    if draw_at is None:
-        return {"draw_at": None, "draw_round": None, "draw_round_at": None}
-    if draw_at <= await sql.read_clock(tx):
-        raise invalid({field: [DRAW_IN_THE_PAST]})
-    if not is_logged:
-        raise invalid({field: [DRAW_WITHOUT_LOG]})
-    await tx.notify(CHANNEL)
-    round = round_of(draw_at)
-    return {"draw_at": draw_at, "draw_round": round, "draw_round_at": time_of(round)}

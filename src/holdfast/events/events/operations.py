@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import UNSET
 
-from holdfast.events.draws.model import DRAW_IS_FIXED, LOG_IS_NEEDED, named_draw
+from holdfast.events.draws.model import DRAW_IS_FIXED, LOG_IS_NEEDED
+from holdfast.events.draws.operations import name_draw
 from holdfast.events.events import sql, text
 from holdfast.events.events.fields import (
     ENDS_TOO_EARLY,
@@ -100,7 +101,7 @@ async def publish(tx: Tx, caller: Caller, command: CreateEvent, html: RenderedTe
     await _require_room_for_text(tx, organizer_id)
     first = first_price(command.pricing_mode, command.price, command.min_price, command.max_price, command.currency)
     public_log = command.public_log and tx.resources.settings.public_logs
-    draw = await named_draw(tx, "opens_at", command.opens_at, is_logged=public_log)
+    draw = await name_draw(tx, "opens_at", command.opens_at, is_logged=public_log)
     takes_entries = command.opens_at is not None
     stored = {**msgspec.structs.asdict(command), "current_price": first, "public_log": public_log, **draw}
     id = await sql.insert_event(tx, {**stored, "organizer_id": organizer_id, "takes_entries": takes_entries})
@@ -267,7 +268,7 @@ async def _change_draw(tx: Tx, command: UpdateEvent, before: EventRow, after: Ev
     is_fixed = before.published and (before.is_closed or await sql.has_arrivals(tx, before.id))
     if is_changed and is_fixed and not is_given_up:
         raise invalid({"opens_at": [DRAW_IS_FIXED]})
-    draw = await named_draw(tx, "opens_at", draw_at, is_logged=after.public_log)
+    draw = await name_draw(tx, "opens_at", draw_at, is_logged=after.public_log)
     return msgspec.structs.replace(after, **draw, takes_entries=draw_at is not None or is_given_up)
 
 

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from holdfast.events.draws.model import DRAW_IS_FIXED, LOG_IS_NEEDED, named_draw
+from holdfast.events.draws.model import DRAW_IS_FIXED, LOG_IS_NEEDED
+from holdfast.events.draws.operations import name_draw
 from holdfast.events.log.entries import commitment
 from holdfast.events.log.model import LogName
 from holdfast.events.log.receipts import unsigned_receipt
@@ -72,7 +73,7 @@ async def create(tx: Tx, caller: Caller, command: CreateQueue) -> Queue:
     organizer_id = owner(caller, command.organizer_id)
     await require_room(tx, organizer_id, message("queues"), tx.resources.settings.queues_per_organizer, sql.COUNT)
     public_log = command.public_log and tx.resources.settings.public_logs
-    draw = await named_draw(tx, "draw_at", command.draw_at, is_logged=public_log)
+    draw = await name_draw(tx, "draw_at", command.draw_at, is_logged=public_log)
     fields = {**msgspec.structs.asdict(command), "organizer_id": organizer_id}
     id = await sql.insert_queue(tx, {**fields, "public_log": public_log, **draw})
     if id is None:
@@ -95,7 +96,7 @@ async def update(tx: Tx, caller: Caller, command: UpdateQueue) -> Queue:
     if after.draw_at != before.draw_at:
         if before.is_fixed and not (after.draw_at is None and before.draw_state == "void"):
             raise invalid({"draw_at": [DRAW_IS_FIXED]})
-        draw = await named_draw(tx, "draw_at", after.draw_at, is_logged=after.public_log)
+        draw = await name_draw(tx, "draw_at", after.draw_at, is_logged=after.public_log)
         after = msgspec.structs.replace(after, **draw)
     if not is_in_order(after.draw_at, after.ends_at):
         raise invalid({"ends_at": [ENDS_BEFORE_THE_DRAW]})
