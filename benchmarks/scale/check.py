@@ -1,9 +1,10 @@
 """Compare the model with real runs under three loads that are not used to measure costs.
 
 The load generator, the service and PostgreSQL share the cores of this machine, in the model too. The speed of its
-processors and of its disk changes within a minute. So the costs of single calls are measured again right before and
-right after each real run, as `benchmarks.scale.measure` does it, and the model of that run gets the mean of both. Each
-load is run for some seconds; the kinds of calls are dealt out among the clients.
+processors and of its disk changes within seconds. So the costs of single calls are measured again right before and
+right after each real run, as `benchmarks.scale.measure` does it, and the model of that run gets the mean of both.
+During the run a fixed piece of work is timed again and again, and the cores of the model become faster and slower as
+it did. Each load is run for some seconds; the kinds of calls are dealt out among the clients.
 
 python -m benchmarks.scale.check [--help]
 """
@@ -12,6 +13,8 @@ import datetime as dt
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
+from statistics import mean
 from typing import Annotated, NamedTuple
 
 import msgspec
@@ -45,6 +48,9 @@ MOST_OF_THROUGHPUT, MOST_OF_P99 = 0.15, 0.30
 
 WARM_SECONDS = 0.5
 
+LOOPS_OF_A_PACE = 5
+"""Times of the fixed piece of work that are one pace of the machine in the model, about a quarter of a second."""
+
 MEASURED_SECONDS = 1.5
 """Seconds for which one client, and then many, ask single calls of a kind."""
 
@@ -60,10 +66,17 @@ class Expected(NamedTuple):
     answered: int
 
 
-def expected(costs: Mapping[str, CallCosts], clients: int, cores: float, seconds: float = 4) -> Expected:
-    """Let the model run a closed loop of calls with these costs on a machine with so many cores."""
+def expected(
+    costs: Mapping[str, CallCosts], clients: int, cores: float, seconds: float = 4, paces: Sequence[float] = ()
+) -> Expected:
+    """Let the model run a closed loop of calls with these costs on a machine with so many cores.
+
+    paces    how fast the machine is in equal parts of the time; 1 is what costs were measured with
+    """
     simulation = Simulation()
     machine = Cores(simulation, cores)
+    for number, pace in enumerate(paces):
+        simulation.after(WARM_SECONDS + number * seconds / len(paces), partial(machine.set_pace, pace))
     process = Process(simulation, machine, Primary(simulation, machine))
     kinds = [Kind(name, cost, batches=SHARED_BATCHES.get(name)) for name, cost in costs.items()]
     clients_of_it = ClosedLoop(simulation, machine, process, kinds, clients, WARM_SECONDS)
@@ -117,9 +130,15 @@ def compare(events: Events, names: Sequence[str], clients: int, seconds: float, 
         name: mean_costs(early.costs(name, run.loop), late.costs(name, run.loop))
         for name, early, late in zip(names, before, after, strict=True)
     }
-    model = expected(costs, clients, os.cpu_count() or 1)
+    model = expected(costs, clients, os.cpu_count() or 1, run.seconds, paces_of(run.loops))
     modelled = Figures(model.per_second, model.p50 * 1000, model.p99 * 1000, model.busy)
     return Compared(clients, ", ".join(names), _figures(run), modelled)
+
+
+def paces_of(loops: Sequence[float]) -> list[float]:
+    """How fast the machine was in each part of a run, from the times of the fixed piece of work."""
+    parts = [loops[start : start + LOOPS_OF_A_PACE] for start in range(0, len(loops), LOOPS_OF_A_PACE)]
+    return [mean(loops) / mean(part) for part in parts]
 
 
 def ratios(load: Compared) -> str:

@@ -54,7 +54,7 @@ class Driven(NamedTuple):
     latencies    seconds until each answer, sorted, for each kind
     sent         the bytes of a request, on average, for each kind
     received     the bytes of an answer, on average, for each kind
-    loop         the processor seconds of the fixed piece of work, on average
+    loops        the processor seconds of the fixed piece of work, each time that it was done, in equal pauses
     """
 
     clients: int
@@ -64,8 +64,13 @@ class Driven(NamedTuple):
     latencies: dict[str, list[float]]
     sent: dict[str, float]
     received: dict[str, float]
-    loop: float
+    loops: tuple[float, ...]
     spent: Spent
+
+    @property
+    def loop(self) -> float:
+        """The processor seconds of the fixed piece of work, on average."""
+        return mean(self.loops)
 
     @property
     def answers(self) -> int:
@@ -193,6 +198,6 @@ async def _drive(
         {name: sorted(values) for name, values in latencies.items()},
         {name: sent_bytes[name] / max(1, len(values)) for name, values in latencies.items()},
         {name: received_bytes[name] / max(1, len(values)) for name, values in latencies.items()},
-        mean(loops),
+        tuple(loops),
         after.since(before),
     )

@@ -46,6 +46,7 @@ class Cores:
         """The processor seconds that were used."""
         self._simulation = simulation
         self._count = count
+        self._pace = 1.0
         self._served = 0.0
         self._looked_at = 0.0
         self._running: list[tuple[float, int, Action]] = []
@@ -54,18 +55,26 @@ class Cores:
     def run(self, seconds: float, done: Action) -> None:
         """Work for so many processor seconds, then call `done`."""
         self._advance()
-        self.busy += seconds
         self._number += 1
         heapq.heappush(self._running, (self._served + seconds, self._number, done))
         self._plan()
 
+    def set_pace(self, pace: float) -> None:
+        """From now on do so much work in a processor second: 1 is what costs were measured with."""
+        self._advance()
+        self._pace = pace
+        self._number += 1
+        self._plan()
+
     @property
     def _speed(self) -> float:
-        return min(1.0, self._count / len(self._running))
+        return self._pace * min(1.0, self._count / len(self._running))
 
     def _advance(self) -> None:
         if self._running:
-            self._served += (self._simulation.now - self._looked_at) * self._speed
+            passed = self._simulation.now - self._looked_at
+            self._served += passed * self._speed
+            self.busy += passed * min(self._count, len(self._running))
         self._looked_at = self._simulation.now
 
     def _plan(self) -> None:

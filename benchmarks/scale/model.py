@@ -31,10 +31,13 @@ MICRO = 1e-6
 BEFORE = 0.5
 """The share of a process's work for a call that is done before its batch begins. It is not measured."""
 
-READ_TURNS, STORE_TURNS = 2, 4
-"""Turns of the event loop that pass after PostgreSQL has answered, before a batch is followed by the next one and its
-calls are answered. The driver's coroutine is suspended once by a batch that reads, three times by one that stores (its
-statements, their results, its commit); the calls resume one turn later.
+READ_TURNS, STORE_TURNS, ANSWER_TURNS = 1, 5, 2
+"""Turns of the event loop that pass after PostgreSQL has answered: until the next batch can begin, for a batch that
+reads and for one that stores; and then until the calls are answered.
+
+They were counted in a process whose turns were longer than any wait for PostgreSQL. The driver resumes a turn after
+its socket is ready. A batch that stores waits twice, and its commit is a task of its own. Then the calls resume. A
+request is begun a turn after it was read, which is counted here too.
 """
 
 REFUSAL_MICROS = 45.0
@@ -164,10 +167,11 @@ class Process:
         """Plan the work of one turn of the event loop."""
         back, self._back = self._back, []
         for turns, calls in back:
+            if turns == ANSWER_TURNS:
+                self._plan_batch(calls[0].kind.batches)
             if turns:
                 self._back.append((turns - 1, calls))
             else:
-                self._plan_batch(calls[0].kind.batches)
                 self._plan_answers(calls)
         begun: dict[Kind, list[Call]] = {}
         if len(self._arrived) >= self._most:
@@ -237,7 +241,8 @@ class Process:
         self._primary.run(calls, partial(self._come_back, calls))
 
     def _come_back(self, calls: list[Call]) -> None:
-        self._back.append((STORE_TURNS if calls[0].kind.costs.wal else READ_TURNS, calls))
+        turns = STORE_TURNS if calls[0].kind.costs.wal else READ_TURNS
+        self._back.append((turns + ANSWER_TURNS, calls))
         self._wake()
 
     def _plan_answers(self, calls: Sequence[Call]) -> None:

@@ -19,22 +19,22 @@ from tests.support import running
 
 SAYS = {
     "en": {
-        "receipt": "This receipt is for person2 of event 7, received on November 26, 2026",
-        "entry": "Number 2 of event 7 arrived on November 26, 2026",
+        "receipt": "This receipt of event 7 at events.example.com is right.",
+        "entry": "Number 2 of event 7 at events.example.com is in the log.",
+        "arrived": "It came on November 26, 2026",
         "signature": "It is not signed with this key: it was altered, or another service made it.",
-        "promise": "The promise is not one of those that were signed: it was altered.",
-        "commitment": "It is not for person2.",
+        "promise": "The receipt was altered: what it promises is not what was signed.",
+        "commitment": "It is not for person2: it is for somebody else, or was altered.",
         "path": "The entry is not in the log that was signed: it was altered.",
         "unreadable": "This is neither a receipt nor a proof file. Paste all of it.",
         "key": "The key cannot be read. It looks like name+id+key.",
     },
     "de": {
-        "receipt": "Diese Quittung ist für person2 bei Veranstaltung 7, eingegangen am 26. November 2026",
-        "entry": "Nummer 2 bei Veranstaltung 7 kam am 26. November 2026",
+        "receipt": "Diese Quittung von Veranstaltung 7 auf events.example.com stimmt.",
         "signature": "Sie ist nicht mit diesem Schlüssel unterschrieben: Sie wurde verändert, oder ein anderer "
         "Dienst hat sie gemacht.",
-        "promise": "Die Zusage ist keine von denen, die unterschrieben wurden: Sie wurde verändert.",
-        "commitment": "Sie ist nicht für person2.",
+        "promise": "Die Quittung wurde verändert: Was sie zusagt, ist nicht das, was unterschrieben wurde.",
+        "commitment": "Sie ist nicht für person2: Sie ist für jemand anderen, oder sie wurde verändert.",
         "path": "Der Eintrag steht nicht in dem Protokoll, das unterschrieben wurde: Er wurde verändert.",
         "unreadable": "Das ist weder eine Quittung noch eine Beweisdatei. Fügen Sie alles ein.",
         "key": "Der Schlüssel ist nicht lesbar. Er sieht aus wie Name+Kennung+Schlüssel.",
@@ -46,8 +46,9 @@ def altered(answer: Mapping[str, Any], **members: Any) -> str:
     return json.dumps({**answer, "receipt": {**answer["receipt"], **members}})
 
 
-async def check(page: Page, text: str, key: str) -> None:
+async def check_text(page: Page, text: str, key: str) -> None:
     await page.locator("#key").evaluate("(field, value) => { field.value = value }", key)
+    await page.locator("details", has=page.locator("#proof")).evaluate("(details) => { details.open = true }")
     await page.locator("#proof").fill(text)
     await page.locator("form button[type=submit]").click()
 
@@ -93,10 +94,10 @@ async def test_a_receipt_is_checked_by_the_browser_alone_also_in_a_saved_file(
         assert await too_wide(page) == []
 
         for text, key, reason in failures:
-            await check(page, text, key)
+            await check_text(page, text, key)
             await expect(page.locator("#result .note.alarm")).to_have_text(says[reason])
         assert await violations(page) == []
-        await check(page, json.dumps(answer), VKEY)
+        await check_text(page, json.dumps(answer), VKEY)
         await expect(page.locator("#result h2")).to_contain_text(says["receipt"])
         await expect(page.locator("#result .mark.registered")).to_be_visible()
         assert await violations(page) == []
@@ -112,18 +113,19 @@ async def test_a_receipt_is_checked_by_the_browser_alone_also_in_a_saved_file(
     (tmp_path / "2.tlog-proof").write_text(proof.text)
     await page.locator("#file").set_input_files(tmp_path / "2.tlog-proof")
     await expect(page.locator("#result h2")).to_contain_text(SAYS["en"]["entry"])
+    await expect(page.locator("#result")).to_contain_text(SAYS["en"]["arrived"])
     await page.unroute_all()
     await context.set_offline(True)
-    await check(page, json.dumps(answer), VKEY)
+    await check_text(page, json.dumps(answer), VKEY)
     await expect(page.locator("#result h2")).to_contain_text(SAYS["en"]["receipt"])
-    await check(page, *failures[0][:2])
+    await check_text(page, *failures[0][:2])
     await expect(page.locator("#result .note.alarm")).to_have_text(SAYS["en"]["signature"])
     assert refused == []
     await context.close()
 
 
-async def test_a_link_to_the_proof_of_a_number_shows_at_once_that_the_log_has_it(
-    chromium: Browser, settings: Settings
+async def test_a_link_shows_that_the_log_has_the_number_and_the_saved_receipt_whose_number_it_is(
+    chromium: Browser, settings: Settings, tmp_path: Path
 ) -> None:
     at = listener()
     address = f"http://127.0.0.1:{at.getsockname()[1]}"
@@ -131,19 +133,39 @@ async def test_a_link_to_the_proof_of_a_number_shows_at_once_that_the_log_has_it
     async with running(settings) as service, serving(running_already(service.app), at):
         ada = await service.organizer()
         event = await ada.create_event()
-        [address_of_ann] = await settled(service, ada, event, "ann")
+        address_of_ann, _ = await settled(service, ada, event, "ann", "ben")
         await seal_logs(service)
-        page = await chromium.new_page()
+        context = await chromium.new_context()
+        page = await context.new_page()
         await page.goto(address_of_ann)
         async with page.expect_popup() as opened:
             await page.get_by_text("Check it yourself").click()
         check = await opened.value
-        await expect(check.locator("#result h2")).to_contain_text(f"Number 1 of event {event['id']} arrived on")
+        await expect(check.locator("#result h2")).to_contain_text(f"Number 1 of event {event['id']} at")
         await expect(check.locator("#result .mark.registered")).to_be_visible()
 
-        await check.evaluate("() => { location.hash = location.hash.replace(/1$/, '2') }")
+        async with page.expect_download() as saving:
+            await page.get_by_text("Save your receipt").click()
+        await (await saving.value).save_as(tmp_path / "receipt.json")
+        await check.locator("#file").set_input_files(tmp_path / "receipt.json")
+        await expect(check.locator("#result h2")).to_contain_text(f"You have number 1 of event {event['id']} at")
+        receipt = json.loads((tmp_path / "receipt.json").read_text())
+        await check_text(check, json.dumps({**receipt, "number": 2}), "")
+        await expect(check.locator("#result .note.alarm")).to_contain_text("number 2 is another person")
+
+        # Saved, it needs neither the service nor a key to be pasted.
+        saved = await context.new_page()
+        (tmp_path / "verify.html").write_text(await (await page.request.get(f"{address}/verify?lang=en")).text())
+        await context.set_offline(True)
+        await saved.goto((tmp_path / "verify.html").as_uri())
+        await saved.locator("#file").set_input_files(tmp_path / "receipt.json")
+        await expect(saved.locator("#result h2")).to_contain_text("is right.")
+        await expect(saved.locator("#result")).to_contain_text("the log cannot be reached from here")
+        await context.set_offline(False)
+
+        await check.evaluate("() => { location.hash = location.hash.replace(/1$/, '3') }")
         await expect(check.locator("#result .note.alarm")).to_contain_text("The log does not have this number")
         async with page.expect_download() as started:
             await page.get_by_text("The proof of your number as a file").click()
         assert (await started.value).suggested_filename == f"{event['id']}-1.tlog-proof"
-        await page.close()
+        await context.close()

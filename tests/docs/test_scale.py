@@ -42,6 +42,19 @@ def mean_stay(load: float, *, shared: bool) -> float:
     return sum(stays) / len(stays)
 
 
+def test_work_takes_longer_while_the_machine_is_slower() -> None:
+    simulation, ends = Simulation(), list[float]()
+    cores = Cores(simulation, 1)
+    cores.run(3, lambda: ends.append(simulation.now))
+    simulation.after(1, partial(cores.set_pace, 0.5))
+    simulation.after(3, partial(cores.set_pace, 2))
+
+    simulation.run(10)
+
+    assert ends == [3.5]  # 1 at full speed, 1 in two seconds, 1 in half a second
+    assert cores.busy == 3.5
+
+
 @pytest.mark.parametrize("load", [0.5, 0.8])
 def test_waits_at_one_server_are_those_of_the_formulas(load: float) -> None:
     in_order = 1 + load / (2 * (1 - load))

@@ -43,8 +43,9 @@ async def test_reads_are_refused_with_a_time_to_come_again_while_changes_are_beg
     async with overloaded(service, ada, event["id"], 3):
         read = await ada.get("/api/queues")
         key = await ada.post("/api/keys", {"api_key": {"name": "Another"}})
+        log = await service.http.get(f"/log/events/{event['id']}/checkpoint")
 
-    assert read.status_code == 503
+    assert (read.status_code, log.status_code) == (503, 503)
     assert (read.json()["code"], read.headers["retry-after"]) == (
         "service_unavailable",
         str(read.json()["retry_after"]),

@@ -12,9 +12,9 @@ from holdfast.kit.process.garbage_collection import importing
 if TYPE_CHECKING:
     from holdfast.commands.backups.manifest import Manifest, ServiceRecord
     from holdfast.commands.backups.photos import NamedPhoto
-    from holdfast.commands.backups.progress import Count, Progress
     from holdfast.commands.backups.services import Product
     from holdfast.commands.backups.writing import BackupWriter
+    from holdfast.commands.progress import Count, Progress
     from holdfast.kit.environment.settings import Settings
     from holdfast.kit.postgres.dumps import Snapshot
 
@@ -40,9 +40,9 @@ def backup(place: Place, service: ServiceOption = None) -> None:
     the demo shops and demo payments of `holdfast up` have stored.
     """
     with importing():
-        from holdfast.commands.backups.progress import Progress, size_text
         from holdfast.commands.backups.services import products
         from holdfast.commands.backups.writing import new_writer, report_disk_errors
+        from holdfast.commands.progress import Progress, size_text
 
     progress = Progress()
     sources = [(product, product.configured()) for product in products(service)]

@@ -9,8 +9,8 @@ from holdfast.kit.process.garbage_collection import importing
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from holdfast.commands.backups.progress import Progress
     from holdfast.commands.backups.services import Product
+    from holdfast.commands.progress import Progress
 
 Url = Annotated[
     str | None,
@@ -28,8 +28,8 @@ def move(inventory: Url = None, events: Url = None) -> None:
     The settings to write are printed on standard output, also the secret keys, and everything else on standard error.
     """
     with importing():
-        from holdfast.commands.backups.progress import Progress
         from holdfast.commands.backups.services import products
+        from holdfast.commands.progress import Progress
 
     urls = {"inventory": inventory, "events": events}
     if not any(urls.values()):

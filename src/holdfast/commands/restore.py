@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from holdfast.commands.backups.manifest import Manifest
-    from holdfast.commands.backups.progress import Progress
     from holdfast.commands.backups.reading import BackupReader
     from holdfast.commands.backups.restoring import Target
+    from holdfast.commands.progress import Progress
 
 
 def restore(
@@ -36,10 +36,10 @@ def restore(
     afterwards.
     """
     with importing():
-        from holdfast.commands.backups.progress import Progress
         from holdfast.commands.backups.reading import open_backup, read_manifest, verify
         from holdfast.commands.backups.restoring import find_targets
         from holdfast.commands.backups.writing import report_disk_errors
+        from holdfast.commands.progress import Progress
         from holdfast.kit.contract.problems import CannotStart
 
     progress = Progress()

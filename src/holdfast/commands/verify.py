@@ -1,6 +1,5 @@
 """`holdfast verify`: checks the public log of an event or a queue, or a receipt. It trusts nothing but a key."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -37,6 +36,10 @@ def verify(
         typer.Option(metavar="URL|DIRECTORY", help="Where the log of a receipt is, if it is not where that says."),
     ] = None,
     offline: Annotated[bool, typer.Option("--offline", help="Check a receipt without its log; needs --key.")] = False,
+    mail_line: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help='The line about the log in a mail, such as "18,912 entries, 3f2a 9c1d".'),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Check that nobody jumped the line.
@@ -48,40 +51,30 @@ def verify(
     with importing():
         import asyncio
 
+        from holdfast.commands.progress import Progress
         from holdfast.commands.verification.checks import Options, check
         from holdfast.commands.verification.log_source import VerificationError
 
-    progress = _EntryProgress()
+    progress, read_count = Progress(), 0
+
+    def count(more: int, total: int) -> None:
+        nonlocal read_count
+        read_count += more
+        progress.show(f"{read_count:,} of {total:,} entries")
+
     try:
-        report = asyncio.run(check(target, Options(key, head, person, log, offline), progress.advance))
+        report = asyncio.run(check(target, Options(key, head, person, log, offline, mail_line), count))
     except (VerificationError, OSError) as error:
-        progress.end()
+        progress.show("")
         if as_json:
             print_json({"ok": None, "error": str(error)})
         else:
             typer.echo(f"It could not be checked. {error}", err=True)
         raise typer.Exit(2) from error
-    progress.end()
+    progress.show("")
     if as_json:
         print_json(report.as_json())
     else:
         typer.echo("\n".join(report.lines()))
     if report.findings:
         raise typer.Exit(1)
-
-
-class _EntryProgress:
-    """Says on a terminal how many entries were read."""
-
-    def __init__(self) -> None:
-        self._done = 0
-        self._is_visible = sys.stderr.isatty()
-
-    def advance(self, count: int, total: int) -> None:
-        self._done += count
-        if self._is_visible:
-            typer.echo(f"\r{self._done:,} of {total:,} entries", nl=False, err=True)
-
-    def end(self) -> None:
-        if self._is_visible and self._done:
-            typer.echo("\r" + " " * 60 + "\r", nl=False, err=True)

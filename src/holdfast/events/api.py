@@ -232,10 +232,10 @@ def service(database: Database) -> Service:
             *SITE.assets("icon.svg", *SIGN_OUT_SCRIPTS),
             *photo_routes.routes(database.resources.photos, limits),
             *queue_routes.routes(database, runner, limits),
-            *log_routes.routes(database, limits),
+            *log_routes.routes(database, runner, limits),
             *progress_page.routes(database, limits, queue_progress),
             *payment_routes.routes(database, runner, limits),
-            *verify_page.routes(limits),
+            *verify_page.routes(database, limits),
         ],
         authenticate=ring.caller,
         caches=[

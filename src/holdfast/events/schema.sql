@@ -133,6 +133,27 @@ begin
     return null;
 end $$;
 
+CREATE FUNCTION check_draw() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+declare
+    broken text = case
+        when num_nonnulls(new.draw_at, new.draw_round, new.draw_round_at) not in (0, 3) or new.draw_round <= 0
+        then 'a_draw_names_its_round'
+        when new.draw_entries not between 0 and 2147483647 then tg_table_name || '_draw_entries_check'
+        when new.drawn_at is not null and (new.draw_at is null or new.draw_entries is null)
+        then 'only_a_frozen_list_is_drawn'
+        when new.drawn_at is not null and new.draw_void_at is not null then 'a_void_draw_draws_nobody'
+    end;
+begin
+    if broken is not null then
+        raise check_violation using
+            message = format('The draw of %s %s breaks the rule %s.', rtrim(tg_table_name, 's'), new.id, broken),
+            constraint = broken, table = tg_table_name;
+    end if;
+    return null;
+end $$;
+
 CREATE SEQUENCE check_in_changes
     START WITH 1
     INCREMENT BY 1
@@ -197,17 +218,6 @@ CREATE FUNCTION count_calendar_changes() RETURNS trigger
 begin
     new.calendar_sequence = old.calendar_sequence + 1;
     return new;
-end $$;
-
-CREATE FUNCTION count_organizer_changes() RETURNS trigger
-    LANGUAGE plpgsql
-    AS $$
-begin
-    update logs
-       set moved = moved + (new.details ->> 'to' <> 'removed')::integer,
-           removed = removed + (new.details ->> 'to' = 'removed')::integer
-     where id = new.log_id;
-    return null;
 end $$;
 
 CREATE FUNCTION count_seats() RETURNS trigger
@@ -446,24 +456,30 @@ begin
         return null;
     end if;
     -- Of those that an older version settles, during an upgrade, nobody knows a number.
-    insert into log_pending (log_id, kind, details)
-    select log.id, 'change',
-           jsonb_strip_nulls(jsonb_build_object(
-               'number', log_number, 'received_at', case when was = 'pending' then log_time(received_at) end,
-               'from', was, 'to', becomes, 'by', case when was = 'pending' then 'service' else changed_by() end,
-               'reason', reason))
-      from (select arrival, max(event_id) as event_id, max(log_number) as log_number, max(received_at) as received_at,
-                   max(was) as was, max(becomes) as becomes, max(reason) as reason
-              from (select arrival, status as was, null::registration_status as becomes, null::bigint as event_id,
-                           null::bigint as log_number, null::timestamptz as received_at, null as reason
-                      from before
-                    union all
-                    select arrival, null, status, event_id, log_number, received_at, reason from after) as rows
-             group by arrival) as moved
-     cross join lateral (select id from logs where logs.event_id = moved.event_id and closed_at is null limit 1) as log
-     -- Those who come from a draw are told by the statement that gives them their places.
-     where was <> becomes and becomes <> 'pending' and was <> 'in_draw' and (was <> 'pending' or log_number is null)
-     order by becomes in ('registered', 'held'), received_at, arrival;
+    with logged as (
+        insert into log_pending (log_id, kind, details)
+        select log.id, 'change',
+               jsonb_strip_nulls(jsonb_build_object(
+                   'number', log_number, 'received_at', case when was = 'pending' then log_time(received_at) end,
+                   'from', was, 'to', becomes, 'by', case when was = 'pending' then 'service' else changed_by() end,
+                   'reason', reason))
+          from (select arrival, max(event_id) as event_id, max(log_number) as log_number,
+                       max(received_at) as received_at, max(was) as was, max(becomes) as becomes,
+                       max(reason) as reason
+                  from (select arrival, status as was, null::registration_status as becomes, null::bigint as event_id,
+                               null::bigint as log_number, null::timestamptz as received_at, null as reason
+                          from before
+                        union all
+                        select arrival, null, status, event_id, log_number, received_at, reason from after) as rows
+                 group by arrival) as moved
+         cross join lateral (select id from logs
+                              where logs.event_id = moved.event_id and closed_at is null limit 1) as log
+         where was <> becomes and becomes <> 'pending' and (was <> 'pending' or log_number is null)
+         order by becomes in ('registered', 'held'), received_at, arrival
+        returning log_id, details ->> 'by' as by)
+    update logs set moved = moved + changes
+      from (select log_id, count(*) as changes from logged where by = 'organizer' group by log_id) as counted
+     where logs.id = log_id;
     -- Who registers again arrives again. An older version keeps what the log says of the first time.
     update registrations set log_number = null, nonce = null, logged_as = null
      where (event_id, user_id) in (select event_id, user_id from after
@@ -588,20 +604,27 @@ CREATE FUNCTION log_removed_registrations() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
 begin
-    insert into log_pending (log_id, kind, details)
-    select log.id, 'change',
-           jsonb_strip_nulls(jsonb_build_object(
-               'number', case when status <> 'pending' then log_number end,
-               'person', case when status = 'pending'
-                              then person_commitment('event ' || event_id, coalesce(logged_as, person.public_id), nonce)
-                         end,
-               'received_at', case when status = 'pending' then log_time(received_at) end,
-               'from', status, 'to', 'removed', 'by', changed_by()))
-      from before
-     cross join lateral (select id from logs where logs.event_id = before.event_id and closed_at is null limit 1) as log
-     cross join lateral (select public_id from users where id = before.user_id limit 1) as person
-     where status <> 'rejected'
-     order by received_at, arrival;
+    with logged as (
+        insert into log_pending (log_id, kind, details)
+        select log.id, 'change',
+               jsonb_strip_nulls(jsonb_build_object(
+                   'number', case when status <> 'pending' then log_number end,
+                   'person', case when status = 'pending'
+                                  then person_commitment('event ' || event_id, coalesce(logged_as, person.public_id),
+                                                         nonce)
+                             end,
+                   'received_at', case when status = 'pending' then log_time(received_at) end,
+                   'from', status, 'to', 'removed', 'by', changed_by()))
+          from before
+         cross join lateral (select id from logs
+                              where logs.event_id = before.event_id and closed_at is null limit 1) as log
+         cross join lateral (select public_id from users where id = before.user_id limit 1) as person
+         where status <> 'rejected'
+         order by received_at, arrival
+        returning log_id, details ->> 'by' as by)
+    update logs set removed = removed + changes
+      from (select log_id, count(*) as changes from logged where by = 'organizer' group by log_id) as counted
+     where logs.id = log_id;
     -- A ticket of a draw stays in its list, and is nobody's.
     update event_entries set user_id = null from before
      where event_entries.event_id = before.event_id and ticket = log_number;
@@ -1277,16 +1300,10 @@ CREATE TABLE events (
     draw_void_at timestamp with time zone,
     takes_entries boolean DEFAULT false NOT NULL,
     draw_placed bigint DEFAULT 0 NOT NULL,
-    CONSTRAINT a_draw_names_its_round CHECK ((((draw_at IS NULL) = (draw_round IS NULL)) AND ((draw_at IS NULL) = (draw_round_at IS NULL)))),
-    CONSTRAINT a_draw_takes_entries CHECK (((draw_at IS NULL) OR (drawn_at IS NOT NULL) OR takes_entries OR (cancelled_at IS NOT NULL))),
-    CONSTRAINT a_void_draw_draws_nobody CHECK (((drawn_at IS NULL) OR (draw_void_at IS NULL))),
     CONSTRAINT events_cancellation_hours_check CHECK ((cancellation_hours >= 0)),
     CONSTRAINT events_capacity_check CHECK ((capacity > 0)),
     CONSTRAINT events_currency_check CHECK ((currency ~ '^[A-Z]{3}$'::text)),
     CONSTRAINT events_current_price_check CHECK ((current_price >= 0)),
-    CONSTRAINT events_draw_entries_check CHECK (((draw_entries >= 0) AND (draw_entries <= 2147483647))),
-    CONSTRAINT events_draw_placed_check CHECK ((draw_placed >= 0)),
-    CONSTRAINT events_draw_round_check CHECK ((draw_round > 0)),
     CONSTRAINT events_latitude_check CHECK (((latitude >= ('-90'::integer)::double precision) AND (latitude <= (90)::double precision))),
     CONSTRAINT events_longitude_check CHECK (((longitude >= ('-180'::integer)::double precision) AND (longitude <= (180)::double precision))),
     CONSTRAINT events_max_price_check CHECK ((max_price >= 0)),
@@ -1300,7 +1317,6 @@ CREATE TABLE events (
     CONSTRAINT no_more_seats_than_capacity CHECK ((registered_count <= capacity)),
     CONSTRAINT nobody_has_a_place_at_a_draft CHECK ((published OR ((registered_count = 0) AND (waitlisted_count = 0)))),
     CONSTRAINT nobody_has_a_place_before_the_draw CHECK (((draw_at IS NULL) OR (drawn_at IS NOT NULL) OR ((registered_count = 0) AND (waitlisted_count = 0)))),
-    CONSTRAINT only_a_frozen_list_is_drawn CHECK (((drawn_at IS NULL) OR ((draw_at IS NOT NULL) AND (draw_entries IS NOT NULL)))),
     CONSTRAINT price_fits_its_mode CHECK ((
 CASE pricing_mode
     WHEN 'free'::pricing_mode THEN ((price = 0) AND (current_price IS NULL))
@@ -1334,6 +1350,7 @@ CREATE INDEX events_to_place ON events USING btree (id) WHERE takes_entries;
 CREATE INDEX events_to_thin ON events USING btree (datetime) WHERE ((pricing_mode = 'dynamic'::pricing_mode) AND (prices_thinned_at IS NULL));
 CREATE INDEX events_with_a_moving_price ON events USING btree (datetime) WHERE ((pricing_mode = 'dynamic'::pricing_mode) AND (cancelled_at IS NULL));
 CREATE TRIGGER announce AFTER UPDATE OF datetime, end_datetime, timezone, address, location_name, cancelled_at ON events FOR EACH ROW WHEN ((((new.registered_count + new.waitlisted_count) > 0) AND (new.datetime > now()) AND (old.cancelled_at IS NULL) AND ((((((old.datetime IS DISTINCT FROM new.datetime) OR (old.end_datetime IS DISTINCT FROM new.end_datetime)) OR (old.timezone IS DISTINCT FROM new.timezone)) OR (old.address IS DISTINCT FROM new.address)) OR (old.location_name IS DISTINCT FROM new.location_name)) OR (old.cancelled_at IS DISTINCT FROM new.cancelled_at)))) EXECUTE FUNCTION announce();
+CREATE TRIGGER check_draw AFTER INSERT OR UPDATE OF draw_at, draw_round, draw_round_at, draw_entries, drawn_at, draw_void_at ON events FOR EACH ROW EXECUTE FUNCTION check_draw();
 CREATE TRIGGER count_calendar_changes BEFORE UPDATE ON events FOR EACH ROW WHEN ((((((((old.title IS DISTINCT FROM new.title) OR (old.datetime IS DISTINCT FROM new.datetime)) OR (old.end_datetime IS DISTINCT FROM new.end_datetime)) OR (old.timezone IS DISTINCT FROM new.timezone)) OR (old.location_name IS DISTINCT FROM new.location_name)) OR (old.address IS DISTINCT FROM new.address)) OR (old.cancelled_at IS DISTINCT FROM new.cancelled_at))) EXECUTE FUNCTION count_calendar_changes();
 CREATE TRIGGER give_back_all AFTER UPDATE OF cancelled_at ON events FOR EACH ROW WHEN (((old.cancelled_at IS NULL) AND (new.cancelled_at IS NOT NULL) AND (new.pricing_mode <> 'free'::pricing_mode))) EXECUTE FUNCTION give_back_all();
 CREATE TRIGGER hand_event_over AFTER UPDATE OF organizer_id ON events FOR EACH ROW WHEN ((old.organizer_id <> new.organizer_id)) EXECUTE FUNCTION hand_event_over();
@@ -1487,7 +1504,6 @@ ALTER TABLE ONLY log_pending
     ADD CONSTRAINT log_pending_pkey PRIMARY KEY (log_id, id);
 ALTER TABLE ONLY log_pending
     ADD CONSTRAINT log_pending_log_id_fkey FOREIGN KEY (log_id) REFERENCES logs(id) ON DELETE CASCADE;
-CREATE TRIGGER count_organizer_changes AFTER INSERT ON log_pending FOR EACH ROW WHEN ((((new.details ->> 'by'::text) = 'organizer'::text) AND (new.details ? 'from'::text))) EXECUTE FUNCTION count_organizer_changes();
 
 -- log_tiles -----------------------------------------------------------------------------------------------------------
 
@@ -2089,13 +2105,8 @@ CREATE TABLE queues (
     draw_entries bigint,
     drawn_at timestamp with time zone,
     draw_void_at timestamp with time zone,
-    CONSTRAINT a_draw_names_its_round CHECK ((((draw_at IS NULL) = (draw_round IS NULL)) AND ((draw_at IS NULL) = (draw_round_at IS NULL)))),
-    CONSTRAINT a_void_draw_draws_nobody CHECK (((drawn_at IS NULL) OR (draw_void_at IS NULL))),
     CONSTRAINT nobody_is_released_before_the_draw CHECK (((draw_at IS NULL) OR (drawn_at IS NOT NULL) OR (serving = 0))),
-    CONSTRAINT only_a_frozen_list_is_drawn CHECK (((drawn_at IS NULL) OR ((draw_at IS NOT NULL) AND (draw_entries IS NOT NULL)))),
     CONSTRAINT paused_since_a_moment CHECK ((active = (paused_at IS NULL))),
-    CONSTRAINT queues_draw_entries_check CHECK (((draw_entries >= 0) AND (draw_entries <= 2147483647))),
-    CONSTRAINT queues_draw_round_check CHECK ((draw_round > 0)),
     CONSTRAINT queues_max_queue_size_check CHECK ((max_queue_size > 0)),
     CONSTRAINT queues_release_rate_check CHECK ((release_rate > 0)),
     CONSTRAINT queues_target_url_check CHECK ((target_url ~* '^https?://'::text)),
@@ -2119,6 +2130,7 @@ ALTER TABLE ONLY queues
     ADD CONSTRAINT queues_organizer_id_fkey FOREIGN KEY (organizer_id) REFERENCES users(id);
 CREATE INDEX queues_of_organizer ON queues USING btree (organizer_id, id);
 CREATE INDEX queues_to_draw ON queues USING btree (draw_at) WHERE ((draw_at IS NOT NULL) AND (drawn_at IS NULL) AND (draw_void_at IS NULL) AND (deleted_at IS NULL));
+CREATE TRIGGER check_draw AFTER INSERT OR UPDATE OF draw_at, draw_round, draw_round_at, draw_entries, drawn_at, draw_void_at ON queues FOR EACH ROW EXECUTE FUNCTION check_draw();
 CREATE TRIGGER keep_joined_queues AFTER DELETE ON queues REFERENCING OLD TABLE AS before FOR EACH STATEMENT EXECUTE FUNCTION keep_joined_queues();
 CREATE TRIGGER log_changed_queue AFTER UPDATE OF active, release_rate, max_queue_size, starts_at, ends_at, public_log, deleted_at ON queues FOR EACH ROW WHEN ((((((((old.active IS DISTINCT FROM new.active) OR (old.release_rate IS DISTINCT FROM new.release_rate)) OR (old.max_queue_size IS DISTINCT FROM new.max_queue_size)) OR (old.starts_at IS DISTINCT FROM new.starts_at)) OR (old.ends_at IS DISTINCT FROM new.ends_at)) OR (old.public_log IS DISTINCT FROM new.public_log)) OR (old.deleted_at IS DISTINCT FROM new.deleted_at))) EXECUTE FUNCTION log_queue();
 CREATE TRIGGER log_draw AFTER UPDATE OF draw_at, draw_void_at ON queues FOR EACH ROW WHEN (((old.draw_at IS DISTINCT FROM new.draw_at) OR (old.draw_void_at IS DISTINCT FROM new.draw_void_at))) EXECUTE FUNCTION log_draw();

@@ -52,6 +52,7 @@ async def test_the_pages_say_what_is_drawn_and_then_how_to_check_it(
         waiting = await page(draw, outcome)
         assert "Places are drawn on" in waiting
         assert "Your entry is number 1 of 8." in waiting
+        assert "Save your receipt" in waiting
         assert "It is settled in order of arrival" not in waiting
 
         await draw.frozen()

@@ -30,7 +30,7 @@ HOST = "events.test"
 
 async def open_log(service: Service, *, seal: bool = False) -> "LogScene":
     """The log of a new event, with its first row pending, or sealed and signed."""
-    event = await (await service.organizer()).create_event()
+    event = await (await service.organizer()).create_event(capacity=OPEN["capacity"])
     scene = await begin_log(service, "events", event["id"])
     await scene.pend("open", OPEN)
     if seal:

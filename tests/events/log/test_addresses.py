@@ -41,6 +41,12 @@ async def test_each_answer_has_its_type_and_may_be_kept_as_long_as_it_does_not_c
         assert answer.headers["cache-control"] == caching
         assert answer.headers["access-control-allow-origin"] == "*"
         assert (await service.http.head(log.path + path)).status_code == 200
+        # Bundles of entries compress to a third, hashes do not.
+        plain = await service.http.get(log.path + path, headers={"Accept-Encoding": "identity"})
+        assert answer.content == plain.content
+        assert answer.headers.get("content-encoding") == ("gzip" if "entries" in path else None)
+        assert plain.headers.get("vary") == ("Accept-Encoding" if "entries" in path else None)
+        assert "content-encoding" not in plain.headers
 
 
 async def test_a_part_of_a_tile_is_the_beginning_of_it_and_what_is_not_signed_is_not_there(service: Service) -> None:

@@ -2,6 +2,7 @@
 
 import copy
 import json
+from base64 import b64decode
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -213,6 +214,12 @@ def test_a_log_that_was_changed_after_its_head_was_saved_is_found(
 
     assert (code, "consistency" in rules(report)) == (1, True)
     assert head.read_text() == saved
+    # The mail of somebody has the short form of that head.
+    root = b64decode(saved.splitlines()[2]).hex()
+    line = f"Keep this line: {saved.splitlines()[1]} entries, {root[:4]} {root[4:8]}"
+    assert verify(tmp_path / "later", "--mail-line", line)[0] == 0
+    code, report = verify(tmp_path / "changed", "--mail-line", line)
+    assert (code, "consistency" in rules(report)) == (1, True)
 
 
 def test_a_file_that_was_altered_and_a_head_of_another_key_are_found(tmp_path: Path) -> None:

@@ -53,6 +53,9 @@ async def test_the_log_of_a_busy_event_and_of_a_queue_is_right(settings: Setting
         polls: list[str] = []
         for _ in range(90):
             await take_step(service, ada, event["id"], polls, dice)
+        await service.settle()
+        await seal(service)
+        _, busy = await asyncio.to_thread(verify, f"{url}/log/events/{event['id']}")
         last = {"event_id": event["id"], "email": "last@example.com"}
         await ada.patch(f"/api/events/{event['id']}", {"event": {"capacity": 20}})
         registered = await ada.post("/api/registrations", {"registration": last})
@@ -73,7 +76,9 @@ async def test_the_log_of_a_busy_event_and_of_a_queue_is_right(settings: Setting
 
     assert "rejected" in receipts[0]
     assert receipts[1].startswith("number 3, joined, entry ")
-    assert (of_event["findings"], of_queue["findings"]) == ([], [])
+    assert (busy["findings"], of_event["findings"], of_queue["findings"]) == ([], [], [])
+    assert busy["checked"]["page"].endswith("so says the log")
+    assert of_queue["checked"]["page"] == "tickets let in 0 of 3: so says the log"
     assert {*of_event["figures"]["arrivals"]} == {"registered", "waitlisted", "rejected"}
     assert {*of_event["figures"]["changes of people"]} == {"by organizer", "by service"}
     assert of_queue["figures"]["arrivals"] == {"joined": 3}

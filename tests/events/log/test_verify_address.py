@@ -9,15 +9,24 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import pytest
+from starlette.types import Receive, Scope, Send
+
+from holdfast.commands.verification import public_counts
 from holdfast.events.settings import Settings
 from tests.events.audit.honest_event import HonestEvent, write_log
-from tests.events.log.scene import open_log
+from tests.events.log.scene import open_log, seal_logs
 from tests.events.log.verification import rules, verify
+from tests.events.pages.visitor import Visitor
 from tests.serving import listener, running_already, serving
 from tests.support import running
 
 
-async def test_a_log_is_verified_over_http_and_again_when_it_has_grown(settings: Settings, tmp_path: Path) -> None:
+async def test_a_log_is_verified_over_http_and_again_when_it_has_grown(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(public_counts, "TIMEOUT_SECONDS", 0)
+    monkeypatch.setattr(public_counts, "PAUSE_SECONDS", 0)
     at = listener()
     url = f"http://127.0.0.1:{at.getsockname()[1]}"
     async with (
@@ -34,11 +43,44 @@ async def test_a_log_is_verified_over_http_and_again_when_it_has_grown(settings:
         _, report = await asyncio.to_thread(verify, address, "--head", head)
         missing, error = await asyncio.to_thread(verify, f"{url}/log/events/999999")
 
-    # The rows of the scene are from another day, and seat more people than there are seats; the hashes are right.
-    assert {"late", "outcome"} == rules(report)
+    # The rows of the scene are from another day, and seat more people than there are seats; the hashes are right. And
+    # nobody of them is registered.
+    assert {"late", "outcome", "counts"} == rules(report)
+    [message] = [finding["message"] for finding in report["findings"] if finding["rule"] == "counts"]
+    assert message == "The page says seats left 100, waiting 0. The log leads to seats left 0, waiting 0."
     assert report["figures"]["arrivals"] == {"registered": 600}
     assert head.read_text().splitlines()[1] == "603"
     assert (missing, "is answered with 404" in error["error"]) == (2, True)
+
+
+async def test_counts_that_the_log_does_not_have_yet_are_no_difference(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(public_counts, "PAUSE_SECONDS", 0)
+    at = listener()
+    url = f"http://127.0.0.1:{at.getsockname()[1]}"
+    were_counts_read = asyncio.Event()
+    async with running(settings.model_copy(update={"base_url": url})) as service:
+
+        async def watched(scope: Scope, receive: Receive, send: Send) -> None:
+            await service.app(scope, receive, send)
+            if scope.get("path", "").endswith("/stream"):
+                were_counts_read.set()
+
+        async with serving(running_already(watched), at):
+            ada = await service.organizer()
+            event = await ada.create_event(capacity=5)
+            await seal_logs(service)
+            await Visitor(service).register(event["id"], "ann@example.com")
+            await service.settle()
+            checked = asyncio.create_task(asyncio.to_thread(verify, f"{url}/log/events/{event['id']}"))
+            await were_counts_read.wait()
+            await seal_logs(service)
+            code, report = await checked
+
+    assert (code, report["findings"]) == (0, [])
+    assert report["checked"]["page"] == "seats left 4, waiting 0: so says the log"
+    assert report["checked"]["head"].startswith("2 entries")
 
 
 class QuietHandler(SimpleHTTPRequestHandler):

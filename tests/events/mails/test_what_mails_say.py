@@ -61,8 +61,8 @@ async def test_a_mail_about_the_outcome_says_the_number_and_the_signed_head_of_t
     await post.sign_up(event["id"], ANN)
     await post.sign_up(event["id"], BOB, language="de")
     [seat, before] = await post.deliver()
-    assert "Log:" not in body(seat.mail)
-    assert "Protokoll:" not in body(before.mail)
+    assert "Keep this line" not in body(seat.mail)
+    assert "diese Zeile" not in body(before.mail)
 
     await seal_logs(post.service)
     await post.organizer.delete(await post.path(event["id"], ANN))
@@ -76,11 +76,11 @@ async def test_a_mail_about_the_outcome_says_the_number_and_the_signed_head_of_t
     assert (
         "You were number 3 of 3. Organizers removed 1. Check it yourself:\n"
         f"http://events.test/verify?lang=en#/log/events/{event['id']}/proofs/3\n"
-        f"Log: 4 entries, {root}\n"
+        f"Keep this line. It shows whether the log is changed later: 4 entries, {root}\n"
     ) in body(mails[CY])
     for part in ("plain", "html"):
         assert "Sie waren Nummer 2 von 3. Die Veranstalter haben 1 entfernt." in body(mails[BOB], part)
-        assert f"Protokoll: 4 Einträge, {root}" in body(mails[BOB], part)
+        assert f"Sie zeigt, ob das Protokoll später verändert wird: 4 Einträge, {root}" in body(mails[BOB], part)
     assert "/log/" not in body(mails[ANN])
 
 

@@ -168,8 +168,16 @@ async def test_the_schema_holds_one_draw(draw: DrawScene) -> None:
     ):
         with pytest.raises(psycopg.errors.IntegrityError):
             await run(statement)
-    with pytest.raises(psycopg.errors.CheckViolation):
-        await run("update queues set serving = 1, drawn_at = null")
+    for change in (
+        "serving = 1, drawn_at = null",
+        "draw_round = null",
+        "draw_round = 0",
+        "draw_entries = -1",
+        "draw_entries = null",
+        "draw_void_at = now()",
+    ):
+        with pytest.raises(psycopg.errors.CheckViolation):
+            await run(f"update queues set {change}")
     await draw.line.ada.delete(draw.line.path)
     await run("delete from queue_visitors")
     await run("delete from queues")

@@ -3,6 +3,7 @@
 import pytest
 
 from holdfast.events.queues import retention
+from tests.events.log.scene import seal_logs
 from tests.events.queues.scene import QueueScene, open_line
 from tests.support import Service
 
@@ -47,7 +48,7 @@ async def test_who_was_forgotten_may_join_again(line: QueueScene, service: Servi
 
 async def test_a_deleted_queue_is_forgotten_with_everybody_in_it(service: Service) -> None:
     ada = await service.organizer()
-    present, deleted = await open_line(service, ada), await open_line(service, ada)
+    present, deleted = await open_line(service, ada), await open_line(service, ada, public_log=False)
     for line in (present, deleted):
         await line.join("ann", "ben")
         await line.tick()
@@ -56,6 +57,24 @@ async def test_a_deleted_queue_is_forgotten_with_everybody_in_it(service: Servic
     assert await forget(service) == 4
     assert await service.run_sql("select id from queues") == [(present.id,)]
     assert await remembered(service) == ["ann", "ben"]
+
+
+async def test_of_a_deleted_queue_with_a_log_only_the_log_stays(service: Service) -> None:
+    line = await open_line(service, title="For Ann's friends")
+    await line.join("ann")
+    await seal_logs(service)
+    head = (await service.http.get(f"/log/queues/{line.id}/checkpoint")).text
+    await line.ada.delete(line.path)
+
+    assert [await forget(service) for _ in range(2)] == [2, 0]
+    assert await service.run_sql("select title, description, target_url from queues") == [("", None, retention.NO_URL)]
+    assert await remembered(service) == []
+    await seal_logs(service)
+    entries = (await service.http.get(f"/log/queues/{line.id}/tile/entries/000.p/5")).content
+    assert b'"reason":"deleted"' in entries
+    assert (await service.http.get(f"/log/queues/{line.id}/proofs/1")).status_code == 200
+    assert (await service.http.get(f"/log/queues/{line.id}/checkpoint")).text != head
+    assert (await line.ada.get(line.path)).status_code == 404
 
 
 async def test_much_is_forgotten_a_portion_at_a_time(
@@ -69,4 +88,4 @@ async def test_much_is_forgotten_a_portion_at_a_time(
     portions = [await forget(service) for _ in range(3)]
 
     assert portions == [3, 2, 0]
-    assert await service.run_sql("select from queues") == []
+    assert await remembered(service) == []

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -118,6 +119,33 @@ async def test_a_statement_that_fails_on_its_way_undoes_those_before_it(boxes: S
         await boxes.database.transact(lambda tx: fill(tx, 3))
 
     assert await contents(boxes) == [1, 1, 0]
+
+
+async def test_statements_are_sent_at_once_however_long_the_turns_of_the_event_loop_take(boxes: Service) -> None:
+    turns = 0
+
+    def take_long() -> None:
+        nonlocal turns, turn
+        turns += 1
+        until = time.monotonic() + 0.01  # longer than the driver lets others wait
+        while time.monotonic() < until:
+            pass
+        turn = loop.call_soon(take_long)
+
+    async def send(tx: Tx[Any]) -> int:
+        before = turns
+        await tx.run("select pg_advisory_xact_lock(4711)")
+        await tx.run("select 1")
+        return turns - before
+
+    loop = asyncio.get_running_loop()
+    turn = loop.call_soon(take_long)
+    for _ in range(3):
+        await asyncio.sleep(0)
+    turns_of_sending = await boxes.database.transact(send)
+    turn.cancel()
+
+    assert turns_of_sending == 0
 
 
 async def test_a_read_keeps_no_transaction_open_between_its_statements(boxes: Service) -> None:

@@ -10,7 +10,7 @@ from typing import IO, Protocol
 import msgspec
 
 from holdfast.commands.backups.manifest import FORMAT, MANIFEST, Manifest, dump_name
-from holdfast.commands.backups.progress import Progress
+from holdfast.commands.progress import Progress
 from holdfast.kit.contract.problems import CannotStart
 from holdfast.kit.postgres import dumps
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from holdfast.commands.backups.manifest import Manifest, ServiceRecord, dump_name, secret_name
 from holdfast.commands.backups.photos import place_text
-from holdfast.commands.backups.progress import Progress
 from holdfast.commands.backups.reading import BackupReader, chunks_of
 from holdfast.commands.backups.services import (
     Product,
@@ -19,6 +18,7 @@ from holdfast.commands.backups.services import (
     require_same_rows,
     require_stopped,
 )
+from holdfast.commands.progress import Progress
 from holdfast.kit.contract.problems import CannotStart
 from holdfast.kit.postgres import bundled, dumps
 from holdfast.kit.process import database_location

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import httpx2
 import msgspec
 
-from holdfast.commands.verification.log_reader import SignedHead, open_head, read_entries
+from holdfast.commands.verification.log_reader import SignedHead, mailed_head, open_head, read_entries, saved_head
 from holdfast.commands.verification.log_source import (
     DirectoryLog,
     HttpLog,
@@ -19,6 +19,7 @@ from holdfast.commands.verification.log_source import (
     log_address,
     without_generation,
 )
+from holdfast.commands.verification.public_counts import compare_counts
 from holdfast.commands.verification.receipts import (
     PromiseWatch,
     ReceiptFile,
@@ -36,7 +37,7 @@ from holdfast.kit.tlog.proof_file import ProofFile
 from holdfast.kit.tlog.signed_note import Checkpoint, encode_base64
 from holdfast.kit.tlog.tree import append, leaf_hash
 
-Progress = Callable[[int, int], object]
+CountEntries = Callable[[int, int], object]
 """Is called with a number of entries that were read, and the number of all."""
 
 
@@ -48,6 +49,7 @@ class Options(NamedTuple):
     person         for whom a receipt is
     log            where the log of a receipt is: an address or a directory; None: where the receipt says
     is_offline     whether a receipt is checked without its log
+    mail_line      the line of a mail about the head that the log had then
     """
 
     key: str | None = None
@@ -55,9 +57,10 @@ class Options(NamedTuple):
     person: str | None = None
     log: str | None = None
     is_offline: bool = False
+    mail_line: str | None = None
 
 
-async def check(target: str, options: Options, progress: Progress) -> VerificationReport:
+async def check(target: str, options: Options, progress: CountEntries) -> VerificationReport:
     """Check what a target names: the address of a log or of a page with a link to it, a directory, or a file.
 
     Raises `VerificationError` if it cannot be checked.
@@ -94,7 +97,7 @@ def _log_of_receipt(client: httpx2.AsyncClient, file: ReceiptFile, log: str | No
 
 
 async def _check_log(
-    source: LogSource, options: Options, progress: Progress, watch: PromiseWatch | None = None
+    source: LogSource, options: Options, progress: CountEntries, watch: PromiseWatch | None = None
 ) -> VerificationReport:
     """Check a log. With a watch, its promise is looked for."""
     report = VerificationReport(f"Log {source.name}")
@@ -108,6 +111,7 @@ async def _check_log(
     report.checked["head"] = head_text(head.checkpoint)
     saved = _saved_head(options.saved_head, key)
     report.origin = origin = head.checkpoint.origin
+    mailed = mailed_head(options.mail_line) if options.mail_line else None
     audit, of_draw = Audit(origin), list[bytes]()
 
     def read(index: int, entry: bytes) -> None:
@@ -123,10 +127,13 @@ async def _check_log(
     hashes = await read_entries(
         source,
         head.checkpoint,
-        saved.checkpoint if saved and is_same_log else None,
+        [*([saved_head(saved.checkpoint)] if saved and is_same_log else []), *([mailed] if mailed else [])],
         read,
         lambda count: progress(count, head.checkpoint.size),
     )
+    compared, differences = None, list[AuditFinding]()
+    if watch is None and hashes.is_whole and isinstance(source, HttpLog):
+        compared, differences = await compare_counts(source, key, audit, hashes.end)
     audit.end()
     if source.origin and without_generation(origin) != without_generation(source.origin):
         message = f"The log at {source.origin} calls itself {origin}."
@@ -136,11 +143,16 @@ async def _check_log(
         report.findings += _check_predecessor(saved.checkpoint, audit.opening.after if audit.opening else None)
     report.findings += audit.findings
     report.findings += _check_draw(of_draw, origin)
+    report.findings += differences
     report.further = audit.further_findings
     if options.saved_head:
         report.checked["saved head"] = head_text(saved.checkpoint) if saved else "there was none before"
+    if mailed:
+        report.checked["mail"] = f"{mailed.size:,} entries, {mailed.digits}"
+    if compared:
+        report.checked["page"] = compared
     report.figures = figures_of(audit)
-    if options.saved_head and hashes.is_whole and hashes.extends_saved:
+    if options.saved_head and hashes.is_whole and hashes.extends_earlier:
         _save_head(options.saved_head, head)
     return report
 
@@ -184,7 +196,7 @@ def _check_predecessor(saved: Checkpoint, after: EarlierLog | None) -> list[Audi
 
 
 async def _check_receipt(
-    source: LogSource | None, file: ReceiptFile, options: Options, progress: Progress
+    source: LogSource | None, file: ReceiptFile, options: Options, progress: CountEntries
 ) -> VerificationReport:
     """Check a receipt; with the source of its log also whether its promise was kept."""
     promise = file.receipt.content
@@ -197,7 +209,8 @@ async def _check_receipt(
         # It may be in a log before the newest one.
         earlier = source.earlier(report.origin)
         while earlier and not watch.has_found:
-            earlier_report = await _check_log(earlier, options._replace(saved_head=None), progress, watch)
+            earlier_options = options._replace(saved_head=None, mail_line=None)
+            earlier_report = await _check_log(earlier, earlier_options, progress, watch)
             report.findings += earlier_report.findings
             earlier = earlier.earlier(earlier_report.origin)
         findings += watch.findings(dt.datetime.now(dt.UTC))

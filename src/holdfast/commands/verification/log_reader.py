@@ -1,8 +1,9 @@
 """Reads a whole log: its signed head, every entry, and the hashes that lead from each entry to the signed root."""
 
 import asyncio
+import re
 from collections import deque
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -12,7 +13,6 @@ from holdfast.commands.verification.trusted_key import TrustedKey
 from holdfast.events.audit.audit import MAX_FINDINGS, AuditFinding
 from holdfast.kit.tlog.signed_note import Checkpoint, parse_checkpoint
 from holdfast.kit.tlog.tree import (
-    EMPTY_ROOT,
     HASH_BYTES,
     TILE_BYTES,
     TILE_WIDTH,
@@ -29,6 +29,9 @@ MAX_CONCURRENT_REQUESTS = 8
 """Bundles that are fetched at the same time, and so the most that are in memory."""
 
 
+_MAILED_HEAD = re.compile(r"(.*),\s*([0-9a-f]{4})\s?([0-9a-f]{4})\.?", re.DOTALL)
+
+
 class SignedHead(NamedTuple):
     """A head whose signature is right, and its note."""
 
@@ -36,17 +39,53 @@ class SignedHead(NamedTuple):
     note: str
 
 
+class EarlierHead(NamedTuple):
+    """An earlier head of a log, with which the log must begin.
+
+    name      what it is, as sentences name it
+    size      the number of its entries
+    digits    how its root begins, in hexadecimal
+    """
+
+    name: str
+    size: int
+    digits: str
+
+
+def saved_head(head: Checkpoint) -> EarlierHead:
+    """A head that an earlier check has saved."""
+    return EarlierHead("the saved head", head.size, head.root.hex())
+
+
+def mailed_head(line: str) -> EarlierHead:
+    """The head in a line that ends like "18,912 entries, 3f2a 9c1d", in any language. Raises `VerificationError`."""
+    match = _MAILED_HEAD.fullmatch(line.strip())
+    size = "".join(filter(str.isdecimal, match[1])) if match else ""
+    if not match or not size:
+        raise VerificationError("The line of the mail ends with a number of entries and two groups of 4 digits.")
+    return EarlierHead("the line of the mail", int(size), match[2] + match[3])
+
+
+class LogEnd(NamedTuple):
+    """Up to where a log was read: the number of entries, and the tiles at the right edge of their tree."""
+
+    size: int
+    edge: dict[TileId, bytes]
+
+
 class HashResult(Struct):
     """The result of the check of the hashes.
 
+    end              up to where the log was read
     findings         what is wrong
     is_whole         whether the entries lead to the signed root, and so are the ones that were signed
-    extends_saved    whether the log begins with the saved head; True without one
+    extends_earlier  whether the log begins with all earlier heads
     """
 
     findings: list[AuditFinding]
+    end: LogEnd = LogEnd(0, {})
     is_whole: bool = True
-    extends_saved: bool = True
+    extends_earlier: bool = True
 
 
 def open_head(note: bytes, key: TrustedKey, subject: str) -> SignedHead:
@@ -63,23 +102,23 @@ def open_head(note: bytes, key: TrustedKey, subject: str) -> SignedHead:
 async def read_entries(
     source: LogSource,
     head: Checkpoint,
-    saved: Checkpoint | None,
+    earlier_heads: Sequence[EarlierHead],
     read: Callable[[int, bytes], object],
     progress: Callable[[int], object] = lambda count: None,
 ) -> HashResult:
     """Read every entry in order, and check all hashes. It raises `VerificationError` if a file cannot be read.
 
-    saved     an earlier head of the same log, with which the log must begin
-    read      is called with the index and the text of each entry
-    progress  is called with the number of entries of each bundle
+    earlier_heads    earlier heads of the same log, with which the log must begin
+    read             is called with the index and the text of each entry
+    progress         is called with the number of entries of each bundle
     """
     result = HashResult([])
     size, edge = 0, dict[TileId, bytes]()
-    if saved and saved.size > head.size:
-        message = f"The saved head has {saved.size:,} entries, but the log has only {head.size:,}: some were dropped."
-        _add(result, "consistency", message)
-        result.extends_saved = False
-        saved = None
+    for earlier in earlier_heads:
+        if earlier.size > head.size:
+            message = f"{earlier.name.capitalize()} has {earlier.size:,} entries, but the log has only {head.size:,}."
+            _add(result, "consistency", message)
+            result.extends_earlier = False
     async for entries, leaf_tile in _bundles(source, head.size):
         leaves = [leaf_hash(entry) for entry in entries]
         if b"".join(leaves) != leaf_tile:
@@ -87,9 +126,9 @@ async def read_entries(
             _add(result, "hash", f"Entry {size + index} is not the one that the tree has in its place.", size + index)
         for index, entry in enumerate(entries, start=size):
             read(index, entry)
-        if saved and size < saved.size <= size + len(leaves):
-            partial = append(size, edge, leaves[: saved.size - size])
-            _check_saved(result, saved, partial.root)
+        for earlier in earlier_heads:
+            if size < earlier.size <= size + len(leaves):
+                _check_begin(result, earlier, append(size, edge, leaves[: earlier.size - size]).root)
         appended = append(size, edge, leaves)
         size, tiles = appended.size, {**edge, **appended.tiles}
         for tile, content in appended.tiles.items():
@@ -100,19 +139,34 @@ async def read_entries(
     for tile, content in edge.items():
         if tile.level and len(content) < TILE_BYTES:
             await _check_tile(source, result, tile, content)
-    if saved and saved.size == 0:
-        _check_saved(result, saved, EMPTY_ROOT)
+    result.end = LogEnd(size, edge)
     if tree_root(size, edge) != head.root:
         result.is_whole = False
         _add(result, "hash", "The entries do not lead to the root that the log has signed.")
     return result
 
 
-def _check_saved(result: HashResult, saved: Checkpoint, root: bytes) -> None:
-    if root != saved.root:
-        result.extends_saved = False
+async def read_growth(source: LogSource, head: Checkpoint, end: LogEnd, read: Callable[[int, bytes], object]) -> LogEnd:
+    """Read what was logged after an end, up to a newer head. Raises `VerificationError` if that does not lead to it."""
+    size, edge = end
+    async for bundle_entries, _ in _bundles(source, head.size, first=size // TILE_WIDTH):
+        entries = bundle_entries[size % TILE_WIDTH :]
+        appended = append(size, edge, [leaf_hash(entry) for entry in entries])
+        for index, entry in enumerate(entries, start=size):
+            read(index, entry)
+        tiles = {**edge, **appended.tiles}
+        size = appended.size
+        edge = {tile: tiles[tile] for tile in tiles_for_append(size)}
+    if head.size < end.size or tree_root(size, edge) != head.root:
+        raise VerificationError("The newer head of the log does not continue the one that was read.")
+    return LogEnd(size, edge)
+
+
+def _check_begin(result: HashResult, earlier: EarlierHead, root: bytes) -> None:
+    if not root.hex().startswith(earlier.digits):
+        result.extends_earlier = False
         message = (
-            f"The first {saved.size:,} entries are not the ones of the saved head: the log was rewritten, or forked."
+            f"The first {earlier.size:,} entries are not the ones of {earlier.name}: the log was rewritten, or forked."
         )
         _add(result, "consistency", message)
 
@@ -130,10 +184,10 @@ async def _check_tile(source: LogSource, result: HashResult, tile: TileId, compu
         _add(result, "hash", f"{name} has other hashes than the entries lead to.")
 
 
-async def _bundles(source: LogSource, size: int) -> AsyncGenerator[tuple[list[bytes], bytes]]:
-    """The bundles in order, each with the tile of its leaves. The next ones are fetched meanwhile."""
+async def _bundles(source: LogSource, size: int, first: int = 0) -> AsyncGenerator[tuple[list[bytes], bytes]]:
+    """The bundles from the first one, each with the tile of its leaves. The next ones are fetched meanwhile."""
     tasks = deque[asyncio.Task[tuple[list[bytes], bytes]]]()
-    numbers = iter(range(-(-size // TILE_WIDTH)))
+    numbers = iter(range(first, -(-size // TILE_WIDTH)))
 
     def begin() -> None:
         if (number := next(numbers, None)) is not None:

@@ -22,6 +22,7 @@ RETRIED_STATUSES = {429, 502, 503, 504}
 
 LOG_PATH = re.compile(r"(.*/log/(?:events|queues)/\d+(?:/\d+)?)(?:/(?:checkpoint|key)?)?")
 _GENERATION = re.compile(r"(/log/(?:events|queues)/\d+)/\d+$")
+_ROOM = re.compile(r"(.*)(/queues/\d+)(?:/embed)?/?")
 _LINK = re.compile(r'href="([^"]*/log/(?:events|queues)/\d+)["/]')
 
 
@@ -74,16 +75,16 @@ class HttpLog:
     def __init__(self, client: httpx2.AsyncClient, address: str) -> None:
         self.name = address
         self.origin: str | None = address.partition("://")[2]
-        self._client = client
+        self.client = client
 
     async def get(self, path: str) -> bytes:
-        return await fetch(self._client, f"{self.name}/{path}")
+        return await fetch(self.client, f"{self.name}/{path}")
 
     def earlier(self, origin: str) -> LogSource | None:
         generation = origin.removeprefix(without_generation(origin)).strip("/")
         if not generation or generation == "1":
             return None
-        return HttpLog(self._client, f"{without_generation(self.name)}/{int(generation) - 1}")
+        return HttpLog(self.client, f"{without_generation(self.name)}/{int(generation) - 1}")
 
 
 @asynccontextmanager
@@ -128,6 +129,8 @@ async def log_address(client: httpx2.AsyncClient, url: str) -> str:
     url = url.partition("#")[0]
     if match := LOG_PATH.fullmatch(url.partition("?")[0]):
         return match[1]
+    if room := _ROOM.fullmatch(url.partition("?")[0]):
+        return f"{room[1]}/log{room[2]}"
     page = (await fetch(client, url)).decode(errors="replace")
     link = _LINK.search(page)
     if not link:

@@ -1,13 +1,9 @@
 """The key of a log: given by whoever checks, or else served by the log itself."""
 
-from hashlib import sha256
 from typing import NamedTuple
 
 from holdfast.commands.verification.log_source import LogSource, VerificationError
-from holdfast.kit.tlog.signed_note import Verifier, decode_base64, encode_base64, open_note
-
-ED25519 = b"\x01"
-"""The type of the signatures (C2SP, signed-note)."""
+from holdfast.kit.tlog.signed_note import Verifier, decode_base64, open_note, vkey
 
 MAX_KEYS = 20
 
@@ -31,16 +27,9 @@ class TrustedKey(NamedTuple):
         subject    what the note is, for the message
         """
         try:
-            return open_note(note, [Verifier(_vkey(name, key)) for key in self.public_keys])
+            return open_note(note, [Verifier(vkey(name, key)) for key in self.public_keys])
         except ValueError as error:
             raise BadSignature(f"{subject} is not signed by the key: {error}") from error
-
-
-def _vkey(name: str, public_key: bytes) -> str:
-    """A key under a name, as text (C2SP, signed-note)."""
-    material = ED25519 + public_key
-    key_id = sha256(name.encode() + b"\n" + material).digest()[:4]
-    return f"{name}+{key_id.hex()}+{encode_base64(material)}"
 
 
 def parse_keys(vkeys: str, *, is_given: bool = True) -> TrustedKey:

@@ -51,6 +51,24 @@ class Receipt(Struct):
     )
 
 
+class PollAddress(Struct):
+    """Where to ask for what became of it; the path ends with the id of the person or visitor."""
+
+    url: str
+
+
+class ReceiptFile(Struct):
+    """A receipt that is asked for later. It has the shape of the answer 202, of which programs read it.
+
+    number    the number of the arrival, under which the log can be asked for it
+    """
+
+    about: str
+    receipt: Receipt
+    next: PollAddress
+    number: int | UnsetType = UNSET
+
+
 class InvalidReceipt(ValueError):
     """A receipt is not what it should be. The message is a sentence."""
 
@@ -66,6 +84,14 @@ def unsigned_receipt(log_url: str, at: dt.datetime, person: bytes, nonce: str, t
         log_url, timestamp(at), person_text(person), LOGGED_WITHIN_SECONDS, UNSET if ticket is None else ticket
     )
     return Receipt(msgspec.json.encode(promise).decode(), nonce)
+
+
+def later_receipt(
+    receipt: Receipt, subject: str, base_url: str, poll_path: str, number: int | None = None
+) -> ReceiptFile:
+    """A receipt that is asked for later; `subject` is what it is for, such as `event 7`."""
+    about = f"The receipt of a place in the order of {subject}. You can check it at {base_url}/verify."
+    return ReceiptFile(about, receipt, PollAddress(poll_path), UNSET if number is None else number)
 
 
 def sign_receipts(receipts: Sequence[Receipt], base_url: str, key: Ed25519PrivateKey) -> None:

@@ -3,8 +3,10 @@
 Those of a log are as c2sp.org/tlog-tiles has them, so that programs of others can verify it.
 """
 
+import gzip
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache, partial
 
 from starlette.routing import BaseRoute, Route
 
@@ -14,15 +16,21 @@ from holdfast.events.paths import id_of
 from holdfast.events.resources import Database, Reader
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import Problem
+from holdfast.kit.http.compression import accepts_gzip
 from holdfast.kit.http.edge import BRIEF, IMMUTABLE, kept_refusals
 from holdfast.kit.http.handler import Access, Handler, Header, Reply, Request, encode, envelope
+from holdfast.kit.running.admission import Priority
 from holdfast.kit.running.rate_limits import Limits
+from holdfast.kit.running.runner import Runner
 
 NOUNS: tuple[Noun, ...] = ("events", "queues")
 
 ANY_ORIGIN: Header = (b"access-control-allow-origin", b"*")
 FIVE_MINUTES: Header = (b"cache-control", b"public, max-age=300")
 BYTES, TEXT = b"application/octet-stream", b"text/plain; charset=utf-8"
+
+MAX_COMPRESSED_BUNDLES = 64
+"""Compressed bundles that are cached: one has about 13 kB, and what it is made from 40 kB."""
 
 Fields = Mapping[str, str]
 
@@ -65,28 +73,36 @@ RESOURCES = (
 )
 
 
-def routes(database: Database, limits: Limits) -> list[BaseRoute]:
-    """The routes of logs."""
+def routes(database: Database, runner: Runner, limits: Limits) -> list[BaseRoute]:
+    """The routes of logs. Under overload they are refused like other reads."""
+    require_room = partial(runner.admission.require_room, Priority.READ)
+    read_database = runner.admission.counted(database.read)
     refuse = kept_refusals(envelope(Problem.body, ANY_ORIGIN))
 
     async def list_keys(_: Caller, request: Request) -> Reply:
-        return Reply(200, encode(await database.read(operations.list_keys)), [FIVE_MINUTES, ANY_ORIGIN])
+        return Reply(200, encode(await read_database(operations.list_keys)), [FIVE_MINUTES, ANY_ORIGIN])
 
     def handler(noun: Noun, resource: LogResource) -> Handler:
         async def answer(_: Caller, request: Request) -> Reply:
             fields: Fields = request.scope["path_params"]
             generation = id_of(fields["generation"]) if "generation" in fields else None
             log = LogAddress(noun, id_of(fields["id"]), generation)
-            content = await database.read(lambda reader: resource.read(reader, log, fields))
+            content = await read_database(lambda reader: resource.read(reader, log, fields))
             body = content.encode() if isinstance(content, str) else content
             # Without a generation it is the newest log, which is another one after a restored backup.
             is_fixed = generation is not None or resource.caching is not IMMUTABLE
-            return Reply(200, body, [resource.caching if is_fixed else FIVE_MINUTES, ANY_ORIGIN], resource.media_type)
+            headers = [resource.caching if is_fixed else FIVE_MINUTES, ANY_ORIGIN]
+            if fields.get("tile", "").startswith("entries/"):
+                headers.append((b"vary", b"Accept-Encoding"))
+                if accepts_gzip(request.headers.get(b"accept-encoding", b"")):
+                    headers.append((b"content-encoding", b"gzip"))
+                    body = _compress(body)
+            return Reply(200, body, headers, resource.media_type)
 
-        return Handler(Access(resource.operation), limits, answer, refuse)
+        return Handler(Access(resource.operation, require_room=require_room), limits, answer, refuse)
 
     return [
-        Route("/log/keys", Handler(Access("list_log_keys"), limits, list_keys, refuse)),
+        Route("/log/keys", Handler(Access("list_log_keys", require_room=require_room), limits, list_keys, refuse)),
         *(
             Route(f"/log/{noun}/{generation}{resource.path}", handler(noun, resource))
             for noun in NOUNS
@@ -94,3 +110,9 @@ def routes(database: Database, limits: Limits) -> list[BaseRoute]:
             for resource in RESOURCES
         ),
     ]
+
+
+@lru_cache(MAX_COMPRESSED_BUNDLES)
+def _compress(bundle: bytes) -> bytes:
+    """A bundle of entries, compressed to a third."""
+    return gzip.compress(bundle, mtime=0)

@@ -33,13 +33,14 @@ def signing(kind: Callable[..., AnswerWithReceipt]) -> Completion:
         completed = [_with_receipt(kind, answer) if isinstance(answer, Raw) else answer for answer in answers]
         receipts = [receipt for answer in completed if (receipt := getattr(answer, "receipt", UNSET)) is not UNSET]
         if receipts:
-            await _sign(database, [[receipt] for receipt in receipts] if have_keys else [receipts])
+            await sign(database, [[receipt] for receipt in receipts] if have_keys else [receipts])
         return completed
 
     return complete
 
 
-async def _sign(database: Database, batches: Sequence[Sequence[Receipt]]) -> None:
+async def sign(database: Database, batches: Sequence[Sequence[Receipt]]) -> None:
+    """Sign the receipts of each batch together. What they promise is committed."""
     key, base_url = await kept_signing_key(database), database.resources.settings.base_url
     for number, batch in enumerate(batches, start=1):
         sign_receipts(batch, base_url, key)

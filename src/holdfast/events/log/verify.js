@@ -81,6 +81,9 @@ function keysOf(vkeys) {
 async function keysFrom(address) {
   const pasted = document.getElementById("key").value;
   if (pasted.trim()) return { keys: keysOf(pasted), origin: "given" };
+  const pageKeys = document.getElementById("page-keys")?.textContent.trim();
+  const [host] = pageKeys?.split("/log/promises+") ?? [];
+  if (pageKeys && address.replace(/^https?:\/\//, "").startsWith(`${host}/log/`)) return { keys: keysOf(pageKeys), origin: "page" };
   try {
     const answer = await fetch(`${address}/key`);
     if (answer.ok) return { keys: keysOf(await answer.text()), origin: "fetched" };
@@ -114,7 +117,7 @@ async function importKey(key) {
   }
 }
 
-const subjectOf = (kind, id) => say(kind, { id });
+const subjectOf = (kind, id, host) => say(kind, { id, host });
 const timeOf = (text) => new Date(text).toLocaleString(document.documentElement.lang, { dateStyle: "long", timeStyle: "long" });
 
 // Each check adds a line to `lines`, and throws where something is wrong.
@@ -133,26 +136,54 @@ async function checkReceipt(answer, lines) {
   if (!(await isInTree(utf8(receipt.promise), receipt.index ?? 0, Number(count), root, receipt.path ?? []))) {
     throw new CheckFailure("bad-promise");
   }
-  lines.push([say("promise", { count }), "done"]);
-  const values = { person, subject: subjectOf(kind, id), time: timeOf(promise.at) };
-  if (!person) {
+  lines.push([say("promise"), "done"]);
+  if (person) {
+    const nonce = Uint8Array.from(receipt.nonce.match(/../g), (digits) => parseInt(digits, 16));
+    const hash = await sha256(utf8(`holdfast/person/v1\n${kind} ${id}\n${person}\n`), nonce);
+    const expected = base64(hash).replaceAll("+", "-").replaceAll("/", "_").replace("=", "");
+    if (!/^[0-9a-f]{32}$/.test(receipt.nonce) || expected !== promise.person) throw new CheckFailure("bad-commitment", { person });
+    lines.push([say(kind === "event" ? "commitment" : "visitor", { person }), "done"]);
+  } else {
     lines.push([say("no-person"), "unknown"]);
-    return [say("receipt-of-somebody", values), say("meaning", { seconds: promise.within })];
   }
-  const nonce = Uint8Array.from(receipt.nonce.match(/../g), (digits) => parseInt(digits, 16));
-  const hash = await sha256(utf8(`holdfast/person/v1\n${kind} ${id}\n${person}\n`), nonce);
-  const expected = base64(hash).replaceAll("+", "-").replaceAll("/", "_").replace("=", "");
-  if (!/^[0-9a-f]{32}$/.test(receipt.nonce) || expected !== promise.person) throw new CheckFailure("bad-commitment", { person });
-  lines.push([say("commitment", { person }), "done"]);
-  return [say("receipt", values), say("meaning", { seconds: promise.within })];
+  const number = promise.ticket ?? answer.number;
+  const isKept = await checkKept(promise, number, lines);
+  const values = { number, subject: subjectOf(kind, id, host), time: timeOf(promise.at) };
+  return [say(isKept ? "yours" : "receipt", values), say("received", values)];
+}
+
+// Asks the log for the entry of a receipt. Returns whether it has it; throws if it breaks the promise.
+async function checkKept(promise, number, lines) {
+  const answer = Number.isSafeInteger(number) ? await fetch(`${promise.log}/proofs/${number}`).catch(() => null) : null;
+  const isDue = Date.now() > Date.parse(promise.at) + 1000 * promise.within;
+  if (answer?.status === 404 && isDue) throw new CheckFailure("not-kept", { number });
+  if (!answer?.ok) {
+    const reason = number === undefined ? "no-number" : answer?.status === 404 ? "not-yet" : "not-asked";
+    lines.push([say(reason, { seconds: promise.within }), "unknown"]);
+    return false;
+  }
+  const { entry, outcome } = await readProof(await answer.text(), []);
+  if (entry.number !== number || entry.person !== promise.person || entry.at !== promise.at) {
+    throw new CheckFailure("other-entry", { number });
+  }
+  lines.push([say("kept", { outcome }), "done"]);
+  return true;
 }
 
 async function checkProof(text, lines) {
+  const { entry, subject, outcome } = await readProof(text, lines);
+  lines.push([say("whose"), "unknown"]);
+  const values = { number: entry.number, subject, time: timeOf(entry.at), outcome };
+  return [say("entry", values), say("arrived", values)];
+}
+
+// The entry that a proof file proves, what it is of, and what the person got.
+async function readProof(text, lines) {
   const format = /^c2sp\.org\/tlog-proof@v1\nextra (\S+)\nindex (\d+)\n((?:\S+\n)*)\n([^]+)$/;
   const [, extra, index, hashes, checkpoint] = format.exec(text);
   const content = bytesOf(extra);
   const name = checkpoint.split("\n")[0];
-  const [, kind, id] = /\/log\/(event|queue)s\/(\d+)(?:\/\d+)?$/.exec(name);
+  const [, host, kind, id] = /^(\S+?)\/log\/(event|queue)s\/(\d+)(?:\/\d+)?$/.exec(name);
   const entry = JSON.parse(new TextDecoder().decode(content));
   const isLocal = /^(localhost|127\.0\.0\.1)(:|\/)/.test(name);
   const { keys, origin } = await keysFrom(`${isLocal ? "http" : "https"}://${name}`);
@@ -162,9 +193,11 @@ async function checkProof(text, lines) {
   if (!(await isInTree(content, Number(index), Number(size), root, hashes.split("\n").slice(0, -1)))) {
     throw new CheckFailure("bad-path");
   }
-  lines.push([say("path", { count: size }), "done"]);
+  // The short form of the head that mails have.
+  const head = Array.from(bytesOf(root).slice(0, 4), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  lines.push([say("path", { count: size, head: `${head.slice(0, 4)} ${head.slice(4)}` }), "done"]);
   const outcome = say(texts.has(entry.outcome) ? entry.outcome : "joined");
-  return [say("entry", { number: entry.number, subject: subjectOf(kind, id), time: timeOf(entry.at), outcome })];
+  return { entry, subject: subjectOf(kind, id, host), outcome };
 }
 
 // Checks a text. Returns what it says, in sentences. Throws a CheckFailure.
@@ -209,7 +242,6 @@ async function showCheck(read = () => proof.value) {
     const alarm = copyOf("wrong");
     alarm.querySelector("strong").textContent = error.message;
     parts.push(alarm);
-    if (lines.length) lines.push([error.message, "failed"]);
   }
   const list = document.createElement("ul");
   list.className = "rows";
@@ -217,6 +249,7 @@ async function showCheck(read = () => proof.value) {
   const result = document.getElementById("result");
   result.dataset.state = state;
   result.replaceChildren(...parts, ...(lines.length ? [list] : []));
+  result.scrollIntoView({ block: "nearest" });
 }
 
 const proof = document.getElementById("proof");

@@ -7,13 +7,18 @@ from pathlib import Path
 from markupsafe import Markup
 from starlette.routing import BaseRoute, Route
 
+from holdfast.events.log.keys import CHANNEL, list_public_keys
+from holdfast.events.log.receipts import key_name
+from holdfast.events.resources import Database
 from holdfast.events.site import SITE
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.http.handler import Access, Handler, Reply, Request
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.pages.page_cache import CachedPage, PageCache, cached_page
 from holdfast.kit.pages.site import security_headers
+from holdfast.kit.postgres.lookup_cache import LookupCache
 from holdfast.kit.running.rate_limits import Limits
+from holdfast.kit.tlog.signed_note import vkey
 
 SCRIPT = (Path(__file__).parent / "verify.js").read_text(encoding="utf-8")
 """The script. It is inside the page, which can so be saved as one file; the policy allows it by its hash."""
@@ -21,17 +26,26 @@ SCRIPT = (Path(__file__).parent / "verify.js").read_text(encoding="utf-8")
 SCRIPT_SOURCE = f"'sha256-{b64encode(sha256(SCRIPT.encode()).digest()).decode()}'"
 
 
-def routes(limits: Limits) -> list[BaseRoute]:
+def routes(database: Database, limits: Limits) -> list[BaseRoute]:
     """The route of the page."""
     pages = PageCache()
+    name = key_name(database.resources.settings.base_url)
+
+    async def read_keys(name: str) -> str:
+        return "\n".join(vkey(name, key) for key, _ in await database.read(list_public_keys))
+
+    # Read once a second, however many people look at the page.
+    key_texts = LookupCache[str, str](database, CHANNEL, str, read_keys)
 
     async def answer(_: Caller, request: Request) -> Reply:
         language = language_of(request)
+        # The page has them inside, so that it checks receipts offline when it is saved.
+        keys = await key_texts.get(name)
 
         async def render() -> CachedPage:
-            content = SITE.render("log/verify.html", language=language, script=Markup(SCRIPT))  # noqa: S704 - ours
+            content = SITE.render("log/verify.html", language=language, script=Markup(SCRIPT), keys=keys)  # noqa: S704 - ours
             return cached_page(content, security_headers(language, programs=SCRIPT_SOURCE))
 
-        return (await pages.get(language, render)).reply(request)
+        return (await pages.get((language, keys), render)).reply(request)
 
     return [Route("/verify", Handler(Access("verify_page"), limits, answer, SITE.refuse))]

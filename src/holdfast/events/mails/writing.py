@@ -216,14 +216,16 @@ def _order(known: MailFacts, language: Language) -> str:
 
 
 def _head(known: MailFacts, language: Language) -> str:
-    """The signed head of the log, such as "Log: 18,912 entries, 3f2a 9c1d"; empty if there is none.
+    """The signed head of the log, such as "18,912 entries, 3f2a 9c1d"; empty if there is none.
 
     A person who has it can see whether the log was rewritten later.
     """
     if known.head_size is None or known.head_root is None:
         return ""
     sentence = FRAME.texts(language).ngettext(
-        "Log: %(number)s entry, %(root)s", "Log: %(number)s entries, %(root)s", known.head_size
+        "Keep this line. It shows whether the log is changed later: %(number)s entry, %(root)s",
+        "Keep this line. It shows whether the log is changed later: %(number)s entries, %(root)s",
+        known.head_size,
     )
     root = f"{known.head_root[:4]} {known.head_root[4:]}"
     return sentence % {"number": language.number(known.head_size), "root": root}

@@ -8,19 +8,12 @@ alter table log_pending alter numbers set storage external;
 comment on column log_pending.numbers is 'Of `places`: who gets the outcomes, in the order in which they are given.';
 
 alter table events
-    add draw_at timestamptz, add draw_round bigint check (draw_round > 0), add draw_round_at timestamptz,
-    add draw_entries bigint check (draw_entries between 0 and 2147483647), add drawn_at timestamptz,
-    add draw_void_at timestamptz, add takes_entries boolean not null default false,
-    add draw_placed bigint not null default 0 check (draw_placed >= 0),
-    add constraint a_draw_names_its_round check (
-        (draw_at is null) = (draw_round is null) and (draw_at is null) = (draw_round_at is null)),
-    add constraint only_a_frozen_list_is_drawn check (
-        drawn_at is null or (draw_at is not null and draw_entries is not null)),
-    add constraint a_void_draw_draws_nobody check (drawn_at is null or draw_void_at is null),
+    add draw_at timestamptz, add draw_round bigint, add draw_round_at timestamptz, add draw_entries bigint,
+    add drawn_at timestamptz, add draw_void_at timestamptz, add takes_entries boolean not null default false,
+    add draw_placed bigint not null default 0,
+    -- What else is always true of a draw is checked by a trigger: settlement changes events, and each check costs it.
     add constraint nobody_has_a_place_before_the_draw check (
-        draw_at is null or drawn_at is not null or registered_count = 0 and waitlisted_count = 0),
-    add constraint a_draw_takes_entries check (draw_at is null or drawn_at is not null or takes_entries
-                                               or cancelled_at is not null);
+        draw_at is null or drawn_at is not null or registered_count = 0 and waitlisted_count = 0);
 comment on column events.draw_at is 'When the event opens: the list of entries closes, and is drawn.';
 comment on column events.draw_round is 'The round of the public beacon that draws the list.';
 comment on column events.draw_round_at is 'The time of that round.';

@@ -65,6 +65,7 @@ class OwnRegistrationPages:
     """Answers requests of people about their own registrations."""
 
     def __init__(self, database: Database, runner: Runner, limits: Limits) -> None:
+        self._receipts = link_pages.ReceiptFiles(database, runner)
         self._settings, self._secret = database.resources.settings, database.resources.secret
         self._look, self._cancel, self._stop = runner[link_pages.READ_REGISTRATION], runner[CANCEL], runner[STOP_MAILS]
         self._look_at_removed = runner[link_pages.READ_REMOVED_PAYMENT]
@@ -72,8 +73,10 @@ class OwnRegistrationPages:
         self._tokens = FormTokens(self._secret.signer("own registration forms"))
 
     async def look(self, caller: Caller, request: Request) -> Reply:
-        """Show a registration."""
+        """Show a registration, or give its receipt as a file."""
         link, language = await self._read_link(caller, request), language_of(request)
+        if link_pages.asks_receipt(request):
+            return await self._receipts.answer(caller, link)
         return await self._show(caller, link, language)
 
     async def cancel(self, caller: Caller, request: Request) -> Reply:
@@ -135,6 +138,7 @@ class OwnRegistrationPages:
             qr=qr(links.own_url(self._settings, self._secret, *link)) if has_code else None,
             typed=short_code(links.write(self._secret, OWN_PAGE, link)) if has_code else None,
             cancel_path=language.at(f"{path}/cancel"),
+            receipt_path=f"{path}?{link_pages.RECEIPT}",
             unsubscribe_path=language.at(f"{path}/unsubscribe"),
             data_path=language.at(f"{path}/data"),
             token=self._tokens.issue(path),

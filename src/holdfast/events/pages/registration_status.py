@@ -53,6 +53,7 @@ class OutcomePage:
         self._settings, self._secret = database.resources.settings, database.resources.secret
         self._look = runner[link_pages.READ_REGISTRATION]
         self._look_at_removed = runner[link_pages.READ_REMOVED_PAYMENT]
+        self._receipts = link_pages.ReceiptFiles(database, runner)
         self._limits = limits
         self._framed = framed
         self.access = Access("framed_outcome" if framed else "outcome")
@@ -72,6 +73,8 @@ class OutcomePage:
             return link_pages.gone_page(language, framed=self._framed, payment=payment, paid=paid)
         if _age(registration) > MAX_OUTCOME_AGE_SECONDS and registration.status not in ("held", "in_draw"):
             return link_pages.gone_page(language, framed=self._framed)
+        if link_pages.asks_receipt(request):
+            return await self._receipts.answer(caller, link)
         has_code = registration.status == "registered" and registration.cancelled_at is None
         # The short code lets in, and does not open the person's own page: the visitor may have typed another's address.
         code = str(short_code(links.write(self._secret, OWN_PAGE, link))) if has_code else None
@@ -88,6 +91,7 @@ class OutcomePage:
             paid=paid,
             code=code,
             qr=qr(code) if code else None,
+            receipt_path=f"{request.path}?{link_pages.RECEIPT}",
             form_path=language.at(f"/events/{registration.event_id}/{'embed' if self._framed else 'registrations'}"),
             event_address=language.at(event_path(registration.organizer_slug, registration.event_id)),
         )

@@ -52,6 +52,7 @@ OPERATIONS = (
         *registration_pages.OPERATIONS,
         link_pages.READ_REGISTRATION,
         link_pages.READ_REMOVED_PAYMENT,
+        link_pages.GET_RECEIPT,
     ),
     *(*own_registration.OPERATIONS, *own_data_request.OPERATIONS, *own_data.OPERATIONS),
 )

@@ -69,11 +69,11 @@ class JoinResult(NamedTuple):
 
 
 QUEUES: LiteralString = """
-    select queues.id
-      from (select distinct queue_id, tenant_id
-              from json_to_recordset(%(visitors)s::json) as request (queue_id bigint, tenant_id bigint)) as request
-      join queues on queues.id = queue_id and (tenant_id is null or tenant_id = organizer_id)
-     order by queues.id for no key update of queues
+    select queues.id from queues
+     where id = any(%(queue_ids)s)
+       and exists (select from unnest(%(queue_ids)s::bigint[], %(tenant_ids)s::bigint[]) as call (queue_id, tenant_id)
+                    where queue_id = queues.id and (tenant_id is null or tenant_id = organizer_id))
+     order by queues.id for no key update
 """
 WAIT_FOR_VISITORS: LiteralString = """
     select from queue_visitors
@@ -93,54 +93,47 @@ LOCK_IF_FREE: LiteralString = f"""
 
 # `is_in`: a visitor is in the queue while it waits and, after its release, while its token can be got or is valid.
 JOIN: LiteralString = f"""
-    with visitor as materialized (
-        select * from json_to_recordset(%(visitors)s::json)
-               as visitor (index integer, tenant_id bigint, queue_id bigint, visitor_id text)),
     -- Many visitors join few queues.
-    joined_queue as materialized (
+    with joined_queue as materialized (
         select *, tickets = serving as was_empty, max_queue_size - (tickets - serving) as room,
                ceil(%(interval)s::float8 / release_rate)::integer as step,
                (select id from logs where queue_id = queues.id and closed_at is null) as log_id
-          from queues where id = any(array(select queue_id from visitor)) and deleted_at is null),
-    request as materialized (
-        select request.index, request.queue_id, request.visitor_id, queues.organizer_id, queues.tickets,
-               queues.was_empty, queues.room, queues.step, queues.log_id, is_in,
-               visitor.ticket is not null and not is_in as comes_again,
-               case when queues.id is null then 'not_found'
-                    when request.tenant_id <> queues.organizer_id then 'forbidden'
-                    when is_in then null
-                    when queues.ends_at <= now() then 'queue_ended'
-                    when not queues.active then 'queue_inactive'
-                    when queues.id <> all(locked.ids) then 'queue_locked'
-               end as code
-          from visitor as request
+          from queues where id = any(%(queue_ids)s) and deleted_at is null),
+    checked as materialized (
+        select request.index, request.queue_id, request.visitor_id, is_in,
+               case when comes_again and code is null and is_free is null then 'visitor_locked' else code end as code
+          from json_to_recordset(%(visitors)s::json)
+               as request (index integer, tenant_id bigint, queue_id bigint, visitor_id text)
          cross join (select string_to_array(current_setting('holdfast.locked_queues'), ',')::bigint[] as ids) as locked
           left join joined_queue as queues on queues.id = request.queue_id
           left join lateral (select * from queue_visitors
                               where queue_id = request.queue_id and visitor_id = request.visitor_id limit 1)
                as visitor on true
+         -- Without `offset 0` PostgreSQL writes an expression into each of its uses.
+         cross join lateral (select {PLACE} as place offset 0) as in_line
          cross join lateral (
-            select coalesce(case when {PLACE} > queues.serving then (queues.ends_at <= now()) is not true
+            select coalesce(case when place > queues.serving then (queues.ends_at <= now()) is not true
                                  when visitor.token_id is not null
                                  then visitor.consumed_at is null and visitor.expires_at > now()
                                  else (select released_at from queue_releases
-                                        where queue_id = visitor.queue_id and last_ticket >= {PLACE}
+                                        where queue_id = visitor.queue_id and last_ticket >= place
                                         order by last_ticket limit 1)
                                       + queues.token_ttl_minutes * interval '1 minute' > now()
-                            end, false) as is_in) as known),
-    -- A visitor who comes again gets a new ticket in the row there is.
-    free_visitors as materialized (
-        select visitor.* from request
-         cross join lateral (select queue_id, visitor_id from queue_visitors
-                              where code is null and comes_again
+                            end, false) as is_in offset 0) as known
+         cross join lateral (
+            select visitor.ticket is not null and not is_in as comes_again,
+                   case when queues.id is null then 'not_found'
+                        when request.tenant_id <> queues.organizer_id then 'forbidden'
+                        when is_in then null
+                        when queues.ends_at <= now() then 'queue_ended'
+                        when not queues.active then 'queue_inactive'
+                        when queues.id <> all(locked.ids) then 'queue_locked'
+                   end as code offset 0) as found
+          -- A visitor who comes again gets a new ticket in the row there is.
+          left join lateral (select true as is_free from queue_visitors
+                              where comes_again and code is null
                                 and queue_id = request.queue_id and visitor_id = request.visitor_id
-                              limit 1 for no key update skip locked) as visitor),
-    checked as (
-        select index, queue_id, visitor_id, organizer_id, tickets, was_empty, room, step, log_id, is_in,
-               case when code is null and comes_again
-                         and (queue_id, visitor_id) not in (select * from free_visitors)
-                    then 'visitor_locked' else code end as code
-          from request),
+                              limit 1 for no key update skip locked) as free_visitor on true),
     -- The first call of each visitor who needs a ticket, in order of arrival, while there is room.
     admitted as materialized (
         select index, queue_id, visitor_id, log_id, was_empty, nth, tickets + nth as ticket,
@@ -148,9 +141,10 @@ JOIN: LiteralString = f"""
                case when log_id is not null
                     then encode(substr(%(nonces)s::bytea, 16 * index + 1, 16), 'hex')::uuid end as nonce
           from (select *, row_number() over (partition by queue_id order by index) as nth
-                  from (select distinct on (queue_id, visitor_id) * from checked
+                  from (select distinct on (queue_id, visitor_id) index, queue_id, visitor_id from checked
                          where code is null and not is_in
                          order by queue_id, visitor_id, index) as first) as fresh
+          join joined_queue on joined_queue.id = queue_id
          where room is null or nth <= room),
     -- The time while nobody waited does not count: the first visitor is released one step from now.
     counted as (
@@ -171,10 +165,11 @@ JOIN: LiteralString = f"""
           from admitted where log_id is not null group by log_id)
     select case when checked.code is null and not checked.is_in and admitted.index is null then 'queue_full'
                 else checked.code end,
-           checked.organizer_id, checked.step, coalesce(admitted.index = checked.index, false),
+           joined_queue.organizer_id, joined_queue.step, coalesce(admitted.index = checked.index, false),
            coalesce(admitted.index = checked.index and admitted.nth = 1 and admitted.was_empty, false),
            admitted.ticket, admitted.joined_at, admitted.nonce
       from checked
+      left join joined_queue on joined_queue.id = checked.queue_id
       left join admitted on checked.code is null
                         and (admitted.queue_id, admitted.visitor_id) = (checked.queue_id, checked.visitor_id)
      order by checked.index
@@ -196,8 +191,11 @@ async def join(tx: Tx, visitors: Sequence[Visitor], *, waits: bool = True) -> li
 
     waits    whether to wait for queues and visitors that other transactions have locked
     """
+    queues = {(visitor.queue_id, visitor.tenant_id) for visitor in visitors}
     params = {
         "visitors": msgspec.json.encode(visitors).decode(),
+        "queue_ids": [queue_id for queue_id, _ in queues],
+        "tenant_ids": [tenant_id for _, tenant_id in queues],
         "interval": tx.resources.settings.queue_interval,
         "nonces": new_nonces(len(visitors)),
     }

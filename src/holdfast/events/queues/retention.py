@@ -1,6 +1,13 @@
-"""Deletes visitors 30 days after their release, and the visitors of deleted queues. Skips locked rows."""
+"""Deletes visitors 30 days after their release, and the visitors of deleted queues. Skips locked rows.
+
+A deleted queue is deleted with its last visitor, unless it has a public log: people have receipts and heads
+of that log. Then the row stays without the texts of the organizer, and the log stays readable.
+"""
 
 from holdfast.events.resources import Tx
+
+NO_URL = "https://deleted.invalid"
+"""The target of a deleted queue whose log is kept: an address that cannot exist (RFC 2606)."""
 
 BATCH_SIZE = 20_000
 """The most rows of each table that one run deletes, so that requests do not wait for it."""
@@ -65,14 +72,19 @@ async def forget_visitors(tx: Tx) -> int:
     queues = await tx.value(
         """
         with empty as (
-            select id from queues
-             where deleted_at is not null
+            select id, exists (select from logs where queue_id = queues.id) as has_log from queues
+             where deleted_at is not null and target_url <> %(no_url)s
                and not exists (select from queue_visitors where queue_id = queues.id)
                and not exists (select from queue_releases where queue_id = queues.id)
                for update skip locked),
         deleted as (
-            delete from queues using empty where queues.id = empty.id returning 1)
-        select count(*) from deleted
-        """
+            delete from queues using empty where queues.id = empty.id and not has_log returning 1),
+        cleared as (
+            update queues set title = '', description = null, target_url = %(no_url)s
+              from empty where queues.id = empty.id and has_log
+         returning 1)
+        select (select count(*) from deleted) + (select count(*) from cleared)
+        """,
+        {"no_url": NO_URL},
     )
     return visitors + releases + queues

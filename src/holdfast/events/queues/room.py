@@ -13,13 +13,17 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import NamedTuple
 
+from holdfast.events.log.entries import commitment
+from holdfast.events.log.model import LogName
+from holdfast.events.log.receipts import ReceiptFile, later_receipt, unsigned_receipt
 from holdfast.events.problems import QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE
 from holdfast.events.queues import joining, release_tokens, sql
 from holdfast.events.queues.joining import Visitor
-from holdfast.events.queues.model import RoomVisit
+from holdfast.events.queues.model import RoomVisit, status_path
 from holdfast.events.queues.rows import QueueRow, RoomRow, VisitorStatus
 from holdfast.events.resources import Tx
 from holdfast.events.site import SITE
+from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, Problem, refuses
 from holdfast.kit.pages.language import Language
 from holdfast.kit.postgres.group_commit import LockedRow
@@ -65,6 +69,20 @@ async def join(tx: Tx, batch: Batch[RoomVisit]) -> Sequence[joining.JoinResult |
         joining.refusal(result, visitor, tx.resources.settings) or result
         for visitor, result in zip(visitors, await joining.join(tx, visitors, waits=batch.waits), strict=True)
     ]
+
+
+@refuses(NOT_FOUND)
+async def get_receipt(tx: Tx, caller: Caller, command: RoomVisit) -> ReceiptFile:
+    """The receipt of a visitor with a place, not signed yet. There is none if the place is in no log."""
+    place = await sql.find_logged_place(tx, command.queue_id, command.visitor_id)
+    if place is None:
+        raise NOT_FOUND("There is no receipt for this place.")
+    await tx.confirm()  # only what is as durable as configured is promised
+    ticket, joined_at, nonce = place
+    name, base_url = LogName("queues", command.queue_id), tx.resources.settings.base_url
+    committed = commitment(name.subject, command.visitor_id, nonce.bytes)
+    receipt = unsigned_receipt(base_url + name.path, joined_at, committed, nonce.hex, ticket)
+    return later_receipt(receipt, name.subject, base_url, status_path(command.queue_id, command.visitor_id))
 
 
 def log_path(queue: QueueRow) -> str:

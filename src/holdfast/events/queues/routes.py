@@ -11,6 +11,8 @@ from starlette.routing import BaseRoute, Route
 
 from holdfast.events.draws.beacon import CHAIN
 from holdfast.events.draws.order import DRAWN_ORDER
+from holdfast.events.log.receipt_file import receipt_file
+from holdfast.events.log.receipts import ReceiptFile
 from holdfast.events.paths import id_of
 from holdfast.events.problems import QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE
 from holdfast.events.queues import release_tokens, room
@@ -23,22 +25,38 @@ from holdfast.events.resources import Database
 from holdfast.events.site import SITE
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, RATE_LIMITED, Problem, ProblemType
-from holdfast.kit.http.handler import Access, Handler, Header, Reply, Request, admit, encode, envelope, headers_of
+from holdfast.kit.http.handler import (
+    Access,
+    Handler,
+    Header,
+    Reply,
+    Request,
+    admit,
+    encode,
+    envelope,
+    headers_of,
+    read_query,
+)
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.pages.site import redirect
 from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.rate_limits import Limits
-from holdfast.kit.running.run_modes import batched
+from holdfast.kit.running.run_modes import batched, single
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.security.signing_keys import PUBLISHED_TTL_SECONDS
 
 VISIT = Operation("visit_waiting_room", None, batched(room.visit))
 JOIN = Operation("join_waiting_room", None, batched(room.join), limit="waiting room joins")
-OPERATIONS = (VISIT, JOIN, READ_PROGRESS)
+GET_RECEIPT = Operation("get_waiting_room_receipt", None, single(room.get_receipt))
+OPERATIONS = (VISIT, JOIN, GET_RECEIPT, READ_PROGRESS)
 """The operations of the pages. They have no routes and no tools of their own."""
 
 JWKS = "/.well-known/queue-jwks.json"
 COOKIE_MAX_AGE_SECONDS = 30 * 86_400
+
+RECEIPT = "receipt"
+"""The query that asks for the visitor's receipt as a file. So one link fits the page and its frame, which differ in
+their cookies."""
 
 
 _REFUSAL_STATES: Mapping[ProblemType, tuple[State, int]] = {
@@ -118,7 +136,8 @@ class RoomPage:
 
     def __init__(self, database: Database, runner: Runner, limits: Limits, *, framed: bool) -> None:
         self._settings = database.resources.settings
-        self._visit, self._join = runner[VISIT], runner[JOIN]
+        self._database = database
+        self._visit, self._join, self._get_receipt = runner[VISIT], runner[JOIN], runner[GET_RECEIPT]
         self._limits = limits
         self._framed = framed
         self.access = Access("framed_waiting_room" if framed else "waiting_room")
@@ -134,6 +153,9 @@ class RoomPage:
         if request.method == "POST":
             await self._take_place(caller, visitor)
             return redirect(language_of(request).at(request.path), framed=self._framed)
+        if RECEIPT in read_query(request.query):
+            file: ReceiptFile = await self._get_receipt(caller, visitor)
+            return await receipt_file(self._database, file, f"receipt-queue-{queue_id}.json")
         snapshot: RoomSnapshot = await self._visit(caller, visitor)
         if snapshot.standing.where == "unknown" and request.method == "GET":
             try:

@@ -3,6 +3,7 @@
 import datetime as dt
 from collections.abc import Sequence
 from typing import Any, LiteralString
+from uuid import UUID
 
 import msgspec
 
@@ -172,6 +173,18 @@ VISITOR_STATUSES: LiteralString = f"""
      cross join lateral (select {PLACE} as place) as in_line
      order by request.index
 """
+
+
+async def find_logged_place(reader: Reader, queue_id: int, visitor_id: str) -> tuple[int, dt.datetime, UUID] | None:
+    """The ticket of a visitor, the time when it joined, and the nonce of its commitment; None: it is in no log."""
+    rows = await reader.tuples(
+        """
+        select ticket, joined_at, nonce from queue_visitors
+         where queue_id = %(queue_id)s and visitor_id = %(visitor_id)s and nonce is not null
+        """,
+        {"queue_id": queue_id, "visitor_id": visitor_id},
+    )
+    return next(iter(rows), None)
 
 
 async def find_visitor_statuses(reader: Reader, places: Sequence[tuple[int, str]]) -> list[VisitorStatus | None]:

@@ -26,8 +26,8 @@ ADVISORY_LOCK_ID = 0x696E74616B65
 clock (`intake_cut.py`)."""
 
 
-class IntakeRequest(Struct):
-    """A request to register one person for one event, as the statement reads it.
+class IntakeRequest(Struct, omit_defaults=True):
+    """A request to register one person for one event, as the statement reads it: most members have their defaults.
 
     tenant_id         the organizer of the caller's key; None: an admin's key, or the public form
     public_id         the public id of the person; None: the person is named by `email`
@@ -47,7 +47,7 @@ class IntakeRequest(Struct):
     name: str | None = None
     language: str | None = None
     notify: bool = True
-    index: int = 0
+    index: int = -1
     new_public_id: str = ""
 
 
@@ -110,25 +110,20 @@ def _accept(*, renews: bool) -> LiteralString:
     renews_too: LiteralString = "true" if renews else "false"
     stored: LiteralString = "select from inserted union all select from renewed" if renews else "select from inserted"
     return f"""
-    with request as materialized (
-        select * from json_to_recordset(%(requests)s::json)
-               as request (index integer, tenant_id bigint, event_id bigint, public_id text, email text,
-                           new_public_id text, amount_paid bigint, must_pay_online boolean, name text, language text,
-                           notify boolean)),
     -- Many requests name few events. What is the same for all of them is looked up once.
-    event as materialized (
+    with event as materialized (
         select id, organizer_id, current_price,
                registered_count >= capacity and waitlisted_count >= waitinglist_capacity as is_full,
                case when not published then 'event_draft'
                     when cancelled_at is not null then 'event_cancelled'
                     when datetime <= now() then 'event_expired'
                end as code
-          from events where id = any(array(select event_id from request))),
+          from events where id = any(%(event_ids)s)),
     unproved_organizer as materialized (
         select id from users where id = any(array(select organizer_id from event)) and proved_at is null),
     checked_request as materialized (
         select request.index, request.event_id, request.email, request.new_public_id, request.amount_paid,
-               request.must_pay_online, request.name, request.language, request.notify,
+               request.must_pay_online, request.name, request.language, coalesce(request.notify, true) as notify,
                event.organizer_id, event.current_price, event.is_full, person.id as user_id, person.public_id,
                previous.status as previous_status,
                case when event.id is null then 'not_found'
@@ -136,7 +131,10 @@ def _accept(*, renews: bool) -> LiteralString:
                     when event.code is not null then event.code
                     when request.public_id is not null and person.id is null then 'no_such_user'
                end as code
-          from request
+          from json_to_recordset(%(requests)s::json)
+               as request (index integer, tenant_id bigint, event_id bigint, public_id text, email text,
+                           new_public_id text, amount_paid bigint, must_pay_online boolean, name text, language text,
+                           notify boolean)
           left join event on event.id = request.event_id
           left join lateral (select id, public_id from users where users.email = request.email and {OWNS_EMAIL}
                              union all
@@ -292,7 +290,11 @@ async def _lock(tx: Tx, requests: Sequence[IntakeRequest]) -> None:
 async def _store(tx: Tx, requests: Sequence[IntakeRequest]) -> list[IntakeResult]:
     # Those that are tried again keep their indexes.
     nonces = new_nonces(1 + max(request.index for request in requests))
-    parameters = {"requests": msgspec.json.encode(requests).decode(), "nonces": nonces}
+    parameters = {
+        "requests": msgspec.json.encode(requests).decode(),
+        "event_ids": list({request.event_id for request in requests}),
+        "nonces": nonces,
+    }
     results = [IntakeResult(*row) for row in await tx.tuples(ACCEPT, parameters)]
     if any(result.code == "rejected_before" for result in results):
         results = [IntakeResult(*row) for row in await tx.tuples(ACCEPT_AND_RENEW, parameters)]

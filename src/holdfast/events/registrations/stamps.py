@@ -22,15 +22,22 @@ class Stamp(NamedTuple):
     logged_as: str | None
 
 
-FIND: LiteralString = """
-    -- A draw gives a registration another time, but its commitment was logged with the time of its entry.
-    select coalesce((select entered_at from event_entries
-                      where event_entries.event_id = registrations.event_id and ticket = log_number limit 1),
-                    received_at),
-           case when log_number is not null
-                     or status = 'pending'
-                        and exists (select from logs where logs.event_id = person.event_id and closed_at is null)
-                then nonce end, logged_as
+LOGGED_NONCE: LiteralString = """
+    case when log_number is not null
+              or status = 'pending'
+                 and exists (select from logs where logs.event_id = registrations.event_id and closed_at is null)
+         then nonce end
+"""
+"""SQL: the nonce of a row of `registrations`, if a log has the registration, or will have it."""
+
+LOGGED_AT: LiteralString = """
+    coalesce((select entered_at from event_entries
+               where event_entries.event_id = registrations.event_id and ticket = log_number limit 1), received_at)
+"""
+"""SQL: when a row of `registrations` came, as a log says it: a draw gives it another `received_at`."""
+
+FIND: LiteralString = f"""
+    select {LOGGED_AT}, {LOGGED_NONCE}, logged_as
       from json_to_recordset(%(people)s::json) as person (index integer, event_id bigint, public_id text)
       left join lateral (select id from users where users.public_id = person.public_id limit 1) as users on true
       left join lateral (select * from registrations

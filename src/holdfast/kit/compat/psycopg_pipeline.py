@@ -1,19 +1,25 @@
-"""A pipeline of psycopg in which each statement is followed by a Sync. Written for psycopg 3.3.
+"""A pipeline of psycopg in which each statement is followed by a Sync, and is sent at once. Written for psycopg 3.3.
 
 After a Sync, the server applies its idle timeout. Without it, a stalled process keeps its locks until it wakes, and a
 process may stall between any two writes. `AsyncPipeline.sync` sends a Sync too, but in a write of its own; and its
 `fetch` sends a Flush, which ends the idle timeout.
+
+In a process whose turns of the event loop take long, psycopg waits a turn before each statement that it sends, while
+the transaction holds its locks. `kit/http/pace.py` keeps turns short.
 """
 
+import math
 from collections.abc import Generator
 from typing import Any, TypeVar
 
-from psycopg import AsyncConnection, AsyncCursor, AsyncPipeline
+from psycopg import AsyncConnection, AsyncCursor, AsyncPipeline, waiting
 from psycopg.generators import send
 
 T = TypeVar("T")
 
 VERSION = "3.3"
+
+waiting.MAX_BUSY_TIME = math.inf
 
 
 class SyncingCursor(AsyncCursor[T]):

@@ -10,6 +10,7 @@ import contextlib
 import os
 import socket
 from collections.abc import AsyncGenerator, Callable
+from functools import partial
 from typing import Any, LiteralString
 
 import psycopg
@@ -54,15 +55,21 @@ class Commits:
 
         `after_commit_attempt` is called after a commit, and also if its result is unknown, even if nobody waits.
         """
-        task = asyncio.create_task(_finish(stack, after_commit_attempt))
+        # The task sets the future itself. With `asyncio.shield` the caller goes on one turn of the event loop later.
+        ended = asyncio.get_running_loop().create_future()
+        task = asyncio.create_task(_finish(stack, after_commit_attempt, ended))
         self._under_way[task] = connection
-        task.add_done_callback(self._finished)
-        await asyncio.shield(task)
+        task.add_done_callback(partial(self._finished, ended))
+        await ended
 
-    def _finished(self, task: asyncio.Task[None]) -> None:
+    def _finished(self, ended: asyncio.Future[None], task: asyncio.Task[None]) -> None:
         del self._under_way[task]
-        if not task.cancelled():
-            task.exception()  # the caller has it, or no longer waits
+        error = None if task.cancelled() else task.exception()
+        if not ended.done():  # else the caller has the result, or no longer waits
+            if error:
+                ended.set_exception(error)
+            else:
+                ended.cancel()
 
     async def close(self) -> None:
         """Wait for the commits, then shut the sockets of the remaining ones. PostgreSQL continues these commits."""
@@ -75,13 +82,17 @@ class Commits:
         await end_tasks(self._under_way)
 
 
-async def _finish(stack: contextlib.AsyncExitStack, after_commit_attempt: Callable[[], None]) -> None:
+async def _finish(
+    stack: contextlib.AsyncExitStack, after_commit_attempt: Callable[[], None], ended: asyncio.Future[None]
+) -> None:
     try:
         await stack.aclose()
     except UncertainCommit:
         after_commit_attempt()
         raise
     after_commit_attempt()
+    if not ended.done():
+        ended.set_result(None)
 
 
 def _shut_socket(connection: AsyncConnection[Any]) -> None:

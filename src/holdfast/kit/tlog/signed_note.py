@@ -1,7 +1,8 @@
 """Notes signed with Ed25519 (C2SP, signed-note), and the checkpoints of logs, which are notes (tlog-checkpoint)."""
 
 import re
-from base64 import b64decode, b64encode
+from base64 import b64decode
+from binascii import b2a_base64
 from collections.abc import Iterable
 from hashlib import sha256
 from typing import NamedTuple
@@ -38,7 +39,7 @@ class Signer:
         self.name = name
         self._private_key = private_key
         self._key_id = _key_id(name, public_key)
-        self.vkey = f"{name}+{self._key_id.hex()}+{encode_base64(_ED25519 + public_key)}"
+        self.vkey = vkey(name, public_key)
 
     def sign(self, text: str) -> str:
         """The text with a signature. It raises ValueError if no note can have the text."""
@@ -46,6 +47,11 @@ class Signer:
             raise ValueError("The text of a note ends with a line break and has no other control characters.")
         signature = self._private_key.sign(text.encode())
         return f"{text}\n— {self.name} {encode_base64(self._key_id + signature)}\n"
+
+
+def vkey(name: str, public_key: bytes) -> str:
+    """A public key of Ed25519 under a name, as text."""
+    return f"{name}+{_key_id(name, public_key).hex()}+{encode_base64(_ED25519 + public_key)}"
 
 
 class Verifier:
@@ -125,7 +131,7 @@ def parse_checkpoint(text: str) -> Checkpoint:
 
 def encode_base64(content: bytes) -> str:
     """The encoding of RFC 4648, section 4."""
-    return b64encode(content).decode()
+    return b2a_base64(content, newline=False).decode()
 
 
 def decode_base64(text: str) -> bytes:

@@ -28,6 +28,12 @@ class Progress:
         sys.stderr.write(f"{text}\n")
         sys.stderr.flush()
 
+    def show(self, text: str) -> None:
+        """Show on a terminal how far it is, until the next text or line replaces it. Empty: show nothing any more."""
+        if self._is_terminal:
+            sys.stderr.write(f"{text}\x1b[K\r")
+            sys.stderr.flush()
+
     @contextlib.contextmanager
     def phase(self, title: str, total_bytes: int = 0) -> Generator[Count]:
         """A part of the work: its bytes are counted, and a line says at the end what it took.
@@ -43,9 +49,7 @@ class Progress:
             now = time.monotonic()
             if now - printed_at > (TERMINAL_SECONDS if self._is_terminal else LOG_SECONDS):
                 printed_at = now
-                end = "\x1b[K\r" if self._is_terminal else "\n"
-                sys.stderr.write(f"{_state(title, size, total_bytes, now - started)}{end}")
-                sys.stderr.flush()
+                (self.show if self._is_terminal else self.line)(_state(title, size, total_bytes, now - started))
 
         yield count
         end = "\x1b[K" if self._is_terminal else ""
