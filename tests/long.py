@@ -19,6 +19,7 @@ LONG = {
     "cli/test_up.py": "starts both services as the first command does",
     "events/agents/test_generated_arguments.py": "calls every tool with hundreds of generated arguments",
     "events/agents/test_official_client.py": "serves, and connects with the official client",
+    "events/draws/test_event_draw_loop.py": "waits for a draw by the real clock",
     "events/log/test_witness_processes.py": "starts witnesses, kills them, and installs another one",
     "events/mails/test_stopped_mails.py": "sends the mails of a thousand registrations",
     "events/pages/test_long_texts.py": "lays out texts that take as long as they may",

@@ -1,8 +1,8 @@
 """The objects of the contract, written down once more as strict types: an answer fits one exactly or fails.
 
 Beside the contract's fields, a registration has `email` and `name`, a user `public_id`, an event `timezone`,
-`cancellation_hours`, `ends_at`, `published` and `public_log`, a queue `public_log` and `draw_at`. The answer to what
-was accepted has a `receipt`.
+`cancellation_hours`, `ends_at`, `published`, `public_log` and `opens_at`, a queue `public_log` and `draw_at`. The
+answer to what was accepted has a `receipt`.
 """
 
 from datetime import datetime
@@ -84,6 +84,7 @@ class Event(Shape):
     cancellation_hours: int
     published: bool
     public_log: bool
+    opens_at: Utc | None
 
 
 class PriceChange(Shape):

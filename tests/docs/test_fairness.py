@@ -15,6 +15,7 @@ STRUCTS = {
     "seal": entries.SealEntry,
     "freeze": entries.FreezeEntry,
     "draw": entries.DrawEntry,
+    "place": entries.PlaceEntry,
     "release": entries.ReleaseEntry,
     "close": entries.CloseEntry,
 }

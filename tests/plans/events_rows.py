@@ -14,6 +14,9 @@ OTHER = "100 + g % 1000"
 HANDLE = "translate(lpad((g + {first})::text, 8, '0'), '0123456789', 'abcdefghij')"
 
 
+DRAWN = 57_601
+"""An event whose draw is made."""
+
 STRANGERS = range(150, 160)
 """Organizers whose address nobody has proved."""
 
@@ -25,6 +28,7 @@ def fill(connection: psycopg.Connection[Any]) -> None:
     _registrations(connection)
     _payments(connection)
     _queues(connection)
+    _draws_of_events(connection)
     _logs(connection)
     _rest(connection)
 
@@ -164,6 +168,33 @@ def _queues(connection: psycopg.Connection[Any]) -> None:
          where queue_id <= 10100 group by queue_id, g;
         update queues set draw_at = now(), draw_round = 5, draw_round_at = now(), draw_entries = 60000, drawn_at = now()
          where id = 1 or id > 10000
+        """,
+    )
+
+
+def _draws_of_events(connection: psycopg.Connection[Any]) -> None:
+    """Events that were drawn, and the last thousand of one that get their places now."""
+    one = "event_id = 1 and user_id = (select id from users where email = 'ann@example.com')"
+    entered = {"received_at": "now() - interval '1 hour'", "settled_at": "now()", "status": "'in_draw'"}
+    entered |= {"user_id": "69000 + g", "arrival": "5000000 + g", "log_number": "59000 + g"}
+    copies(connection, "registrations", 1_000, one, event_id=f"{DRAWN}", organizer_id="701", **entered)
+    _run(
+        connection,
+        f"""
+        insert into event_entries (event_id, ticket, user_id, entered_at)
+        select {DRAWN}, g, 10000 + g, now() - interval '1 hour' from generate_series(1, 60000) as g;
+        insert into event_freezes (event_id, origin, entries, size, root, round, frozen_at)
+        select 50000 + g, 'event ' || g, 60000, 60000, sha256('root'), 5, now() from generate_series(7002, 9000) as g;
+        insert into event_draws (event_id, round, signature, seed, order_hash, drawn_at)
+        select event_id, round, decode(repeat('00', 48), 'hex'), root, root, now() from event_freezes;
+        insert into event_drawn_tickets (event_id, number, tickets)
+        select event_id, g, array_agg(256 * g + place order by place) from event_draws
+         cross join generate_series(0, 234) as g cross join generate_series(1, 256) as place
+         where event_id between {DRAWN} - 50 and {DRAWN} + 50 group by event_id, g;
+        update events
+           set draw_at = now(), draw_round = 5, draw_round_at = now(), draw_entries = 60000, drawn_at = now(),
+               takes_entries = id = {DRAWN}, draw_placed = case when id = {DRAWN} then 59000 else 60000 end
+         where id in (select event_id from event_draws)
         """,
     )
 

@@ -1,5 +1,6 @@
 """Everything that the events service does, once, for an organizer who has much of everything."""
 
+import itertools
 from base64 import b64encode
 from typing import Any
 
@@ -168,7 +169,8 @@ IN_PATHS = {"event_id": "1", "queue_id": "1", "id": "1", "user_id": ANN, "mail_i
 
 
 async def furnish(scene: Scene) -> tuple[Client, Browser]:
-    """An organizer who is signed in: event 1 has photos, the price of 2 moves, 3 is paid for; queue 1, and Ann."""
+    """An organizer who is signed in: event 1 has photos, the price of 2 moves, 3 is paid for, 4 opens with a draw;
+    queue 1, and Ann."""
     service = scene.service
     ada, browser = await signed_in(service)
     link = (await ada.post("/api/stripe/onboarding_link")).json()["data"]
@@ -181,6 +183,7 @@ async def furnish(scene: Scene) -> tuple[Client, Browser]:
     await ada.create_event(image_keys=PHOTOS[:2], timezone="Europe/Berlin", cancellation_hours=24)
     await ada.create_event(pricing_mode="dynamic", price=1500, min_price=1000, max_price=2000)
     await scene.event(ada, capacity=5)
+    await ada.create_event(opens_at="2040-01-01T00:00:00Z", datetime="2040-02-01T00:00:00Z")
     await ada.post("/api/keys", {"api_key": {"name": "Box office"}})
     await ada.register(1, email="ann@example.com")
     await service.settle()
@@ -215,6 +218,7 @@ class Work:
         self.ann = ann
         self.refused: dict[str, str] = {}
         self.strangers = iter(STRANGERS)
+        self.entries = itertools.count()
         self.browser = httpx2.AsyncClient(
             transport=httpx2.ASGITransport(app),
             base_url=database.resources.settings.base_url,
@@ -238,6 +242,7 @@ class Work:
         await self.pages()
         await self.for_admins()
         await self.database.transact(lambda tx: tx.run(PENDING))
+        await self.enter()
         # A head that is signed is sealed into the head log another time.
         for loop in (*jobs.LOOPS, *jobs.PAYMENT_LOOPS, sealing.run, publishing.run):
             await turn(self.recorder, loop, self.database)
@@ -271,6 +276,14 @@ class Work:
         self.recorder.doing = "GET /api/events"
         answer = await self.browser.get("/api/events", headers={"X-API-Key": self.ada.key or ""})
         assert answer.status_code == 200, answer.text
+
+    async def enter(self) -> None:
+        """Register somebody for event 4, which opens with a draw."""
+        self.recorder.doing = "an entry"
+        registration = {"event_id": 4, "email": f"entry{next(self.entries)}@example.com"}
+        key = {"X-API-Key": self.ada.key or ""}
+        answer = await self.browser.post("/api/registrations", json={"registration": registration}, headers=key)
+        assert answer.status_code == 202, answer.text
 
     async def log(self) -> None:
         """Read the addresses of the log of event 1."""

@@ -9,20 +9,25 @@ if TYPE_CHECKING:
 
 
 def draw(
-    queue_id: Annotated[int, typer.Argument(metavar="QUEUE_ID", min=1, help="Id of the waiting room.")],
-    round: Annotated[int, typer.Option(metavar="ROUND", help="The round that the waiting room names.")],
+    id: Annotated[int, typer.Argument(metavar="ID", min=1, help="Id of the waiting room, or of the event.")],
+    round: Annotated[int, typer.Option(metavar="ROUND", help="The round that its page names.")],
     signature: Annotated[str, typer.Option(metavar="HEX", help="The signature of the round, 96 hexadecimal digits.")],
+    event: Annotated[bool, typer.Option("--event", help="The id is that of an event.")] = False,
 ) -> None:
-    """Draw a waiting room with a round that was carried in by hand.
+    """Draw a waiting room or an event with a round that was carried in by hand.
 
     For a service without internet. The list is frozen before. Anybody can look the round up at
     https://api.drand.sh/52db9ba70e0cc0f6eaf7803dd07447a1f5477735fd3f661792ba94600c84e971/public/ROUND. The signature is
     verified here, so it does not matter who carried it in.
     """
+    from holdfast.events.draws import drawing
     from holdfast.events.draws.beacon import InvalidRound
     from holdfast.events.product import EVENTS
-    from holdfast.events.queues import drawing
+    from holdfast.events.queues.draws import QUEUE_DRAWS
+    from holdfast.events.registrations.draws import EVENT_DRAWS
     from holdfast.kit.contract.problems import CannotStart
+
+    subject = EVENT_DRAWS if event else QUEUE_DRAWS
 
     async def work(steps: "Steps") -> str:
         try:
@@ -30,16 +35,17 @@ def draw(
         except ValueError as error:
             raise CannotStart("The signature is not made of hexadecimal digits.") from error
         try:
-            return await steps.transact(lambda tx: drawing.draw(tx, queue_id, round, decoded))
+            return await steps.transact(lambda tx: drawing.draw(tx, subject, id, round, decoded))
         except (drawing.DrawRefusal, InvalidRound) as error:
             raise CannotStart(str(error)) from error
 
     result, place = EVENTS.do(work)
+    name = f"{subject.noun} {id}"
     typer.echo(
         {
-            "drawn": f"Queue {queue_id} is drawn. People are let in now.",
-            "void": f"The draw of queue {queue_id} is void: its list was not in the sealed log before the round.",
-            "busy": f"Queue {queue_id} is being drawn by another process.",
+            "drawn": f"{name.capitalize()} is drawn. People get their turns now.",
+            "void": f"The draw of {name} is void: its list was not in the sealed log before the round.",
+            "busy": f"{name.capitalize()} is being drawn by another process.",
         }[result]
     )
     typer.echo(f"Looked in {place}.", err=True)

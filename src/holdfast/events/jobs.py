@@ -2,6 +2,7 @@
 
 from holdfast.accounts import retention as accounts
 from holdfast.accounts.oauth import clients, grants, tokens, trusted_auth
+from holdfast.events.draws import drawing
 from holdfast.events.events import hand_over, recurrence
 from holdfast.events.images import retention as images
 from holdfast.events.images import sizes
@@ -11,18 +12,25 @@ from holdfast.events.mails import announcements, sending
 from holdfast.events.payments import background, ownership, processor_webhooks, reconciliation
 from holdfast.events.pricing import changes
 from holdfast.events.pricing import retention as prices
-from holdfast.events.queues import drawing, release, release_tokens
+from holdfast.events.queues import release, release_tokens
 from holdfast.events.queues import retention as queue_retention
-from holdfast.events.registrations import retention, settlement, substring_search
+from holdfast.events.queues.draws import QUEUE_DRAWS
+from holdfast.events.registrations import placing, retention, settlement, substring_search
+from holdfast.events.registrations.draws import EVENT_DRAWS
+from holdfast.events.resources import Database
 from holdfast.kit.background.jobs import Job, PeriodicJob, in_batches, in_transaction
 from holdfast.kit.mail import outbox
 from holdfast.kit.running.idempotency import Idempotency
 
 IDEMPOTENCY = Idempotency()
 
-LEADER_LOOPS = (
-    *(settlement.run, release.run, sealing.run, publishing.run, drawing.run, recurrence.run, announcements.run),
-)
+
+async def draw(database: Database) -> None:
+    """Draw queues and events whenever they are due, and place the entries of events, until cancelled."""
+    await drawing.run(database, (QUEUE_DRAWS, EVENT_DRAWS), placing.place_due)
+
+
+LEADER_LOOPS = (settlement.run, release.run, sealing.run, publishing.run, draw, recurrence.run, announcements.run)
 """The loops that only the leader runs: one process at a time."""
 
 LOOPS = (*LEADER_LOOPS, sending.run, sizes.run)

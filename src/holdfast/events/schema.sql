@@ -19,7 +19,8 @@ CREATE TYPE log_entry_kind AS ENUM (
     'draw',
     'release',
     'close',
-    'head'
+    'head',
+    'places'
 );
 
 CREATE TYPE payment_state AS ENUM (
@@ -69,7 +70,8 @@ CREATE TYPE registration_status AS ENUM (
     'held',
     'registered',
     'waitlisted',
-    'rejected'
+    'rejected',
+    'in_draw'
 );
 
 CREATE TYPE user_role AS ENUM (
@@ -139,7 +141,7 @@ declare
     broken text = case
         when num_nonnulls(new.draw_at, new.draw_round, new.draw_round_at) not in (0, 3) or new.draw_round <= 0
         then 'a_draw_names_its_round'
-        when new.draw_entries not between 0 and 2147483647 then 'queues_draw_entries_check'
+        when new.draw_entries not between 0 and 2147483647 then tg_table_name || '_draw_entries_check'
         when new.drawn_at is not null and (new.draw_at is null or new.draw_entries is null)
         then 'only_a_frozen_list_is_drawn'
         when new.drawn_at is not null and new.draw_void_at is not null then 'a_void_draw_draws_nobody'
@@ -147,8 +149,8 @@ declare
 begin
     if broken is not null then
         raise check_violation using
-            message = format('The draw of queue %s breaks the rule %s.', new.id, broken),
-            constraint = broken, table = 'queues';
+            message = format('The draw of %s %s breaks the rule %s.', rtrim(tg_table_name, 's'), new.id, broken),
+            constraint = broken, table = tg_table_name;
     end if;
     return null;
 end $$;
@@ -367,12 +369,19 @@ $$;
 CREATE FUNCTION keep_draws() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
+declare
+    is_of_queue boolean = tg_table_name like 'queue%';
+    drawn bigint = to_jsonb(old) -> case when is_of_queue then 'queue_id' else 'event_id' end;
 begin
-    if tg_op = 'DELETE' and not exists (select from queues where id = old.queue_id and deleted_at is null) then
-        return old;
+    if tg_op = 'DELETE' then
+        if is_of_queue and not exists (select from queues where id = drawn and deleted_at is null)
+           or not is_of_queue and not exists (select from events where id = drawn) then
+            return old;
+        end if;
     end if;
     raise integrity_constraint_violation using
-        message = format('The draw of queue %s cannot change.', old.queue_id), table = tg_table_name;
+        message = format('The draw of %s %s cannot change.', case when is_of_queue then 'queue' else 'event' end, drawn),
+        table = tg_table_name;
 end $$;
 
 CREATE FUNCTION keep_joined_queues() RETURNS trigger
@@ -443,7 +452,7 @@ CREATE FUNCTION log_changed_registrations() RETURNS trigger
     AS $$
 begin
     -- Nearly all statements settle. To find that out costs less than to begin the insert.
-    if not exists (select from before where status <> 'pending')
+    if not exists (select from before where status not in ('pending', 'in_draw'))
        and not exists (select from after where log_number is null) then
         return null;
     end if;
@@ -484,15 +493,21 @@ CREATE FUNCTION log_draw() RETURNS trigger
     AS $$
 declare
     is_void boolean = new.draw_void_at is distinct from old.draw_void_at;
+    log_id bigint;
 begin
+    if tg_table_name = 'queues' then
+        select id into log_id from logs where queue_id = new.id and closed_at is null;
+    else
+        select id into log_id from logs where event_id = new.id and closed_at is null;
+    end if;
     insert into log_pending (log_id, kind, at, details)
-    select id, 'change', case when is_void then new.draw_void_at else clock_timestamp() end,
+    select log_id, 'change', case when is_void then new.draw_void_at else clock_timestamp() end,
            jsonb_build_object(
                'draw', named_draw(coalesce(new.draw_at, old.draw_at), coalesce(new.draw_round, old.draw_round))
                        || case when is_void then '{"void": true}'::jsonb
                                when new.draw_at is null then '{"given_up": true}' else '{}' end,
                'by', case when is_void then 'service' else 'organizer' end)
-      from logs where queue_id = new.id and closed_at is null;
+     where log_id is not null;
     return null;
 end $$;
 
@@ -520,7 +535,9 @@ begin
         values (log_id, 'open',
                 jsonb_build_object('of', 'event', 'capacity', new.capacity, 'waiting_places', new.waitinglist_capacity,
                                    'seated', new.registered_count, 'waiting', new.waitlisted_count,
-                                   'first_number', last_arrival + 1));
+                                   'first_number', last_arrival + 1)
+                || case when new.draw_at is not null and new.drawn_at is null
+                        then jsonb_build_object('draw', named_draw(new.draw_at, new.draw_round)) else '{}' end);
     else
         insert into log_pending (log_id, kind, details)
         select log_id, 'change',
@@ -609,6 +626,9 @@ begin
     update logs set removed = removed + changes
       from (select log_id, count(*) as changes from logged where by = 'organizer' group by log_id) as counted
      where logs.id = log_id;
+    -- A ticket of a draw stays in its list, and is nobody's.
+    update event_entries set user_id = null from before
+     where event_entries.event_id = before.event_id and ticket = log_number;
     return null;
 end $$;
 
@@ -623,16 +643,21 @@ CREATE FUNCTION mail_kind(before text, after text) RETURNS text
     AS $$
     select case before || ' ' || after
            when 'pending registered' then 'seat'
+           when 'in_draw registered' then 'seat'
            when 'held registered' then 'seat'
            when 'rejected registered' then 'seat'
            when 'registered repeated' then 'seat_again'
            when 'waitlisted registered' then 'promoted'
            when 'pending waitlisted' then 'waitlisted'
+           when 'in_draw waitlisted' then 'waitlisted'
            when 'registered waitlisted' then 'waitlisted'
            when 'waitlisted repeated' then 'waitlisted_again'
            when 'waitlisted held' then 'payment_due'
+           when 'in_draw held' then 'payment_due'
            when 'pending rejected' then 'refused'
+           when 'in_draw rejected' then 'refused'
            when 'held rejected' then 'refused'
+           when 'in_draw removed' then 'removed'
            when 'registered removed' then 'removed'
            when 'held removed' then 'removed'
            when 'waitlisted removed' then 'removed' end
@@ -724,7 +749,10 @@ CREATE FUNCTION move_registrations(giver bigint, taker bigint) RETURNS void
                logged_as = case when nonce is not null
                                 then coalesce(logged_as, (select public_id from users where id = giver)) end
          where user_id = giver and event_id not in (select event_id from kept)
-        returning event_id),
+        returning event_id, log_number),
+    entered as (
+        update event_entries set user_id = taker from moved
+         where (event_entries.event_id, ticket) = (moved.event_id, log_number) and user_id = giver),
     -- The references to registrations are checked at the end of the statement.
     scanned as (
         update check_in_scans set user_id = taker
@@ -1099,6 +1127,78 @@ ALTER TABLE ONLY ended_payout_accounts
     ADD CONSTRAINT ended_payout_accounts_organizer_id_fkey FOREIGN KEY (organizer_id) REFERENCES users(id);
 CREATE INDEX ended_payout_accounts_of_organizer ON ended_payout_accounts USING btree (organizer_id);
 
+-- event_drawn_tickets -------------------------------------------------------------------------------------------------
+
+CREATE TABLE event_drawn_tickets (
+    event_id bigint NOT NULL,
+    number bigint NOT NULL,
+    tickets integer[] NOT NULL,
+    CONSTRAINT event_drawn_tickets_number_check CHECK ((number >= 0)),
+    CONSTRAINT event_drawn_tickets_tickets_check CHECK (((cardinality(tickets) >= 1) AND (cardinality(tickets) <= 256)))
+);
+ALTER TABLE ONLY event_drawn_tickets ALTER COLUMN tickets SET STORAGE PLAIN;
+ALTER TABLE ONLY event_drawn_tickets
+    ADD CONSTRAINT event_drawn_tickets_pkey PRIMARY KEY (event_id, number);
+ALTER TABLE ONLY event_drawn_tickets
+    ADD CONSTRAINT event_drawn_tickets_event_id_fkey FOREIGN KEY (event_id) REFERENCES event_draws(event_id) ON DELETE CASCADE;
+CREATE TRIGGER keep_draws BEFORE DELETE OR UPDATE ON event_drawn_tickets FOR EACH ROW EXECUTE FUNCTION keep_draws();
+
+-- event_draws ---------------------------------------------------------------------------------------------------------
+
+CREATE TABLE event_draws (
+    event_id bigint NOT NULL,
+    round bigint NOT NULL,
+    signature bytea NOT NULL,
+    seed bytea NOT NULL,
+    order_hash bytea NOT NULL,
+    drawn_at timestamp with time zone NOT NULL,
+    CONSTRAINT event_draws_order_hash_check CHECK ((length(order_hash) = 32)),
+    CONSTRAINT event_draws_seed_check CHECK ((length(seed) = 32)),
+    CONSTRAINT event_draws_signature_check CHECK ((length(signature) = 48))
+);
+ALTER TABLE ONLY event_draws
+    ADD CONSTRAINT event_draws_pkey PRIMARY KEY (event_id);
+ALTER TABLE ONLY event_draws
+    ADD CONSTRAINT event_draws_event_id_round_fkey FOREIGN KEY (event_id, round) REFERENCES event_freezes(event_id, round) ON DELETE CASCADE;
+CREATE TRIGGER keep_draws BEFORE DELETE OR UPDATE ON event_draws FOR EACH ROW EXECUTE FUNCTION keep_draws();
+
+-- event_entries -------------------------------------------------------------------------------------------------------
+
+CREATE TABLE event_entries (
+    event_id bigint NOT NULL,
+    ticket bigint NOT NULL,
+    user_id bigint,
+    entered_at timestamp with time zone NOT NULL,
+    CONSTRAINT event_entries_ticket_check CHECK ((ticket > 0))
+);
+ALTER TABLE ONLY event_entries
+    ADD CONSTRAINT event_entries_pkey PRIMARY KEY (event_id, ticket);
+ALTER TABLE ONLY event_entries
+    ADD CONSTRAINT event_entries_event_id_fkey FOREIGN KEY (event_id) REFERENCES events(id) ON DELETE CASCADE;
+
+-- event_freezes -------------------------------------------------------------------------------------------------------
+
+CREATE TABLE event_freezes (
+    event_id bigint NOT NULL,
+    origin text NOT NULL,
+    entries bigint NOT NULL,
+    size bigint NOT NULL,
+    root bytea NOT NULL,
+    round bigint NOT NULL,
+    frozen_at timestamp with time zone NOT NULL,
+    CONSTRAINT event_freezes_entries_check CHECK ((entries >= 0)),
+    CONSTRAINT event_freezes_root_check CHECK ((length(root) = 32)),
+    CONSTRAINT event_freezes_round_check CHECK ((round > 0)),
+    CONSTRAINT event_freezes_size_check CHECK ((size > 0))
+);
+ALTER TABLE ONLY event_freezes
+    ADD CONSTRAINT event_freezes_event_id_round_key UNIQUE (event_id, round);
+ALTER TABLE ONLY event_freezes
+    ADD CONSTRAINT event_freezes_pkey PRIMARY KEY (event_id);
+ALTER TABLE ONLY event_freezes
+    ADD CONSTRAINT event_freezes_event_id_fkey FOREIGN KEY (event_id) REFERENCES events(id) ON DELETE CASCADE;
+CREATE TRIGGER keep_draws BEFORE DELETE OR UPDATE ON event_freezes FOR EACH ROW EXECUTE FUNCTION keep_draws();
+
 -- event_hand_overs ----------------------------------------------------------------------------------------------------
 
 CREATE TABLE event_hand_overs (
@@ -1193,6 +1293,14 @@ CREATE TABLE events (
     end_datetime timestamp with time zone,
     published boolean DEFAULT true NOT NULL,
     public_log boolean DEFAULT true NOT NULL,
+    draw_at timestamp with time zone,
+    draw_round bigint,
+    draw_round_at timestamp with time zone,
+    draw_entries bigint,
+    drawn_at timestamp with time zone,
+    draw_void_at timestamp with time zone,
+    takes_entries boolean DEFAULT false NOT NULL,
+    draw_placed bigint DEFAULT 0 NOT NULL,
     CONSTRAINT events_cancellation_hours_check CHECK ((cancellation_hours >= 0)),
     CONSTRAINT events_capacity_check CHECK ((capacity > 0)),
     CONSTRAINT events_currency_check CHECK ((currency ~ '^[A-Z]{3}$'::text)),
@@ -1209,6 +1317,7 @@ CREATE TABLE events (
     CONSTRAINT it_ends_after_it_begins CHECK ((end_datetime > datetime)),
     CONSTRAINT no_more_seats_than_capacity CHECK ((registered_count <= capacity)),
     CONSTRAINT nobody_has_a_place_at_a_draft CHECK ((published OR ((registered_count = 0) AND (waitlisted_count = 0)))),
+    CONSTRAINT nobody_has_a_place_before_the_draw CHECK (((draw_at IS NULL) OR (drawn_at IS NOT NULL) OR ((registered_count = 0) AND (waitlisted_count = 0)))),
     CONSTRAINT price_fits_its_mode CHECK ((
 CASE pricing_mode
     WHEN 'free'::pricing_mode THEN ((price = 0) AND (current_price IS NULL))
@@ -1237,13 +1346,17 @@ CREATE INDEX events_by_date ON events USING btree (organizer_id, datetime, id);
 CREATE UNIQUE INDEX events_of_organizer ON events USING btree (organizer_id, id);
 CREATE INDEX events_to_come ON events USING btree (organizer_id, datetime, id) WHERE (cancelled_at IS NULL);
 CREATE INDEX events_to_continue ON events USING btree (datetime) WHERE ((recurrence_frequency <> 'none'::recurrence_frequency) AND (cancelled_at IS NULL) AND (continued_at IS NULL) AND published);
+CREATE INDEX events_to_draw ON events USING btree (draw_at) WHERE ((draw_at IS NOT NULL) AND (drawn_at IS NULL) AND (draw_void_at IS NULL) AND (cancelled_at IS NULL));
+CREATE INDEX events_to_place ON events USING btree (id) WHERE takes_entries;
 CREATE INDEX events_to_thin ON events USING btree (datetime) WHERE ((pricing_mode = 'dynamic'::pricing_mode) AND (prices_thinned_at IS NULL));
 CREATE INDEX events_with_a_moving_price ON events USING btree (datetime) WHERE ((pricing_mode = 'dynamic'::pricing_mode) AND (cancelled_at IS NULL));
 CREATE TRIGGER announce AFTER UPDATE OF datetime, end_datetime, timezone, address, location_name, cancelled_at ON events FOR EACH ROW WHEN ((((new.registered_count + new.waitlisted_count) > 0) AND (new.datetime > now()) AND (old.cancelled_at IS NULL) AND ((((((old.datetime IS DISTINCT FROM new.datetime) OR (old.end_datetime IS DISTINCT FROM new.end_datetime)) OR (old.timezone IS DISTINCT FROM new.timezone)) OR (old.address IS DISTINCT FROM new.address)) OR (old.location_name IS DISTINCT FROM new.location_name)) OR (old.cancelled_at IS DISTINCT FROM new.cancelled_at)))) EXECUTE FUNCTION announce();
+CREATE TRIGGER check_draw AFTER INSERT OR UPDATE OF draw_at, draw_round, draw_round_at, draw_entries, drawn_at, draw_void_at ON events FOR EACH ROW EXECUTE FUNCTION check_draw();
 CREATE TRIGGER count_calendar_changes BEFORE UPDATE ON events FOR EACH ROW WHEN ((((((((old.title IS DISTINCT FROM new.title) OR (old.datetime IS DISTINCT FROM new.datetime)) OR (old.end_datetime IS DISTINCT FROM new.end_datetime)) OR (old.timezone IS DISTINCT FROM new.timezone)) OR (old.location_name IS DISTINCT FROM new.location_name)) OR (old.address IS DISTINCT FROM new.address)) OR (old.cancelled_at IS DISTINCT FROM new.cancelled_at))) EXECUTE FUNCTION count_calendar_changes();
 CREATE TRIGGER give_back_all AFTER UPDATE OF cancelled_at ON events FOR EACH ROW WHEN (((old.cancelled_at IS NULL) AND (new.cancelled_at IS NOT NULL) AND (new.pricing_mode <> 'free'::pricing_mode))) EXECUTE FUNCTION give_back_all();
 CREATE TRIGGER hand_event_over AFTER UPDATE OF organizer_id ON events FOR EACH ROW WHEN ((old.organizer_id <> new.organizer_id)) EXECUTE FUNCTION hand_event_over();
 CREATE TRIGGER log_changed_event AFTER UPDATE OF capacity, waitinglist_capacity, cancelled_at, published, public_log, datetime ON events FOR EACH ROW WHEN (((((((old.capacity IS DISTINCT FROM new.capacity) OR (old.waitinglist_capacity IS DISTINCT FROM new.waitinglist_capacity)) OR (old.cancelled_at IS DISTINCT FROM new.cancelled_at)) OR (old.published IS DISTINCT FROM new.published)) OR (old.public_log IS DISTINCT FROM new.public_log)) OR (old.datetime IS DISTINCT FROM new.datetime))) EXECUTE FUNCTION log_event();
+CREATE TRIGGER log_draw AFTER UPDATE OF draw_at, draw_void_at ON events FOR EACH ROW WHEN (((old.draw_at IS DISTINCT FROM new.draw_at) OR (old.draw_void_at IS DISTINCT FROM new.draw_void_at))) EXECUTE FUNCTION log_draw();
 CREATE TRIGGER log_new_event AFTER INSERT ON events FOR EACH ROW WHEN ((new.public_log AND new.published)) EXECUTE FUNCTION log_event();
 CREATE TRIGGER own_events AFTER INSERT ON events REFERENCING NEW TABLE AS created FOR EACH STATEMENT EXECUTE FUNCTION own_events();
 CREATE TRIGGER show_changed_photos AFTER UPDATE OF image_keys ON events FOR EACH ROW WHEN ((new.image_keys <> old.image_keys)) EXECUTE FUNCTION show_photos();
@@ -1378,12 +1491,14 @@ CREATE TABLE log_pending (
     nonces uuid[],
     outcomes registration_status[],
     cut timestamp with time zone,
+    numbers bigint[],
     CONSTRAINT arrivals_have_no_details CHECK (((first_number IS NULL) = (details IS NOT NULL)))
 );
 ALTER TABLE ONLY log_pending ALTER COLUMN received_at SET STORAGE EXTERNAL;
 ALTER TABLE ONLY log_pending ALTER COLUMN user_ids SET STORAGE EXTERNAL;
 ALTER TABLE ONLY log_pending ALTER COLUMN nonces SET STORAGE EXTERNAL;
 ALTER TABLE ONLY log_pending ALTER COLUMN outcomes SET STORAGE EXTERNAL;
+ALTER TABLE ONLY log_pending ALTER COLUMN numbers SET STORAGE EXTERNAL;
 ALTER TABLE log_pending ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME log_pending_id_seq
     START WITH 1

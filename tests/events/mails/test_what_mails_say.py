@@ -326,3 +326,17 @@ async def test_a_mail_about_a_refund_says_why_and_how_much_and_what_the_organize
         assert "Your bank may need some days." in text
         assert "> Come again.\n" in text
         assert f"Amount: {'¥450' if 'no seat for you' in text else '$4.50'}\n" in text
+
+
+async def test_a_mail_after_a_draw_says_the_drawn_place(post: Post) -> None:
+    event = await event_of(post)
+    await post.sign_up(event["id"], ANN)
+    await post.service.run_sql(
+        "update events set draw_at = '2026-01-01Z', draw_round = 1, draw_round_at = now(), draw_entries = 900,"
+        " drawn_at = now()"
+    )
+    await post.service.run_sql("update registrations set received_at = timestamptz '2026-01-01Z' + interval '17 us'")
+
+    [seat] = await post.deliver()
+
+    assert "Your entry was number 1 of 900, and got place 17 in the draw." in body(seat.mail)

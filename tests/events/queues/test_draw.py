@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 import psycopg
 import pytest
 
-from holdfast.events.draws import beacon
+from holdfast.events.draws import beacon, drawing
 from holdfast.events.draws.order import draw_order
-from holdfast.events.queues import drawing
+from holdfast.events.queues.draws import QUEUE_DRAWS
 from holdfast.events.queues.retention import forget_visitors
 from tests.events.draws.rounds import ROUNDS
 from tests.events.queues.draw_scene import ROUND, DrawScene, drawing_line
@@ -118,10 +118,10 @@ async def test_a_draw_that_ends_in_the_middle_is_made_later_and_two_processes_ma
     await frozen(draw)
     database, id = draw.line.service.database, draw.line.id
     now = draw.round_at + dt.timedelta(seconds=1)
-    await database.transact(lambda tx: drawing.draw(tx, id, ROUND, SIGNATURE, now), keep=False)
+    await database.transact(lambda tx: drawing.draw(tx, QUEUE_DRAWS, id, ROUND, SIGNATURE, now), keep=False)
     assert await draw.line.position("ann") == 7
     results = await asyncio.gather(
-        *(database.transact(lambda tx: drawing.draw(tx, id, ROUND, SIGNATURE, now)) for _ in range(2)),
+        *(database.transact(lambda tx: drawing.draw(tx, QUEUE_DRAWS, id, ROUND, SIGNATURE, now)) for _ in range(2)),
         return_exceptions=True,
     )
     assert results.count("drawn") == 1
@@ -136,7 +136,7 @@ async def test_nothing_but_the_named_round_draws_a_list(draw: DrawScene) -> None
 
     async def refusal(round: int, signature: bytes, at: dt.datetime = now) -> str:
         with pytest.raises((drawing.DrawRefusal, beacon.InvalidRound)) as refused:
-            await database.transact(lambda tx: drawing.draw(tx, id, round, signature, at))
+            await database.transact(lambda tx: drawing.draw(tx, QUEUE_DRAWS, id, round, signature, at))
         return str(refused.value)
 
     assert "has no frozen list" in await refusal(ROUND, SIGNATURE)

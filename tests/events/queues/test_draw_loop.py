@@ -7,9 +7,11 @@ from dataclasses import replace
 
 import pytest
 
+from holdfast.events import jobs
 from holdfast.events.draws import beacon, order
 from holdfast.events.log import sealing
-from holdfast.events.queues import drawing, release
+from holdfast.events.queues import release
+from holdfast.events.queues.draws import QUEUE_DRAWS
 from tests.events.draws.beacon_double import serving_beacon
 from tests.events.queues.draw_scene import ROUND, DrawScene
 from tests.events.queues.scene import open_line
@@ -29,14 +31,14 @@ async def test_two_processes_draw_a_list_by_themselves(service: Service, monkeyp
         service.database.resources = replace(resources, settings=settings, beacon=reaching(double.server))
         line = await open_line(service, draw_at=closes.isoformat(), release_rate=600)
         await line.join("ann", "bob", "cyd")
-        loops = (sealing.run, release.run, drawing.run, drawing.run)
+        loops = (sealing.run, release.run, jobs.draw, jobs.draw)
         running = [asyncio.create_task(loop(service.database)) for loop in loops]
 
         async def is_empty() -> bool:
             return not await line.length()
 
         await eventually(is_empty, 30)
-        scene = DrawScene(line, closes, double)
+        scene = DrawScene(service, closes, double, QUEUE_DRAWS, line)
         await scene.seal()
         assert await scene.faults() == []
         assert [entry["kind"] for entry in await scene.log()].count("draw") == 1

@@ -134,12 +134,14 @@ async def _check_log(
     saved = _saved_head(options.saved_head, key)
     report.origin = origin = head.checkpoint.origin
     earlier_heads = await _earlier_heads(source, head.checkpoint, saved, key, options, report)
-    audit, of_queue = HeadAudit() if is_head_log(origin) else Audit(origin), list[bytes]()
+    audit, of_draw = HeadAudit() if is_head_log(origin) else Audit(origin), list[bytes]()
 
     def read(index: int, entry: bytes) -> None:
         parsed = audit.read(entry)
-        if isinstance(audit, Audit) and audit.opening and audit.opening.of == "queue":
-            of_queue.append(entry)
+        if isinstance(audit, Audit) and audit.may_be_drawn:
+            of_draw.append(entry)
+        else:
+            of_draw.clear()
         if watch:
             watch.read(index, parsed)
 
@@ -161,7 +163,7 @@ async def _check_log(
     if saved and saved.checkpoint.origin != origin:
         report.findings += _check_predecessor(saved.checkpoint, audit.earlier_log)
     report.findings += audit.findings
-    report.findings += _check_draw(of_queue, origin)
+    report.findings += _check_draw(of_draw, origin)
     report.findings += differences
     report.further = audit.further_findings
     if compared:
@@ -204,7 +206,7 @@ async def _earlier_heads(
 
 
 def _check_draw(entries: Sequence[bytes], origin: str) -> list[AuditFinding]:
-    """What is wrong with the draw of a queue, of which these are all entries. Without a draw nothing is."""
+    """What is wrong with the draw of a log, of which these are all entries. Without a draw nothing is."""
 
     def root_at(size: int) -> bytes:
         return append(0, {}, [leaf_hash(entry) for entry in entries[:size]]).root
@@ -273,7 +275,7 @@ async def _check_receipt(
 def _place(watch: PromiseWatch) -> str:
     if watch.arrival is None:
         return "it was removed before it was settled" if watch.removal else "not in the log"
-    outcome = watch.arrival.outcome or "joined"
+    outcome = (watch.placed or watch.arrival).outcome or "joined"
     return f"number {watch.arrival.number}, {outcome}, entry {watch.index}"
 
 

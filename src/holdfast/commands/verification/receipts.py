@@ -17,6 +17,7 @@ from holdfast.events.audit.entries import (
     ChangeEntry,
     Commitment,
     Moment,
+    PlaceEntry,
     SealEntry,
     parse_entry,
 )
@@ -154,11 +155,13 @@ class PromiseWatch:
     """Looks for the arrival of a promise, while the entries of its log are read.
 
     arrival    the arrival with the commitment of the promise
+    placed     what it got later, after the draw of an event
     """
 
     def __init__(self, promise: Promise) -> None:
         self.promise = promise
         self.arrival: ArrivalEntry | None = None
+        self.placed: PlaceEntry | None = None
         self.removal: ChangeEntry | None = None
         self.index: int | None = None
         self._seal: SealEntry | None = None
@@ -172,6 +175,8 @@ class PromiseWatch:
         match entry:
             case ArrivalEntry(person=person) if person == self.promise.person and self.arrival is None:
                 self.arrival, self.index = entry, index
+            case PlaceEntry(number=number) if self.arrival and number == self.arrival.number:
+                self.placed = entry
             case ChangeEntry(person=person) if person == self.promise.person:
                 self.removal, self.index = entry, index
             case SealEntry() if self.has_found and self._seal is None:

@@ -78,6 +78,8 @@ def figures_of(audit: Audit | HeadAudit) -> dict[str, Any]:
             "waiting": places.waiting,
             "waiting places": places.waiting_places,
         }
+        if places.in_draw:
+            figures["places now"]["waiting for the draw"] = places.in_draw
         figures["changes of people"] = {f"by {actor}": count for actor, count in sorted(audit.changes.items())}
         if places.unjudged:
             figures["not judged"] = {"promotions while people waited who came before the log": places.unjudged}

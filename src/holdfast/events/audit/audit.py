@@ -20,6 +20,7 @@ from holdfast.events.audit.entries import (
     EarlierLog,
     FreezeEntry,
     OpenEntry,
+    PlaceEntry,
     ReleaseEntry,
     SealEntry,
     UnknownKind,
@@ -62,7 +63,7 @@ class Audit:
     """The audit of one log. `read` is called with each entry, then `end`.
 
     origin     the origin of the checkpoint; None: any
-    arrivals   the number of arrivals by outcome; of a queue under `joined`
+    arrivals   the number of arrivals by outcome; of a queue under `joined`. Who waits for a draw is not counted yet
     changes    the number of changes of people by who made them
     released   the last ticket that was let in
     """
@@ -92,6 +93,13 @@ class Audit:
     def earlier_log(self) -> EarlierLog | None:
         """The log that this one follows, as it says itself."""
         return self.opening.after if self.opening else None
+
+    @property
+    def may_be_drawn(self) -> bool:
+        """Whether the log has a draw, or could still name one, as far as it is read."""
+        if self.places is None or self.opening is None or self.places.is_by_draw:
+            return True
+        return self.last_number < self.opening.first_number
 
     def read(self, entry: bytes) -> AuditedEntry | None:
         """Replay the next entry. Returns it; None if it cannot be read."""
@@ -149,8 +157,13 @@ class Audit:
                 yield from self._release(entry)
             case CloseEntry():
                 self.closing = entry
-            case FreezeEntry() | DrawEntry():
+            case PlaceEntry():
+                yield from self._place(entry)
+            case FreezeEntry():
                 pass  # `events/audit/draw.py` judges draws
+            case DrawEntry():
+                if self.places:
+                    self.places.awaits_draw = False
 
     def _open(self, entry: OpenEntry, index: int) -> Iterator[BrokenRule]:
         if index:
@@ -186,11 +199,17 @@ class Audit:
             self._oldest = entry
         if self.places is None:
             self.arrivals["joined"] += 1
-        elif entry.outcome is None:
-            yield BrokenRule("form", f"Number {number} has no outcome.", number)
         else:
-            self.arrivals[entry.outcome] += 1
+            if entry.outcome:
+                self.arrivals[entry.outcome] += 1
             yield from self.places.arrive(number, entry.outcome)
+
+    def _place(self, entry: PlaceEntry) -> Iterator[BrokenRule]:
+        if self.places is None:
+            yield BrokenRule("form", "A queue gives no places.")
+            return
+        self.arrivals[entry.outcome] += 1
+        yield from self.places.place(entry.number, entry.outcome)
 
     def _change(self, entry: ChangeEntry) -> Iterator[BrokenRule]:
         if entry.before:

@@ -2,20 +2,17 @@
 
 import datetime as dt
 from base64 import b64decode
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
 
+from holdfast.events.audit.turns import Entry, check_turns, is_given_up, is_void
 from holdfast.events.draws import beacon
 from holdfast.events.draws.order import Freeze, draw_order, freeze_until, hash_of_order, round_of, seed_of
-
-Entry = Mapping[str, Any]
-"""An entry of a log, decoded from its JSON."""
 
 
 def check_draw(entries: Sequence[Entry], origin: str, root_at: Callable[[int], bytes]) -> list[str]:
     """What is wrong with the draw of a log: a sentence for each fault, none if all is right or there is no draw.
 
-    entries    all entries of the log of a queue, in their order, of one generation
+    entries    all entries of the log of a queue or an event, in their order, of one generation
     origin     the origin of the log
     root_at    the root of the log's tree at a size, of at most the number of entries
 
@@ -52,6 +49,7 @@ class _Draw:
         freeze = self._freezes[0] if self._freezes else None
         yield from self._voids(freeze)
         yield from self._releases()
+        yield from check_turns(self._entries, self._drawn_order())
         if freeze is not None:
             yield from self._frozen(freeze, naming)
         if self._draws:
@@ -63,21 +61,21 @@ class _Draw:
         for entry in self._entries:
             if entry["kind"] == "arrival":
                 break
-            if "draw" in entry and not _is_void(entry):
-                naming = None if _is_given_up(entry) else entry["draw"]
+            if "draw" in entry and not is_void(entry):
+                naming = None if is_given_up(entry) else entry["draw"]
         return naming
 
     def _changes(self) -> Iterator[str]:
         """Faults of changes of the draw after somebody has entered: only a void draw can be given up."""
-        is_entered = is_void = False
+        is_entered = has_void = False
         for entry in self._entries:
             is_entered |= entry["kind"] == "arrival"
-            is_void |= _is_void(entry)
-            if is_entered and "draw" in entry and not _is_void(entry) and not (is_void and _is_given_up(entry)):
+            has_void |= is_void(entry)
+            if is_entered and "draw" in entry and not is_void(entry) and not (has_void and is_given_up(entry)):
                 yield f"The draw was changed at {entry['at']}, after people had entered."
 
     def _voids(self, freeze: int | None) -> Iterator[str]:
-        for entry in filter(_is_void, self._entries):
+        for entry in filter(is_void, self._entries):
             if freeze is not None and not list(self._lateness(freeze, entry["draw"]["round"])):
                 yield f"The draw became void at {entry['at']}, although the list was frozen in time."
             elif freeze is None and _time(entry["at"]) <= freeze_until(entry["draw"]["round"]):
@@ -94,14 +92,22 @@ class _Draw:
 
     def _releases(self) -> Iterator[str]:
         """Somebody is let in only after the draw, or after a void draw was given up for the order of arrival."""
-        is_void = False
+        has_void = False
         for entry in self._entries:
-            is_void |= _is_void(entry)
-            if entry["kind"] == "draw" or (is_void and _is_given_up(entry)):
+            has_void |= is_void(entry)
+            if entry["kind"] == "draw" or (has_void and is_given_up(entry)):
                 return
             if entry["kind"] == "release":
                 yield f"Somebody was let in at {entry['at']}, before the draw."
                 return
+
+    def _drawn_order(self) -> list[int]:
+        """The tickets in the order that follows from the seed of the draw. `_drawn` judges the seed."""
+        if not self._freezes or not self._draws:
+            return []
+        count = self._entries[self._freezes[0]]["entries"]
+        seed = _hex(self._entries[self._draws[0]]["seed"])
+        return draw_order(seed, count) if 0 <= count <= len(self._entries) else []
 
     def _frozen(self, place: int, naming: Entry) -> Iterator[str]:
         entry, count = self._entries[place], self._entries[place]["entries"]
@@ -157,14 +163,6 @@ class _Draw:
 
     def _places(self, kind: str) -> list[int]:
         return [place for place, entry in enumerate(self._entries) if entry["kind"] == kind]
-
-
-def _is_void(entry: Entry) -> bool:
-    return "draw" in entry and "void" in entry["draw"]
-
-
-def _is_given_up(entry: Entry) -> bool:
-    return "draw" in entry and "given_up" in entry["draw"]
 
 
 def _hex(digits: str) -> bytes:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-Status = Literal["registered", "held", "waitlisted", "rejected", "removed", "pending"]
+Status = Literal["registered", "held", "waitlisted", "rejected", "removed", "pending", "in_draw"]
 Outcome = Literal["registered", "held", "waitlisted", "rejected"]
 Actor = Literal["person", "organizer", "service"]
 
@@ -24,6 +24,14 @@ class EarlierLog(Struct):
     root: str
 
 
+class DrawNaming(Struct):
+    """The draw of a list, as it is named in advance, given up, or void."""
+
+    round: int
+    given_up: bool = False
+    void: bool = False
+
+
 class OpenEntry(Struct, tag_field="kind", tag="open"):
     """The log begins. Who came before has no number in it."""
 
@@ -38,6 +46,7 @@ class OpenEntry(Struct, tag_field="kind", tag="open"):
     waiting: Count = 0
     released: Count = 0
     after: EarlierLog | None = None
+    draw: DrawNaming | None = None
 
 
 class ArrivalEntry(Struct, tag_field="kind", tag="arrival"):
@@ -63,6 +72,7 @@ class ChangeEntry(Struct, tag_field="kind", tag="change"):
     capacity: Count | None = None
     waiting_places: Count | None = None
     event: str | None = None
+    draw: DrawNaming | None = None
 
 
 class SealEntry(Struct, tag_field="kind", tag="seal"):
@@ -100,6 +110,14 @@ class DrawEntry(Struct, tag_field="kind", tag="draw"):
     order: str
 
 
+class PlaceEntry(Struct, tag_field="kind", tag="place"):
+    """A person who arrived before the draw of an event gets an outcome."""
+
+    at: Moment
+    number: Number
+    outcome: Outcome
+
+
 class CloseEntry(Struct, tag_field="kind", tag="close"):
     """The log ends."""
 
@@ -107,9 +125,19 @@ class CloseEntry(Struct, tag_field="kind", tag="close"):
     reason: str
 
 
-AuditedEntry = OpenEntry | ArrivalEntry | ChangeEntry | SealEntry | FreezeEntry | DrawEntry | ReleaseEntry | CloseEntry
+AuditedEntry = (
+    OpenEntry
+    | ArrivalEntry
+    | ChangeEntry
+    | SealEntry
+    | FreezeEntry
+    | DrawEntry
+    | PlaceEntry
+    | ReleaseEntry
+    | CloseEntry
+)
 
-KINDS = {"open", "arrival", "change", "seal", "freeze", "draw", "release", "close"}
+KINDS = {"open", "arrival", "change", "seal", "freeze", "draw", "place", "release", "close"}
 
 
 class UnknownKind(ValueError):

@@ -7,9 +7,9 @@ import heapq
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from holdfast.events.audit.entries import Actor, ChangeEntry, OpenEntry, Outcome, Status
+from holdfast.events.audit.entries import Actor, ChangeEntry, DrawNaming, OpenEntry, Outcome, Status
 
-_STATUSES: tuple[Status, ...] = ("registered", "held", "waitlisted", "rejected", "removed")
+_STATUSES: tuple[Status, ...] = ("registered", "held", "waitlisted", "rejected", "removed", "in_draw")
 _CODES = {status: code for code, status in enumerate(_STATUSES)}
 _PUT_ASIDE = len(_STATUSES)
 """The code of a person whom the organizer has put on the waiting list: there the person stays until moved back."""
@@ -33,6 +33,9 @@ class PlaceReplay:
 
     capacity          seats in all
     seated, waiting   people with a seat, held or not; people on the waiting list
+    in_draw           people who wait for a draw
+    is_by_draw        whether a draw was named
+    awaits_draw       whether a draw is named, and neither made, nor given up, nor idle because the event was cancelled
     unjudged          promotions while people waited who came before the log, and whose order it does not tell
     """
 
@@ -41,10 +44,15 @@ class PlaceReplay:
         self.seated, self.waiting = entry.seated, entry.waiting
         self.is_cancelled = False
         self.unjudged = 0
+        self.in_draw = 0
+        self.awaits_draw = False
+        self.is_by_draw = False
+        self._ranks: dict[int, int] = {}
+        self.name_draw(entry.draw)
         self._first = entry.first_number
         self._codes = bytearray()
         self._seated_before, self._waiting_before = entry.seated, entry.waiting
-        self._line: list[int] = []
+        self._line: list[tuple[int, int]] = []
         self._promoted: list[int] = []
         self._has_changes = True
 
@@ -56,13 +64,47 @@ class PlaceReplay:
         code = self._codes[index]
         return "waitlisted" if code == _PUT_ASIDE else _STATUSES[code]
 
-    def arrive(self, number: int, outcome: Outcome) -> Iterator[BrokenRule]:
-        """Replay an arrival, which has the next number."""
+    def name_draw(self, draw: DrawNaming | None) -> None:
+        """Replay what an entry says of a draw. None: it says nothing."""
+        if draw and not draw.void:
+            self.awaits_draw = not draw.given_up
+            self.is_by_draw = True
+
+    def arrive(self, number: int, outcome: Outcome | None) -> Iterator[BrokenRule]:
+        """Replay an arrival, which has the next number. Who waits for a draw has no outcome yet."""
         yield from self.end_changes()
+        if outcome is None:
+            if not self.is_by_draw:
+                yield BrokenRule("form", f"Number {number} has no outcome.", number)
+            self._count("in_draw", 1)
+            self._store(number, _CODES["in_draw"])
+            return
+        if self.awaits_draw:
+            yield BrokenRule("outcome", f"Number {number} was {outcome} before the draw.", number)
+        elif self.in_draw:
+            message = (
+                f"Number {number} was {outcome} on arrival, although {self.in_draw} who came before had no outcome."
+            )
+            yield BrokenRule("outcome", message, number)
         yield from self._misfits(number, outcome)
         self._count(outcome, 1)
         if self._store(number, _CODES[outcome]) and outcome == "waitlisted":
-            heapq.heappush(self._line, number)
+            self._wait(number)
+
+    def place(self, number: int, outcome: Outcome) -> Iterator[BrokenRule]:
+        """Replay an outcome after a draw. `events/audit/draw.py` judges whose turn it was."""
+        yield from self.end_changes()
+        if self.awaits_draw and not self.is_cancelled:
+            yield BrokenRule("outcome", f"Number {number} was {outcome} before the draw.", number)
+        yield from self._misfits(number, outcome)
+        self._count(outcome, 1)
+        if number < self._first:
+            return  # It arrived in an earlier log.
+        yield from self._leave(number, "in_draw")
+        self._count("in_draw", -1)
+        if 0 <= number - self._first < len(self._codes):
+            self._ranks[number] = self._first + len(self._ranks)
+            self._place(number, outcome, "service")
 
     def change(self, entry: ChangeEntry) -> Iterator[BrokenRule]:
         """Replay a change of the event, or of the place of a person."""
@@ -77,6 +119,7 @@ class PlaceReplay:
         if entry.waiting_places is not None:
             self.waiting_places = entry.waiting_places
         self.is_cancelled = self.is_cancelled or entry.event == "cancelled"
+        self.name_draw(entry.draw)
         self._has_changes = True
 
     def end_changes(self) -> Iterator[BrokenRule]:
@@ -162,7 +205,7 @@ class PlaceReplay:
         is_put_aside = after == "waitlisted" and by == "organizer"
         self._codes[number - self._first] = _PUT_ASIDE if is_put_aside else _CODES.get(after, _CODES["removed"])
         if after == "waitlisted" and not is_put_aside:
-            heapq.heappush(self._line, number)
+            self._wait(number)
 
     def _end_promotions(self) -> Iterator[BrokenRule]:
         """Those who moved up are the first who waited. The order in which one statement has logged them is any."""
@@ -170,17 +213,25 @@ class PlaceReplay:
             return
         first = self._first_in_line()
         for number in sorted(self._promoted):
-            if first is not None and number > first:
+            if first is not None and self._rank(number) > self._rank(first):
                 yield BrokenRule("promotion", f"Number {number} moved up, although number {first} waited.", number)
         self._promoted.clear()
 
     def _first_in_line(self) -> int | None:
-        """The smallest number of those who wait for a seat. Others have left the line, and are dropped here."""
-        while self._line and self._codes[self._line[0] - self._first] != _CODES["waitlisted"]:
+        """The first of those who wait for a seat. Others have left the line, and are dropped here."""
+        while self._line and self._codes[self._line[0][1] - self._first] != _CODES["waitlisted"]:
             heapq.heappop(self._line)
-        return self._line[0] if self._line else None
+        return self._line[0][1] if self._line else None
+
+    def _wait(self, number: int) -> None:
+        heapq.heappush(self._line, (self._rank(number), number))
+
+    def _rank(self, number: int) -> int:
+        """The place of a number in the order: the number itself, but for those whom a draw has placed."""
+        return self._ranks.get(number, number)
 
     def _count(self, status: Status, difference: int) -> None:
+        self.in_draw += difference * (status == "in_draw")
         self.seated += difference * (status in SEATED)
         self.waiting += difference * (status == "waitlisted")
 

@@ -14,7 +14,7 @@ from holdfast.kit.security.secrets import Secret
 
 Letter = Literal["r", "w", "p", "x"]
 
-LETTERS: Mapping[str, Letter] = {"registered": "r", "waitlisted": "w", "pending": "p", "rejected": "x"}
+LETTERS: Mapping[str, Letter] = {"registered": "r", "waitlisted": "w", "pending": "p", "in_draw": "p", "rejected": "x"}
 
 
 class CodeReading(Struct, frozen=True):
@@ -59,6 +59,8 @@ def verdict_without_seat(registration: CheckInRegistration) -> VerdictCode:
     """The verdict for a registration without a seat."""
     if registration.reason == "no_show":
         return "no_show"
+    if registration.status == "in_draw":
+        return "pending"
     if registration.status in {"waitlisted", "pending"}:
         return registration.status  # pyright: ignore[reportReturnType]
     return "rejected"

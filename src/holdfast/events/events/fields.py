@@ -14,7 +14,7 @@ Title = Annotated[NotBlank, Meta(min_length=1, max_length=300, description="Plai
 Body = Annotated[str, Meta(min_length=1, max_length=100_000, description="Markdown; bare URLs become links.")]
 Capacity = Annotated[int, Meta(ge=1, le=2**31 - 1, description="Seats.")]
 WaitingListCapacity = Annotated[int, Meta(ge=0, le=2**31 - 1, description="Places on the waiting list.")]
-Interval = Annotated[int, Meta(ge=0, le=10_000, description="Every how many of that unit; 0 counts as 1.")]
+Interval = Annotated[int, Meta(ge=0, le=10_000, description="Every so many of them; 0 is 1.")]
 Address = Annotated[Annotated[str, Meta(max_length=500)] | None, Meta(description="Street address.")]
 LocationName = Annotated[Annotated[str, Meta(max_length=300)] | None, Meta(description="Name of the venue.")]
 Timezone = Annotated[
@@ -34,10 +34,13 @@ Longitude = Annotated[Annotated[float, Meta(ge=-180, le=180)] | None, Meta(descr
 LowerBound = Annotated[Minor | None, Meta(description="Required for dynamic.")]
 UpperBound = Annotated[Minor | None, Meta(description="Required for dynamic, above min_price.")]
 EndsAt = Annotated[Timestamp | None, Meta(description="Later than datetime.")]
+OpensAt = Annotated[Timestamp | None, Meta(description="Earlier registrations are drawn.")]
 Published = Annotated[bool, Meta(description="False: a draft, which only you see.")]
 PublicLog = Annotated[bool, Meta(description="Publish order and volume.")]
 
 HALF_PIN = message("is half of a map pin: give latitude and longitude, or none of them")
+OPENS_TOO_LATE = message("must be earlier than %(field)s", field=FieldName("datetime"))
+OPENS_BEFORE = message("must be later than %(field)s", field=FieldName("opens_at"))
 ENDS_TOO_EARLY = message("must be later than %(field)s", field=FieldName("datetime"))
 
 

@@ -6,8 +6,9 @@ from typing import Annotated, Literal, LiteralString
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
+from holdfast.events.draws.model import DrawColumns
 from holdfast.events.events import fields
-from holdfast.events.events.fields import ENDS_TOO_EARLY, HALF_PIN, Frequency, is_in_order
+from holdfast.events.events.fields import ENDS_TOO_EARLY, HALF_PIN, OPENS_TOO_LATE, Frequency, is_in_order
 from holdfast.events.events.zones import zone_error
 from holdfast.events.ids import EventId
 from holdfast.events.images.model import Keys, repeated_key_error, urls
@@ -53,7 +54,7 @@ class CreateEvent(Command):
     pricing_mode: PricingMode = "fixed"
     max_price: fields.UpperBound = None
     min_price: fields.LowerBound = None
-    organizer_id: Annotated[Id | None, Meta(description="Required for admin keys; else it is yours.")] = None
+    organizer_id: Annotated[Id | None, Meta(description="For admin keys; else yours.")] = None
     recurrence_frequency: Frequency = "none"
     recurrence_interval: fields.Interval = 0
     waitinglist_capacity: fields.WaitingListCapacity = 0
@@ -67,6 +68,11 @@ class CreateEvent(Command):
     ends_at: fields.EndsAt = None
     published: fields.Published = True
     public_log: fields.PublicLog = True
+    opens_at: fields.OpensAt = None
+
+    @rule("opens_at", "datetime")
+    def _opens_earlier(self) -> str | None:
+        return None if self.opens_at is None or self.opens_at < self.datetime else OPENS_TOO_LATE
 
     @rule("ends_at", "datetime")
     def _ends_later(self) -> str | None:
@@ -135,6 +141,7 @@ class UpdateEvent(Command):
     ends_at: fields.EndsAt | UnsetType = UNSET
     published: Annotated[bool, Meta(description="False: only before anybody registers.")] | UnsetType = UNSET
     public_log: fields.PublicLog | UnsetType = UNSET
+    opens_at: fields.OpensAt | UnsetType = UNSET
 
     @rule("timezone")
     def _timezone_is_known(self) -> str | None:
@@ -203,10 +210,14 @@ class Event(Struct):
     cancellation_hours: int
     published: bool
     public_log: bool
+    opens_at: Annotated[Timestamp | None, Meta(description="Registrations before it are drawn by lot.")]
 
 
-class EventRow(Struct):
-    """An event as it is stored, with derived columns."""
+class EventRow(DrawColumns, kw_only=True):
+    """An event as it is stored, with derived columns.
+
+    takes_entries    whether who registers becomes an entry of the draw, until all entries have their outcomes
+    """
 
     id: int
     organizer_id: int
@@ -237,10 +248,15 @@ class EventRow(Struct):
     cancelled_at: dt.datetime | None
     published: bool
     public_log: bool
+    takes_entries: bool
     inserted_at: dt.datetime
     status: Status
     organizer_slug: str
     payouts_ready: bool
+
+    @property
+    def opens_at(self) -> dt.datetime | None:
+        return self.draw_at
 
     @property
     def takes_registrations(self) -> bool:
@@ -299,4 +315,5 @@ def to_api(row: EventRow, settings: Settings) -> Event:
         cancellation_hours=row.cancellation_hours,
         published=row.published,
         public_log=row.public_log,
+        opens_at=row.draw_at,
     )

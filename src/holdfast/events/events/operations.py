@@ -5,8 +5,17 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import UNSET
 
+from holdfast.events.draws.model import DRAW_IS_FIXED, LOG_IS_NEEDED
+from holdfast.events.draws.operations import name_draw
 from holdfast.events.events import sql, text
-from holdfast.events.events.fields import ENDS_TOO_EARLY, HALF_PIN, is_in_order, moved_end
+from holdfast.events.events.fields import (
+    ENDS_TOO_EARLY,
+    HALF_PIN,
+    OPENS_BEFORE,
+    OPENS_TOO_LATE,
+    is_in_order,
+    moved_end,
+)
 from holdfast.events.events.model import (
     CHANGE_CHANNEL,
     CancelEvent,
@@ -65,7 +74,7 @@ async def get(reader: Reader, batch: Batch[GetEvent]) -> Sequence[Event | Proble
 
 @refuses(FORBIDDEN, VALIDATION_FAILED, QUOTA_EXCEEDED)
 async def create(steps: Steps, caller: Caller, command: CreateEvent) -> Concluded[Event]:
-    """Create an event. It takes registrations at once; one in the past has expired.
+    """Create an event. It takes registrations at once.
 
     The answer has what to publish: `public_url`, `embed_url`, `embed_code`.
     """
@@ -92,8 +101,10 @@ async def publish(tx: Tx, caller: Caller, command: CreateEvent, html: RenderedTe
     await _require_room_for_text(tx, organizer_id)
     first = first_price(command.pricing_mode, command.price, command.min_price, command.max_price, command.currency)
     public_log = command.public_log and tx.resources.settings.public_logs
-    stored = {**msgspec.structs.asdict(command), "current_price": first, "public_log": public_log}
-    id = await sql.insert_event(tx, {**stored, "organizer_id": organizer_id})
+    draw = await name_draw(tx, "opens_at", command.opens_at, is_logged=public_log)
+    takes_entries = command.opens_at is not None
+    stored = {**msgspec.structs.asdict(command), "current_price": first, "public_log": public_log, **draw}
+    id = await sql.insert_event(tx, {**stored, "organizer_id": organizer_id, "takes_entries": takes_entries})
     if id is None:
         raise invalid({"organizer_id": [_UNKNOWN_ORGANIZER]})
     if html:
@@ -107,8 +118,8 @@ async def publish(tx: Tx, caller: Caller, command: CreateEvent, html: RenderedTe
 async def update(steps: Steps, caller: Caller, command: UpdateEvent) -> Concluded[Event]:
     """Change an event. A cancelled one stays cancelled.
 
-    Raising `capacity` gives the new seats to the first on the waiting list. A dynamic price goes on from the new
-    `price` and bounds. A new `datetime` alone moves `ends_at` by as much.
+    New seats of a higher `capacity` go to the waiting list. A dynamic price goes on from the new `price` and bounds. A
+    new `datetime` alone moves `ends_at` by as much.
     """
     html = await prepare_change(steps, caller, command)
     return await steps.conclude(lambda tx: change(tx, caller, command, html))
@@ -132,6 +143,7 @@ async def change(tx: Tx, caller: Caller, command: UpdateEvent, html: RenderedTex
         before = await lock(tx, caller, command.event_id)
     after = msgspec.structs.replace(before, **sent_fields(command, *EDITABLE))
     after.public_log = after.public_log and (before.public_log or tx.resources.settings.public_logs)
+    after = await _change_draw(tx, command, before, after)
     if command.ends_at is UNSET:
         after.ends_at = moved_end(before.ends_at, before.datetime, after.datetime)
     if command.organizer_id is not UNSET:
@@ -224,6 +236,12 @@ def _refused_changes(command: UpdateEvent, before: EventRow, after: EventRow) ->
         errors["capacity"] = [
             message("must be at least the number of seats taken, %(taken)s", taken=before.registered_count)
         ]
+    if after.draw_at and after.draw_at >= after.datetime:
+        errors["opens_at" if command.datetime is UNSET else "datetime"] = [
+            OPENS_TOO_LATE if command.datetime is UNSET else OPENS_BEFORE
+        ]
+    if after.takes_entries and not after.public_log:
+        errors["public_log"] = [LOG_IS_NEEDED]
     if not is_in_order(after.datetime, after.ends_at):
         errors["ends_at"] = [ENDS_TOO_EARLY]
     bounds = sent_fields(command, "min_price", "max_price")
@@ -235,6 +253,23 @@ def _refused_changes(command: UpdateEvent, before: EventRow, after: EventRow) ->
         | stray_bounds(after.pricing_mode, **bounds)
         | mismatches(after.pricing_mode, after.price, after.min_price, after.max_price)
     )
+
+
+async def _change_draw(tx: Tx, command: UpdateEvent, before: EventRow, after: EventRow) -> EventRow:
+    """The event after an update, with its draw. Raises `validation_failed` if it cannot be so.
+
+    Once somebody has registered, or the event has opened, only a void draw can be given up. The entries get their
+    places in the order of arrival then.
+    """
+    draw_at = before.draw_at if command.opens_at is UNSET else command.opens_at
+    is_changed, is_given_up = draw_at != before.draw_at, draw_at is None and before.draw_state == "void"
+    if not is_changed and (before.published or not after.published):
+        return after
+    is_fixed = before.published and (before.is_closed or await sql.has_arrivals(tx, before.id))
+    if is_changed and is_fixed and not is_given_up:
+        raise invalid({"opens_at": [DRAW_IS_FIXED]})
+    draw = await name_draw(tx, "opens_at", draw_at, is_logged=after.public_log)
+    return msgspec.structs.replace(after, **draw, takes_entries=draw_at is not None or is_given_up)
 
 
 async def _require_no_registrations(tx: Tx, event_id: int) -> None:

@@ -15,6 +15,8 @@ select
     events.recurrence_frequency, events.recurrence_interval, events.address, events.location_name, events.latitude,
     events.longitude, events.timezone, events.cancellation_hours, events.calendar_sequence, events.image_keys,
     events.cancelled_at, events.published, events.public_log, events.inserted_at,
+    events.draw_at, events.draw_round, events.draw_round_at, events.draw_entries, events.drawn_at, events.draw_void_at,
+    events.takes_entries, coalesce(events.draw_at <= now(), false) as is_closed,
     {STATUS} as status,
     organizers.slug as organizer_slug, organizers.payouts_ready
   from events join users as organizers on organizers.id = events.organizer_id
@@ -77,6 +79,17 @@ async def has_registrations(reader: Reader, id: int) -> bool:
     return await reader.value("select exists (select from registrations where event_id = %(id)s)", {"id": id})
 
 
+async def has_arrivals(reader: Reader, id: int) -> bool:
+    """Whether somebody has registered for an event, also if the registration is gone."""
+    return await reader.value(
+        """
+        select exists (select from registrations where event_id = %(id)s)
+            or exists (select from logs where event_id = %(id)s and arrivals > 0)
+        """,
+        {"id": id},
+    )
+
+
 async def list_events(reader: Reader, organizer_id: int | None, command: OffsetPage) -> Page[EventRow]:
     """The events of one organizer, or of all with None."""
     return await page_of_long_items(
@@ -98,12 +111,13 @@ async def insert_event(tx: Tx, event: dict[str, Any]) -> int | None:
         insert into events (organizer_id, title, body, datetime, capacity, waitinglist_capacity, currency, pricing_mode,
                             price, min_price, max_price, current_price, recurrence_frequency, recurrence_interval,
                             recurs_from, address, location_name, latitude, longitude, image_keys, timezone,
-                            cancellation_hours, end_datetime, published, public_log)
+                            cancellation_hours, end_datetime, published, public_log, draw_at, draw_round, draw_round_at,
+                            takes_entries)
         select id, %(title)s, %(body)s, %(datetime)s, %(capacity)s, %(waitinglist_capacity)s, %(currency)s,
                %(pricing_mode)s, %(price)s, %(min_price)s, %(max_price)s, %(current_price)s, %(recurrence_frequency)s,
                %(recurrence_interval)s, %(datetime)s, %(address)s, %(location_name)s, %(latitude)s, %(longitude)s,
                %(image_keys)s, %(timezone)s, %(cancellation_hours)s, %(ends_at)s,
-               %(published)s, %(public_log)s
+               %(published)s, %(public_log)s, %(draw_at)s, %(draw_round)s, %(draw_round_at)s, %(takes_entries)s
           from users where id = %(organizer_id)s and slug is not null and erased_at is null
         returning id
         """,
@@ -133,7 +147,8 @@ async def update_event(tx: Tx, event: dict[str, Any]) -> bool:
                address = %(address)s, location_name = %(location_name)s, latitude = %(latitude)s,
                longitude = %(longitude)s, timezone = %(timezone)s, cancellation_hours = %(cancellation_hours)s,
                image_keys = %(image_keys)s, organizer_id = organizers.id, published = %(published)s,
-               public_log = %(public_log)s,
+               public_log = %(public_log)s, draw_at = %(draw_at)s, draw_round = %(draw_round)s,
+               draw_round_at = %(draw_round_at)s, takes_entries = %(takes_entries)s,
                -- The sale begins when a draft is published.
                inserted_at = case when not events.published and %(published)s then now() else events.inserted_at end
           from users as organizers

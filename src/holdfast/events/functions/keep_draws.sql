@@ -1,11 +1,19 @@
--- What was frozen and drawn never changes, and is not deleted while the queue exists: no list is drawn a second time.
+-- What was frozen and drawn never changes, and is not deleted while the queue or event exists: no list is drawn a second
+-- time.
 create or replace function keep_draws() returns trigger language plpgsql as $$
+declare
+    is_of_queue boolean = tg_table_name like 'queue%';
+    drawn bigint = to_jsonb(old) -> case when is_of_queue then 'queue_id' else 'event_id' end;
 begin
-    if tg_op = 'DELETE' and not exists (select from queues where id = old.queue_id and deleted_at is null) then
-        return old;
+    if tg_op = 'DELETE' then
+        if is_of_queue and not exists (select from queues where id = drawn and deleted_at is null)
+           or not is_of_queue and not exists (select from events where id = drawn) then
+            return old;
+        end if;
     end if;
     raise integrity_constraint_violation using
-        message = format('The draw of queue %s cannot change.', old.queue_id), table = tg_table_name;
+        message = format('The draw of %s %s cannot change.', case when is_of_queue then 'queue' else 'event' end, drawn),
+        table = tg_table_name;
 end $$;
 
 create or replace trigger keep_draws before update or delete on queue_freezes
@@ -13,4 +21,10 @@ create or replace trigger keep_draws before update or delete on queue_freezes
 create or replace trigger keep_draws before update or delete on queue_draws
     for each row execute function keep_draws();
 create or replace trigger keep_draws before update or delete on queue_places
+    for each row execute function keep_draws();
+create or replace trigger keep_draws before update or delete on event_freezes
+    for each row execute function keep_draws();
+create or replace trigger keep_draws before update or delete on event_draws
+    for each row execute function keep_draws();
+create or replace trigger keep_draws before update or delete on event_drawn_tickets
     for each row execute function keep_draws();

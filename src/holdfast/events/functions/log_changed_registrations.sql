@@ -3,7 +3,7 @@
 create or replace function log_changed_registrations() returns trigger language plpgsql as $$
 begin
     -- Nearly all statements settle. To find that out costs less than to begin the insert.
-    if not exists (select from before where status <> 'pending')
+    if not exists (select from before where status not in ('pending', 'in_draw'))
        and not exists (select from after where log_number is null) then
         return null;
     end if;

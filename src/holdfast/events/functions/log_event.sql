@@ -21,7 +21,9 @@ begin
         values (log_id, 'open',
                 jsonb_build_object('of', 'event', 'capacity', new.capacity, 'waiting_places', new.waitinglist_capacity,
                                    'seated', new.registered_count, 'waiting', new.waitlisted_count,
-                                   'first_number', last_arrival + 1));
+                                   'first_number', last_arrival + 1)
+                || case when new.draw_at is not null and new.drawn_at is null
+                        then jsonb_build_object('draw', named_draw(new.draw_at, new.draw_round)) else '{}' end);
     else
         insert into log_pending (log_id, kind, details)
         select log_id, 'change',

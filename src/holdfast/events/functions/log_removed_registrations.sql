@@ -24,6 +24,9 @@ begin
     update logs set removed = removed + changes
       from (select log_id, count(*) as changes from logged where by = 'organizer' group by log_id) as counted
      where logs.id = log_id;
+    -- A ticket of a draw stays in its list, and is nobody's.
+    update event_entries set user_id = null from before
+     where event_entries.event_id = before.event_id and ticket = log_number;
     return null;
 end $$;
 

@@ -11,7 +11,10 @@ create or replace function move_registrations(giver bigint, taker bigint) return
                logged_as = case when nonce is not null
                                 then coalesce(logged_as, (select public_id from users where id = giver)) end
          where user_id = giver and event_id not in (select event_id from kept)
-        returning event_id),
+        returning event_id, log_number),
+    entered as (
+        update event_entries set user_id = taker from moved
+         where (event_entries.event_id, ticket) = (moved.event_id, log_number) and user_id = giver),
     -- The references to registrations are checked at the end of the statement.
     scanned as (
         update check_in_scans set user_id = taker

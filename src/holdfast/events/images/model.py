@@ -41,7 +41,7 @@ Keys = Annotated[
     list[Key],
     Meta(
         max_length=MAX_PHOTOS,
-        description="Keys of uploads and photos; the first is primary.",
+        description="Uploads and photos; the first is primary.",
         extra_json_schema={"uniqueItems": True},
     ),
 ]

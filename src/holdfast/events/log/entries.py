@@ -59,12 +59,17 @@ def timestamp(at: datetime) -> str:
 
 
 def arrival(number: int, at: datetime, person: bytes, outcome: str | None = None) -> bytes:
-    """The entry of an arrival. Those of a queue have no outcome."""
+    """The entry of an arrival. Those of a queue have no outcome, and those that a draw is for."""
     # Written by hand: there are thousands a second.
     outcome_member = f'"outcome":"{outcome}",' if outcome else ""
     return (
         f'{{"kind":"arrival","number":{number},"at":"{timestamp(at)}",{outcome_member}"person":"{person_text(person)}"}}'
     ).encode()
+
+
+def place(number: int, at: datetime, outcome: str) -> bytes:
+    """The entry of the outcome that the arrival with this number gets from a draw."""
+    return f'{{"kind":"place","at":"{timestamp(at)}","number":{number},"outcome":"{outcome}"}}'.encode()
 
 
 def arrival_prefix(number: int) -> bytes:

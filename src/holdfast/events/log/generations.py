@@ -19,7 +19,12 @@ BEGIN_GENERATIONS: LiteralString = """
                                             'seated', registered_count, 'waiting', waitlisted_count,
                                             'first_number', new.arrivals + 1)
                     else jsonb_build_object('of', 'queue', 'first_number', tickets + 1, 'released', serving)
-               end as details
+               end
+               || case when events.draw_at is not null and events.drawn_at is null
+                       then jsonb_build_object('draw', named_draw(events.draw_at, events.draw_round))
+                       when queues.draw_at is not null and queues.drawn_at is null
+                       then jsonb_build_object('draw', named_draw(queues.draw_at, queues.draw_round))
+                       else '{}' end as details
           from new left join events on events.id = new.event_id left join queues on queues.id = new.queue_id
          where new.event_id is not null or new.queue_id is not null)
     insert into log_pending (log_id, kind, details)

@@ -50,7 +50,10 @@ class LogAddress(NamedTuple):
 
 
 class PendingRow(NamedTuple):
-    """A row of `log_pending`. Arrays have an element for each arrival; without arrivals there are `details`."""
+    """A row of `log_pending`. Arrays have an element for each arrival or place; all others have `details`.
+
+    numbers    of places: the numbers of those who get the outcomes
+    """
 
     log_id: int
     id: int
@@ -64,10 +67,11 @@ class PendingRow(NamedTuple):
     nonces: list[str | None] | None
     outcomes: list[str] | None
     cut: dt.datetime | None
+    numbers: list[int] | None
 
     @property
     def entry_count(self) -> int:
-        return len(self.received_at) if self.received_at else 1
+        return len(self.received_at or self.numbers or [None])
 
 
 class LogHead(NamedTuple):

@@ -255,6 +255,10 @@ class LogBatch:
 
         public_ids    those in the commitments, by event and account; accounts that are gone are missing
         """
+        if row.numbers is not None:
+            for number, outcome in zip(row.numbers, row.outcomes or (), strict=True):
+                yield None, entries.place(number, row.at, outcome)
+            return
         if row.details is None:
             self._cut = row.cut or self._cut
             yield from self._arrivals_of(row, public_ids)

@@ -56,14 +56,14 @@ async def list_pending(tx: Tx, after: int, *, max_logs: int, max_rows: int, max_
                    as entries_before
               from next_rows
              cross join lateral (
-                select coalesce(cardinality(received_at), 1) as entry_count
+                select coalesce(cardinality(received_at), cardinality(numbers), 1) as entry_count
                   from log_pending where log_id = next_rows.log_id and id = next_rows.id limit 1) as pending)
         -- Locked, so that no account gets another public id, or is erased, before its arrival is sealed.
         select pending.*
           from counted
          cross join lateral (
             select log_id, id, kind, at, details, first_number, received_at, user_ids, visitor_ids, nonces::text[],
-                   outcomes::text[], cut
+                   outcomes::text[], cut, numbers
               from log_pending where log_id = counted.log_id and id = counted.id limit 1 for update) as pending
          where entries_before < %(entries)s order by pending.log_id, pending.id
         """,

@@ -97,7 +97,12 @@ _BY_ORGANIZER = MailSentences(
 
 KINDS: Mapping[Kind, MailKind] = {
     "seat": MailKind(
-        causes=(("pending", "registered"), ("held", "registered"), ("rejected", "registered")),
+        causes=(
+            ("pending", "registered"),
+            ("in_draw", "registered"),
+            ("held", "registered"),
+            ("rejected", "registered"),
+        ),
         true_with=("registered",),
         paragraph="seat",
         registration=True,
@@ -132,7 +137,7 @@ KINDS: Mapping[Kind, MailKind] = {
         },
     ),
     "waitlisted": MailKind(
-        causes=(("pending", "waitlisted"), ("registered", "waitlisted")),
+        causes=(("pending", "waitlisted"), ("in_draw", "waitlisted"), ("registered", "waitlisted")),
         true_with=("waitlisted",),
         paragraph="waitlisted",
         registration=True,
@@ -154,7 +159,7 @@ KINDS: Mapping[Kind, MailKind] = {
         sentences={None: MailSentences(*_WAITLISTED, _NOTHING_CHANGED), "by_organizer": _BY_ORGANIZER},
     ),
     "payment_due": MailKind(
-        causes=(("waitlisted", "held"),),
+        causes=(("waitlisted", "held"), ("in_draw", "held")),
         true_with=("held",),
         paragraph="payment_due",
         paid_only=True,
@@ -169,7 +174,7 @@ KINDS: Mapping[Kind, MailKind] = {
         },
     ),
     "refused": MailKind(
-        causes=(("pending", "rejected"), ("held", "rejected")),
+        causes=(("pending", "rejected"), ("in_draw", "rejected"), ("held", "rejected")),
         true_with=("rejected",),
         paragraph="refused",
         numbered=True,
@@ -196,7 +201,7 @@ KINDS: Mapping[Kind, MailKind] = {
         },
     ),
     "removed": MailKind(
-        causes=(("registered", "removed"), ("held", "removed"), ("waitlisted", "removed")),
+        causes=(("in_draw", "removed"), ("registered", "removed"), ("held", "removed"), ("waitlisted", "removed")),
         paragraph="removed",
         calendar="CANCEL",
         sentences={

@@ -45,6 +45,8 @@ class MailFacts(Struct):
     log_number  the number of the registration in the order of arrivals; None: no public log has it
     arrivals    how many registrations of the event are numbered; None: it has no log
     moved, removed    how many registrations the organizer has moved and removed since the log began
+    draw_entries    how many entries the draw of the event had; None: there was none
+    drawn_place     the place of the registration in the drawn order; None: it was not drawn
     head_size   the number of entries in the last signed head of the log; None: there is none
     head_root   the first 8 hexadecimal digits of the root of that head
     """
@@ -83,6 +85,8 @@ class MailFacts(Struct):
     arrivals: int | None
     moved: int | None
     removed: int | None
+    draw_entries: int | None
+    drawn_place: int | None
     head_size: int | None
     head_root: str | None
 

@@ -10,6 +10,7 @@ from holdfast.events.hand_overs import GIVEN_AWAY
 from holdfast.events.mails.kinds import KINDS, Kind
 from holdfast.events.mails.model import MailFacts
 from holdfast.events.people.operations import ANNOUNCEMENT_LOCK
+from holdfast.events.registrations.draws import DRAWN_PLACE
 from holdfast.events.resources import Reader, Tx
 from holdfast.events.users.model import PUBLIC_ACCENT, PUBLIC_NAME
 from holdfast.kit.mail import outbox
@@ -42,7 +43,9 @@ async def find_facts(reader: Reader, requests: Sequence[MailFactsRequest]) -> di
                newer.id is null, now(), paragraph.text, organizers.id,
                coalesce(organizers.proved_at, organizers.erased_at), {PUBLIC_ACCENT},
                case when organizers.proved_at is not null then organizers.logo_key end,
-               registration.log_number, log.arrivals, log.moved, log.removed, log.head_size, log.head_root
+               registration.log_number, log.arrivals, log.moved, log.removed,
+               events.draw_entries, {DRAWN_PLACE},
+               log.head_size, log.head_root
           from json_to_recordset(%(requests)s::json)
                as request (index integer, mail_id bigint, kind text, thread text, event_id bigint, user_id text,
                          paragraph text)

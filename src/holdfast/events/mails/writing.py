@@ -199,10 +199,13 @@ def _order(known: MailFacts, language: Language) -> str:
     if known.log_number is None or known.arrivals is None:
         return ""
     _, number = FRAME.texts(language).gettext, language.number
-    sentences = [
-        _("You were number %(number)s of %(total)s.")
-        % {"number": number(known.log_number), "total": number(known.arrivals)}
-    ]
+    numbers = {"number": number(known.log_number), "total": number(known.arrivals)}
+    if known.drawn_place is None or known.draw_entries is None:
+        sentences = [_("You were number %(number)s of %(total)s.") % numbers]
+    else:
+        drawn = {"entries": number(known.draw_entries), "place": number(known.drawn_place)}
+        sentence = _("Your entry was number %(number)s of %(entries)s, and got place %(place)s in the draw.")
+        sentences = [sentence % (numbers | drawn)]
     if known.moved:
         sentences.append(_("Organizers moved %(number)s.") % {"number": number(known.moved)})
     if known.removed:

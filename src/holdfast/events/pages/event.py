@@ -12,6 +12,8 @@ from urllib.parse import quote, urlencode
 
 from markupsafe import Markup
 
+from holdfast.events.draws.beacon import CHAIN
+from holdfast.events.draws.order import DRAWN_ORDER
 from holdfast.events.events import text
 from holdfast.events.events.model import EventRow
 from holdfast.events.events.recurrence import next_occurrence_at
@@ -110,6 +112,10 @@ class EventPage:
             "event": event,
             "version": content.version,
             "numbered": content.numbered,
+            "opening": content.opening,
+            "check": content.check,
+            "beacon": CHAIN,
+            "drawn_order": DRAWN_ORDER,
             "title": title,
             "organizer_name": name,
             "is_confirmed": name is not None,

@@ -12,7 +12,8 @@ from holdfast.events.events.model import CHANGE_CHANNEL, STATUS, Status
 from holdfast.events.events.recurrence import CURRENT_OCCURRENCES
 from holdfast.events.ids import EventId
 from holdfast.events.images.logo import LOGO
-from holdfast.events.pages.sql import NUMBERED
+from holdfast.events.pages.model import Opening
+from holdfast.events.pages.sql import NUMBERED, OPENING, read_opening
 from holdfast.events.pricing.model import PricingMode
 from holdfast.events.resources import Database, Reader
 from holdfast.events.users.model import PUBLIC_ACCENT
@@ -37,6 +38,7 @@ class RegistrableEvent(Struct, frozen=True):
     refund_days     a cancellation at least so many days before the event is refunded in full, a later one not at all
     is_confirmed    whether the owner of the organizer's address has confirmed it
     accent, logo    the accent and the file of the logo of the organizer, or None
+    opening         the draw with which it opens; None: it has none
     """
 
     id: int
@@ -55,6 +57,7 @@ class RegistrableEvent(Struct, frozen=True):
     is_confirmed: bool
     accent: str | None
     logo: str | None
+    opening: Opening | None
 
 
 class LinkedEvent(Struct, frozen=True):
@@ -111,6 +114,7 @@ async def find_linked_events(reader: Reader, event_ids: Sequence[int]) -> list[L
         with recursive {CURRENT_OCCURRENCES}
         select requested_id, askers.slug,
                concat_ws('.', events.xmin, organizers.xmin, events.datetime <= now(), events.end_datetime <= now(),
+                         events.draw_at <= now(),
                          rule.refund_days, look.logo,
                          ({NUMBERED}),
                          case when events.image_keys <> '{{}}'
@@ -121,7 +125,8 @@ async def find_linked_events(reader: Reader, event_ids: Sequence[int]) -> list[L
                events.registered_count < events.capacity or events.waitlisted_count < events.waitinglist_capacity,
                organizers.payouts_ready, organizers.slug, events.current_price, events.currency,
                coalesce(rule.refund_days, 0),
-               organizers.proved_at is not null, {PUBLIC_ACCENT}, look.logo
+               organizers.proved_at is not null, {PUBLIC_ACCENT}, look.logo,
+               {OPENING}
           from current_occurrence
           join events on events.id = current_occurrence.id
           join users as organizers on organizers.id = events.organizer_id
@@ -133,4 +138,4 @@ async def find_linked_events(reader: Reader, event_ids: Sequence[int]) -> list[L
         """,
         {"event_ids": list(event_ids)},
     )
-    return [LinkedEvent(*row[:3], event=RegistrableEvent(*row[3:])) for row in rows]
+    return [LinkedEvent(*row[:3], event=RegistrableEvent(*row[3:-1], opening=read_opening(row[-1]))) for row in rows]

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from holdfast.events.events.model import CHANGE_CHANNEL, STATUS, Status
 from holdfast.events.pages.registration_form import form_of, period, state_of
-from holdfast.events.pages.sql import DETAILS, NUMBERED
+from holdfast.events.pages.sql import DETAILS, NUMBERED, OPENING, read_opening
 from holdfast.events.pricing.model import PricingMode
 from holdfast.events.processor.currencies import digits
 from holdfast.events.resources import Database, Reader
@@ -42,6 +42,7 @@ class EventNumbers(Struct, frozen=True):
     version    the same without the text, as a hash: the page has it too
     numbered   how many registrations are numbered in its public log; None: it has none. It alone is no change: else
                rejections would send messages to a whole crowd while all places are taken.
+    opening    the draw with which it opens, as `OPENING` gives it
     """
 
     id: int
@@ -60,6 +61,8 @@ class EventNumbers(Struct, frozen=True):
     details: str
     version: str
     numbered: int | None
+    timezone: str | None
+    opening: Any
 
     @property
     def left(self) -> int:
@@ -236,10 +239,14 @@ class LiveEvents:
             "room": numbers.room,
             "digits": digits(numbers.currency),
             "numbered": numbers.numbered,
+            "opening": read_opening(numbers.opening),
+            "zone": numbers.timezone or "UTC",
             "form": form,
             "framed": framed,
         }
-        state = state_of(numbers, takes_payments=self._settings.takes_payments)
+        state: str = state_of(numbers, takes_payments=self._settings.takes_payments)
+        if opening := values["opening"]:
+            state += f" {opening.state}"
         # The form has a token, which differs each time.
         form_part = SITE.render("pages/form_part.html", language=language, **values)
         parts: dict[str, tuple[str, str]] = {"form_part": (state, form_part)}
@@ -265,7 +272,7 @@ async def find_numbers(reader: Reader, event_ids: Sequence[int]) -> list[EventNu
                events.waitinglist_capacity, events.waitlisted_count, organizers.payouts_ready,
                coalesce(rule.refund_days, 0) as refund_days,
                concat_ws('.', texts.version, {DETAILS}) as details, md5({DETAILS}) as version,
-               ({NUMBERED}) as numbered
+               ({NUMBERED}) as numbered, events.timezone, {OPENING} as opening
           from events
           join users as organizers on organizers.id = events.organizer_id
           left join lateral (select refund_days from payout_accounts

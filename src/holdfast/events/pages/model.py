@@ -4,6 +4,7 @@ import datetime as dt
 
 from msgspec import Struct
 
+from holdfast.events.draws.model import DrawCheck, DrawState
 from holdfast.events.events.model import EventRow
 from holdfast.events.ids import EventId
 from holdfast.events.images.model import PhotoSizes
@@ -25,6 +26,21 @@ class PricePoint(Struct, frozen=True):
     price: int
 
 
+class Opening(Struct, frozen=True):
+    """The draw with which an event opens.
+
+    at         when the list of entries closes
+    round      the round of the beacon that draws it, which is due at `round_at`
+    entries    of a frozen list: how many entries it has
+    """
+
+    state: DrawState
+    at: dt.datetime
+    round: int
+    round_at: dt.datetime
+    entries: int | None
+
+
 class EventContent(Struct):
     """The content of the page of an event.
 
@@ -37,6 +53,8 @@ class EventContent(Struct):
     now            the time of the database
     version        see `EventNumbers.version`
     numbered       how many registrations are numbered in its public log; None: it has none
+    opening        the draw with which it opens; None: it has none
+    check          what the drawn order is computed from; None: it is not drawn
     """
 
     event: EventRow
@@ -50,6 +68,8 @@ class EventContent(Struct):
     sizes: dict[str, PhotoSizes]
     version: str
     numbered: int | None
+    opening: Opening | None
+    check: DrawCheck | None
 
 
 class ReadOrganizer(Command):

@@ -52,6 +52,8 @@ async def read(reader: Reader, caller: Caller, command: ReadEvent) -> EventConte
         sizes,
         extras.version,
         extras.numbered,
+        sql.read_opening(extras.opening),
+        extras.check,
     )
 
 

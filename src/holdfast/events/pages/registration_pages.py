@@ -193,6 +193,7 @@ class FormPage:
             images=origin(self._settings),
             **look_values(event.accent, event.logo, self._settings),
             event=event,
+            opening=event.opening,
             zone=event.timezone or "UTC",
             address=language.at(event_path(event.organizer_slug, event.id)),
             form=registration_form.form_of(

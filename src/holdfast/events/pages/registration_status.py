@@ -71,7 +71,7 @@ class OutcomePage:
                 raise
             payment: RemovedPayment | None = await self._look_at_removed(caller, GetRemovedPayment(**link._asdict()))
             return link_pages.gone_page(language, framed=self._framed, payment=payment, paid=paid)
-        if _age(registration) > MAX_OUTCOME_AGE_SECONDS and registration.status != "held":
+        if _age(registration) > MAX_OUTCOME_AGE_SECONDS and registration.status not in ("held", "in_draw"):
             return link_pages.gone_page(language, framed=self._framed)
         if link_pages.asks_receipt(request):
             return await self._receipts.answer(caller, link)
@@ -116,6 +116,9 @@ def refresh_seconds(registration: OwnRegistration, *, paid: bool = False) -> int
     """
     if registration.status == "held":
         least, most = (4, 8) if registration.payment_url and not paid else (1, 2)
+    elif registration.waits_for_draw:
+        seconds = (registration.draw_round_at - registration.now).total_seconds() if registration.draw_round_at else 0
+        least, most = (5, 10) if seconds < 5 else (int(min(seconds, 600)), int(min(seconds, 600)) + 5)
     elif registration.status == "pending":
         waits = ((5, 1, 1), (60, 2, 4))
         least, most = next(((least, most) for until, least, most in waits if registration.age < until), (5, 10))

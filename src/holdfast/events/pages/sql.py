@@ -2,12 +2,16 @@
 
 import datetime as dt
 from collections.abc import Sequence, Set
-from typing import LiteralString
+from typing import Any, LiteralString
 
+import msgspec
 from msgspec import Struct
 
+from holdfast.events.draws.model import DrawCheck
+from holdfast.events.draws.subject import CHECKED
 from holdfast.events.images.logo import LOGO
-from holdfast.events.pages.model import EventCard, FeedEvent, PricePoint
+from holdfast.events.pages.model import EventCard, FeedEvent, Opening, PricePoint
+from holdfast.events.registrations.draws import EVENT_DRAWS
 from holdfast.events.resources import Reader
 from holdfast.events.users.model import PUBLIC_ACCENT, PUBLIC_NAME
 
@@ -24,6 +28,21 @@ NUMBERED: LiteralString = "select arrivals from logs where event_id = events.id 
 """How many registrations of an event are numbered in its public log; null: it has none."""
 
 
+OPENING: LiteralString = """
+    case when events.draw_at is not null
+         then jsonb_build_object('state', case when events.drawn_at is not null then 'drawn'
+                                               when events.draw_void_at is not null then 'void'
+                                               when events.draw_at <= now() then 'closed' else 'open' end,
+                                 'at', events.draw_at, 'round', events.draw_round, 'round_at', events.draw_round_at,
+                                 'entries', events.draw_entries) end"""
+"""SQL for the draw with which an event opens, as `read_opening` reads it; null: it has none."""
+
+
+def read_opening(stored: Any) -> Opening | None:
+    """What `OPENING` has given."""
+    return None if stored is None else msgspec.convert(stored, Opening)
+
+
 class EventExtras(Struct):
     """The data on the page of an event that is not in its row."""
 
@@ -34,6 +53,17 @@ class EventExtras(Struct):
     now: dt.datetime
     version: str
     numbered: int | None
+    opening: Any
+    check_origin: str | None
+    check_root: str | None
+    check_signature: str | None
+
+    @property
+    def check(self) -> DrawCheck | None:
+        """What the order of a drawn list is computed from."""
+        if self.check_origin is None or self.check_root is None or self.check_signature is None:
+            return None
+        return DrawCheck(self.check_origin, self.check_root, self.check_signature)
 
 
 async def find_extras(reader: Reader, event_id: int) -> EventExtras | None:
@@ -41,8 +71,10 @@ async def find_extras(reader: Reader, event_id: int) -> EventExtras | None:
         EventExtras,
         f"""
         select {PUBLIC_NAME} as organizer_name, {PUBLIC_ACCENT} as accent, {LOGO} as logo, recurs_from, now() as now,
-               md5({DETAILS}) as version, ({NUMBERED}) as numbered
+               md5({DETAILS}) as version, ({NUMBERED}) as numbered,
+               {OPENING} as opening, {CHECKED}
           from events join users as organizers on organizers.id = events.organizer_id
+          {EVENT_DRAWS.check_of("events")}
          where events.id = %(event_id)s
         """,
         {"event_id": event_id},

@@ -123,7 +123,7 @@ class ExportedRegistration(Struct):
     timezone: str | None
     event_cancelled_at: dt.datetime | None
     organizer: str
-    status: Literal["pending", "held", "registered", "waitlisted", "rejected"]
+    status: Literal["pending", "in_draw", "held", "registered", "waitlisted", "rejected"]
     reason: str | None
     received_at: dt.datetime
     settled_at: dt.datetime | None
@@ -196,7 +196,7 @@ class AffectedRegistration(Struct):
     title: str
     datetime: dt.datetime
     timezone: str | None
-    status: Literal["pending", "held", "registered", "waitlisted", "rejected"]
+    status: Literal["pending", "in_draw", "held", "registered", "waitlisted", "rejected"]
     amount_paid: int
     currency: str
     is_to_come: bool

@@ -18,7 +18,7 @@ Currency = Annotated[
     str,
     Meta(
         pattern=r"^[A-Z]{3}$(?!\n)",
-        description="ISO 4217 code the payment processor supports.",
+        description="ISO 4217.",
         extra={"noun": message("a currency code of three capital letters such as USD")},
     ),
 ]

@@ -65,7 +65,7 @@ class CreateQueue(Command):
     max_queue_size: MaxSize = None
     draw_at: DrawAt = None
     public_log: PublicLog = True
-    organizer_id: Annotated[Id | None, Meta(description="Required for admin keys; else it is yours.")] = None
+    organizer_id: Annotated[Id | None, Meta(description="For admin keys; else yours.")] = None
 
     @rule("ends_at", "starts_at")
     def _ends_after_it_starts(self) -> str | None:
@@ -197,10 +197,6 @@ class Verified(Struct):
 
 OUT_OF_ORDER = message("must be later than %(field)s", field=FieldName("starts_at"))
 ENDS_BEFORE_THE_DRAW = message("must be later than %(field)s", field=FieldName("draw_at"))
-DRAW_IS_FIXED = message("cannot be changed once somebody has entered, or the list has closed")
-DRAW_IN_THE_PAST = message("must be in the future")
-DRAW_WITHOUT_LOG = message("needs the public log of the queue, which is switched off")
-LOG_IS_NEEDED = message("is needed until the list is drawn")
 NO_ADDRESS = message("must be an http or https address with a host, without user or password")
 
 

@@ -1,13 +1,11 @@
 """The operations on queues."""
 
-import datetime as dt
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
-from holdfast.events.draws.beacon import time_of
-from holdfast.events.draws.order import round_of
+from holdfast.events.draws.model import DRAW_IS_FIXED, LOG_IS_NEEDED
+from holdfast.events.draws.operations import name_draw
 from holdfast.events.log.entries import commitment
 from holdfast.events.log.model import LogName
 from holdfast.events.log.receipts import unsigned_receipt
@@ -16,11 +14,7 @@ from holdfast.events.problems import INVALID_TOKEN, QUEUE_ENDED, QUEUE_FULL, QUE
 from holdfast.events.queues import joining, release_tokens, sql
 from holdfast.events.queues.joining import Visitor
 from holdfast.events.queues.model import (
-    DRAW_IN_THE_PAST,
-    DRAW_IS_FIXED,
-    DRAW_WITHOUT_LOG,
     ENDS_BEFORE_THE_DRAW,
-    LOG_IS_NEEDED,
     OUT_OF_ORDER,
     CreateQueue,
     DeleteQueue,
@@ -79,7 +73,7 @@ async def create(tx: Tx, caller: Caller, command: CreateQueue) -> Queue:
     organizer_id = owner(caller, command.organizer_id)
     await require_room(tx, organizer_id, message("queues"), tx.resources.settings.queues_per_organizer, sql.COUNT)
     public_log = command.public_log and tx.resources.settings.public_logs
-    draw = await _draw_at(tx, command.draw_at, is_logged=public_log)
+    draw = await name_draw(tx, "draw_at", command.draw_at, is_logged=public_log)
     fields = {**msgspec.structs.asdict(command), "organizer_id": organizer_id}
     id = await sql.insert_queue(tx, {**fields, "public_log": public_log, **draw})
     if id is None:
@@ -102,7 +96,7 @@ async def update(tx: Tx, caller: Caller, command: UpdateQueue) -> Queue:
     if after.draw_at != before.draw_at:
         if before.is_fixed and not (after.draw_at is None and before.draw_state == "void"):
             raise invalid({"draw_at": [DRAW_IS_FIXED]})
-        draw = await _draw_at(tx, after.draw_at, is_logged=after.public_log)
+        draw = await name_draw(tx, "draw_at", after.draw_at, is_logged=after.public_log)
         after = msgspec.structs.replace(after, **draw)
     if not is_in_order(after.draw_at, after.ends_at):
         raise invalid({"ends_at": [ENDS_BEFORE_THE_DRAW]})
@@ -174,21 +168,6 @@ async def verify(tx: Tx, caller: Caller, command: VerifyToken) -> Verified:
     With `consume` it is valid this one time.
     """
     return Verified(await release_tokens.verify(tx, caller, command.token, consume=command.consume))
-
-
-async def _draw_at(reader: Reader, draw_at: dt.datetime | None, *, is_logged: bool) -> dict[str, Any]:
-    """The columns for a draw, with the round of the beacon. Raises `validation_failed` if there can be none.
-
-    is_logged    whether the queue has a public log, without which nobody could check a draw
-    """
-    if draw_at is None:
-        return {"draw_at": None, "draw_round": None, "draw_round_at": None}
-    if draw_at <= await sql.read_clock(reader):
-        raise invalid({"draw_at": [DRAW_IN_THE_PAST]})
-    if not is_logged:
-        raise invalid({"draw_at": [DRAW_WITHOUT_LOG]})
-    round = round_of(draw_at)
-    return {"draw_at": draw_at, "draw_round": round, "draw_round_at": time_of(round)}
 
 
 def _joined(visitor: Visitor, result: joining.JoinResult, base_url: str) -> Joined:

@@ -6,8 +6,10 @@ So the pages of a waiting room read one row a second, not one row each.
 import datetime as dt
 from collections.abc import Sequence
 
+from holdfast.events.draws.subject import CHECKED
 from holdfast.events.ids import QueueId
-from holdfast.events.queues.draw_sql import CHECKED, DRAW_CHECK, OPENS_AT
+from holdfast.events.queues.draw_sql import OPENS_AT
+from holdfast.events.queues.draws import QUEUE_DRAWS
 from holdfast.events.queues.joining import CHANNEL
 from holdfast.events.queues.rows import RoomRow
 from holdfast.events.queues.sql import QUEUE
@@ -25,7 +27,7 @@ class GetProgress(Command):
     queue_id: QueueId
 
 
-class QueueProgress(RoomRow):
+class QueueProgress(RoomRow, kw_only=True):
     """A stored queue, and how far it has come.
 
     serving      the last released ticket
@@ -71,7 +73,7 @@ async def find_progress(reader: Reader, ids: Sequence[int]) -> list[QueueProgres
           from ({QUEUE} where id = any(%(ids)s) and deleted_at is null) as room
          cross join lateral (select serving, {OPENS_AT} as opens_at from queues where id = room.id limit 1) as line
          cross join lateral (select proved_at from users where id = room.organizer_id limit 1) as organizers
-        {DRAW_CHECK}
+        {QUEUE_DRAWS.check_of("room")}
         """,
         {"ids": list(ids)},
     )

@@ -3,10 +3,11 @@
 from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
+from holdfast.events.draws.model import DrawCheck, DrawState
 from holdfast.events.queues import release_tokens, room
 from holdfast.events.queues.model import estimated_wait
 from holdfast.events.queues.room import RoomSnapshot
-from holdfast.events.queues.rows import DrawCheck, DrawState, QueueRow, RoomRow
+from holdfast.events.queues.rows import QueueRow, RoomRow
 
 DRAW_REFRESH_SECONDS = 300
 """The wait by which pages choose when to reload before a draw: they change seldom, and then all at once."""

@@ -7,7 +7,9 @@ from uuid import UUID
 
 import msgspec
 
-from holdfast.events.queues.draw_sql import CHECKED, DRAW_CHECK, IS_LATE, OPENS_AT, PLACE
+from holdfast.events.draws.subject import CHECKED
+from holdfast.events.queues.draw_sql import IS_LATE, OPENS_AT, PLACE
+from holdfast.events.queues.draws import QUEUE_DRAWS
 from holdfast.events.queues.rows import QueueRow, RoomRow, UsedToken, VisitorStatus
 from holdfast.events.resources import Reader, Tx
 from holdfast.kit.postgres.pagination import OffsetPage, Page, page_of_long_items
@@ -39,7 +41,7 @@ async def find_rooms(reader: Reader, ids: Sequence[int]) -> dict[int, RoomRow]:
         select room.*, organizers.proved_at is not null as is_confirmed, {CHECKED}
           from ({QUEUE} where id = any(%(ids)s) and deleted_at is null) as room
          cross join lateral (select proved_at from users where id = room.organizer_id limit 1) as organizers
-        {DRAW_CHECK}
+        {QUEUE_DRAWS.check_of("room")}
         """,
         {"ids": list(ids)},
     )

@@ -23,7 +23,7 @@ LOCK_TIMEOUT = "200ms"
 
 ADVISORY_LOCK_ID = 0x696E74616B65
 """Advisory lock ("intake"): shared while registrations are stamped and stored, exclusive while settlement reads the
-clock (`settlement.read_cut`)."""
+clock (`intake_cut.py`)."""
 
 
 class IntakeRequest(Struct, omit_defaults=True):

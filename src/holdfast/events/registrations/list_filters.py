@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal, LiteralString
 
-ListedStatus = Literal["registered", "held", "waitlisted", "pending", "rejected"]
+ListedStatus = Literal["registered", "held", "waitlisted", "pending", "in_draw", "rejected"]
 ListFilter = Literal["unpaid", "absent"]
 """unpaid: people with a seat who have not paid for it; absent: people with a seat who have not entered"""
 
@@ -15,6 +15,7 @@ STATUS_CONDITIONS: Mapping[str | None, LiteralString] = {
     "held": "event_id = %(event_id)s and status = 'held'",
     "waitlisted": "event_id = %(event_id)s and status = 'waitlisted'",
     "pending": "event_id = %(event_id)s and status = 'pending'",
+    "in_draw": "event_id = %(event_id)s and status = 'in_draw'",
     "rejected": "event_id = %(event_id)s and status = 'rejected'",
 }
 """The index of an event has the rows of each condition in order."""

@@ -35,12 +35,8 @@ class GetRegistration(Command):
 class AcceptRegistration(Command):
     event_id: EventId
     user_id: Annotated[PublicId | None, Meta(description="Someone registered with you before; or else `email`.")] = None
-    email: Annotated[Email | None, Meta(description="Finds or creates a student account; or else give `user_id`.")] = (
-        None
-    )
-    notify: Annotated[
-        bool | None, Meta(description="Mail the person what happens; true unless the operator set otherwise.")
-    ] = None
+    email: Annotated[Email | None, Meta(description="Finds or creates an account; or else `user_id`.")] = None
+    notify: Annotated[bool | None, Meta(description="Mail the person; the default is the operator's.")] = None
     amount_paid: Annotated[Minor | None, Meta(description="Minor units; defaults to the current price.")] = None
 
     @rule("user_id", "email")
@@ -127,7 +123,7 @@ class RegistrationMatch(Struct):
     organizer_id: int
     event_id: int
     user_id: str
-    status: Literal["pending", "held", "registered", "waitlisted", "rejected"] | None
+    status: Literal["pending", "in_draw", "held", "registered", "waitlisted", "rejected"] | None
     amount_paid: int | None
     received_at: str | None
     reason: str | None

@@ -65,10 +65,10 @@ async def list(reader: Reader, caller: Caller, command: ListRegistrations) -> Pa
 
 @refuses(NOT_FOUND, FORBIDDEN, REGISTRATION_PENDING, REGISTRATION_REJECTED)
 async def get(reader: Reader, batch: Batch[GetRegistration]) -> Sequence[Registration | Problem]:
-    """Read one registration: this is what to poll after registering.
+    """Read one registration: poll it after registering.
 
-    Until it is registered or waitlisted it is refused: `registration_pending` while it waits to be settled, or a held
-    seat to be paid; `registration_rejected` when there was no place.
+    Until it is registered or waitlisted it is refused: `registration_pending` while it waits to be settled or
+    drawn, or a held seat to be paid; `registration_rejected` when there was no place.
     """
     matches = await sql.find_registrations(reader, [_lookup_key(call.caller, call.command) for call in batch.calls])
     base_url = reader.resources.settings.base_url
@@ -110,8 +110,8 @@ async def add(tx: Tx, batch: Batch[AddPerson]) -> Sequence[Accepted | Problem | 
 async def update(tx: Tx, caller: Caller, command: UpdateRegistration) -> Registration:
     """Set a registration's status or the amount paid.
 
-    Putting someone on the waiting list gives the seat to the first who waits there. The person stays on the list until
-    you set the status to registered.
+    Putting someone on the waiting list gives the seat to the first there; the person stays until you set the status to
+    registered.
     """
     before = await _find_settled(tx, caller, command)
     status = before.status if command.status is UNSET else command.status
@@ -175,6 +175,8 @@ def _registration_or_problem(
         return REGISTRATION_PENDING(retry_after=1)
     if match.status == "held":
         return REGISTRATION_PENDING("A seat is held, and waits to be paid.", retry_after=15)
+    if match.status == "in_draw":
+        return REGISTRATION_PENDING("The event is not open yet. Its places are drawn when it opens.", retry_after=30)
     if match.status == "rejected":
         return REGISTRATION_REJECTED(reason=match.reason)
     assert match.amount_paid is not None

@@ -8,7 +8,7 @@ from holdfast.events.log.entries import commitment
 from holdfast.events.log.model import LogName
 from holdfast.events.log.receipts import ReceiptFile, later_receipt, unsigned_receipt
 from holdfast.events.registrations.own_registration import OwnRegistrationCommand
-from holdfast.events.registrations.stamps import LOGGED_NONCE
+from holdfast.events.registrations.stamps import LOGGED_AT, LOGGED_NONCE
 from holdfast.events.resources import Tx
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, refuses
@@ -19,7 +19,7 @@ class GetOwnReceipt(OwnRegistrationCommand):
 
 
 FIND: LiteralString = f"""
-    select received_at, {LOGGED_NONCE} as nonce, logged_as, log_number
+    select {LOGGED_AT} as received_at, {LOGGED_NONCE} as nonce, logged_as, log_number
       from registrations
      where event_id = %(event_id)s and user_id = (select id from users where public_id = %(user_id)s limit 1)
        and arrival = %(arrival)s

@@ -13,6 +13,7 @@ from msgspec import Struct
 from holdfast.events.images.logo import LOGO
 from holdfast.events.registrations import seating, sql
 from holdfast.events.registrations.cancellation import cancellation_deadline
+from holdfast.events.registrations.draws import DRAWN_PLACE
 from holdfast.events.registrations.links import Link
 from holdfast.events.resources import Reader, Tx
 from holdfast.events.users.model import PUBLIC_ACCENT, PUBLIC_NAME
@@ -21,7 +22,7 @@ from holdfast.kit.contract.command import Command, Id
 from holdfast.kit.contract.problems import NOT_FOUND, Problem, refuses
 from holdfast.kit.running.run_modes import Batch
 
-RegistrationStatus = Literal["pending", "held", "registered", "waitlisted", "rejected"]
+RegistrationStatus = Literal["pending", "in_draw", "held", "registered", "waitlisted", "rejected"]
 
 
 class OwnRegistrationCommand(Command):
@@ -68,6 +69,8 @@ class OwnRegistration(Struct, frozen=True):
     log_number      its number in the order of arrivals; None: no public log has it
     arrivals        how many registrations of the event are numbered
     moved, removed  how many registrations the organizer has moved and removed since the log began
+    draw_...        the draw with which the event opens, as `events` has it; `draw_at` None: it has none
+    drawn_place     its place in the drawn order; None: it was not drawn, or not yet
     """
 
     event_id: int
@@ -109,6 +112,24 @@ class OwnRegistration(Struct, frozen=True):
     arrivals: int
     moved: int
     removed: int
+    draw_at: dt.datetime | None
+    draw_round: int | None
+    draw_round_at: dt.datetime | None
+    draw_entries: int | None
+    drawn_at: dt.datetime | None
+    draw_void_at: dt.datetime | None
+    drawn_place: int | None
+
+    @property
+    def waits_for_draw(self) -> bool:
+        """Whether its place is drawn, or follows those that are drawn."""
+        is_entering = self.status == "pending" and self.draw_at is not None and self.drawn_at is None
+        return self.status == "in_draw" or is_entering
+
+    @property
+    def is_late_for_draw(self) -> bool:
+        """Whether it came after the list of the draw had closed."""
+        return self.draw_entries is not None and self.log_number is not None and self.log_number > self.draw_entries
 
     @property
     def until(self) -> dt.datetime:
@@ -218,7 +239,10 @@ FIND_OWN: LiteralString = f"""
            {LOGO} as logo, clock_timestamp() as now,
            organizers.proved_at is null as mails_wait, registration.log_number,
            coalesce(log.arrivals, 0) as arrivals, coalesce(log.moved, 0) as moved,
-           coalesce(log.removed, 0) as removed
+           coalesce(log.removed, 0) as removed,
+           events.draw_at, events.draw_round, events.draw_round_at, events.draw_entries, events.drawn_at,
+           events.draw_void_at,
+           {DRAWN_PLACE} as drawn_place
       from registration
      cross join lateral (select case when registration.status = 'waitlisted' then {_BETWEEN} else 0 end as number)
            as people_between

@@ -61,6 +61,7 @@ class SearchedEvent(Struct, frozen=True):
     is_open        whether it takes registrations, full or not
     has_entries    whether at least one attendee has entered
     has_log        whether the public log of its order is open
+    takes_entries  whether who registers becomes an entry of a draw
     """
 
     id: int
@@ -79,6 +80,7 @@ class SearchedEvent(Struct, frozen=True):
     is_open: bool
     has_entries: bool
     has_log: bool
+    takes_entries: bool
 
     @property
     def has_free_seat(self) -> bool:
@@ -154,7 +156,8 @@ FIND_EVENT: LiteralString = """
            registered_count, waitlisted_count, cancelled_at, published,
            cancelled_at is null and published and datetime > now() as is_open,
            exists (select from check_in_scans where event_id = events.id and is_entry) as has_entries,
-           exists (select from logs where event_id = events.id and closed_at is null) as has_log
+           exists (select from logs where event_id = events.id and closed_at is null) as has_log,
+           events.takes_entries
       from events where id = %(id)s
 """
 

@@ -19,12 +19,13 @@ from functools import partial
 from typing import LiteralString, NamedTuple
 
 from prometheus_client import Counter
-from psycopg.errors import LockNotAvailable
 
 from holdfast.events.pricing.changes import reprice
-from holdfast.events.registrations import intake, sql
+from holdfast.events.registrations import entering, sql
+from holdfast.events.registrations.intake_cut import wait_for_cut
 from holdfast.events.registrations.payment_opening import open_payments
-from holdfast.events.resources import Database, Reader, Tx
+from holdfast.events.registrations.pending_batch import OLDEST, SettledBatch
+from holdfast.events.resources import Database, Tx
 from holdfast.kit.postgres.lock_waiters import LockWaiters
 from holdfast.kit.postgres.notifications import POLL_SECONDS, wait_for_notification
 
@@ -44,14 +45,16 @@ CUT_LOCK_TIMEOUT_SECONDS = (0.05, 1.0)
 if one stalls, the cut is given up, and tried again after a pause of the same length."""
 
 
-class SettledBatch(NamedTuple):
-    """The result of one batch.
+class ConcernedEvents(NamedTuple):
+    """The events of a batch, by their ids.
 
-    outcomes    the number of registrations by their new status
-    locked      the events that were left out, because others have locked them or one of their registrations
+    free      those whose registrations get their places
+    drawn     those whose registrations become entries of a draw
+    locked    those that other transactions have locked; all others are locked by this one
     """
 
-    outcomes: dict[str, int]
+    free: list[int]
+    drawn: list[int]
     locked: list[int]
 
 
@@ -76,7 +79,7 @@ async def settle(database: Database, waiters: LockWaiters | None = None, *, batc
             batch_result = await database.transact(
                 partial(_settle_free, cut=cut, limit=batch_size, locked=list(locked))
             )
-            count = _record(batch_result)
+            count = record(batch_result)
             total += count
             if count < batch_size and not batch_result.locked:
                 break
@@ -97,17 +100,17 @@ async def settle_locked(database: Database, event_id: int) -> None:
 
     async def settle_event(tx: Tx) -> SettledBatch:
         await sql.lock_event_of(tx, event_id)
-        return await _settle_events(tx, [event_id], str(cut), BATCH_SIZE)
+        return await _settle_locked(tx, event_id, str(cut))
 
     if cut:
-        _record(await database.transact(settle_event))
+        record(await database.transact(settle_event))
 
 
 async def settle_event(tx: Tx, event_id: int) -> None:
     """Settle all pending registrations of an event that is locked for update: no other is stored until the end."""
     while cut := await tx.value(CUT_OF_EVENT, {"event_id": event_id}):
         await wait_for_first(tx, event_id)
-        _record(await _settle_events(tx, [event_id], cut, BATCH_SIZE))
+        record(await _settle_locked(tx, event_id, cut))
 
 
 # All are committed. Their times may be later than the clock, if it was set back.
@@ -117,7 +120,7 @@ CUT_OF_EVENT: LiteralString = """
 """
 
 
-def _record(result: SettledBatch) -> int:
+def record(result: SettledBatch) -> int:
     """Count a batch in the metric. Returns the number settled."""
     for outcome, count in result.outcomes.items():
         SETTLED_COUNT.labels(outcome).inc(count)
@@ -127,9 +130,16 @@ def _record(result: SettledBatch) -> int:
 async def _settle_free(tx: Tx, cut: str, limit: int, locked: Sequence[int]) -> SettledBatch:
     """Settle the oldest registrations of events that are not locked."""
     events = await lock_events(tx, cut, limit, locked)
-    free = [id for id, is_free in events.items() if is_free]
-    settled = await _settle_events(tx, free, cut, limit) if free else SettledBatch({}, [])
-    return settled._replace(locked=[*settled.locked, *(events.keys() - free)])
+    settled = await _settle_events(tx, events.free, cut, limit) if events.free else SettledBatch({}, [])
+    entered = await entering.enter(tx, events.drawn, cut, limit) if events.drawn else SettledBatch({}, [])
+    return SettledBatch(settled.outcomes | entered.outcomes, [*settled.locked, *entered.locked, *events.locked])
+
+
+async def _settle_locked(tx: Tx, event_id: int, cut: str) -> SettledBatch:
+    """Settle the oldest registrations of an event that this transaction has locked."""
+    if await tx.value("select takes_entries from events where id = %(id)s", {"id": event_id}):
+        return await entering.enter(tx, [event_id], cut, BATCH_SIZE)
+    return await _settle_events(tx, [event_id], cut, BATCH_SIZE)
 
 
 async def _settle_events(tx: Tx, events: Sequence[int], cut: str, limit: int) -> SettledBatch:
@@ -146,31 +156,13 @@ async def read_cut(database: Database) -> str | None:
     if not await database.read(lambda reader: reader.value(ANY_PENDING)):
         return None
     timeout, max_timeout = CUT_LOCK_TIMEOUT_SECONDS
-    while not (cut := await database.read(partial(_wait_for_cut, lock_timeout=timeout))):
+    while not (cut := await database.read(partial(wait_for_cut, lock_timeout=timeout))):
         await asyncio.sleep(timeout)
         timeout = min(2 * timeout, max_timeout)
     return cut
 
 
 ANY_PENDING = "select exists (select from registrations where status = 'pending')"
-
-
-async def _wait_for_cut(reader: Reader, lock_timeout: float) -> str | None:
-    """The time when the running accepting transactions have ended. None if that takes longer than `lock_timeout`.
-
-    The exclusive lock waits for them; later ones wait for it, and get a later time.
-    """
-    try:
-        return await reader.value(
-            """
-            with limited as materialized (select set_config('lock_timeout', %(lock_timeout)s, true)),
-                 locked as materialized (select pg_advisory_xact_lock(%(lock)s) from limited)
-            select clock_timestamp()::text from locked
-            """,
-            {"lock": intake.ADVISORY_LOCK_ID, "lock_timeout": f"{round(lock_timeout * 1000)}ms"},
-        )
-    except LockNotAvailable:
-        return None
 
 
 async def wait_for_first(tx: Tx, event_id: int) -> None:
@@ -184,8 +176,8 @@ async def wait_for_first(tx: Tx, event_id: int) -> None:
     )
 
 
-async def lock_events(tx: Tx, cut: str, limit: int, skipped_ids: Collection[int] = ()) -> dict[int, bool]:
-    """Lock the events of the oldest pending registrations, except the skipped ones. Returns which of them are free.
+async def lock_events(tx: Tx, cut: str, limit: int, skipped_ids: Collection[int] = ()) -> ConcernedEvents:
+    """Lock the events of the oldest pending registrations, except the skipped ones.
 
     They are locked in the order of their ids to avoid deadlocks.
     """
@@ -198,12 +190,13 @@ async def lock_events(tx: Tx, cut: str, limit: int, skipped_ids: Collection[int]
                        and event_id <> all(%(skipped_ids)s)
                      order by received_at, arrival limit %(limit)s) as oldest),
         lockable_events as (
-            select id from events where id in (select id from concerned) order by id for no key update skip locked)
-        select concerned.id, lockable_events.id is not null from concerned left join lockable_events using (id)
+            select id, takes_entries from events where id in (select id from concerned)
+             order by id for no key update skip locked)
+        select concerned.id, takes_entries from concerned left join lockable_events using (id)
         """,
         {"cut": cut, "limit": limit, "skipped_ids": list(skipped_ids)},
     )
-    return dict(rows)
+    return ConcernedEvents(*([id for id, takes_entries in rows if takes_entries is of] for of in (False, True, None)))
 
 
 async def assign_seats(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) -> SettledBatch:
@@ -213,25 +206,8 @@ async def assign_seats(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) -
     event has an open log, each gets the next number in the order of arrivals, and the statement tells the log.
     """
     rows = await tx.tuples(
-        """
-        -- The xmax of a row that nobody has locked is 0. Only the other rows are locked here, one by one.
-        with pending as materialized (
-            select event_id, user_id, received_at, arrival, amount_due, xmax <> '0'::xid as was_locked
-              from registrations
-             where status = 'pending' and received_at <= %(cut)s::timestamptz and event_id = any(%(event_ids)s)
-             order by received_at, arrival limit %(limit)s),
-        locked_registrations as materialized (
-            select mine.* from pending
-             cross join lateral (select event_id, user_id from registrations
-                                  where was_locked and event_id = pending.event_id and user_id = pending.user_id
-                                  limit 1 for no key update skip locked) as mine),
-        oldest as materialized (
-            select event_id, user_id, amount_due, row_number() over line as rank,
-                   bool_and(not was_locked
-                            or (event_id, user_id) in (select event_id, user_id from locked_registrations)) over line
-                   as is_next
-              from pending
-            window line as (partition by event_id order by received_at, arrival)),
+        f"""
+        with {OLDEST},
         -- Many registrations are for few events. What is the same for all of them is looked up once.
         event as materialized (
             select events.id, capacity - registered_count as seats,

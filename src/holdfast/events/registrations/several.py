@@ -23,10 +23,12 @@ from holdfast.kit.running.run_modes import single
 MAX_SEVERAL = 50
 """The most registrations of one command."""
 
-SkipReason = Literal["gone", "pending", "held", "registered", "waitlisted", "rejected", "entered", "event_cancelled"]
+SkipReason = Literal[
+    "gone", "pending", "in_draw", "held", "registered", "waitlisted", "rejected", "entered", "event_cancelled"
+]
 """Why nothing is done with a registration: there is none any more, or its status. `entered`: the person is in."""
 
-REMOVABLE = ("pending", "held", "registered", "waitlisted")
+REMOVABLE = ("pending", "in_draw", "held", "registered", "waitlisted")
 """The statuses of registrations that can be removed."""
 
 

@@ -30,8 +30,14 @@ LOGGED_NONCE: LiteralString = """
 """
 """SQL: the nonce of a row of `registrations`, if a log has the registration, or will have it."""
 
+LOGGED_AT: LiteralString = """
+    coalesce((select entered_at from event_entries
+               where event_entries.event_id = registrations.event_id and ticket = log_number limit 1), received_at)
+"""
+"""SQL: when a row of `registrations` came, as a log says it: a draw gives it another `received_at`."""
+
 FIND: LiteralString = f"""
-    select received_at, {LOGGED_NONCE}, logged_as
+    select {LOGGED_AT}, {LOGGED_NONCE}, logged_as
       from json_to_recordset(%(people)s::json) as person (index integer, event_id bigint, public_id text)
       left join lateral (select id from users where users.public_id = person.public_id limit 1) as users on true
       left join lateral (select * from registrations

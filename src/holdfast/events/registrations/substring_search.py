@@ -156,6 +156,10 @@ WRITE: LiteralString = f"""
         select * from (
             (select received_at, arrival from registrations where event_id = %(event_id)s and status = 'pending'
               order by received_at, arrival limit 1)
+             union all
+            -- A draw gives them another time.
+            (select received_at, arrival from registrations where event_id = %(event_id)s and status = 'in_draw'
+              order by received_at, arrival limit 1)
              union all select 'infinity', 0) as first
          order by received_at, arrival limit 1),
     portion as materialized ({in_order(_SETTLED, "received_at, arrival", "%(portion)s")}),

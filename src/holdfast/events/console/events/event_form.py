@@ -24,13 +24,13 @@ PRICES = ("price", "min_price", "max_price")
 NUMBERS = ("capacity", "waitinglist_capacity", "recurrence_interval", "cancellation_hours")
 TEXTS = ("title", "body", "location_name", "address", "recurrence_frequency", "pricing_mode", "currency")
 DEGREES = ("latitude", "longitude")
-MOMENTS = ("datetime", "ends_at")
+MOMENTS = ("datetime", "ends_at", "opens_at")
 NAMES = (*TEXTS, *MOMENTS, "timezone", "public_log", *NUMBERS, *PRICES, *DEGREES)
 """The names of the fields, which are also the fields of the commands."""
 
 MORE_NAMES = (
     *("waitinglist_capacity", "cancellation_hours", "recurrence_frequency", "recurrence_interval"),
-    *("public_log", *DEGREES),
+    *("opens_at", "public_log", *DEGREES),
 )
 """The names of the fields behind "More options", without the time zone: the preview says which that is."""
 
@@ -61,6 +61,7 @@ LABELS = {
     "capacity": translatable("Seats"),
     "waitinglist_capacity": translatable("Places on the waiting list"),
     "cancellation_hours": translatable("People can cancel until so many hours before"),
+    "opens_at": translatable("Draw the places of all who register until (optional)"),
     "public_log": translatable("Publish the order of registrations"),
     "pricing_mode": translatable("Kind of price"),
     "currency": translatable("Currency"),
@@ -74,6 +75,7 @@ INSTRUCTIONS = {
     "title": message("Enter a title, such as Summer concert."),
     "body": message("Enter a text, such as: We draw for two hours. Bring a pencil."),
     "datetime": message("Enter a date and a time, such as 2030-01-31T18:00."),
+    "opens_at": message("Enter a date and a time, such as 2030-01-31T18:00."),
     "recurrence_interval": message("Enter a whole number, such as 2."),
     "capacity": message("Enter a number of seats, such as 30."),
     "waitinglist_capacity": message("Enter a number of places, such as 10."),
@@ -211,7 +213,7 @@ def errors_in_words(errors: Mapping[str, Sequence[str]], raw: Mapping[str, Any],
 
 def _sentence(error: str) -> str:
     """An error as a sentence: the API says what is wrong with a field without a subject, such as "must be later"."""
-    if not isinstance(error, Message) or not error.text.startswith(("must ", "is ", "needs ")):
+    if not isinstance(error, Message) or not error.text.startswith(("must ", "is ", "needs ", "cannot ")):
         return error
     return message("This %(refusal)s.", refusal=error)
 

@@ -204,7 +204,7 @@ _REFUNDS: LiteralString = """
 _PEOPLE: LiteralString = """
     select count(*) filter (where status = 'registered') as registered,
            count(*) filter (where status = 'waitlisted') as waiting,
-           count(*) filter (where status = 'pending') as pending,
+           count(*) filter (where status in ('pending', 'in_draw')) as pending,
            count(*) filter (where status in ('registered', 'waitlisted') and notify) as mailed,
            exists (select from logs where event_id = %(event_id)s and closed_at is null) as has_log
       from registrations where event_id = %(event_id)s

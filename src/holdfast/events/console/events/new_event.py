@@ -80,7 +80,7 @@ class NewEventPage:
         if copied:
             details: EventDetails = await self._look(organizer(session), GetEvent(event_id=id_of(copied)))
             # A copy takes place at another time.
-            values = {**field_values(details.event), "datetime": "", "ends_at": "", "copy": copied}
+            values = {**field_values(details.event), "datetime": "", "ends_at": "", "opens_at": "", "copy": copied}
             return await self._form(session, request, values, {})
         usual: EventDefaults = await self._usual(organizer(session), ReadEventDefaults())
         known = {"timezone": usual.timezone or "", "currency": usual.currency}

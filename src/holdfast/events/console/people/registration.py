@@ -23,7 +23,7 @@ from holdfast.kit.running.runner import Run, Runner
 
 MOVES = {"seat": "registered", "wait": "waitlisted"}
 
-CONFIRMED_IN = {"wait": {"registered"}, "remove": {"registered", "held", "waitlisted", "pending"}}
+CONFIRMED_IN = {"wait": {"registered"}, "remove": {"registered", "held", "waitlisted", "pending", "in_draw"}}
 """The changes that are confirmed first, and the statuses in which a registration can be changed so."""
 
 

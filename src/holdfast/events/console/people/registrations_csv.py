@@ -79,6 +79,7 @@ def _row(event: SearchedEvent, registration: RegistrationView, language: Languag
         "held": _("Seat, not paid yet"),
         "waitlisted": _("Waiting list"),
         "pending": _("Pending"),
+        "in_draw": _("In the draw"),
         "rejected": _("No seat"),
     }
     amount, currency = registration.paid_by_card, registration.card_currency

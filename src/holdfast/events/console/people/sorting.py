@@ -12,7 +12,7 @@ from holdfast.events.registrations.search import RegistrationView
 MAX_SORTED = 2_000
 """The most registrations that are sorted by a column other than the time of their arrival."""
 
-_STATUSES = ("registered", "held", "waitlisted", "pending", "rejected")
+_STATUSES = ("registered", "held", "waitlisted", "pending", "in_draw", "rejected")
 _NEVER = dt.datetime.max.replace(tzinfo=dt.UTC)
 
 KEYS: Mapping[str, Callable[[RegistrationView], Any]] = {

@@ -1,32 +1,32 @@
-"""Drawing: the list of a queue with a draw closes, is frozen, and gets the order that a round of the beacon gives it.
+"""Drawing: the list of a queue or an event closes, is frozen, and gets the order that a round of the beacon gives it.
 
 Any number of processes may do this, and each may end at any moment. Every step is one transaction:
 
 1. Freeze, as soon as the log has been sealed and signed with all tickets from before `draw_at`: the row in
-   `queue_freezes` names that head of the log, and an entry of the log tells it.
+   `queue_freezes` or `event_freezes` names that head of the log, and an entry of the log tells it.
 2. Void, if it is too late for that: no list is frozen less than `FREEZE_BEFORE` before its round, none is drawn whose
    freeze was not in the sealed log before the round, and no other round is ever taken.
-3. Draw, once the beacon has signed the round: a place for each ticket, an entry of the log, and releases begin.
+3. Draw, once the beacon has signed the round: a place for each ticket, and an entry of the log.
 
-A ticket never changes. `queue_places` has the place of each drawn ticket, and later tickets are their own places.
+Then a queue lets people in (`queues/release.py`), and an event gives out its seats (`registrations/placing.py`).
 """
 
 import asyncio
 import datetime as dt
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Literal, NamedTuple
 
 import msgspec
 import structlog
 
-from holdfast.events.draws import beacon
+from holdfast.events.draws import beacon, sql
 from holdfast.events.draws.fetching import fetch_signature
+from holdfast.events.draws.model import CHANNEL
 from holdfast.events.draws.order import Freeze, freeze_details, freeze_until, seed_of
-from holdfast.events.queues import draw_sql as sql
-from holdfast.events.queues.draw_sql import Frozen
-from holdfast.events.queues.joining import CHANNEL
+from holdfast.events.draws.sql import Frozen
+from holdfast.events.draws.subject import DrawSubject
 from holdfast.events.resources import Database, Tx
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.postgres.notifications import POLL_SECONDS, wait_for_notification
@@ -42,95 +42,116 @@ log = structlog.get_logger()
 
 
 class DrawRefusal(Exception):
-    """A queue cannot be drawn with this. The message is a sentence."""
+    """A list cannot be drawn with this. The message is a sentence."""
 
 
-async def run(database: Database) -> None:
-    """Freeze and draw lists whenever they are due, until cancelled."""
+async def run(
+    database: Database, subjects: Sequence[DrawSubject], after: Callable[[Database], Awaitable[object]]
+) -> None:
+    """Freeze and draw lists whenever they are due, until cancelled.
+
+    after    does what follows from draws
+    """
     changed = asyncio.Event()
     rounds = Rounds()
     with database.listen(CHANNEL, lambda _: changed.set()):
         while True:
             changed.clear()
-            is_busy = await freeze_due(database)
-            await draw_due(database, rounds)
-            seconds = BUSY_SECONDS if is_busy else await database.read(sql.seconds_until_due)
+            is_busy = False
+            for subject in subjects:
+                is_busy |= await freeze_due(database, subject)
+                await draw_due(database, subject, rounds)
+            await after(database)
+            due = [await database.read(partial(sql.seconds_until_due, subject=subject)) for subject in subjects]
+            seconds = BUSY_SECONDS if is_busy else min(due)
             await wait_for_notification(changed, min(max(seconds, BUSY_SECONDS), POLL_SECONDS))
 
 
-async def freeze_due(database: Database, now: dt.datetime | None = None) -> bool:
+async def freeze_due(database: Database, subject: DrawSubject, now: dt.datetime | None = None) -> bool:
     """Freeze the lists that have closed. Returns whether some still wait for their log.
 
     now    None: the clock of the database
     """
     waits = False
-    for queue_id in await database.read(partial(sql.list_closed, now=now)):
-        waits |= await _try(queue_id, freeze(database, queue_id, now)) == "waits"
+    for id in await database.read(partial(sql.list_closed, subject=subject, now=now)):
+        waits |= await _try(subject, id, freeze(database, subject, id, now)) == "waits"
     return waits
 
 
-async def freeze(database: Database, queue_id: int, now: dt.datetime | None = None) -> Literal["done", "waits"]:
-    """Freeze the list of a queue, or make its draw void if it is too late."""
+async def freeze(
+    database: Database, subject: DrawSubject, id: int, now: dt.datetime | None = None
+) -> Literal["done", "waits"]:
+    """Freeze a list, or make its draw void if it is too late."""
+    is_stored = subject.wait is None or await subject.wait(database)
 
     async def work(tx: Tx) -> Literal["done", "waits"]:
-        closed = await sql.lock_closed(tx, queue_id, now)
+        closed = await sql.lock_closed(tx, subject, id, now)
         if closed is None:
             return "done"
         if closed.now > freeze_until(closed.round):
-            await sql.make_void(tx, queue_id, closed.now)
-            log.error("the draw of a queue is void: its list was not frozen in time", queue=queue_id)
+            await sql.make_void(tx, subject, id, closed.now)
+            log.error("a draw is void: its list was not frozen in time", drawn=f"{subject.noun} {id}")
+            await _tell(tx, subject, id)
             return "done"
-        head = await sql.find_signed_head(tx, queue_id, closed.entries)
-        if head is None:
+        head = await sql.find_signed_head(tx, subject, id, closed.entries)
+        if head is None or not (is_stored and closed.is_complete):
             return "waits"
         details = freeze_details(closed.entries, head.size, head.root, closed.round)
-        await sql.insert_freeze(tx, queue_id, head, closed, msgspec.json.encode(details).decode())
-        await tx.notify(CHANNEL)
+        await sql.insert_freeze(tx, subject, id, head, closed, msgspec.json.encode(details).decode())
+        await _tell(tx, subject, id)
         return "done"
 
     return await database.transact(work)
 
 
-async def draw_due(database: Database, rounds: "Rounds", now: dt.datetime | None = None) -> None:
+async def draw_due(database: Database, subject: DrawSubject, rounds: "Rounds", now: dt.datetime | None = None) -> None:
     """Draw the frozen lists whose round the beacon has signed."""
-    for queue_id, round in await database.read(partial(sql.list_frozen, now=now)):
+    for id, round in await database.read(partial(sql.list_frozen, subject=subject, now=now)):
         signature = await rounds.fetch(database, round)
         if signature is not None:
-            work = partial(draw, queue_id=queue_id, round=round, signature=signature, now=now)
-            await _try(queue_id, database.transact(work))
+            work = partial(draw, subject=subject, id=id, round=round, signature=signature, now=now)
+            await _try(subject, id, database.transact(work))
 
 
 async def draw(
-    tx: Tx, queue_id: int, round: int, signature: bytes, now: dt.datetime | None = None
+    tx: Tx, subject: DrawSubject, id: int, round: int, signature: bytes, now: dt.datetime | None = None
 ) -> Literal["drawn", "void", "busy"]:
-    """Draw the frozen list of a queue with the signature of its round; busy: another process draws it now.
+    """Draw a frozen list with the signature of its round; busy: another process draws it now.
 
     Raises `InvalidRound` and `DrawRefusal`.
     """
-    frozen = await sql.find_frozen(tx, queue_id, now)
+    name = f"{subject.noun} {id}"
+    frozen = await sql.find_frozen(tx, subject, id, now)
     if frozen is None:
-        raise DrawRefusal(f"Queue {queue_id} has no frozen list.")
+        raise DrawRefusal(f"{name.capitalize()} has no frozen list.")
     if frozen.is_drawn:
-        raise DrawRefusal(f"Queue {queue_id} was drawn already. A list is drawn once.")
+        raise DrawRefusal(f"{name.capitalize()} was drawn already. A list is drawn once.")
     if frozen.is_void:
-        raise DrawRefusal(f"The draw of queue {queue_id} is void.")
+        raise DrawRefusal(f"The draw of {name} is void.")
     if frozen.round != round:
-        raise DrawRefusal(f"The draw of queue {queue_id} is by round {frozen.round}, and not by round {round}.")
+        raise DrawRefusal(f"The draw of {name} is by round {frozen.round}, and not by round {round}.")
     beacon.verify(beacon.CHAIN, round, signature)
     due_at = beacon.time_of(round)
     if frozen.now < due_at:
         raise DrawRefusal(f"By the clock of the database, round {round} is not before {due_at:%Y-%m-%d %H:%M:%S} UTC.")
-    if not await sql.lock_freeze(tx, queue_id):
+    if not await sql.lock_freeze(tx, subject, id):
         return "busy"
+    await _tell(tx, subject, id)
     if not await _is_published(tx, frozen):
-        await sql.make_void(tx, queue_id, frozen.now)
-        log.error("the draw of a queue is void: its freeze was not in the sealed log in time", queue=queue_id)
+        await sql.make_void(tx, subject, id, frozen.now)
+        log.error("a draw is void: its freeze was not in the sealed log in time", drawn=name)
         return "void"
     seed = seed_of(Freeze(frozen.origin, frozen.entries, frozen.root, beacon.CHAIN, round), signature)
-    await sql.insert_draw(tx, queue_id, frozen, signature, seed)
-    await sql.begin_releases(tx, queue_id, now)
-    await tx.notify(CHANNEL)
+    await sql.insert_draw(tx, subject, id, frozen, signature, seed)
+    if not await sql.end_draw(tx, subject, id, now):
+        raise DrawRefusal(f"{name.capitalize()} is gone.")
     return "drawn"
+
+
+async def _tell(tx: Tx, subject: DrawSubject, id: int) -> None:
+    await tx.notify(CHANNEL)
+    if subject.channel:
+        await tx.notify(subject.channel, str(id))
 
 
 async def _is_published(tx: Tx, frozen: Frozen) -> bool:
@@ -172,10 +193,10 @@ class Rounds:
         return signature
 
 
-async def _try(queue_id: int, work: Awaitable[str]) -> str:
-    """Do this for a queue. What fails for one queue is done later, and the others do not wait for it."""
+async def _try(subject: DrawSubject, id: int, work: Awaitable[str]) -> str:
+    """Do this for a list. What fails for one list is done later, and the others do not wait for it."""
     try:
         return await work
     except (DrawRefusal, Problem) as error:
-        log.warning("a draw has to wait", queue=queue_id, error=str(error))
+        log.warning("a draw has to wait", error=str(error), drawn=f"{subject.noun} {id}")
         return "waits"

@@ -1,0 +1,232 @@
+"""SQL statements on draws. `now` is the time; None: the clock of the database."""
+
+import datetime as dt
+from collections.abc import AsyncGenerator, Mapping
+from typing import Any, LiteralString
+
+import msgspec
+from msgspec import Struct
+
+from holdfast.events.draws.subject import DrawSubject
+from holdfast.events.resources import Reader, Tx
+from holdfast.kit.tlog.tree import TILE_WIDTH, parse_bundle
+
+NOW: LiteralString = "coalesce(%(now)s::timestamptz, clock_timestamp())"
+
+
+class Closed(Struct):
+    """A list that has closed and is not frozen: its round, the tickets from before that, and the time.
+
+    is_complete    whether all who came before that have their tickets
+    """
+
+    round: int
+    entries: int
+    is_complete: bool
+    now: dt.datetime
+
+
+class Head(Struct):
+    """A signed head of the log of a list."""
+
+    origin: str
+    size: int
+    root: bytes
+
+
+class Frozen(Struct):
+    """A frozen list, with what became of it."""
+
+    origin: str
+    entries: int
+    size: int
+    root: bytes
+    round: int
+    is_drawn: bool
+    is_void: bool
+    now: dt.datetime
+
+
+async def read_clock(reader: Reader) -> dt.datetime:
+    return await reader.value("select now()")
+
+
+async def list_closed(reader: Reader, subject: DrawSubject, now: dt.datetime | None = None) -> list[int]:
+    """The ids of those whose lists have closed and are to be frozen."""
+    rows = await reader.tuples(
+        f"""
+        select id from {subject.table}
+         where {subject.is_to_be_drawn} and draw_entries is null and draw_at <= {NOW} order by draw_at, id
+        """,
+        {"now": now},
+    )
+    return [id for (id,) in rows]
+
+
+async def seconds_until_due(reader: Reader, subject: DrawSubject) -> float:
+    """Seconds until the next list closes, or the next round is due."""
+    seconds = await reader.value(
+        f"""
+        select min(extract(epoch from case when draw_entries is null then draw_at else draw_round_at end
+                                      - clock_timestamp()))::float8
+          from {subject.table} where {subject.is_to_be_drawn}
+        """
+    )
+    return 3_600.0 if seconds is None else seconds
+
+
+async def lock_closed(tx: Tx, subject: DrawSubject, id: int, now: dt.datetime | None = None) -> Closed | None:
+    """Lock the queue or event, if its list has closed and is to be frozen, so that it gives out no ticket meanwhile."""
+    # A separate statement, so that the next one sees all tickets that were given out before the lock was granted.
+    await tx.run(f"select from {subject.table} where id = %(id)s for no key update", {"id": id})
+    return await tx.row(
+        Closed,
+        f"""
+        select draw_round as round, {NOW} as now, coalesce({subject.entries}, 0) as entries,
+               {subject.is_complete} as is_complete
+          from {subject.table}
+         where id = %(id)s and {subject.is_to_be_drawn} and draw_entries is null and draw_at <= {NOW}
+        """,
+        {"id": id, "now": now},
+    )
+
+
+async def make_void(tx: Tx, subject: DrawSubject, id: int, now: dt.datetime) -> None:
+    """Make a draw void. A trigger tells the log."""
+    await tx.run(f"update {subject.table} set draw_void_at = %(now)s where id = %(id)s", {"id": id, "now": now})
+
+
+async def find_signed_head(tx: Tx, subject: DrawSubject, id: int, entries: int) -> Head | None:
+    """The head of the log of a list, if it is signed and the log has been sealed with the tickets 1 to `entries`."""
+    return await tx.row(
+        Head,
+        f"""
+        select origin, size, root
+          from logs join log_heads on log_id = logs.id
+         where {subject.key} = %(id)s and closed_at is null and signed_size = size
+           and not exists (select from log_pending
+                            where log_id = logs.id
+                              and (kind = 'open' or (kind = 'arrivals' and first_number <= %(entries)s)))
+        """,
+        {"id": id, "entries": entries},
+    )
+
+
+async def insert_freeze(tx: Tx, subject: DrawSubject, id: int, head: Head, closed: Closed, details: str) -> None:
+    """Store a freeze, and tell the log."""
+    await tx.run(
+        f"""
+        with frozen as (
+            insert into {subject.noun}_freezes ({subject.key}, origin, entries, size, root, round, frozen_at)
+            values (%(id)s, %(origin)s, %(entries)s, %(size)s, %(root)s, %(round)s, %(now)s)),
+        logged as (
+            insert into log_pending (log_id, kind, at, details)
+            select id, 'freeze', %(now)s, %(details)s::jsonb
+              from logs where {subject.key} = %(id)s and closed_at is null)
+        update {subject.table} set draw_entries = %(entries)s where id = %(id)s
+        """,
+        {"id": id, **msgspec.structs.asdict(head), **msgspec.structs.asdict(closed), "details": details},
+    )
+
+
+async def list_frozen(reader: Reader, subject: DrawSubject, now: dt.datetime | None = None) -> list[tuple[int, int]]:
+    """The ids of those whose lists are frozen and to be drawn, each with its round."""
+    rows = await reader.tuples(
+        f"""
+        select id, draw_round from {subject.table}
+         where {subject.is_to_be_drawn} and draw_entries is not null and draw_round_at <= {NOW}
+         order by draw_round, id
+        """,
+        {"now": now},
+    )
+    return [(id, round) for id, round in rows]
+
+
+async def find_frozen(tx: Tx, subject: DrawSubject, id: int, now: dt.datetime | None = None) -> Frozen | None:
+    """The frozen list; None: there is none, or it is gone."""
+    return await tx.row(
+        Frozen,
+        f"""
+        select origin, entries, size, root, round, {subject.table}.drawn_at is not null as is_drawn,
+               draw_void_at is not null as is_void, {NOW} as now
+          from {subject.noun}_freezes join {subject.table} on id = {subject.key}
+         where {subject.key} = %(id)s and {subject.is_live}
+        """,
+        {"id": id, "now": now},
+    )
+
+
+async def lock_freeze(tx: Tx, subject: DrawSubject, id: int) -> bool:
+    """Lock a frozen list. False: another transaction draws it now, or has drawn it."""
+    return bool(
+        await tx.value(
+            f"""
+            select true from {subject.noun}_freezes
+             where {subject.key} = %(id)s
+               and not exists (select from {subject.noun}_draws where {subject.key} = %(id)s)
+               for no key update skip locked
+            """,
+            {"id": id},
+        )
+    )
+
+
+async def entries_since(tx: Tx, frozen: Frozen) -> AsyncGenerator[Mapping[str, Any]]:
+    """The sealed entries of the log of a frozen list that came after the head that the freeze names."""
+    number, skip = divmod(frozen.size, TILE_WIDTH)
+    while True:
+        content = await tx.value(
+            """
+            select entries from log_entries join log_heads using (log_id)
+             where origin = %(origin)s and log_entries.number = %(number)s
+            """,
+            {"origin": frozen.origin, "number": number},
+        )
+        if content is None:
+            return
+        for entry in parse_bundle(content)[skip:]:
+            yield msgspec.json.decode(entry)
+        number, skip = number + 1, 0
+
+
+async def insert_draw(tx: Tx, subject: DrawSubject, id: int, frozen: Frozen, signature: bytes, seed: bytes) -> None:
+    """Store a draw with its order. It must be the order of `draws/order.py`."""
+    await tx.run(
+        f"""
+        with drawn as materialized (
+            select ticket, row_number() over (order by sha256(%(seed)s::bytea || int8send(ticket)), ticket) as place
+              from generate_series(1, %(entries)s::bigint) as ticket),
+        stored as (
+            insert into {subject.noun}_draws ({subject.key}, round, signature, seed, order_hash, drawn_at)
+            select %(id)s, %(round)s, %(signature)s, %(seed)s,
+                   sha256(coalesce((select string_agg(int8send(ticket), ''::bytea order by place) from drawn),
+                                   ''::bytea)),
+                   %(now)s)
+        {subject.order}
+        """,
+        {"id": id, **msgspec.structs.asdict(frozen), "signature": signature, "seed": seed},
+    )
+
+
+async def end_draw(tx: Tx, subject: DrawSubject, id: int, now: dt.datetime | None) -> bool:
+    """Say that a list is drawn, also in its log. False: the queue or event is gone."""
+    # The queue or event is locked only now, so that people could come while the order was computed.
+    return await tx.value(
+        f"""
+        with drawn as (
+            update {subject.table} set drawn_at = {NOW}{subject.on_drawn}
+             where id = %(id)s and {subject.is_live} returning id),
+        told as (
+            select {subject.key} as drawn_id,
+                   jsonb_build_object('round', round, 'signature', encode(signature, 'hex'),
+                                      'seed', encode(seed, 'hex'), 'order', encode(order_hash, 'hex')) as details
+              from {subject.noun}_draws where {subject.key} = %(id)s),
+        logged as (
+            insert into log_pending (log_id, kind, at, details)
+            select logs.id, 'draw', {NOW}, details
+              from drawn join told on drawn_id = drawn.id
+              join logs on logs.{subject.key} = drawn.id and closed_at is null)
+        select exists (select from drawn)
+        """,
+        {"id": id, "now": now},
+    )

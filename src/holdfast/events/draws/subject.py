@@ -1,0 +1,54 @@
+"""What is drawn: the lists of queues and of events. Both keep the same columns and tables of a draw."""
+
+from collections.abc import Awaitable, Callable
+from typing import Literal, LiteralString, NamedTuple
+
+from holdfast.events.resources import Database
+
+
+class DrawSubject(NamedTuple):
+    """A kind of lists. The SQL is about a row of its table, whose columns `draw_...` have the draw.
+
+    noun         `queue` or `event`: as sentences say it, and how the names of the tables of its draws begin
+    table        `queues` or `events`
+    is_live      SQL: whether it is neither deleted nor cancelled
+    entries      SQL: the number of tickets from before `draw_at`
+    is_complete  SQL: whether all who came before `draw_at` have their tickets
+    order        SQL: an insert of the order of `drawn`, which has a `ticket` and a `place` in each row
+    on_drawn     SQL: further columns that are set when it is drawn
+    channel      what is announced when a draw goes on; None: triggers announce it
+    wait         waits, after a list has closed, for those who are being stored. False: not all are stored yet
+    """
+
+    noun: Literal["queue", "event"]
+    table: LiteralString
+    is_live: LiteralString
+    entries: LiteralString
+    is_complete: LiteralString
+    order: LiteralString
+    on_drawn: LiteralString
+    channel: LiteralString | None = None
+    wait: Callable[[Database], Awaitable[bool]] | None = None
+
+    @property
+    def key(self) -> LiteralString:
+        """The column that has its id in other tables."""
+        return f"{self.noun}_id"
+
+    @property
+    def is_to_be_drawn(self) -> LiteralString:
+        """SQL: whether a draw is to come. An index has these rows."""
+        return f"draw_at is not null and drawn_at is null and draw_void_at is null and {self.is_live}"
+
+    def check_of(self, row: LiteralString) -> LiteralString:
+        """SQL for FROM: what the order of a drawn row with this name is computed from. `CHECKED` names it."""
+        return f"""
+            left join lateral (
+                select origin as check_origin, encode(root, 'base64') as check_root,
+                       encode(signature, 'hex') as check_signature
+                  from {self.noun}_freezes join {self.noun}_draws using ({self.key})
+                 where {self.key} = {row}.id and {row}.drawn_at is not null limit 1) as checks on true
+        """
+
+
+CHECKED: LiteralString = "checks.check_origin, checks.check_root, checks.check_signature"

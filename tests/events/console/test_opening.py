@@ -1,0 +1,43 @@
+"""Organizers let an event open with a draw: in the form, on its page, among its registrations, and when it is void."""
+
+import datetime as dt
+
+from tests.events.console.event_scene import form, signed_in
+from tests.events.console.organizing import main_text
+from tests.events.console.test_edit_event import opened
+from tests.support import Service
+
+PAGE = "/console/events/new"
+
+
+async def test_an_event_opens_with_a_draw_that_the_organizer_sets_and_gives_up_when_it_is_void(
+    service: Service,
+) -> None:
+    ada, browser = await signed_in(service)
+    assert "One mail address is one entry: a draw cannot tell persons apart." in main_text(await browser.get(PAGE))
+    late = await browser.send(PAGE, **form(opens_at="2036-07-13T10:00"))
+    assert "This must be earlier than" in main_text(late)
+    assert (await browser.send(PAGE, **form(opens_at="2036-07-01T10:00"))).status_code == 303
+    [event] = (await ada.get("/api/events")).json()["data"]
+    assert dt.datetime.fromisoformat(event["opens_at"]) == dt.datetime(2036, 7, 1, 8, tzinfo=dt.UTC)
+    path = f"/console/events/{event['id']}"
+    await ada.register(event["id"], email="ann@example.com")
+    await service.settle()
+
+    page = main_text(await browser.get(path))
+    assert "Entries close" in page
+    assert "1 entry so far." in page
+    assert "In the draw" in main_text(await browser.get(f"{path}/registrations"))
+    assert "In der Verlosung" in main_text(await browser.get(f"{path}/registrations?lang=de"))
+    edit, fields = await opened(browser, event)
+    again = await browser.http.post(edit, data={**fields, "opens_at": ""})
+    assert "This cannot be changed once somebody has entered" in main_text(again)
+
+    await service.run_sql("update events set draw_at = now() - interval '1 hour', draw_void_at = now()")
+    await service.hear()
+    assert "Nobody gets a place until you decide how to go on." in main_text(await browser.get(path))
+    edit, fields = await opened(browser, event)
+    given_up = await browser.http.post(edit, data={**fields, "opens_at": ""})
+    assert given_up.status_code == 303, main_text(given_up)
+    [event] = (await ada.get("/api/events")).json()["data"]
+    assert event["opens_at"] is None

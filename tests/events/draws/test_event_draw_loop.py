@@ -1,0 +1,75 @@
+"""The loops that run in every process: they enter, seal, freeze, draw and place an event, by the real clock."""
+
+import asyncio
+import contextlib
+import datetime as dt
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from holdfast.events import jobs
+from holdfast.events.draws import beacon, order
+from holdfast.events.log import sealing
+from holdfast.events.registrations import settlement
+from holdfast.events.registrations.draws import EVENT_DRAWS
+from holdfast.events.settings import Settings
+from tests.events.draws.beacon_double import serving_beacon
+from tests.events.draws.event_scene import EventDraw
+from tests.events.draws.scene import ROUND
+from tests.events.log.verification import verify
+from tests.outside import reaching
+from tests.serving import listener, running_already, serving
+from tests.support import eventually, running
+
+PEOPLE = ("ann", "bob", "cyd")
+
+
+async def test_two_processes_draw_an_event_by_themselves_and_it_is_verified_over_http(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(order, "PAUSE", dt.timedelta(seconds=4))
+    monkeypatch.setattr(order, "FREEZE_BEFORE", dt.timedelta(seconds=1))
+    at = listener()
+    url = f"http://127.0.0.1:{at.getsockname()[1]}"
+    async with (
+        running(settings.model_copy(update={"base_url": url})) as service,
+        serving(running_already(service.app), at),
+    ):
+        ((now,),) = await service.run_sql("select clock_timestamp()")
+        closes = now + dt.timedelta(seconds=3)
+        monkeypatch.setattr(beacon, "GENESIS", closes + order.PAUSE - (ROUND - 1) * beacon.PERIOD)
+        async with serving_beacon(closes + dt.timedelta(days=1)) as double:
+            resources = service.database.resources
+            changed = resources.settings.model_copy(update={"beacon_url": double.server.url.rstrip("/")})
+            service.database.resources = replace(resources, settings=changed, beacon=reaching(double.server))
+            ada = await service.organizer()
+            event = await ada.create_event(opens_at=closes.isoformat(), capacity=2)
+            draw = EventDraw(service, closes, double, EVENT_DRAWS, ada, event, {})
+            loops = (settlement.run, settlement.run, sealing.run, jobs.draw, jobs.draw)
+            tasks = [asyncio.create_task(loop(service.database)) for loop in loops]
+            receipt = tmp_path / "receipt.json"
+            for name in PEOPLE:
+                registration = {"event_id": event["id"], "email": f"{name}@example.com"}
+                answer = (await ada.post("/api/registrations", {"registration": registration})).json()
+                draw.polls[name] = answer["next"]["url"]
+                receipt.write_text(json.dumps(answer))
+
+            async def is_placed() -> bool:
+                return "registration_pending" not in await draw.statuses(*PEOPLE)
+
+            await eventually(is_placed, 30)
+            for task in tasks:
+                task.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await task
+            await draw.seal()
+            statuses = await draw.statuses(*PEOPLE)
+            code, report = await asyncio.to_thread(verify, receipt)
+            service.database.resources = resources
+    assert sorted(statuses) == ["registered", "registered", "registration_rejected"]
+    assert (code, report["findings"]) == (0, [])
+    assert report["figures"]["arrivals"] == {"registered": 2, "rejected": 1}
+    outcome = statuses[-1].removeprefix("registration_")
+    assert f"number 3, {outcome}, " in report["checked"]["log"]
