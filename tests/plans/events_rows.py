@@ -176,7 +176,7 @@ def _draws_of_events(connection: psycopg.Connection[Any]) -> None:
     """Events that were drawn, and the last thousand of one that get their places now."""
     one = "event_id = 1 and user_id = (select id from users where email = 'ann@example.com')"
     entered = {"received_at": "now() - interval '1 hour'", "settled_at": "now()", "status": "'in_draw'"}
-    entered |= {"user_id": "69000 + g", "arrival": "5000000 + g", "log_number": "59000 + g"}
+    entered |= {"user_id": "69000 + g", "arrival": "5000000 + g", "log_number": "59000 + g", "notify": "false"}
     copies(connection, "registrations", 1_000, one, event_id=f"{DRAWN}", organizer_id="701", **entered)
     _run(
         connection,
