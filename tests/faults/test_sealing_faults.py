@@ -113,6 +113,7 @@ async def test_whenever_the_process_that_seals_is_killed_or_stops_everybody_is_l
             async with holding(scene.url, WITHIN_THE_SEAL) as holder:
                 await scene.register(3)
                 await holder.is_waited_for()
+                await eventually(scene.has_settled)
                 process.halt()
             async with another_leader(service):
                 await scene.all_is_logged_once()
