@@ -14,7 +14,7 @@ def draw(
     signature: Annotated[str, typer.Option(metavar="HEX", help="The signature of the round, 96 hexadecimal digits.")],
     event: Annotated[bool, typer.Option("--event", help="The id is that of an event.")] = False,
 ) -> None:
-    """Draw a waiting room or an event with a round that was carried in by hand.
+    """Draw a waiting room or an event with a round entered by hand.
 
     For a service without internet. The list is frozen before. Anybody can look the round up at
     https://api.drand.sh/52db9ba70e0cc0f6eaf7803dd07447a1f5477735fd3f661792ba94600c84e971/public/ROUND. The signature is

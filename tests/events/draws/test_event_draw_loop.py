@@ -18,6 +18,7 @@ from holdfast.events.settings import Settings
 from tests.events.draws.beacon_double import serving_beacon
 from tests.events.draws.event_scene import EventDraw
 from tests.events.draws.scene import ROUND
+from tests.events.log.scene import seal_logs
 from tests.events.log.verification import verify
 from tests.outside import reaching
 from tests.serving import listener, running_already, serving
@@ -64,7 +65,7 @@ async def test_two_processes_draw_an_event_by_themselves_and_it_is_verified_over
                 task.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
                     await task
-            await draw.seal()
+            await seal_logs(service)
             statuses = await draw.statuses(*PEOPLE)
             code, report = await asyncio.to_thread(verify, receipt)
             service.database.resources = resources
