@@ -78,9 +78,10 @@ class RegistrationKey(Struct):
     seen_by: int | None
 
 
-# Frequent statements get their calls as one JSON array, which is written and read several times faster than arrays of
-# columns. Their look-ups are lateral with `limit 1`, so that each is one index look-up. For a plain join, PostgreSQL
-# may plan and cache a scan while a table is small; it gets slower with every row until the statistics are updated.
+# Frequent statements get their calls as one JSON array. PostgreSQL reads arrays of columns twice as fast, but JSON is
+# written ten times as fast here, where the process has less time. Their look-ups are lateral with `limit 1`, so that
+# each is one index look-up. For a plain join, PostgreSQL may plan and cache a scan while a table is small; it gets
+# slower with every row until the statistics are updated.
 
 FIND: LiteralString = f"""
     select events.organizer_id, registrations.status, registrations.amount_paid, {RECEIVED_AT}, registrations.reason,
