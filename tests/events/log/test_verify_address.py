@@ -89,6 +89,35 @@ async def test_counts_that_the_log_does_not_have_yet_are_no_difference(
     assert report["checked"]["head"].startswith("2 entries")
 
 
+async def test_counts_of_an_event_whose_log_is_always_a_little_behind_are_no_difference(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(public_counts, "PAUSE_SECONDS", 0)
+    monkeypatch.setattr(public_counts, "TIMEOUT_SECONDS", 5)
+    at = listener()
+    url = f"http://127.0.0.1:{at.getsockname()[1]}"
+    people = 0
+    async with running(settings.model_copy(update={"base_url": url})) as service:
+        ada = await service.organizer()
+        event = await ada.create_event(capacity=1_000)
+        await seal_logs(service)
+
+        async def crowded(scope: Scope, receive: Receive, send: Send) -> None:
+            nonlocal people
+            if scope.get("path", "").endswith("/stream"):
+                await seal_logs(service)
+                people += 1
+                await ada.register(event["id"], email=f"n{people}@example.com")
+                await service.settle()
+            await service.app(scope, receive, send)
+
+        async with serving(running_already(crowded), at):
+            code, report = await asyncio.to_thread(verify, f"{url}/log/events/{event['id']}")
+
+    assert (code, report["findings"]) == (0, [])
+    assert report["checked"]["page"] == "seats left 999, waiting 0: so says the log"
+
+
 class QuietHandler(SimpleHTTPRequestHandler):
     """Serves the files of a directory, and logs nothing."""
 
