@@ -90,18 +90,18 @@ async def read_proof(reader: Reader, address: LogAddress, number: int) -> str:
 async def read_head_proof(reader: Reader, address: LogAddress) -> str:
     """The proof file of the last head of a log in the head log; its `extra` is the entry. Raises `not_found`."""
     log = await _find_log(reader, address)
-    listed = await head_log.find_listed_head(reader, log.log_id)
-    if listed is None:
+    listing = await head_log.find_listed_head(reader, log.log_id)
+    if listing is None:
         raise NOT_FOUND(
             f"No head of the log of {address.subject} is in the head log yet.",
             hint="Ask again after the number of seconds in Retry-After.",
             retry_after=RETRY_SECONDS,
         )
-    number, place = divmod(listed.entry, TILE_WIDTH)
-    entry = parse_bundle(await sql.find_bundle(reader, listed.log_id, number))[place]
-    tiles = await sql.find_tiles(reader, {listed.log_id: tiles_for_inclusion(listed.entry, listed.size)})
-    proof = inclusion_proof(listed.entry, listed.size, tiles[listed.log_id])
-    return ProofFile(listed.entry, proof, listed.checkpoint, entry).text
+    number, place = divmod(listing.entry, TILE_WIDTH)
+    entry = parse_bundle(await sql.find_bundle(reader, listing.log_id, number))[place]
+    tiles = await sql.find_tiles(reader, {listing.log_id: tiles_for_inclusion(listing.entry, listing.size)})
+    proof = inclusion_proof(listing.entry, listing.size, tiles[listing.log_id])
+    return ProofFile(listing.entry, proof, listing.checkpoint, entry).text
 
 
 async def list_keys(reader: Reader) -> dict[str, Any]:

@@ -7,12 +7,14 @@ path of its leaf, and a batch of 500 costs little more than one. A receipt is ve
 import datetime as dt
 from collections.abc import Sequence
 from typing import Annotated
+from uuid import UUID
 
 import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from holdfast.events.log.entries import person_text, timestamp
+from holdfast.events.log.entries import commitment, person_text, timestamp
+from holdfast.events.log.model import LogName
 from holdfast.kit.tlog.signed_note import InvalidNote, Signer, Verifier, decode_base64, encode_base64, open_note
 from holdfast.kit.tlog.tree import InvalidProof, leaf_hash, node_hash, verify_inclusion
 
@@ -71,6 +73,18 @@ class ReceiptFile(Struct):
 
 class InvalidReceipt(ValueError):
     """A receipt is not what it should be. The message is a sentence."""
+
+
+def receipt_of(
+    name: LogName, base_url: str, at: dt.datetime, person: str, nonce: UUID, ticket: int | None = None
+) -> Receipt:
+    """The receipt of a person who arrived at an event or a queue; `sign_receipts` signs it.
+
+    person    the public id of an account, or the id of a visitor
+    nonce     the nonce of its commitment
+    """
+    committed = commitment(name.subject, person, nonce.bytes)
+    return unsigned_receipt(base_url + name.path, at, committed, nonce.hex, ticket)
 
 
 def unsigned_receipt(log_url: str, at: dt.datetime, person: bytes, nonce: str, ticket: int | None = None) -> Receipt:

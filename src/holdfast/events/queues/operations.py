@@ -6,9 +6,8 @@ import msgspec
 
 from holdfast.events.draws.model import DRAW_IS_FIXED, LOG_IS_NEEDED
 from holdfast.events.draws.operations import name_draw
-from holdfast.events.log.entries import commitment
 from holdfast.events.log.model import LogName
-from holdfast.events.log.receipts import unsigned_receipt
+from holdfast.events.log.receipts import receipt_of
 from holdfast.events.organizers.operations import owner
 from holdfast.events.problems import INVALID_TOKEN, QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE, QUOTA_EXCEEDED
 from holdfast.events.queues import joining, release_tokens, sql
@@ -175,10 +174,7 @@ def _joined(visitor: Visitor, result: joining.JoinResult, base_url: str) -> Join
     joined = Joined(QueueNextStep(status_path(visitor.queue_id, visitor.visitor_id)))
     if result.nonce and result.joined_at:
         name = LogName("queues", visitor.queue_id)
-        committed = commitment(name.subject, visitor.visitor_id, result.nonce.bytes)
-        joined.receipt = unsigned_receipt(
-            base_url + name.path, result.joined_at, committed, result.nonce.hex, result.ticket
-        )
+        joined.receipt = receipt_of(name, base_url, result.joined_at, visitor.visitor_id, result.nonce, result.ticket)
     return joined
 
 

@@ -13,9 +13,8 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import NamedTuple
 
-from holdfast.events.log.entries import commitment
 from holdfast.events.log.model import LogName
-from holdfast.events.log.receipts import ReceiptFile, later_receipt, unsigned_receipt
+from holdfast.events.log.receipts import ReceiptFile, later_receipt, receipt_of
 from holdfast.events.problems import QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE
 from holdfast.events.queues import joining, release_tokens, sql
 from holdfast.events.queues.joining import Visitor
@@ -80,8 +79,7 @@ async def get_receipt(tx: Tx, caller: Caller, command: RoomVisit) -> ReceiptFile
     await tx.confirm()  # only what is as durable as configured is promised
     ticket, joined_at, nonce = place
     name, base_url = LogName("queues", command.queue_id), tx.resources.settings.base_url
-    committed = commitment(name.subject, command.visitor_id, nonce.bytes)
-    receipt = unsigned_receipt(base_url + name.path, joined_at, committed, nonce.hex, ticket)
+    receipt = receipt_of(name, base_url, joined_at, command.visitor_id, nonce, ticket)
     return later_receipt(receipt, name.subject, base_url, status_path(command.queue_id, command.visitor_id))
 
 

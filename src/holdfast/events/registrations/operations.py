@@ -5,9 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import UNSET
 
 from holdfast.accounts.signin.addresses import canonical
-from holdfast.events.log.entries import commitment
 from holdfast.events.log.model import LogName
-from holdfast.events.log.receipts import unsigned_receipt
+from holdfast.events.log.receipts import receipt_of
 from holdfast.events.pricing.changes import reprice
 from holdfast.events.problems import (
     EVENT_CANCELLED,
@@ -263,8 +262,7 @@ def _accepted(event_id: int, result: intake.IntakeResult, base_url: str | None) 
         accepted.message = MAILS_WAIT
     if base_url is not None and result.nonce and result.received_at:
         name, person = LogName("events", event_id), result.logged_as or result.public_id or ""
-        committed = commitment(name.subject, person, result.nonce.bytes)
-        accepted.receipt = unsigned_receipt(base_url + name.path, result.received_at, committed, result.nonce.hex)
+        accepted.receipt = receipt_of(name, base_url, result.received_at, person, result.nonce)
     return accepted
 
 

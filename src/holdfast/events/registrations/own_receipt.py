@@ -4,9 +4,8 @@ from typing import LiteralString
 
 import msgspec
 
-from holdfast.events.log.entries import commitment
 from holdfast.events.log.model import LogName
-from holdfast.events.log.receipts import ReceiptFile, later_receipt, unsigned_receipt
+from holdfast.events.log.receipts import ReceiptFile, later_receipt, receipt_of
 from holdfast.events.registrations.own_registration import OwnRegistrationCommand
 from holdfast.events.registrations.stamps import LOGGED_AT, LOGGED_NONCE
 from holdfast.events.resources import Tx
@@ -35,8 +34,7 @@ async def get(tx: Tx, caller: Caller, command: GetOwnReceipt) -> ReceiptFile:
         await tx.confirm()  # only what is as durable as configured is promised
         name, base_url = LogName("events", command.event_id), tx.resources.settings.base_url
         person = logged_as or command.user_id
-        committed = commitment(name.subject, person, nonce.bytes)
-        receipt = unsigned_receipt(base_url + name.path, received_at, committed, nonce.hex)
+        receipt = receipt_of(name, base_url, received_at, person, nonce)
         poll_path = f"/api/registrations/{command.event_id}/{person}"
         return later_receipt(receipt, name.subject, base_url, poll_path, number)
     raise NOT_FOUND("There is no receipt for this registration.")
