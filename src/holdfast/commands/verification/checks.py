@@ -199,9 +199,9 @@ async def _earlier_heads(
         report.checked["mail"] = f"{mailed.size:,} entries, {mailed.digits}"
         heads.append(mailed)
     if options.reads_head_log and not is_head_log(head.origin):
-        listed = await read_listed_heads(source, head, key)
-        report.checked["heads"] = f"{len(listed):,} of this log are in the head log, and were compared with it"
-        heads += listed
+        earlier = await read_listed_heads(source, head, key)
+        report.checked["heads"] = f"{len(earlier):,} of this log are in the head log, and were compared with it"
+        heads += earlier
     return heads
 
 

@@ -70,11 +70,11 @@ async def check_in_head_log(
 ) -> HeadLogResult:
     """Check that the head log has this head of a log, or a later one that begins with it; and who has cosigned it."""
     try:
-        listed = await _wait_for_listed(source, head, key)
-        if listed is None:
+        listing = await _wait_for_listed(source, head, key)
+        if listing is None:
             message = f"The head of {head.size:,} entries is not in the head log after {MAX_WAIT_SECONDS} seconds."
             return HeadLogResult(findings=[AuditFinding("late", "heads", message)])
-        await _check_same_log(source, head, listed.checkpoint)
+        await _check_same_log(source, head, listing.checkpoint)
     except MissingFile:
         missing = [AuditFinding("notice", "witness", "The log shows no proof that its head is in a head log.")]
         return HeadLogResult({"head log": "not checked: the log shows no proof"}, missing if witnesses else [])
@@ -83,9 +83,9 @@ async def check_in_head_log(
     except (InvalidProof, InvalidNote, InvalidProofFile) as error:
         message = f"The head log does not have this head: {error}"
         return HeadLogResult(findings=[AuditFinding("fraud", "heads", message)])
-    result = check_cosignatures(listed.head_log.note, witnesses)
-    size = listed.head_log.checkpoint.size
-    result.checked = {"head log": f"has this head, entry {listed.entry:,} of {size:,}", **result.checked}
+    result = check_cosignatures(listing.head_log.note, witnesses)
+    size = listing.head_log.checkpoint.size
+    result.checked = {"head log": f"has this head, entry {listing.entry:,} of {size:,}", **result.checked}
     return result
 
 
@@ -108,7 +108,7 @@ async def read_listed_heads(source: LogSource, head: Checkpoint, key: TrustedKey
         if hashes.findings:
             raise VerificationError(f"The head log is wrong: {hashes.findings[0].message}")
         head_log = head_log.earlier(signed.origin)
-    return [listed for listed in heads if listed.size <= head.size]
+    return [earlier for earlier in heads if earlier.size <= head.size]
 
 
 def check_cosignatures(note: str, witnesses: Sequence[CosignatureVerifier]) -> HeadLogResult:
@@ -133,13 +133,13 @@ async def _wait_for_listed(source: LogSource, head: Checkpoint, key: TrustedKey)
     """The last head of a log that the head log has, when it is at least as large as this one. None: it is not."""
     for attempt in range(MAX_WAIT_SECONDS + 1):
         try:
-            listed = _open_proof(await source.get("head-proof"), head.origin, key)
+            listing = _open_proof(await source.get("head-proof"), head.origin, key)
         except MissingFile as error:
             if not error.comes_later:
                 raise
-            listed = None
-        if listed and listed.checkpoint.size >= head.size:
-            return listed
+            listing = None
+        if listing and listing.checkpoint.size >= head.size:
+            return listing
         if attempt < MAX_WAIT_SECONDS:
             await asyncio.sleep(1)
     return None
@@ -157,10 +157,10 @@ def _open_proof(content: bytes, origin: str, key: TrustedKey) -> ListedHead:
         raise InvalidProof(f"The proof is of another log, {head_log.checkpoint.origin}.")
     entry = proof.extra or b""
     verify_inclusion(leaf_hash(entry), proof.index, size, root, proof.hashes)
-    listed = parse_checkpoint(entry.decode(errors="replace"))
-    if listed.origin != origin:
-        raise InvalidProof(f"The proof is for another log, {listed.origin}.")
-    return ListedHead(listed, proof.index, head_log)
+    head = parse_checkpoint(entry.decode(errors="replace"))
+    if head.origin != origin:
+        raise InvalidProof(f"The proof is for another log, {head.origin}.")
+    return ListedHead(head, proof.index, head_log)
 
 
 async def _check_same_log(source: LogSource, head: Checkpoint, later: Checkpoint) -> None:
