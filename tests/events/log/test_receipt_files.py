@@ -74,3 +74,12 @@ async def test_a_waiting_room_gives_the_receipt_to_the_browser_with_the_cookie(
 
     stranger = await Browser(line).http.get(f"{path}?receipt")
     assert (stranger.headers["content-type"], "nonce" in stranger.text) == ("text/html; charset=utf-8", False)
+
+
+async def test_a_visitor_without_a_receipt_comes_back_to_the_waiting_room(service: Service) -> None:
+    line = await open_line(service, public_log=False)
+    browser = Browser(line)
+    waiting = await browser.line_up()
+    answer = await browser.http.get(f"/queues/{line.id}?receipt", follow_redirects=False)
+    assert "?receipt" not in waiting.text
+    assert (answer.status_code, answer.headers["location"]) == (303, f"/queues/{line.id}")

@@ -154,8 +154,7 @@ class RoomPage:
             await self._take_place(caller, visitor)
             return redirect(language_of(request).at(request.path), framed=self._framed)
         if RECEIPT in read_query(request.query):
-            file: ReceiptFile = await self._get_receipt(caller, visitor)
-            return await receipt_file(self._database, file, f"receipt-queue-{queue_id}.json")
+            return await self._receipt(caller, request, visitor)
         snapshot: RoomSnapshot = await self._visit(caller, visitor)
         if snapshot.standing.where == "unknown" and request.method == "GET":
             try:
@@ -171,6 +170,16 @@ class RoomPage:
 
     def refuse(self, problem: Problem, request: Request) -> Reply:
         return self._page(request, *_refusal(problem), headers=headers_of(problem))
+
+    async def _receipt(self, caller: Caller, request: Request, visitor: RoomVisit) -> Reply:
+        """The receipt as a file. A visitor who has none goes back to the page."""
+        try:
+            file: ReceiptFile = await self._get_receipt(caller, visitor)
+        except Problem as problem:
+            if problem.type is not NOT_FOUND:
+                raise
+            return redirect(language_of(request).at(request.path), framed=self._framed)
+        return await receipt_file(self._database, file, f"receipt-queue-{visitor.queue_id}.json")
 
     async def _take_place(self, caller: Caller, visitor: RoomVisit) -> None:
         await admit(self._joining, self._limits, caller)
