@@ -13,6 +13,7 @@ STRUCTS = {
     "arrival": entries.ArrivalEntry,
     "change": entries.ChangeEntry,
     "seal": entries.SealEntry,
+    "confirmations": entries.ConfirmationsEntry,
     "freeze": entries.FreezeEntry,
     "draw": entries.DrawEntry,
     "place": entries.PlaceEntry,

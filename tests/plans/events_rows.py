@@ -191,8 +191,13 @@ def _draws_of_events(connection: psycopg.Connection[Any]) -> None:
         select event_id, g, array_agg(256 * g + place order by place) from event_draws
          cross join generate_series(0, 234) as g cross join generate_series(1, 256) as place
          where event_id between {DRAWN} - 50 and {DRAWN} + 50 group by event_id, g;
+        insert into event_confirmations (event_id, number, tickets)
+        select event_id, g, array_agg(1000 * g + place order by place) from event_draws
+         cross join generate_series(0, 29) as g cross join generate_series(1, 1000) as place
+         where event_id between {DRAWN} - 50 and {DRAWN} + 50 group by event_id, g;
         update events
            set draw_at = now(), draw_round = 5, draw_round_at = now(), draw_entries = 60000, drawn_at = now(),
+               draw_confirmed = 30000,
                takes_entries = id = {DRAWN}, draw_placed = case when id = {DRAWN} then 59000 else 60000 end
          where id in (select event_id from event_draws)
         """,

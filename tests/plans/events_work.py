@@ -90,6 +90,7 @@ ALONE: dict[str, dict[str, Any]] = {
     "look_at_own": OWN,
     "get_own_receipt": OWN,
     "cancel_own": OWN,
+    "confirm_own": OWN,
     "stop_mails": OWN,
     "send_data_link": {**OWN, "language": "en"},
     "look_at_data_link": {"user_id": ANN, "issued": 1},

@@ -20,7 +20,8 @@ CREATE TYPE log_entry_kind AS ENUM (
     'release',
     'close',
     'head',
-    'places'
+    'places',
+    'confirmations'
 );
 
 CREATE TYPE payment_state AS ENUM (
@@ -147,6 +148,11 @@ declare
         when new.drawn_at is not null and new.draw_void_at is not null then 'a_void_draw_draws_nobody'
     end;
 begin
+    if broken is null and tg_table_name = 'events' then
+        broken = case when new.draw_placed < 0 then 'events_draw_placed_check'
+                      when new.draw_confirmed < 0 or new.draw_confirmed > new.draw_entries
+                      then 'events_draw_confirmed_check' end;
+    end if;
     if broken is not null then
         raise check_violation using
             message = format('The draw of %s %s breaks the rule %s.', rtrim(tg_table_name, 's'), new.id, broken),
@@ -642,6 +648,8 @@ CREATE FUNCTION mail_kind(before text, after text) RETURNS text
     LANGUAGE sql IMMUTABLE
     AS $$
     select case before || ' ' || after
+           when 'pending in_draw' then 'confirm'
+           when 'in_draw repeated' then 'confirm'
            when 'pending registered' then 'seat'
            when 'in_draw registered' then 'seat'
            when 'held registered' then 'seat'
@@ -728,9 +736,9 @@ begin
                           from after)
                        as rows
                  group by event_id, user_id) as moved
-         cross join lateral (select public_id, email from users
+         cross join lateral (select public_id, email, proved_at from users
                               where users.id = moved.user_id and email is not null limit 1) as person
-         where kind is not null and notify
+         where kind is not null and notify and (kind <> 'confirm' or person.proved_at is null)
          order by arrival;
     end if;
     return null;
@@ -1127,6 +1135,22 @@ ALTER TABLE ONLY ended_payout_accounts
     ADD CONSTRAINT ended_payout_accounts_organizer_id_fkey FOREIGN KEY (organizer_id) REFERENCES users(id);
 CREATE INDEX ended_payout_accounts_of_organizer ON ended_payout_accounts USING btree (organizer_id);
 
+-- event_confirmations -------------------------------------------------------------------------------------------------
+
+CREATE TABLE event_confirmations (
+    event_id bigint NOT NULL,
+    number bigint NOT NULL,
+    tickets integer[] NOT NULL,
+    CONSTRAINT event_confirmations_number_check CHECK ((number >= 0)),
+    CONSTRAINT event_confirmations_tickets_check CHECK (((cardinality(tickets) >= 1) AND (cardinality(tickets) <= 1000)))
+);
+ALTER TABLE ONLY event_confirmations ALTER COLUMN tickets SET STORAGE PLAIN;
+ALTER TABLE ONLY event_confirmations
+    ADD CONSTRAINT event_confirmations_pkey PRIMARY KEY (event_id, number);
+ALTER TABLE ONLY event_confirmations
+    ADD CONSTRAINT event_confirmations_event_id_fkey FOREIGN KEY (event_id) REFERENCES events(id) ON DELETE CASCADE;
+CREATE TRIGGER keep_draws BEFORE DELETE OR UPDATE ON event_confirmations FOR EACH ROW EXECUTE FUNCTION keep_draws();
+
 -- event_drawn_tickets -------------------------------------------------------------------------------------------------
 
 CREATE TABLE event_drawn_tickets (
@@ -1301,6 +1325,7 @@ CREATE TABLE events (
     draw_void_at timestamp with time zone,
     takes_entries boolean DEFAULT false NOT NULL,
     draw_placed bigint DEFAULT 0 NOT NULL,
+    draw_confirmed bigint,
     CONSTRAINT events_cancellation_hours_check CHECK ((cancellation_hours >= 0)),
     CONSTRAINT events_capacity_check CHECK ((capacity > 0)),
     CONSTRAINT events_currency_check CHECK ((currency ~ '^[A-Z]{3}$'::text)),
@@ -1351,7 +1376,7 @@ CREATE INDEX events_to_place ON events USING btree (id) WHERE takes_entries;
 CREATE INDEX events_to_thin ON events USING btree (datetime) WHERE ((pricing_mode = 'dynamic'::pricing_mode) AND (prices_thinned_at IS NULL));
 CREATE INDEX events_with_a_moving_price ON events USING btree (datetime) WHERE ((pricing_mode = 'dynamic'::pricing_mode) AND (cancelled_at IS NULL));
 CREATE TRIGGER announce AFTER UPDATE OF datetime, end_datetime, timezone, address, location_name, cancelled_at ON events FOR EACH ROW WHEN ((((new.registered_count + new.waitlisted_count) > 0) AND (new.datetime > now()) AND (old.cancelled_at IS NULL) AND ((((((old.datetime IS DISTINCT FROM new.datetime) OR (old.end_datetime IS DISTINCT FROM new.end_datetime)) OR (old.timezone IS DISTINCT FROM new.timezone)) OR (old.address IS DISTINCT FROM new.address)) OR (old.location_name IS DISTINCT FROM new.location_name)) OR (old.cancelled_at IS DISTINCT FROM new.cancelled_at)))) EXECUTE FUNCTION announce();
-CREATE TRIGGER check_draw AFTER INSERT OR UPDATE OF draw_at, draw_round, draw_round_at, draw_entries, drawn_at, draw_void_at ON events FOR EACH ROW EXECUTE FUNCTION check_draw();
+CREATE TRIGGER check_draw AFTER INSERT OR UPDATE OF draw_at, draw_round, draw_round_at, draw_confirmed, draw_entries, drawn_at, draw_void_at, draw_placed ON events FOR EACH ROW EXECUTE FUNCTION check_draw();
 CREATE TRIGGER count_calendar_changes BEFORE UPDATE ON events FOR EACH ROW WHEN ((((((((old.title IS DISTINCT FROM new.title) OR (old.datetime IS DISTINCT FROM new.datetime)) OR (old.end_datetime IS DISTINCT FROM new.end_datetime)) OR (old.timezone IS DISTINCT FROM new.timezone)) OR (old.location_name IS DISTINCT FROM new.location_name)) OR (old.address IS DISTINCT FROM new.address)) OR (old.cancelled_at IS DISTINCT FROM new.cancelled_at))) EXECUTE FUNCTION count_calendar_changes();
 CREATE TRIGGER give_back_all AFTER UPDATE OF cancelled_at ON events FOR EACH ROW WHEN (((old.cancelled_at IS NULL) AND (new.cancelled_at IS NOT NULL) AND (new.pricing_mode <> 'free'::pricing_mode))) EXECUTE FUNCTION give_back_all();
 CREATE TRIGGER hand_event_over AFTER UPDATE OF organizer_id ON events FOR EACH ROW WHEN ((old.organizer_id <> new.organizer_id)) EXECUTE FUNCTION hand_event_over();

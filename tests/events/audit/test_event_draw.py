@@ -43,12 +43,25 @@ def order_of(log: Log) -> list[int]:
     return draw_order(bytes.fromhex(next(entry for entry in log if entry["kind"] == "draw")["seed"]), 5)
 
 
-def placed() -> Log:
-    """A right log: the five entries in the drawn order, then the late one."""
-    log = frozen()
+def placed(log: Log | None = None, *confirmed: int) -> Log:
+    """A right log: the confirmed entries in the drawn order, the others of the five in it, then the late one."""
+    log = log or frozen()
     draw(log)
     log.pop()
-    return [*log, *outcomes([*order_of(log), 6]), {"kind": "seal", "at": at(131)}]
+    order = sorted(order_of(log), key=lambda number: number not in confirmed)
+    return [*log, *outcomes([*order, 6]), {"kind": "seal", "at": at(131)}]
+
+
+def confirmed(*numbers: int) -> dict[str, Any]:
+    return {"kind": "confirmations", "at": at(1.5), "numbers": [*numbers]}
+
+
+def frozen_with(*numbers: int) -> Log:
+    """A log in which some entries were confirmed, and the list was frozen then."""
+    log = [*opened(), confirmed(*numbers), {"kind": "seal", "at": at(1.6)}]
+    freeze(log)
+    log[-2]["person"] = 43 * "A"
+    return log
 
 
 def findings(log: Log) -> str:
@@ -66,6 +79,37 @@ def test_a_right_draw_has_no_fault_also_while_places_are_given_or_are_given_afte
     assert findings([*opened(), void(91), given_up, *outcomes([1, 2, 3, 4, 5])]) == ""
     cancelled = {"kind": "change", "at": at(200), "event": "cancelled", "by": "organizer"}
     assert findings([*opened(), cancelled, *(place(number, "rejected") for number in range(1, 6))]) == ""
+
+
+def test_confirmed_entries_come_first_in_the_drawn_order() -> None:
+    for numbers in ((), (1,), (2, 4), (1, 2, 3, 4, 5)):
+        assert findings(placed(frozen_with(*numbers), *numbers)) == ""
+
+
+def confirmed_after_the_freeze() -> Log:
+    return placed([*frozen(), confirmed(3)], 3)
+
+
+def confirmed_without_an_entry() -> Log:
+    return placed(frozen_with(2, 6), 2)
+
+
+def confirmed_twice() -> Log:
+    return placed(frozen_with(2, 2), 2)
+
+
+def unconfirmed_one_drawn_with_the_confirmed() -> Log:
+    log = frozen_with(2, 4)
+    *_, last = (number for number in order_of(placed(log)) if number not in {2, 4})
+    return placed(frozen_with(2, 4), 2, 4, last)
+
+
+def confirmed_one_left_out() -> Log:
+    return placed(frozen_with(1, 2, 3, 4), 1, 2, 4)
+
+
+def confirmed_without_a_draw() -> Log:
+    return [*opened_without_a_draw(), confirmed(2)]
 
 
 def test_an_entry_that_left_is_passed_over() -> None:
@@ -147,6 +191,13 @@ def opened_without_a_draw() -> Log:
         (seat_that_was_not_free, "was registered, although no seat was free"),
         (second_of_the_drawn_order_moves_up, "moved up, although number"),
         (opened_without_a_draw, "has no outcome"),
+        (confirmed_after_the_freeze, "Number 3 was confirmed at"),
+        (confirmed_after_the_freeze, "after the list was frozen"),
+        (confirmed_without_an_entry, "Number 6 was confirmed, and is not in the list"),
+        (confirmed_twice, "Number 2 was confirmed twice"),
+        (unconfirmed_one_drawn_with_the_confirmed, "when it was the turn of number"),
+        (confirmed_one_left_out, "when it was the turn of number"),
+        (confirmed_without_a_draw, "the log names no round for it"),
     ],
 )
 def test_a_fraud_is_named(plant: Callable[[], Log], fault: str) -> None:

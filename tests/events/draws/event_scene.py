@@ -61,7 +61,9 @@ class EventDraw(DrawSteps):
     async def frozen(self) -> None:
         """Freeze the list, in the sealed log."""
         await self.seal()
-        await self.freeze()
+        if await self.freeze():  # the log was told who is confirmed
+            await self.seal()
+            await self.freeze()
         await self.seal()
 
     async def order(self) -> list[int]:

@@ -48,7 +48,7 @@ async def test_who_registers_before_the_event_opens_gets_a_place_in_the_drawn_or
     outcomes = 3 * ["registered"] + 3 * ["waitlisted"] + 2 * ["registration_rejected"]
     assert await draw.statuses(*order, "late") == outcomes
     kinds = await draw.service.run_sql("select kind, count(*) from mails group by kind order by kind")
-    assert kinds == [("refused", 2), ("seat", 3), ("waitlisted", 3)]
+    assert kinds == [("confirm", 8), ("refused", 2), ("seat", 3), ("waitlisted", 3)]
     again = {"registration": {"event_id": draw.event["id"], "email": f"{order[0]}@example.com"}}
     receipt = (await draw.ada.post("/api/registrations", again)).json()["receipt"]
     entered = dt.datetime.fromisoformat(msgspec.json.decode(receipt["promise"])["at"])
@@ -140,7 +140,7 @@ async def test_a_drawn_seat_that_has_to_be_paid_is_held_as_long_as_one_of_the_wa
         )
         kinds = await service.run_sql("select kind from mails order by kind")
     assert held == [(True, 1500)]
-    assert kinds == [("payment_due",), ("refused",)]
+    assert kinds == [("confirm",), ("confirm",), ("payment_due",), ("refused",)]
 
 
 async def test_people_join_their_accounts_during_a_draw_and_keep_their_places(draw: EventDraw) -> None:
@@ -191,6 +191,7 @@ async def test_places_are_given_once_by_processes_that_are_killed_and_by_two_at_
 async def test_the_schema_holds_one_draw_and_no_place_before_it(draw: EventDraw) -> None:
     await draw.enter("ann", "bob")
     run = draw.service.run_sql
+    await run("update users set proved_at = now() where role = 'user'")
     with pytest.raises(psycopg.errors.CheckViolation):
         await run("update registrations set status = 'registered'")
     await draw.frozen()
@@ -199,12 +200,16 @@ async def test_the_schema_holds_one_draw_and_no_place_before_it(draw: EventDraw)
         "update event_draws set signature = signature",
         "update event_freezes set entries = 3",
         "delete from event_drawn_tickets",
+        "delete from event_confirmations",
         "delete from event_draws",
         "insert into event_draws select * from event_draws",
         "insert into event_freezes select * from event_freezes",
     ):
         with pytest.raises(psycopg.errors.IntegrityError):
             await run(statement)
+    for change in ("draw_placed = -1", "draw_confirmed = -1", "draw_confirmed = 3"):
+        with pytest.raises(psycopg.errors.CheckViolation):
+            await run(f"update events set {change}")
 
 
 async def test_opens_at_is_in_the_future_and_before_the_event_and_fixed_once_somebody_registered(

@@ -51,7 +51,16 @@ async def test_an_occurrence_is_an_event_of_its_own_with_the_same_fields(service
 OWN = {
     *("id", "datetime", "end_datetime", "registered_count", "waitlisted_count", "current_price", "cancelled_at"),
     *("inserted_at", "follows_id", "continued_at", "prices_thinned_at", "calendar_sequence"),
-    *("draw_at", "draw_round", "draw_round_at", "draw_entries", "drawn_at", "draw_void_at", "draw_placed"),
+    *(
+        "draw_at",
+        "draw_round",
+        "draw_round_at",
+        "draw_confirmed",
+        "draw_entries",
+        "drawn_at",
+        "draw_void_at",
+        "draw_placed",
+    ),
     "takes_entries",
 }
 """The columns in which an occurrence begins anew; whoever adds one decides which kind it is."""

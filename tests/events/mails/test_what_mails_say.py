@@ -56,6 +56,33 @@ async def test_a_seat_comes_with_all_that_one_needs_on_the_day(post: Post) -> No
     assert f'href="{stop}?lang=en"' in body(arrived.mail, "html")
 
 
+async def test_a_mail_asks_to_confirm_the_entry_of_a_draw_and_says_until_when(post: Post) -> None:
+    event = await event_of(post, opens_at="2031-04-01T10:00:00Z")
+    await post.sign_up(event["id"], ANN, "Ann")
+    await post.sign_up(event["id"], BOB, language="de")
+
+    english, german = [received.mail for received in await post.deliver()]
+
+    text = body(english)
+    assert english["Subject"] == "Please confirm your entry: Life drawing"
+    assert text.startswith("Hello Ann,\n\nYou have entered the draw of the places at “Life drawing”.\n")
+    assert "open the link, and press the button on its page" in text
+    assert "To be confirmed until: April 1, 2031, 12:00\u202fPM CEST\n" in text
+    assert "Confirm your entry:\nhttp://events.test/registrations/" in text
+    assert german["Subject"] == "Bitte bestätigen Sie Ihr Los: Life drawing"
+
+
+async def test_an_entry_that_was_confirmed_or_cannot_be_any_more_is_not_asked_for(post: Post) -> None:
+    event = await event_of(post, opens_at="2031-04-01T10:00:00Z")
+    await post.sign_up(event["id"], ANN)
+    await post.service.run_sql("update users set proved_at = now() where email = %(email)s", email=ANN)
+    await post.sign_up(event["id"], BOB)
+    assert [received.recipient for received in await post.deliver()] == [BOB]
+    await post.sign_up(event["id"], CY)
+    await post.service.run_sql("update events set draw_at = now()")
+    assert await post.deliver() == []
+
+
 async def test_a_mail_about_the_outcome_says_the_number_and_the_signed_head_of_the_log(post: Post) -> None:
     event = await event_of(post)
     await post.sign_up(event["id"], ANN)

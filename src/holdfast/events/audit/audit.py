@@ -16,6 +16,7 @@ from holdfast.events.audit.entries import (
     AuditedEntry,
     ChangeEntry,
     CloseEntry,
+    ConfirmationsEntry,
     DrawEntry,
     EarlierLog,
     FreezeEntry,
@@ -159,7 +160,7 @@ class Audit:
                 self.closing = entry
             case PlaceEntry():
                 yield from self._place(entry)
-            case FreezeEntry():
+            case FreezeEntry() | ConfirmationsEntry():
                 pass  # `events/audit/draw.py` judges draws
             case DrawEntry():
                 if self.places:

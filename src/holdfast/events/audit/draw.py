@@ -31,12 +31,13 @@ class _Draw:
     def __init__(self, entries: Sequence[Entry], origin: str, root_at: Callable[[int], bytes]) -> None:
         self._entries, self._origin, self._root_at = entries, origin, root_at
         self._freezes = self._places("freeze")
+        self._confirmations = self._places("confirmations")
         self._draws = self._places("draw")
 
     def faults(self) -> Iterator[str]:
         naming = self._naming()
         if naming is None:
-            if self._freezes or self._draws:
+            if self._freezes or self._draws or self._confirmations:
                 yield "There is a freeze or a draw, but the log names no round for it before people entered."
             return
         yield from self._changes()
@@ -49,6 +50,7 @@ class _Draw:
         freeze = self._freezes[0] if self._freezes else None
         yield from self._voids(freeze)
         yield from self._releases()
+        yield from self._confirmed(freeze)
         yield from check_turns(self._entries, self._drawn_order())
         if freeze is not None:
             yield from self._frozen(freeze, naming)
@@ -102,12 +104,37 @@ class _Draw:
                 return
 
     def _drawn_order(self) -> list[int]:
-        """The tickets in the order that follows from the seed of the draw. `_drawn` judges the seed."""
+        """The tickets in the order that follows from the seed of the draw, confirmed ones first.
+
+        `_drawn` judges the seed.
+        """
         if not self._freezes or not self._draws:
             return []
-        count = self._entries[self._freezes[0]]["entries"]
-        seed = _hex(self._entries[self._draws[0]]["seed"])
-        return draw_order(seed, count) if 0 <= count <= len(self._entries) else []
+        freeze = self._entries[self._freezes[0]]
+        if not 0 <= freeze["entries"] <= len(self._entries):
+            return []
+        confirmed = {
+            number
+            for place in self._confirmations
+            if place < freeze["size"]
+            for number in self._entries[place]["numbers"]
+        }
+        order = draw_order(_hex(self._entries[self._draws[0]]["seed"]), freeze["entries"])
+        return sorted(order, key=lambda ticket: ticket not in confirmed)
+
+    def _confirmed(self, freeze: int | None) -> Iterator[str]:
+        """Entries are confirmed once, and before the list is frozen."""
+        seen = set[int]()
+        for place in self._confirmations:
+            entry = self._entries[place]
+            for number in entry["numbers"]:
+                if freeze is not None and place >= self._entries[freeze]["size"]:
+                    yield f"Number {number} was confirmed at {entry['at']}, after the list was frozen."
+                elif freeze is not None and number > self._entries[freeze]["entries"]:
+                    yield f"Number {number} was confirmed, and is not in the list."
+                elif number in seen:
+                    yield f"Number {number} was confirmed twice."
+                seen.add(number)
 
     def _frozen(self, place: int, naming: Entry) -> Iterator[str]:
         entry, count = self._entries[place], self._entries[place]["entries"]

@@ -90,6 +90,13 @@ class ReleaseEntry(Struct, tag_field="kind", tag="release"):
     last: Number = msgspec.field(name="to")
 
 
+class ConfirmationsEntry(Struct, tag_field="kind", tag="confirmations"):
+    """The entries of a draw with these numbers are confirmed: the address was shown to be the person's."""
+
+    at: Moment
+    numbers: list[Number]
+
+
 class FreezeEntry(Struct, tag_field="kind", tag="freeze"):
     """The list of a draw is closed. `events/audit/draw.py` judges it, and the draw."""
 
@@ -130,6 +137,7 @@ AuditedEntry = (
     | ArrivalEntry
     | ChangeEntry
     | SealEntry
+    | ConfirmationsEntry
     | FreezeEntry
     | DrawEntry
     | PlaceEntry
@@ -137,7 +145,7 @@ AuditedEntry = (
     | CloseEntry
 )
 
-KINDS = {"open", "arrival", "change", "seal", "freeze", "draw", "place", "release", "close"}
+KINDS = {"open", "arrival", "change", "seal", "confirmations", "freeze", "draw", "place", "release", "close"}
 
 
 class UnknownKind(ValueError):

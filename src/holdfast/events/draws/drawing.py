@@ -2,11 +2,12 @@
 
 Any number of processes may do this, and each may end at any moment. Every step is one transaction:
 
-1. Freeze, as soon as the log has been sealed and signed with all tickets from before `draw_at`: the row in
+1. Confirm, when the list of an event has closed: the log tells which entries have a confirmed address.
+2. Freeze, as soon as the log has been sealed and signed with all tickets from before `draw_at`: the row in
    `queue_freezes` or `event_freezes` names that head of the log, and an entry of the log tells it.
-2. Void, if it is too late for that: no list is frozen less than `FREEZE_BEFORE` before its round, none is drawn whose
+3. Void, if it is too late for that: no list is frozen less than `FREEZE_BEFORE` before its round, none is drawn whose
    freeze was not in the sealed log before the round, and no other round is ever taken.
-3. Draw, once the beacon has signed the round: a place for each ticket, and an entry of the log.
+4. Draw, once the beacon has signed the round: a place for each ticket, and an entry of the log.
 
 Then a queue lets people in (`queues/release.py`), and an event gives out its seats (`registrations/placing.py`).
 """
@@ -93,8 +94,12 @@ async def freeze(
             log.error("a draw is void: its list was not frozen in time", drawn=f"{subject.noun} {id}")
             await _tell(tx, subject, id)
             return "done"
+        if not (is_stored and closed.is_complete):
+            return "waits"
+        if subject.confirm and not closed.is_confirmed:
+            await subject.confirm(tx, id, closed.now)
         head = await sql.find_signed_head(tx, subject, id, closed.entries)
-        if head is None or not (is_stored and closed.is_complete):
+        if head is None:
             return "waits"
         details = freeze_details(closed.entries, head.size, head.root, closed.round)
         await sql.insert_freeze(tx, subject, id, head, closed, msgspec.json.encode(details).decode())

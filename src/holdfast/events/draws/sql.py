@@ -18,11 +18,13 @@ class Closed(Struct):
     """A list that has closed and is not frozen: its round, the tickets from before that, and the time.
 
     is_complete    whether all who came before that have their tickets
+    is_confirmed   whether it is stored which of them are confirmed
     """
 
     round: int
     entries: int
     is_complete: bool
+    is_confirmed: bool
     now: dt.datetime
 
 
@@ -83,7 +85,7 @@ async def lock_closed(tx: Tx, subject: DrawSubject, id: int, now: dt.datetime | 
         Closed,
         f"""
         select draw_round as round, {NOW} as now, coalesce({subject.entries}, 0) as entries,
-               {subject.is_complete} as is_complete
+               {subject.is_complete} as is_complete, {subject.is_confirmed} as is_confirmed
           from {subject.table}
          where id = %(id)s and {subject.is_to_be_drawn} and draw_entries is null and draw_at <= {NOW}
         """,
@@ -97,7 +99,10 @@ async def make_void(tx: Tx, subject: DrawSubject, id: int, now: dt.datetime) -> 
 
 
 async def find_signed_head(tx: Tx, subject: DrawSubject, id: int, entries: int) -> Head | None:
-    """The head of the log of a list, if it is signed and the log has been sealed with the tickets 1 to `entries`."""
+    """The head of the log of a list, if it is signed and the log has been sealed with the tickets 1 to `entries`.
+
+    It has also been sealed with those of them that are confirmed.
+    """
     return await tx.row(
         Head,
         f"""
@@ -106,7 +111,8 @@ async def find_signed_head(tx: Tx, subject: DrawSubject, id: int, entries: int) 
          where {subject.key} = %(id)s and closed_at is null and signed_size = size
            and not exists (select from log_pending
                             where log_id = logs.id
-                              and (kind = 'open' or (kind = 'arrivals' and first_number <= %(entries)s)))
+                              and (kind in ('open', 'confirmations')
+                                   or kind = 'arrivals' and first_number <= %(entries)s))
         """,
         {"id": id, "entries": entries},
     )
@@ -190,16 +196,18 @@ async def entries_since(tx: Tx, frozen: Frozen) -> AsyncGenerator[Mapping[str, A
 
 
 async def insert_draw(tx: Tx, subject: DrawSubject, id: int, frozen: Frozen, signature: bytes, seed: bytes) -> None:
-    """Store a draw with its order. It must be the order of `draws/order.py`."""
+    """Store a draw with its order. It must be the order of `draws/order.py`; confirmed tickets come first in it."""
     await tx.run(
         f"""
         with drawn as materialized (
-            select ticket, row_number() over (order by sha256(%(seed)s::bytea || int8send(ticket)), ticket) as place
-              from generate_series(1, %(entries)s::bigint) as ticket),
+            select ticket, key, row_number() over (order by confirmed.ticket is null, key, ticket) as place
+              from (select ticket, sha256(%(seed)s::bytea || int8send(ticket)) as key
+                      from generate_series(1, %(entries)s::bigint) as ticket) as keyed
+              left join ({subject.confirmed}) as confirmed (ticket) using (ticket)),
         stored as (
             insert into {subject.noun}_draws ({subject.key}, round, signature, seed, order_hash, drawn_at)
             select %(id)s, %(round)s, %(signature)s, %(seed)s,
-                   sha256(coalesce((select string_agg(int8send(ticket), ''::bytea order by place) from drawn),
+                   sha256(coalesce((select string_agg(int8send(ticket), ''::bytea order by key, ticket) from drawn),
                                    ''::bytea)),
                    %(now)s)
         {subject.order}

@@ -1,23 +1,27 @@
 """What is drawn: the lists of queues and of events. Both keep the same columns and tables of a draw."""
 
+import datetime as dt
 from collections.abc import Awaitable, Callable
 from typing import Literal, LiteralString, NamedTuple
 
-from holdfast.events.resources import Database
+from holdfast.events.resources import Database, Tx
 
 
 class DrawSubject(NamedTuple):
     """A kind of lists. The SQL is about a row of its table, whose columns `draw_...` have the draw.
 
-    noun         `queue` or `event`: as sentences say it, and how the names of the tables of its draws begin
-    table        `queues` or `events`
-    is_live      SQL: whether it is neither deleted nor cancelled
-    entries      SQL: the number of tickets from before `draw_at`
-    is_complete  SQL: whether all who came before `draw_at` have their tickets
-    order        SQL: an insert of the order of `drawn`, which has a `ticket` and a `place` in each row
-    on_drawn     SQL: further columns that are set when it is drawn
-    channel      what is announced when a draw goes on; None: triggers announce it
-    wait         waits, after a list has closed, for those who are being stored. False: not all are stored yet
+    noun          `queue` or `event`: as sentences say it, and how the names of the tables of its draws begin
+    table         `queues` or `events`
+    is_live       SQL: whether it is neither deleted nor cancelled
+    entries       SQL: the number of tickets from before `draw_at`
+    is_complete   SQL: whether all who came before `draw_at` have their tickets
+    order         SQL: an insert of the order of `drawn`, which has a `ticket` and a `place` in each row
+    on_drawn      SQL: further columns that are set when it is drawn
+    confirmed     SQL: a select of the confirmed tickets of the one with `%(id)s`, which come before all others
+    is_confirmed  SQL: whether those are stored
+    channel       what is announced when a draw goes on; None: triggers announce it
+    confirm       stores the confirmed tickets of a list, and tells the log. None: nobody can confirm anything
+    wait          waits, after a list has closed, for those who are being stored. False: not all are stored yet
     """
 
     noun: Literal["queue", "event"]
@@ -27,7 +31,10 @@ class DrawSubject(NamedTuple):
     is_complete: LiteralString
     order: LiteralString
     on_drawn: LiteralString
+    confirmed: LiteralString = "select null::bigint where false"
+    is_confirmed: LiteralString = "true"
     channel: LiteralString | None = None
+    confirm: Callable[[Tx, int, dt.datetime], Awaitable[None]] | None = None
     wait: Callable[[Database], Awaitable[bool]] | None = None
 
     @property

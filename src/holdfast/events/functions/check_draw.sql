@@ -11,6 +11,11 @@ declare
         when new.drawn_at is not null and new.draw_void_at is not null then 'a_void_draw_draws_nobody'
     end;
 begin
+    if broken is null and tg_table_name = 'events' then
+        broken = case when new.draw_placed < 0 then 'events_draw_placed_check'
+                      when new.draw_confirmed < 0 or new.draw_confirmed > new.draw_entries
+                      then 'events_draw_confirmed_check' end;
+    end if;
     if broken is not null then
         raise check_violation using
             message = format('The draw of %s %s breaks the rule %s.', rtrim(tg_table_name, 's'), new.id, broken),
@@ -23,5 +28,6 @@ create or replace trigger check_draw
     after insert or update of draw_at, draw_round, draw_round_at, draw_entries, drawn_at, draw_void_at on queues
     for each row execute function check_draw();
 create or replace trigger check_draw
-    after insert or update of draw_at, draw_round, draw_round_at, draw_entries, drawn_at, draw_void_at on events
+    after insert or update of draw_at, draw_round, draw_round_at, draw_confirmed, draw_entries, drawn_at, draw_void_at,
+                              draw_placed on events
     for each row execute function check_draw();

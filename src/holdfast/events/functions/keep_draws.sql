@@ -22,6 +22,8 @@ create or replace trigger keep_draws before update or delete on queue_draws
     for each row execute function keep_draws();
 create or replace trigger keep_draws before update or delete on queue_places
     for each row execute function keep_draws();
+create or replace trigger keep_draws before update or delete on event_confirmations
+    for each row execute function keep_draws();
 create or replace trigger keep_draws before update or delete on event_freezes
     for each row execute function keep_draws();
 create or replace trigger keep_draws before update or delete on event_draws

@@ -2,6 +2,8 @@
 -- `python -m tests.schema` makes this from `mails/kinds.py`.
 create or replace function mail_kind(before text, after text) returns text language sql immutable as $$
     select case before || ' ' || after
+           when 'pending in_draw' then 'confirm'
+           when 'in_draw repeated' then 'confirm'
            when 'pending registered' then 'seat'
            when 'in_draw registered' then 'seat'
            when 'held registered' then 'seat'

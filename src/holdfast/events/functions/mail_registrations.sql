@@ -39,9 +39,9 @@ begin
                           from after)
                        as rows
                  group by event_id, user_id) as moved
-         cross join lateral (select public_id, email from users
+         cross join lateral (select public_id, email, proved_at from users
                               where users.id = moved.user_id and email is not null limit 1) as person
-         where kind is not null and notify
+         where kind is not null and notify and (kind <> 'confirm' or person.proved_at is null)
          order by arrival;
     end if;
     return null;

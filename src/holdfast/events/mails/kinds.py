@@ -12,6 +12,7 @@ from msgspec import Struct
 from holdfast.kit.contract.messages import translatable
 
 Kind = Literal[
+    "confirm",
     "seat",
     "waitlisted",
     "promoted",
@@ -61,7 +62,7 @@ class MailKind(Struct, frozen=True, kw_only=True):
                     the registration was deleted. `repeated`: the form was sent again for it.
     recipients      if a change of the event causes it: the statuses of the people who get it
     true_with       it is sent if the registration has one of these statuses at that time; empty: with any, or none
-    paragraph       the kind whose paragraph of the organizer it has
+    paragraph       the kind whose paragraph of the organizer it has; None: it has none
     paid_only       whether it is sent only about events with a price
     registration    whether the person has a registration, to be opened and cancelled
     code            whether it has the code for the entrance
@@ -73,7 +74,7 @@ class MailKind(Struct, frozen=True, kw_only=True):
     causes: tuple[tuple[str, str], ...] = ()
     recipients: tuple[str, ...] = ()
     true_with: tuple[str, ...] = ()
-    paragraph: ParagraphKind
+    paragraph: ParagraphKind | None = None
     paid_only: bool = False
     registration: bool = False
     code: bool = False
@@ -96,6 +97,24 @@ _BY_ORGANIZER = MailSentences(
 )
 
 KINDS: Mapping[Kind, MailKind] = {
+    # Only people whose address is not confirmed get it (`functions/mail_registrations.sql`).
+    "confirm": MailKind(
+        causes=(("pending", "in_draw"), ("in_draw", "repeated")),
+        true_with=("in_draw",),
+        registration=True,
+        sentences={
+            None: MailSentences(
+                translatable("Please confirm your entry: %(title)s"),
+                translatable("You have entered the draw of the places at “%(title)s”."),
+                (
+                    translatable(
+                        "Please confirm that this address is yours: open the link, and press the button on its page."
+                    ),
+                    translatable("Entries that are not confirmed in time come after all that are."),
+                ),
+            )
+        },
+    ),
     "seat": MailKind(
         causes=(
             ("pending", "registered"),

@@ -47,6 +47,8 @@ class MailFacts(Struct):
     moved, removed    how many registrations the organizer has moved and removed since the log began
     draw_entries    how many entries the draw of the event had; None: there was none
     drawn_place     the place of the registration in the drawn order; None: it was not drawn
+    draw_at     when the list of the draw closes; None: there is no draw
+    is_proved   whether the person has shown that the address is theirs
     head_size   the number of entries in the last signed head of the log; None: there is none
     head_root   the first 8 hexadecimal digits of the root of that head
     """
@@ -87,6 +89,8 @@ class MailFacts(Struct):
     removed: int | None
     draw_entries: int | None
     drawn_place: int | None
+    draw_at: dt.datetime | None
+    is_proved: bool
     head_size: int | None
     head_root: str | None
 
@@ -150,6 +154,8 @@ def is_true(kind: Kind, caused: MailArguments, known: MailFacts) -> bool:
         return known.cancelled_at is not None
     if kind == "refused":
         return True
+    if kind == "confirm" and (known.is_proved or known.draw_at is None or known.now >= known.draw_at):
+        return False
     if kind == "event_changed" and not (known.is_newest and known.now < known.datetime):
         return False
     return known.cancelled_at is None

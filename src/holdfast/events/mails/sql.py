@@ -44,7 +44,7 @@ async def find_facts(reader: Reader, requests: Sequence[MailFactsRequest]) -> di
                coalesce(organizers.proved_at, organizers.erased_at), {PUBLIC_ACCENT},
                case when organizers.proved_at is not null then organizers.logo_key end,
                registration.log_number, log.arrivals, log.moved, log.removed,
-               events.draw_entries, {DRAWN_PLACE},
+               events.draw_entries, {DRAWN_PLACE}, events.draw_at, person.proved_at is not null,
                log.head_size, log.head_root
           from json_to_recordset(%(requests)s::json)
                as request (index integer, mail_id bigint, kind text, thread text, event_id bigint, user_id text,
@@ -52,7 +52,8 @@ async def find_facts(reader: Reader, requests: Sequence[MailFactsRequest]) -> di
          cross join lateral (select * from events where id = request.event_id limit 1) as events
          cross join lateral (select id, name, slug, proved_at, erased_at, accent, logo_key from users
                               where id = events.organizer_id limit 1) as organizers
-          left join lateral (select id from users where public_id = request.user_id limit 1) as person on true
+          left join lateral (select id, proved_at from users
+                              where public_id = request.user_id limit 1) as person on true
           left join lateral (select * from registrations
                               where event_id = events.id and user_id = person.id limit 1) as registration on true
           left join lateral (select case when state = 'paid' then amount end as amount, refund_days,

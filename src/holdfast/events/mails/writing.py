@@ -178,6 +178,8 @@ def _facts(kind: Kind, caused: MailArguments, known: MailFacts, language: Langua
         facts.append(Fact(_("Money back"), _money_back(known.refund_days, language)))
     if kind == "payment_due" and known.held_until:
         facts.append(Fact(_("To be paid until"), language.moment(known.held_until, zone)))
+    if kind == "confirm" and known.draw_at:
+        facts.append(Fact(_("To be confirmed until"), language.moment(known.draw_at, zone)))
     return facts
 
 
@@ -233,6 +235,8 @@ def _head(known: MailFacts, language: Language) -> str:
 
 def _action(kind: Kind, language: Language) -> str:
     _ = FRAME.texts(language).gettext
+    if kind == "confirm":
+        return _("Confirm your entry")
     return _("Pay for your seat") if kind == "payment_due" else _("Look at your registration")
 
 

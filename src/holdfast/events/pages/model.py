@@ -32,6 +32,7 @@ class Opening(Struct, frozen=True):
     at         when the list of entries closes
     round      the round of the beacon that draws it, which is due at `round_at`
     entries    of a frozen list: how many entries it has
+    confirmed  of a closed list: how many of them are confirmed
     """
 
     state: DrawState
@@ -39,6 +40,7 @@ class Opening(Struct, frozen=True):
     round: int
     round_at: dt.datetime
     entries: int | None
+    confirmed: int | None
 
 
 class EventContent(Struct):

@@ -1,4 +1,4 @@
-"""The pages of a person's own registration, behind the link in its mails: read it, cancel it, stop its mails.
+"""The pages of a person's own registration, behind the link in its mails: read, confirm and cancel it, stop its mails.
 
 A GET changes nothing, since programs that check mails follow their links. The link is enough: no account is needed.
 """
@@ -14,8 +14,9 @@ from holdfast.events.pages import link_pages
 from holdfast.events.pages.look import look_values, origin
 from holdfast.events.paths import event_path, organizer_path
 from holdfast.events.processor.currencies import digits
-from holdfast.events.registrations import links, own_registration
+from holdfast.events.registrations import confirmation, links, own_registration
 from holdfast.events.registrations.code import qr_code, short_code
+from holdfast.events.registrations.confirmation import ConfirmOwnRegistration
 from holdfast.events.registrations.links import OWN_PAGE, Link
 from holdfast.events.registrations.own_registration import (
     CancellationResult,
@@ -39,8 +40,9 @@ from holdfast.kit.running.run_modes import single
 from holdfast.kit.running.runner import Runner
 
 CANCEL = Operation("cancel_own", None, single(own_registration.cancel))
+CONFIRM = Operation("confirm_own", None, single(confirmation.confirm))
 STOP_MAILS = Operation("stop_mails", None, single(own_registration.stop_mails))
-OPERATIONS = (CANCEL, STOP_MAILS)
+OPERATIONS = (CANCEL, CONFIRM, STOP_MAILS)
 """The operations of the pages. They have no routes and no tools of their own."""
 
 Notice = Literal["old", "late"]
@@ -57,6 +59,7 @@ def routes(database: Database, runner: Runner, limits: Limits) -> list[BaseRoute
     return [
         page("/registrations/{link}", "own_registration", pages.look),
         page("/registrations/{link}/cancel", "own_cancellation", pages.cancel, "POST"),
+        page("/registrations/{link}/confirm", "own_confirmation", pages.confirm, "POST"),
         page("/registrations/{link}/unsubscribe", "unsubscribing", pages.unsubscribe, "POST"),
     ]
 
@@ -68,6 +71,7 @@ class OwnRegistrationPages:
         self._receipts = link_pages.ReceiptFiles(database, runner)
         self._settings, self._secret = database.resources.settings, database.resources.secret
         self._look, self._cancel, self._stop = runner[link_pages.READ_REGISTRATION], runner[CANCEL], runner[STOP_MAILS]
+        self._confirm = runner[CONFIRM]
         self._look_at_removed = runner[link_pages.READ_REMOVED_PAYMENT]
         self._limits = limits
         self._tokens = FormTokens(self._secret.signer("own registration forms"))
@@ -95,6 +99,17 @@ class OwnRegistrationPages:
         if not cancelled.done:
             return await self._show(caller, link, language, 422, notice="late")
         return SITE.page("pages/cancelled.html", language=language, **self._values(cancelled.registration, language))
+
+    async def confirm(self, caller: Caller, request: Request) -> Reply:
+        """Confirm the entry of a draw, if its own page asks for it. The link is proof of the address."""
+        link, language = await self._read_link(caller, request), language_of(request)
+        if request.method == "POST":
+            require_same_site(request, self._settings.base_url)
+            try:
+                await self._confirm(caller, ConfirmOwnRegistration(**link._asdict()))
+            except Problem as problem:
+                return await self._gone_page(caller, link, problem, language)
+        return redirect(language.at(self._path(link)))
 
     async def unsubscribe(self, caller: Caller, request: Request) -> Reply:
         """Show the question whether to stop the mails about a registration; with POST stop them.
@@ -138,6 +153,7 @@ class OwnRegistrationPages:
             qr=qr(links.own_url(self._settings, self._secret, *link)) if has_code else None,
             typed=short_code(links.write(self._secret, OWN_PAGE, link)) if has_code else None,
             cancel_path=language.at(f"{path}/cancel"),
+            confirm_path=language.at(f"{path}/confirm"),
             receipt_path=f"{path}?{link_pages.RECEIPT}",
             unsubscribe_path=language.at(f"{path}/unsubscribe"),
             data_path=language.at(f"{path}/data"),

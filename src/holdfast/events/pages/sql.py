@@ -34,7 +34,7 @@ OPENING: LiteralString = """
                                                when events.draw_void_at is not null then 'void'
                                                when events.draw_at <= now() then 'closed' else 'open' end,
                                  'at', events.draw_at, 'round', events.draw_round, 'round_at', events.draw_round_at,
-                                 'entries', events.draw_entries) end"""
+                                 'entries', events.draw_entries, 'confirmed', events.draw_confirmed) end"""
 """SQL for the draw with which an event opens, as `read_opening` reads it; null: it has none."""
 
 

@@ -28,7 +28,7 @@ async def send_again(tx: Tx, caller: Caller, command: SendDetails) -> None:
         due as (
             update registrations set details_at = now() from own
              where (registrations.event_id, registrations.user_id) = (own.event_id, own.user_id)
-               and own.arrival = %(arrival)s and own.notify and own.status in ('registered', 'waitlisted')
+               and own.arrival = %(arrival)s and own.notify and own.status in ('registered', 'waitlisted', 'in_draw')
                and (own.details_at is null or own.details_at < now() - interval '1 hour')
          returning own.event_id, own.arrival, own.name, own.language, own.status, own.reason)
         insert into mails (kind, thread, recipient, arguments)

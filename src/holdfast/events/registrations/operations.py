@@ -175,7 +175,11 @@ def _registration_or_problem(
     if match.status == "held":
         return REGISTRATION_PENDING("A seat is held, and waits to be paid.", retry_after=15)
     if match.status == "in_draw":
-        return REGISTRATION_PENDING("The event is not open yet. Its places are drawn when it opens.", retry_after=30)
+        return REGISTRATION_PENDING(
+            "The event is not open yet. Its places are drawn when it opens. People who have confirmed their mail "
+            "address by then come first; a mail asks for it.",
+            retry_after=30,
+        )
     if match.status == "rejected":
         return REGISTRATION_REJECTED(reason=match.reason)
     assert match.amount_paid is not None

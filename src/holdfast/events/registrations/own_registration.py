@@ -13,7 +13,7 @@ from msgspec import Struct
 from holdfast.events.images.logo import LOGO
 from holdfast.events.registrations import seating, sql
 from holdfast.events.registrations.cancellation import cancellation_deadline
-from holdfast.events.registrations.draws import DRAWN_PLACE
+from holdfast.events.registrations.draws import DRAWN_PLACE, IS_CONFIRMED
 from holdfast.events.registrations.links import Link
 from holdfast.events.resources import Reader, Tx
 from holdfast.events.users.model import PUBLIC_ACCENT, PUBLIC_NAME
@@ -70,6 +70,7 @@ class OwnRegistration(Struct, frozen=True):
     arrivals        how many registrations of the event are numbered
     moved, removed  how many registrations the organizer has moved and removed since the log began
     draw_...        the draw with which the event opens, as `events` has it; `draw_at` None: it has none
+    is_confirmed    whether its entry of a draw is confirmed
     drawn_place     its place in the drawn order; None: it was not drawn, or not yet
     """
 
@@ -118,6 +119,7 @@ class OwnRegistration(Struct, frozen=True):
     draw_entries: int | None
     drawn_at: dt.datetime | None
     draw_void_at: dt.datetime | None
+    is_confirmed: bool
     drawn_place: int | None
 
     @property
@@ -209,11 +211,11 @@ FIND_OWN: LiteralString = f"""
     -- Of those who ask about one waiting list, each knows who is the next before it. They count only the people
     -- between them, so the list is counted once for all of them.
     with registration as (
-        select link.user_id as public_id, registrations.*,
+        select link.user_id as public_id, registrations.*, users.proved_at,
                lag(received_at, 1, '-infinity') over line as last_received_at,
                lag(registrations.arrival, 1, 0::bigint) over line as last_arrival
           from json_to_recordset(%(own)s::json) as link (event_id bigint, user_id text, arrival bigint)
-         cross join lateral (select id from users where public_id = link.user_id limit 1) as users
+         cross join lateral (select id, proved_at from users where public_id = link.user_id limit 1) as users
          cross join lateral (select * from registrations
                               where event_id = link.event_id and user_id = users.id limit 1) as registrations
          where registrations.arrival = link.arrival
@@ -241,8 +243,7 @@ FIND_OWN: LiteralString = f"""
            coalesce(log.arrivals, 0) as arrivals, coalesce(log.moved, 0) as moved,
            coalesce(log.removed, 0) as removed,
            events.draw_at, events.draw_round, events.draw_round_at, events.draw_entries, events.drawn_at,
-           events.draw_void_at,
-           {DRAWN_PLACE} as drawn_place
+           events.draw_void_at, {IS_CONFIRMED} as is_confirmed, {DRAWN_PLACE} as drawn_place
       from registration
      cross join lateral (select case when registration.status = 'waitlisted' then {_BETWEEN} else 0 end as number)
            as people_between

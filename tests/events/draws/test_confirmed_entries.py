@@ -1,0 +1,151 @@
+"""An entry of a draw counts as confirmed if the person has shown that the address is theirs before the list closes."""
+
+import datetime as dt
+import html
+from collections.abc import AsyncIterator
+
+import httpx2
+import pytest
+
+from tests.events.draws.event_scene import EventDraw, opening_event
+from tests.events.draws.test_event_draw import PEOPLE
+from tests.events.pages.test_own_registration import own_path
+from tests.events.pages.visitor import Visitor, page_text
+from tests.support import Service
+
+
+@pytest.fixture
+async def draw(service: Service, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[EventDraw]:
+    async with opening_event(service, monkeypatch, capacity=3, waitinglist_capacity=2) as scene:
+        yield scene
+
+
+async def own_page(draw: EventDraw, name: str) -> str:
+    """The address in the mails of somebody."""
+    return await own_path(draw.service, draw.event["id"], f"{name}@example.com")
+
+
+async def confirm(draw: EventDraw, *names: str) -> None:
+    """Press the button on the page of each of these people."""
+    for name in names:
+        answer = await press(draw, await own_page(draw, name))
+        assert answer.status_code == 303, answer.text
+
+
+async def press(draw: EventDraw, address: str) -> httpx2.Response:
+    return await Visitor(draw.service).http.post(f"{address}/confirm", headers={"sec-fetch-site": "same-origin"})
+
+
+async def show(draw: EventDraw, address: str) -> str:
+    return html.unescape(page_text(await Visitor(draw.service).http.get(address)))
+
+
+async def proved(draw: EventDraw) -> list[str]:
+    rows = await draw.service.run_sql(
+        "select email from users where role = 'user' and proved_at is not null order by 1"
+    )
+    return [email.partition("@")[0] for (email,) in rows]
+
+
+async def test_confirmed_entries_get_their_places_before_all_others_as_the_log_proves(draw: EventDraw) -> None:
+    await draw.enter(*PEOPLE)
+    await confirm(draw, "bob", "dan", "gus")
+    await confirm(draw, "bob")  # again changes nothing
+    await draw.frozen()
+    await draw.enter_late("late")
+    await confirm(draw, "late", "ann")  # too late
+    await draw.draw()
+    await draw.place()
+    await draw.seal()
+
+    order = sorted(await draw.order(), key=lambda ticket: ticket not in {2, 4, 7})
+    drawn = [PEOPLE[ticket - 1] for ticket in order]
+    assert await draw.statuses(*drawn, "late") == (
+        3 * ["registered"] + 2 * ["waitlisted"] + 3 * ["registration_rejected"]
+    )
+    assert set(drawn[:3]) == {"bob", "dan", "gus"}
+    log = await draw.log()
+    assert [entry["numbers"] for entry in log if entry["kind"] == "confirmations"] == [[2, 4, 7]]
+    assert [entry["number"] for entry in log if entry["kind"] == "place"] == [*order, 8]
+    assert await draw.faults() == []
+    await draw.service.hear()
+    public = draw.event["public_url"].removeprefix("http://events.test")
+    assert "7 entries, 3 confirmed." in await show(draw, public)
+    assert "come first, in this order, and then the others" in await show(draw, public)
+
+
+async def test_the_mail_asks_only_those_whose_address_is_not_known_yet_and_tells_until_when(draw: EventDraw) -> None:
+    await draw.enter("ann")
+    await confirm(draw, "ann")
+    other = await draw.ada.create_event(opens_at=draw.closes.isoformat(), title="Another draw")
+    await draw.service.run_sql("delete from mails")
+    for name in ("ann", "bob"):
+        await draw.ada.register(other["id"], email=f"{name}@example.com")
+    await draw.ada.register(other["id"], email="cyd@example.com", notify=False)
+    await draw.service.settle()
+
+    recipients = await draw.service.run_sql("select recipient from mails where kind = 'confirm'")
+    assert recipients == [("bob@example.com",)]
+
+
+async def test_a_program_that_follows_the_link_confirms_nothing_and_the_button_of_another_site_neither(
+    draw: EventDraw,
+) -> None:
+    await draw.enter("ann")
+    address = await own_page(draw, "ann")
+    http = Visitor(draw.service).http
+    before = await show(draw, address)
+    assert "we do not know yet that your address is yours" in before
+    assert "Confirm my entry" in before
+    assert (await http.get(f"{address}/confirm")).status_code == 303
+    foreign = await http.post(f"{address}/confirm", headers={"sec-fetch-site": "cross-site"})
+    assert foreign.status_code == 403
+    assert await proved(draw) == []
+    assert (await press(draw, address)).status_code == 303
+    assert await proved(draw) == ["ann"]
+    assert "your entry is confirmed" in await show(draw, address)
+    await draw.ada.delete(draw.polls["ann"])
+    assert (await press(draw, address)).status_code == 410
+
+
+async def test_the_page_says_that_an_entry_was_not_confirmed_in_time(draw: EventDraw) -> None:
+    await draw.enter("ann", "bob")
+    await confirm(draw, "ann")
+    await draw.frozen()
+    await draw.service.run_sql("update events set draw_at = now() - interval '1 second'")
+    assert "your entry is confirmed" in await show(draw, await own_page(draw, "ann"))
+    await confirm(draw, "bob")
+    assert "was not confirmed before entries closed" in await show(draw, await own_page(draw, "bob"))
+
+
+async def test_the_page_after_the_form_does_not_tell_whether_an_address_is_known(draw: EventDraw) -> None:
+    visitor = Visitor(draw.service)
+    await draw.enter("ann")
+    await confirm(draw, "ann")
+    another = await draw.ada.create_event(opens_at=draw.closes.isoformat())
+    paths = [await visitor.register(another["id"], f"{name}@example.com") for name in ("ann", "bob")]
+    await draw.service.settle()
+    ann, bob = [await show(draw, path) for path in paths]
+    assert "Unless the address was confirmed earlier, a mail comes to it now." in ann
+    assert ann == bob.replace("number 2 of 2", "number 1 of 2")
+
+
+async def test_who_loses_the_mail_gets_another_by_the_form_at_most_once_an_hour(draw: EventDraw) -> None:
+    await draw.enter("ann")
+    await draw.service.run_sql("update registrations set received_at = now() - interval '1 hour'")
+    await draw.service.run_sql("delete from mails")
+    for _ in range(2):
+        answer = await Visitor(draw.service).send(draw.event["id"], email="ann@example.com")
+        assert "This address was registered before." in answer.text
+    assert await draw.service.run_sql("select kind, recipient from mails") == [("confirm", "ann@example.com")]
+
+
+async def test_a_person_who_signed_in_by_mail_before_the_list_closed_is_confirmed(draw: EventDraw) -> None:
+    await draw.enter("ann", "bob")
+    closed = draw.closes
+    prove = "update users set proved_at = %(at)s where email = %(email)s"
+    await draw.service.run_sql(prove, at=closed - dt.timedelta(microseconds=1), email="ann@example.com")
+    await draw.service.run_sql(prove, at=closed, email="bob@example.com")
+    await draw.frozen()
+    assert await draw.service.run_sql("select tickets from event_confirmations") == [([1],)]
+    assert await draw.service.run_sql("select draw_confirmed from events") == [(1,)]
