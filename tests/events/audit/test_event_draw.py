@@ -108,6 +108,12 @@ def confirmed_one_left_out() -> Log:
     return placed(frozen_with(1, 2, 3, 4), 1, 2, 4)
 
 
+def freeze_of_a_log_that_it_does_not_follow() -> Log:
+    log = placed()
+    next(entry for entry in log if entry["kind"] == "freeze")["origin"] = "holdfast.example/log/events/9"
+    return log
+
+
 def confirmed_without_a_draw() -> Log:
     return [*opened_without_a_draw(), confirmed(2)]
 
@@ -197,6 +203,7 @@ def opened_without_a_draw() -> Log:
         (confirmed_twice, "Number 2 was confirmed twice"),
         (unconfirmed_one_drawn_with_the_confirmed, "when it was the turn of number"),
         (confirmed_one_left_out, "when it was the turn of number"),
+        (freeze_of_a_log_that_it_does_not_follow, "which this log does not follow"),
         (confirmed_without_a_draw, "the log names no round for it"),
     ],
 )

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from holdfast.events.draws.order import draw_order
 from holdfast.events.registrations import placing
 from holdfast.events.registrations.draws import EVENT_DRAWS
 from tests.events.draws.scene import DrawSteps, list_closing
@@ -65,13 +64,6 @@ class EventDraw(DrawSteps):
             await self.seal()
             await self.freeze()
         await self.seal()
-
-    async def order(self) -> list[int]:
-        """The tickets in the drawn order, as the seed gives it."""
-        ((seed, entries),) = await self.service.run_sql(
-            "select seed, entries from event_draws join event_freezes using (event_id)"
-        )
-        return draw_order(seed, entries)
 
     async def place(self) -> None:
         """Give the places that are due."""

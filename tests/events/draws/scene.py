@@ -7,14 +7,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
+import psycopg
 import pytest
 
 from holdfast.events.audit.audit import Audit
 from holdfast.events.audit.draw import check_draw
 from holdfast.events.draws import beacon, drawing
-from holdfast.events.draws.order import PAUSE
+from holdfast.events.draws.order import PAUSE, draw_order
 from holdfast.events.draws.subject import DrawSubject
 from holdfast.events.log import sealing
+from holdfast.events.log.generations import begin_generations
 from holdfast.kit.tlog.tree import append, leaf_hash, parse_bundle
 from tests.events.draws.beacon_double import BeaconDouble, serving_beacon
 from tests.outside import reaching
@@ -24,8 +26,10 @@ ROUND = 657413
 RULES = {"form", "release", "numbers", "outcome", "promotion", "status", "capacity", "counts"}
 """The rules that an audit of a scene holds. The times of a scene are not real."""
 
-OF_A_LIST = "join logs on logs.id = log_id where num_nonnulls(event_id, queue_id) = 1"
-"""The log of the list, and not the head log."""
+OF_A_LIST = """
+    where log_id = (select id from logs where num_nonnulls(event_id, queue_id) = 1 order by generation desc limit 1)
+"""
+"""The newest log of the list, and not the head log."""
 
 
 @dataclass
@@ -51,10 +55,23 @@ class DrawSteps:
         now = self.closes + dt.timedelta(seconds=seconds)
         return await drawing.freeze_due(self.service.database, self.subject, now)
 
+    def restore(self) -> None:
+        """Let the database be one that was restored from a backup, which was made just now."""
+        with psycopg.connect(self.service.database.url, autocommit=True) as connection:
+            begin_generations(connection)
+
     async def draw(self, seconds: float = 121) -> None:
         """Draw what is due, so many seconds after the list closes."""
         self.beacon.now = now = self.closes + dt.timedelta(seconds=seconds)
         await drawing.draw_due(self.service.database, self.subject, drawing.Rounds(), now)
+
+    async def order(self) -> list[int]:
+        """The tickets in the order that the seed gives."""
+        noun, key = self.subject.noun, self.subject.key
+        ((seed, entries),) = await self.service.run_sql(
+            f"select seed, entries from {noun}_draws join {noun}_freezes using ({key})"
+        )
+        return draw_order(seed, entries)
 
     async def log(self) -> list[dict[str, Any]]:
         """The sealed entries of the log."""

@@ -8,7 +8,6 @@ import psycopg
 import pytest
 
 from holdfast.events.draws import beacon, drawing
-from holdfast.events.draws.order import draw_order
 from holdfast.events.queues.draws import QUEUE_DRAWS
 from holdfast.events.queues.retention import forget_visitors
 from tests.events.draws.rounds import ROUNDS
@@ -58,10 +57,7 @@ async def test_a_list_is_frozen_drawn_once_and_let_in_in_the_drawn_order_as_its_
     assert await positions(draw, "ann", "late") == [7, 8], "it was drawn before its round"
 
     await draw.draw()
-    ((seed, entries),) = await line.service.run_sql(
-        "select seed, entries from queue_draws join queue_freezes using (queue_id)"
-    )
-    order = [PEOPLE[ticket - 1] for ticket in draw_order(seed, entries)]
+    order = [PEOPLE[ticket - 1] for ticket in await draw.order()]
     assert await positions(draw, *order, "late") == [1, 2, 3, 4, 5, 6, 7, 8]
     await draw.draw()
     await draw.freeze()

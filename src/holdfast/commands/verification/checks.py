@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import httpx2
-import msgspec
 
+from holdfast.commands.verification.drawn_list import DrawnList
 from holdfast.commands.verification.head_log import (
     check_cosignatures,
     check_in_head_log,
@@ -44,13 +44,11 @@ from holdfast.commands.verification.receipts import (
 from holdfast.commands.verification.report import VerificationReport, figures_of, head_text, key_text
 from holdfast.commands.verification.trusted_key import BadSignature, TrustedKey, key_of
 from holdfast.events.audit.audit import Audit, AuditFinding
-from holdfast.events.audit.draw import check_draw
 from holdfast.events.audit.entries import ArrivalEntry, EarlierLog
 from holdfast.events.audit.heads import HeadAudit
 from holdfast.events.log.entries import timestamp
 from holdfast.kit.tlog.proof_file import ProofFile
 from holdfast.kit.tlog.signed_note import Checkpoint, encode_base64
-from holdfast.kit.tlog.tree import append, leaf_hash
 
 CountEntries = Callable[[int, int], object]
 """Is called with a number of entries that were read, and the number of all."""
@@ -118,9 +116,13 @@ def _log_of_receipt(client: httpx2.AsyncClient, file: ReceiptFile, log: str | No
 
 
 async def _check_log(
-    source: LogSource, options: Options, progress: CountEntries, watch: PromiseWatch | None = None
+    source: LogSource,
+    options: Options,
+    progress: CountEntries,
+    watch: PromiseWatch | None = None,
+    drawn_list: DrawnList | None = None,
 ) -> VerificationReport:
-    """Check a log. With a watch, its promise is looked for."""
+    """Check a log. With a watch, its promise is looked for. A drawn list is filled."""
     report = VerificationReport(f"Log {source.name}")
     witnesses = parse_witnesses(options.witnesses)
     key = await key_of(source, options.key)
@@ -134,14 +136,11 @@ async def _check_log(
     saved = _saved_head(options.saved_head, key)
     report.origin = origin = head.checkpoint.origin
     earlier_heads = await _earlier_heads(source, head.checkpoint, saved, key, options, report)
-    audit, of_draw = HeadAudit() if is_head_log(origin) else Audit(origin), list[bytes]()
+    audit, drawn_list = HeadAudit() if is_head_log(origin) else Audit(origin), drawn_list or DrawnList()
 
     def read(index: int, entry: bytes) -> None:
         parsed = audit.read(entry)
-        if isinstance(audit, Audit) and audit.may_be_drawn:
-            of_draw.append(entry)
-        else:
-            of_draw.clear()
+        drawn_list.read(entry, parsed, audit)
         if watch:
             watch.read(index, parsed)
 
@@ -163,7 +162,8 @@ async def _check_log(
     if saved and saved.checkpoint.origin != origin:
         report.findings += _check_predecessor(saved.checkpoint, audit.earlier_log)
     report.findings += audit.findings
-    report.findings += _check_draw(of_draw, origin)
+    report.findings += drawn_list.findings(origin)
+    report.findings += await _check_repeated(source, origin, drawn_list, options, progress)
     report.findings += differences
     report.further = audit.further_findings
     if compared:
@@ -205,16 +205,23 @@ async def _earlier_heads(
     return heads
 
 
-def _check_draw(entries: Sequence[bytes], origin: str) -> list[AuditFinding]:
-    """What is wrong with the draw of a log, of which these are all entries. Without a draw nothing is."""
-
-    def root_at(size: int) -> bytes:
-        return append(0, {}, [leaf_hash(entry) for entry in entries[:size]]).root
-
-    if not any(entry.startswith((b'{"kind":"freeze"', b'{"kind":"draw"')) or b'"draw":' in entry for entry in entries):
+async def _check_repeated(
+    source: LogSource, origin: str, repeated: DrawnList, options: Options, progress: CountEntries
+) -> list[AuditFinding]:
+    """What is wrong with a list that a log repeats, and with the log before it, whose list it is."""
+    if repeated.earlier_origin is None:
         return []
-    faults = check_draw([msgspec.json.decode(entry) for entry in entries], origin, root_at)
-    return [AuditFinding("fraud", "draw", fault) for fault in faults]
+    earlier = source.earlier(origin)
+    if earlier is None:
+        message = f"The log repeats the freeze of {repeated.earlier_origin}, which is not here to be compared."
+        return [AuditFinding("notice", "draw", message)]
+    drawn_list = DrawnList()
+    report = await _check_log(earlier, _of_earlier_log(options), progress, drawn_list=drawn_list)
+    return [*report.findings, *repeated.differences(drawn_list, report.origin)]
+
+
+def _of_earlier_log(options: Options) -> Options:
+    return options._replace(saved_head=None, mail_line=None)
 
 
 def _save_head(file: Path, head: SignedHead) -> None:
@@ -257,8 +264,7 @@ async def _check_receipt(
         # It may be in a log before the newest one.
         earlier = source.earlier(report.origin)
         while earlier and not watch.has_found:
-            earlier_options = options._replace(saved_head=None, mail_line=None)
-            earlier_report = await _check_log(earlier, earlier_options, progress, watch)
+            earlier_report = await _check_log(earlier, _of_earlier_log(options), progress, watch)
             report.findings += earlier_report.findings
             earlier = earlier.earlier(earlier_report.origin)
         findings += watch.findings(dt.datetime.now(dt.UTC))

@@ -33,6 +33,7 @@ class _Draw:
         self._freezes = self._places("freeze")
         self._confirmations = self._places("confirmations")
         self._draws = self._places("draw")
+        self._first = next((entry["first_number"] for entry in entries if entry["kind"] == "open"), 1)
 
     def faults(self) -> Iterator[str]:
         naming = self._naming()
@@ -84,7 +85,9 @@ class _Draw:
                 yield f"The draw became void at {entry['at']}, when the list could still be frozen."
 
     def _lateness(self, freeze: int, round: int) -> Iterator[str]:
-        """Why a freeze came too late for a round, if it did."""
+        """Why a freeze came too late for a round, if it did. One that is repeated is judged in its own log."""
+        if self._is_repeated(freeze):
+            return
         at = self._entries[freeze]["at"]
         if _time(at) > freeze_until(round):
             yield f"The list was frozen at {at}, less than 30 seconds before the round."
@@ -111,14 +114,11 @@ class _Draw:
         if not self._freezes or not self._draws:
             return []
         freeze = self._entries[self._freezes[0]]
-        if not 0 <= freeze["entries"] <= len(self._entries):
+        if not self._can_have(freeze["entries"]):
             return []
-        confirmed = {
-            number
-            for place in self._confirmations
-            if place < freeze["size"]
-            for number in self._entries[place]["numbers"]
-        }
+        end = self._end_of_list(self._freezes[0])
+        places = [place for place in self._confirmations if place < end]
+        confirmed = {number for place in places for number in self._entries[place]["numbers"]}
         order = draw_order(_hex(self._entries[self._draws[0]]["seed"]), freeze["entries"])
         return sorted(order, key=lambda ticket: ticket not in confirmed)
 
@@ -128,7 +128,7 @@ class _Draw:
         for place in self._confirmations:
             entry = self._entries[place]
             for number in entry["numbers"]:
-                if freeze is not None and place >= self._entries[freeze]["size"]:
+                if freeze is not None and place >= self._end_of_list(freeze):
                     yield f"Number {number} was confirmed at {entry['at']}, after the list was frozen."
                 elif freeze is not None and number > self._entries[freeze]["entries"]:
                     yield f"Number {number} was confirmed, and is not in the list."
@@ -140,6 +140,11 @@ class _Draw:
         entry, count = self._entries[place], self._entries[place]["entries"]
         if entry["round"] != naming["round"]:
             yield f"The list was frozen for round {entry['round']}, but round {naming['round']} was named before."
+        if self._is_repeated(place):
+            is_late = any(arrival < place for arrival in self._places("arrival"))
+            if "after" not in self._entries[0] or count >= self._first or is_late:
+                yield "A freeze of another log is repeated, which this log does not follow."
+            return
         if self._draws:
             yield from self._lateness(place, naming["round"])
         if not 0 < entry["size"] <= place:
@@ -148,9 +153,9 @@ class _Draw:
             yield "The frozen list is not the one in the log: the root of the freeze is that of another log."
         numbers = [(at, entry) for at, entry in enumerate(self._entries) if entry["kind"] == "arrival"]
         in_list = [arrival["number"] for at, arrival in numbers if at < entry["size"] and arrival["number"] <= count]
-        first = next((entry["first_number"] for entry in self._entries if entry["kind"] == "open"), 1)
-        if len(in_list) != count - first + 1 or in_list != list(range(first, count + 1)):
-            yield f"The freeze has {count} entries, but the log before it has not just the tickets {first} to {count}."
+        if len(in_list) != count - self._first + 1 or in_list != list(range(self._first, count + 1)):
+            tickets = f"the tickets {self._first} to {count}"
+            yield f"The freeze has {count} entries, but the log before it has not just {tickets}."
         closed = _time(naming["at"])
         for at, arrival in numbers:
             is_in_time = _time(arrival["at"]) < closed
@@ -178,15 +183,30 @@ class _Draw:
             return
         frozen = self._entries[freeze_place]
         count = frozen["entries"]
-        if not 0 <= count <= len(self._entries):
+        if not self._can_have(count):
             return  # The freeze is wrong, which was said.
         seed = seed_of(
-            Freeze(self._origin, count, b64decode(frozen["root"]), naming["chain"], entry["round"]), signature
+            Freeze(
+                frozen.get("origin", self._origin), count, b64decode(frozen["root"]), naming["chain"], entry["round"]
+            ),
+            signature,
         )
         if entry["seed"] != seed.hex():
             yield "The seed of the draw does not follow from the freeze and the round."
         if entry["order"] != hash_of_order(draw_order(seed, count)).hex():
             yield "The order of the draw does not follow from the freeze and the round."
+
+    def _is_repeated(self, freeze: int) -> bool:
+        """Whether a freeze is that of an earlier log, after a restored backup."""
+        return "origin" in self._entries[freeze]
+
+    def _end_of_list(self, freeze: int) -> int:
+        """The place of the first entry that a freeze does not cover."""
+        return freeze if self._is_repeated(freeze) else self._entries[freeze]["size"]
+
+    def _can_have(self, count: int) -> bool:
+        """Whether a list can have so many tickets. If not, something else is wrong, which is said."""
+        return 0 <= count < self._first + len(self._entries)
 
     def _places(self, kind: str) -> list[int]:
         return [place for place, entry in enumerate(self._entries) if entry["kind"] == kind]

@@ -33,7 +33,11 @@ class DrawNaming(Struct):
 
 
 class OpenEntry(Struct, tag_field="kind", tag="open"):
-    """The log begins. Who came before has no number in it."""
+    """The log begins. Who came before has no number in it.
+
+    in_draw    of those who came before, how many wait for the draw of an event; None: no draw goes on
+    event      `cancelled`, if the event was cancelled before
+    """
 
     format: str
     at: Moment
@@ -45,6 +49,8 @@ class OpenEntry(Struct, tag_field="kind", tag="open"):
     seated: Count = 0
     waiting: Count = 0
     released: Count = 0
+    in_draw: Count | None = None
+    event: str | None = None
     after: EarlierLog | None = None
     draw: DrawNaming | None = None
 
@@ -98,13 +104,17 @@ class ConfirmationsEntry(Struct, tag_field="kind", tag="confirmations"):
 
 
 class FreezeEntry(Struct, tag_field="kind", tag="freeze"):
-    """The list of a draw is closed. `events/audit/draw.py` judges it, and the draw."""
+    """The list of a draw is closed. `events/audit/draw.py` judges it, and the draw.
+
+    origin    the earlier log that was frozen, of which this log repeats the entry; None: this log
+    """
 
     at: Moment
     entries: Count
     size: Count
     root: str
     round: Number
+    origin: str | None = None
 
 
 class DrawEntry(Struct, tag_field="kind", tag="draw"):

@@ -34,7 +34,7 @@ class PlaceReplay:
     capacity          seats in all
     seated, waiting   people with a seat, held or not; people on the waiting list
     in_draw           people who wait for a draw
-    is_by_draw        whether a draw was named
+    is_by_draw        whether a draw was named, here or in an earlier log whose entries still wait
     awaits_draw       whether a draw is named, and neither made, nor given up, nor idle because the event was cancelled
     unjudged          promotions while people waited who came before the log, and whose order it does not tell
     """
@@ -42,11 +42,11 @@ class PlaceReplay:
     def __init__(self, entry: OpenEntry) -> None:
         self.capacity, self.waiting_places = entry.capacity, entry.waiting_places
         self.seated, self.waiting = entry.seated, entry.waiting
-        self.is_cancelled = False
+        self.is_cancelled = entry.event == "cancelled"
         self.unjudged = 0
-        self.in_draw = 0
+        self.in_draw = entry.in_draw or 0
         self.awaits_draw = False
-        self.is_by_draw = False
+        self.is_by_draw = entry.in_draw is not None
         self._ranks: dict[int, int] = {}
         self.name_draw(entry.draw)
         self._first = entry.first_number
@@ -98,10 +98,12 @@ class PlaceReplay:
             yield BrokenRule("outcome", f"Number {number} was {outcome} before the draw.", number)
         yield from self._misfits(number, outcome)
         self._count(outcome, 1)
-        if number < self._first:
-            return  # It arrived in an earlier log.
-        yield from self._leave(number, "in_draw")
         self._count("in_draw", -1)
+        if number < self._first:  # It arrived in an earlier log.
+            self._seated_before += outcome in SEATED
+            self._waiting_before += outcome == "waitlisted"
+            return
+        yield from self._leave(number, "in_draw")
         if 0 <= number - self._first < len(self._codes):
             self._ranks[number] = self._first + len(self._ranks)
             self._place(number, outcome, "service")

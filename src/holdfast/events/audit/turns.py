@@ -48,6 +48,7 @@ class _TurnReplay:
         self._turns = 0
         self._late = list[int]()
         self._left = set[int]()
+        self._last_earlier = len(drawn)
 
     def read(self, entry: Entry) -> None:
         """Read who comes and who leaves."""
@@ -57,7 +58,13 @@ class _TurnReplay:
             self._left.add(entry["number"])
 
     def fault_of(self, number: int) -> str | None:
-        """What is wrong if it is the turn of a number now. Who has left is passed over."""
+        """What is wrong if it is the turn of a number now. Who has left is passed over.
+
+        Numbers of an earlier log that were not drawn come before those of this one. Who of them has left is unknown.
+        """
+        if self._last_earlier < number < self._first and self._turns <= len(self._drawn):
+            self._last_earlier, self._turns = number, len(self._drawn)
+            return None
         while self._turns < len(self._drawn) + len(self._late):
             turn, self._turns = self._turns, self._turns + 1
             expected = self._drawn[turn] if turn < len(self._drawn) else self._late[turn - len(self._drawn)]

@@ -5,37 +5,76 @@ from typing import Any, LiteralString
 import psycopg
 
 BEGIN_GENERATIONS: LiteralString = """
-    with old as (
+    with dropped as (
+        -- As text: in a backup from before the head log, there is no such kind.
+        delete from log_pending where kind::text <> 'head' returning log_id, kind),
+    old as (
         update logs set closed_at = now() where closed_at is null
      returning id, event_id, queue_id, generation, arrivals, moved, removed),
     new as (
         insert into logs (event_id, queue_id, generation, arrivals, moved, removed)
         select event_id, queue_id, generation + 1, arrivals, moved, removed from old
      returning id, event_id, queue_id, arrivals),
+    drawn_list as (
+        select new.id, new.event_id, null::bigint as queue_id, draw_at, draw_round, draw_void_at from new
+          join events on events.id = new.event_id and takes_entries and draw_at is not null
+         union all
+        select new.id, null, new.queue_id, draw_at, draw_round, draw_void_at from new
+          join queues on queues.id = new.queue_id and draw_at is not null and drawn_at is null),
     state as (
         select new.id, coalesce(new.event_id, new.queue_id) as subject_id, new.event_id is not null as is_event,
                case when new.event_id is not null
                     then jsonb_build_object('of', 'event', 'capacity', capacity, 'waiting_places', waitinglist_capacity,
                                             'seated', registered_count, 'waiting', waitlisted_count,
                                             'first_number', new.arrivals + 1)
+                         || jsonb_strip_nulls(jsonb_build_object(
+                                'event', case when cancelled_at is not null then 'cancelled' end,
+                                'in_draw', case when takes_entries
+                                                then (select count(*) from registrations
+                                                       where event_id = events.id and status::text = 'in_draw') end))
                     else jsonb_build_object('of', 'queue', 'first_number', tickets + 1, 'released', serving)
                end
-               || case when events.draw_at is not null and events.drawn_at is null
-                       then jsonb_build_object('draw', named_draw(events.draw_at, events.draw_round))
-                       when queues.draw_at is not null and queues.drawn_at is null
-                       then jsonb_build_object('draw', named_draw(queues.draw_at, queues.draw_round))
-                       else '{}' end as details
+               || coalesce((select jsonb_build_object('draw', named_draw(draw_at, draw_round))
+                              from drawn_list where drawn_list.id = new.id), '{}') as details
           from new left join events on events.id = new.event_id left join queues on queues.id = new.queue_id
-         where new.event_id is not null or new.queue_id is not null)
-    insert into log_pending (log_id, kind, details)
-    select state.id, 'open',
-           case when origin is null then details
-                else details || jsonb_build_object('after', jsonb_build_object(
-                        'origin', origin, 'size', size, 'root', encode(root, 'base64'))) end
-      from state
-      join old on coalesce(old.event_id, old.queue_id) = subject_id and (old.event_id is not null) = is_event
-      left join log_heads on log_heads.log_id = old.id
+         where new.event_id is not null or new.queue_id is not null),
+    frozen_list as (
+        select drawn_list.id, frozen_at, origin, entries, size, root, round
+          from drawn_list join event_freezes using (event_id) where draw_void_at is null
+         union all
+        select drawn_list.id, frozen_at, origin, entries, size, root, round
+          from drawn_list join queue_freezes using (queue_id) where draw_void_at is null),
+    entry as (
+        select state.id as log_id, 1 as place, 0::bigint as number, 'open' as kind, clock_timestamp() as at,
+               case when origin is null then details
+                    else details || jsonb_build_object('after', jsonb_build_object(
+                            'origin', origin, 'size', size, 'root', encode(root, 'base64'))) end as details
+          from state
+          join old on coalesce(old.event_id, old.queue_id) = subject_id and (old.event_id is not null) = is_event
+          left join log_heads on log_heads.log_id = old.id
+         union all
+        select id, 2, number, 'confirmations', clock_timestamp(), jsonb_build_object('numbers', tickets)
+          from drawn_list join event_confirmations using (event_id) where draw_void_at is null
+         union all
+        -- Unless the old log did not have it yet: then the draw becomes void.
+        select id, 3, 0, 'freeze', frozen_at,
+               jsonb_build_object('origin', origin, 'entries', entries, 'size', size, 'root', encode(root, 'base64'),
+                                  'round', round)
+          from frozen_list
+         where origin not in (select origin from dropped join log_heads using (log_id) where kind::text = 'freeze')
+         union all
+        select id, 4, 0, 'draw', drawn_at,
+               jsonb_build_object('round', round, 'signature', encode(signature, 'hex'), 'seed', encode(seed, 'hex'),
+                                  'order', encode(order_hash, 'hex'))
+          from drawn_list join event_draws using (event_id)
+         union all
+        select id, 5, 0, 'change', draw_void_at,
+               jsonb_build_object('draw', named_draw(draw_at, draw_round) || '{"void": true}', 'by', 'service')
+          from drawn_list where draw_void_at is not null)
+    insert into log_pending (log_id, kind, at, details)
+    select log_id, kind::log_entry_kind, at, details from entry order by log_id, place, number
 """
+"""Besides how its places are, a new log repeats what the old one had of a draw that goes on."""
 
 BEGIN_HEAD_LOG: LiteralString = """
     with new as (
@@ -64,8 +103,6 @@ def begin_generations(connection: psycopg.Connection[Any]) -> None:
     if connection.execute("select to_regclass('log_heads')").fetchone() == (None,):
         return  # the backup is older than logs
     with connection.transaction():
-        # As text: in a backup from before the head log, there is no such kind.
-        connection.execute("delete from log_pending where kind::text <> 'head'")
         connection.execute(BEGIN_GENERATIONS)
         if connection.execute("select 1 from logs where event_id is null and queue_id is null").fetchone():
             connection.execute(BEGIN_HEAD_LOG)

@@ -1,0 +1,80 @@
+"""`holdfast verify` compares what a log repeats of a draw, after a restored backup, with the log before it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from holdfast.commands.verification import public_counts
+from holdfast.events.settings import Settings
+from tests.events.draws.event_scene import EventDraw, opening_event
+from tests.events.draws.test_confirmed_entries import confirm
+from tests.events.draws.test_event_draw import PEOPLE
+from tests.events.log.scene import seal_logs
+from tests.events.log.verification import verify
+from tests.serving import listener, running_already, serving
+from tests.support import running
+
+
+@pytest.fixture
+async def restored(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[EventDraw]:
+    """An event whose list was frozen, in a database that was restored then. Nothing of its new log is sealed."""
+    monkeypatch.setattr(public_counts, "TIMEOUT_SECONDS", 0)
+    at = listener()
+    url = f"http://127.0.0.1:{at.getsockname()[1]}"
+    async with (
+        running(settings.model_copy(update={"base_url": url})) as service,
+        serving(running_already(service.app), at),
+        opening_event(service, monkeypatch, capacity=3) as draw,
+    ):
+        await draw.enter(*PEOPLE)
+        await confirm(draw, "bob", "dan", "gus")
+        await draw.frozen()
+        await seal_logs(service)
+        draw.restore()
+        yield draw
+
+
+async def faults(draw: EventDraw) -> list[str]:
+    """Draw, give the places, and verify. What is wrong with the draw; the times of a scene are not real."""
+    await draw.seal()
+    await draw.draw()
+    await draw.place()
+    await seal_logs(draw.service)
+    url = draw.service.database.resources.settings.base_url
+    _, report = await asyncio.to_thread(verify, f"{url}/log/events/{draw.event['id']}")
+    return [finding["message"] for finding in report["findings"] if finding["rule"] == "draw"]
+
+
+async def test_what_a_log_repeats_is_the_same_also_after_a_second_restore(restored: EventDraw) -> None:
+    await seal_logs(restored.service)
+    restored.restore()
+    assert await faults(restored) == []
+    assert (await restored.log())[0]["origin"].endswith("/3")
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "fault"),
+    [
+        ("freeze", '{"entries": 6}', "The freeze that this log repeats is not the one that"),
+        ("confirmations", '{"numbers": [1, 2, 4]}', "The confirmations that this log repeats are not those that"),
+    ],
+)
+async def test_another_list_is_found(restored: EventDraw, kind: str, change: str, fault: str) -> None:
+    await restored.service.run_sql(
+        "update log_pending set details = details || %(change)s::jsonb where kind = %(kind)s::log_entry_kind",
+        change=change,
+        kind=kind,
+    )
+    assert any(message.startswith(fault) for message in await faults(restored))
+
+
+async def test_a_confirmation_that_is_put_in_after_the_freeze_is_found(restored: EventDraw) -> None:
+    await restored.seal()
+    await restored.service.run_sql(
+        """
+        insert into log_pending (log_id, kind, details)
+        select id, 'confirmations', '{"numbers": [1]}' from logs where closed_at is null and event_id is not null
+        """
+    )
+    assert [message for message in await faults(restored) if "after the list was frozen" in message]
