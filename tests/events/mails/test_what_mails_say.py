@@ -61,7 +61,8 @@ async def test_a_mail_asks_to_confirm_the_entry_of_a_draw_and_says_until_when(po
     await post.sign_up(event["id"], ANN, "Ann")
     await post.sign_up(event["id"], BOB, language="de")
 
-    english, german = [received.mail for received in await post.deliver()]
+    mails = {received.recipient: received.mail for received in await post.deliver()}
+    english, german = mails[ANN], mails[BOB]
 
     text = body(english)
     assert english["Subject"] == "Please confirm your entry: Life drawing"
