@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
-from uuid import UUID
 
 import psycopg
 
@@ -14,7 +13,7 @@ from tests.events.log.pending import commitment, moment
 # written by the very statements that do it, so they are there if, and only if, it was done.
 KEEP_ARRIVALS = """
     create table arrival_history (
-        subject text, person text, at timestamptz, nonce uuid, number bigint, outcome text);
+        subject text, person text, at timestamptz, nonce text, number bigint, outcome text);
     create function keep_arrival() returns trigger language plpgsql as $$
     begin
         insert into arrival_history
@@ -46,7 +45,7 @@ class StoredArrival:
     subject: str
     person: str
     at: datetime
-    nonce: UUID
+    nonce: str
     number: int | None
     outcome: str | None
 
