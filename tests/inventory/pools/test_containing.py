@@ -14,15 +14,27 @@ LATE = ("Zebra 100% wool_blend", r"Zebra back\slash", "Zebra 山田ようかん�
 """Titles that come behind all others in the order of each list."""
 
 
-@pytest.fixture
-async def full(shop: Shop, inventory: Inventory) -> Shop:
+@pytest.fixture(scope="module")
+def inventory(module_inventory: Inventory) -> Inventory:
+    """The tests share two shops, since to fill one takes longer than what they try."""
+    return module_inventory
+
+
+@pytest.fixture(scope="module")
+async def full(inventory: Inventory) -> Shop:
     """Thousands of honey jars, and few others behind them in the order of each list."""
-    await fill(inventory, shop)
-    return shop
+    return await fill(inventory)
 
 
-async def fill(inventory: Inventory, shop: Shop) -> None:
-    """Fill a shop."""
+@pytest.fixture(scope="module")
+async def other(inventory: Inventory) -> Shop:
+    """Another shop with the same."""
+    return await fill(inventory)
+
+
+async def fill(inventory: Inventory) -> Shop:
+    """Fill a new shop."""
+    shop = await inventory.shop()
     await inventory.sql(
         """
         with titles as (select 'Honey jar ' || lpad(n::text, 5, '0') as title, n from generate_series(1, %(many)s) as n
@@ -41,6 +53,7 @@ async def fill(inventory: Inventory, shop: Shop) -> None:
         many=MANY,
         late=[*LATE],
     )
+    return shop
 
 
 async def search_all(shop: Shop, text: str, limit: int = 50) -> list[list[str]]:
@@ -106,17 +119,16 @@ async def test_pages_of_what_was_found_follow_one_another(full: Shop) -> None:
     assert seen == list(LATE)
 
 
-async def test_what_is_renamed_is_found_by_its_new_name_alone(full: Shop) -> None:
-    [pool] = (await full.call("list_pools", query="zebra x"))["pools"]
-    await full.call("update_pool", pool_id=pool["id"], name="Yak hair")
+async def test_what_is_renamed_is_found_by_its_new_name_alone(inventory: Inventory) -> None:
+    shop = await fill(inventory)
+    [pool] = (await shop.call("list_pools", query="zebra x"))["pools"]
+    await shop.call("update_pool", pool_id=pool["id"], name="Yak hair")
 
-    assert (await full.call("list_pools", query="zebra x"))["pools"] == []
-    assert [pool["id"] for pool in (await full.call("list_pools", query="yak"))["pools"]] == [pool["id"]]
+    assert (await shop.call("list_pools", query="zebra x"))["pools"] == []
+    assert [pool["id"] for pool in (await shop.call("list_pools", query="yak"))["pools"]] == [pool["id"]]
 
 
-async def test_a_shop_finds_only_its_own_among_the_same_titles(full: Shop, inventory: Inventory) -> None:
-    other = await inventory.shop()
-    await fill(inventory, other)
+async def test_a_shop_finds_only_its_own_among_the_same_titles(full: Shop, other: Shop) -> None:
     own_ids = {pool["id"] for pool in (await full.call("list_pools", query="zebra"))["pools"]}
     others = {pool["id"] for pool in (await other.call("list_pools", query="zebra"))["pools"]}
 
@@ -126,11 +138,8 @@ async def test_a_shop_finds_only_its_own_among_the_same_titles(full: Shop, inven
 @pytest.mark.parametrize("text", ["zebra", "ze", "詰"])
 @pytest.mark.parametrize("table", ["pools", "variants", "catalog_variants"])
 async def test_the_functions_find_rows_of_the_shop_that_is_set(
-    full: Shop, inventory: Inventory, table: str, text: str
+    full: Shop, other: Shop, inventory: Inventory, table: str, text: str
 ) -> None:
-    other = await inventory.shop()
-    await fill(inventory, other)
-
     async def shops(setting: str) -> set[int]:
         async with inventory.database.across_tenants().transaction() as tx:
             await tx.run(
@@ -157,9 +166,10 @@ async def test_only_the_role_of_shops_may_call_the_functions(inventory: Inventor
     assert rows == []
 
 
-async def test_a_change_of_stock_writes_to_no_index(full: Shop, inventory: Inventory) -> None:
+async def test_a_change_of_stock_writes_to_no_index(inventory: Inventory) -> None:
+    shop = await fill(inventory)
     counted = "select n_tup_upd, n_tup_hot_upd from pg_stat_xact_user_tables where relname = 'pools'"
-    async with inventory.database.transaction(full.id) as tx:
+    async with inventory.database.transaction(shop.id) as tx:
         pool = await tx.value("select min(id) from pools where name_key like 'zebra%%'")
         await tx.run("update pools set version = version + 1 where id = %(id)s", {"id": pool})
         [(updated, in_place)] = await tx.tuples(counted)

@@ -1,21 +1,22 @@
 """Runs operations in their modes, for REST and MCP: single calls, batches, or steps."""
 
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Coroutine, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Repeatable
-from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, Problem
+from holdfast.kit.contract.problems import Problem
 from holdfast.kit.environment.metrics import REFUSALS, counter
 from holdfast.kit.postgres.database import Database, Reader, Tx
-from holdfast.kit.postgres.group_commit import Batcher, LockedRow
-from holdfast.kit.running.admission import Admission, Work
+from holdfast.kit.postgres.group_commit import LockedRow
+from holdfast.kit.running.admission import Admission
 from holdfast.kit.running.idempotency import Idempotency, RepeatableRequest
 from holdfast.kit.running.operation import Operation, Operations
 from holdfast.kit.running.rate_limits import SLOT_TIMEOUT_SECONDS, Slots
 from holdfast.kit.running.run_modes import Batch, Batched, Call, Completion, Single, Stepwise
 from holdfast.kit.running.steps import KeyedSteps, Steps
+from holdfast.kit.running.together import Submit, Together, TransactCalls
 
 MAX_CONCURRENT_READS = 4
 """Concurrent reads of one tenant, in a service with row-level security."""
@@ -27,20 +28,10 @@ LOCK_WAIT_SHARE_DIVISOR = 5
 """Batches that wait for locked rows of one tenant hold at most 1/5 of the connections."""
 
 
-MAX_LOCK_WAITS = 4
-"""How often a call waits for a locked row before it is refused."""
-
-
 class Run(Protocol):
     """Runs an operation. Raises a `Problem`. With an idempotency key, a repeated call runs only once."""
 
     def __call__(self, caller: Caller, command: Any, key: str | None = None) -> Coroutine[Any, Any, Any]: ...
-
-
-Submit = Callable[[Caller, Any], Awaitable[Any]]
-"""Runs one call, and returns its answer after the commit. Raises a `Problem`."""
-
-_LOCKED = SERVICE_UNAVAILABLE("Somebody else is still changing the same thing.", retry_after=1)
 
 
 class KeyedCall(NamedTuple):
@@ -56,14 +47,6 @@ class AnswerCalls(Protocol):
     def __call__(
         self, tx: Tx[Any], tenant: int | None, calls: Sequence[Any], *, waits: bool
     ) -> Awaitable[Sequence[Any]]: ...
-
-
-class TransactCalls(Protocol):
-    """Answers calls in a transaction or a read."""
-
-    def __call__(
-        self, tenant: int | None, calls: Sequence[Any], *, waits: bool = True
-    ) -> Coroutine[Any, Any, Sequence[Any]]: ...
 
 
 class Runner:
@@ -111,12 +94,13 @@ class Runner:
         else:
             submit = self._submit_alone(slots, transact)
             submit_once = self._submit_alone(slots, transact_once)
-        repeatable = issubclass(operation.command, Repeatable)
-        dry_run = partial(self._transact, False, partial(self._dry_run, answer_calls), keep=False)
-        submit_dry_run = self._submit_together(operation.name, self._writes, dry_run)
+        submit_dry_run: Submit | None = None
+        if issubclass(operation.command, Repeatable):
+            dry_run = partial(self._transact, False, partial(self._dry_run, answer_calls), keep=False)
+            submit_dry_run = self._submit_together(operation.name, self._writes, dry_run)
 
         async def run(caller: Caller, command: Any, key: str | None = None) -> Any:
-            if repeatable:
+            if submit_dry_run:
                 if command.dry_run:
                     return await submit_dry_run(caller, Call(caller, command))
                 key = key or command.idempotency_key
@@ -177,71 +161,25 @@ class Runner:
 
     def _submit_alone(self, slots: Slots, transact: TransactCalls) -> Submit:
         """Return a function that runs each call separately."""
-        counted_transact = self.admission.counted(transact)
 
         async def submit(caller: Caller, call: Any) -> Any:
             async with slots.of(caller.tenant_id):
-                [answer] = await counted_transact(self._isolated_tenant(caller), [call])
+                with self.admission.work():
+                    [answer] = await transact(self._isolated_tenant(caller), [call])
             return _raise_problem(answer)
 
         return submit
 
     def _submit_together(self, name: str, slots: Slots, transact: TransactCalls) -> Submit:
         """Return a function that runs calls in batches."""
-        batchers: dict[int | None, Batcher[Any, Any]] = {}
-        works: dict[int, Work] = {}
-        """The work of calls that wait together with those of other tenants, by the `id` of the call."""
-        counted_transact = self.admission.counted(transact)
-
-        async def transact_of_tenant(tenant: int, calls: Sequence[Any]) -> Sequence[Any]:
-            async with slots.of(tenant):
-                return await counted_transact(tenant, calls)
-
-        async def run_waiting(locked: LockedRow, calls: Sequence[Any]) -> Sequence[Any]:
-            async with self._lock_waits.of(locked.tenant):
-                answers = [*await transact(None, calls)]
-                for _ in range(MAX_LOCK_WAITS - 1):
-                    # The awaited row may be gone, and another row in its place may be locked again.
-                    locked_again = [index for index, answer in enumerate(answers) if isinstance(answer, LockedRow)]
-                    if locked_again:
-                        waited = await transact(None, [calls[index] for index in locked_again])
-                        for index, answer in zip(locked_again, waited, strict=True):
-                            answers[index] = answer
-            return [_LOCKED if isinstance(answer, LockedRow) else answer for answer in answers]
-
-        def leave_to_tenant(locked: LockedRow, call: Any) -> None:
-            if work := works.get(id(call)):
-                work.leave_to(locked.tenant)
-
-        def new_batcher(tenant: int | None) -> Batcher[Any, Any]:
-            if tenant is None:
-                batcher = Batcher(name, partial(transact, None, waits=False), run_waiting)
-                batcher.on_locked = leave_to_tenant
-                return batcher
-            batcher = Batcher(name, partial(transact_of_tenant, tenant))
-            batcher.on_idle = partial(batchers.pop, tenant)
-            return batcher
-
-        def submit(caller: Caller, call: Any) -> Awaitable[Any]:
-            tenant = self._isolated_tenant(caller)
-            tenant_batcher = batchers.get(tenant)
-            if tenant_batcher is None:
-                tenant_batcher = batchers[tenant] = new_batcher(tenant)
-            return submit_shared(tenant_batcher, call) if tenant is None else submit_own(tenant, tenant_batcher, call)
-
-        async def submit_shared(batcher: Batcher[Any, Any], call: Any) -> Any:
-            with self.admission.work() as work:
-                works[id(call)] = work
-                try:
-                    return await batcher.submit(call)
-                finally:
-                    del works[id(call)]
-
-        async def submit_own(tenant: int, batcher: Batcher[Any, Any], call: Any) -> Any:
-            with self.admission.work(tenant):
-                return await batcher.submit(call)
-
-        return submit
+        return Together(
+            name,
+            transact,
+            self.admission,
+            is_isolated=self._database.tenancy is not None,
+            slots=slots,
+            lock_waits=self._lock_waits,
+        ).submit
 
     async def _dry_run(
         self, answer_calls: AnswerCalls, tx: Tx[Any], tenant: int | None, calls: Sequence[Call[Any]], *, waits: bool
