@@ -179,8 +179,11 @@ def main(
                     request, status = kind.floor
                     seconds[2].append(_sent(bare, [*itertools.repeat(request, size)], status))
             _add_row(table, kind.what, seconds, size)
-            if kind.what == "registrations of new people" and (not only or only in SETTLED):
+            if kind.what == "registrations of new people" and only in SETTLED:
                 _add_row(table, SETTLED, _settled(sides, pairs, size), 1)
+            elif kind.what == "registrations of new people":
+                for side in sides:
+                    side.settle()  # for the polls
     say(table)
 
 

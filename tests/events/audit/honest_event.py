@@ -10,7 +10,8 @@ import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from holdfast.events.log.entries import commitment, person_text, timestamp
-from holdfast.events.log.receipts import Receipt, sign_receipts, unsigned_receipt
+from holdfast.events.log.model import LogName
+from holdfast.events.log.receipts import Receipt, receipt_of, sign_receipts
 from holdfast.kit.tlog.proof_file import ProofFile
 from holdfast.kit.tlog.signed_note import Checkpoint, Signer
 from holdfast.kit.tlog.tree import HASH_BYTES, TILE_WIDTH, append, bundle, inclusion_proof, leaf_hash, tile_path
@@ -72,7 +73,7 @@ class HonestEvent:
             self._must_pay.add(number)
         person = commitment("event 7", f"person{number}", nonce(number))
         entry = self._log("arrival", number=number, outcome=outcome, person=person_text(person))
-        self.receipts[number] = receipt(entry["at"], person, number)
+        self.receipts[number] = receipt(entry["at"], number)
         self.places[number] = outcome
         return number
 
@@ -141,10 +142,13 @@ def nonce(number: int) -> bytes:
     return number.to_bytes(16)
 
 
-def receipt(at: str, person: bytes, number: int) -> dict[str, Any]:
+def receipt(at: str, number: int) -> dict[str, Any]:
     """The answer to a registration, whose promise was signed together with others."""
-    mine = unsigned_receipt(f"https://{ORIGIN}", datetime.fromisoformat(at), person, nonce(number).hex())
-    sign_receipts([mine, Receipt("another", ""), Receipt("a third one", "")], f"https://{HOST}", KEY)
+    base_url = f"https://{HOST}"
+    mine = receipt_of(
+        LogName("events", 7), base_url, datetime.fromisoformat(at), f"person{number}", nonce(number).hex()
+    )
+    sign_receipts([mine, Receipt("another", ""), Receipt("a third one", "")], base_url, KEY)
     return {
         "next": {"url": f"/api/registrations/7/person{number}", "action": "poll_status"},
         "receipt": msgspec.to_builtins(mine),

@@ -15,7 +15,7 @@ async def pending(service: Service, event_id: int | None = None, queue_id: int |
     """The entries of the logs of an event or a queue, in order, without the fields that are empty."""
     rows = await service.run_sql(
         """
-        select kind, details, first_number, received_at, user_ids, visitor_ids, nonces, outcomes::text[], cut
+        select kind, details, first_number, received_at, user_ids, visitor_ids, nonces::text[], outcomes::text[], cut
           from log_pending join logs on logs.id = log_id
          where event_id = %(event_id)s or queue_id = %(queue_id)s order by log_pending.id
         """,
@@ -40,9 +40,9 @@ async def news(service: Service, event_id: int | None = None, queue_id: int | No
     return entries
 
 
-def commitment(subject: str, person: str, nonce: UUID) -> str:
+def commitment(subject: str, person: str, nonce: str) -> str:
     """The commitment to a person, as its format is documented."""
-    digest = sha256(f"holdfast/person/v1\n{subject}\n{person}\n".encode() + nonce.bytes).digest()
+    digest = sha256(f"holdfast/person/v1\n{subject}\n{person}\n".encode() + UUID(nonce).bytes).digest()
     return urlsafe_b64encode(digest).decode().rstrip("=")
 
 

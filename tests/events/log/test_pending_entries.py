@@ -84,7 +84,7 @@ async def test_an_accepted_registration_gives_back_what_its_receipt_needs(servic
     [again] = await accept(service, event["id"], "ann")
     await service.settle()
     [settled] = await accept(service, event["id"], "ann")
-    stored = await service.run_sql("select received_at, nonce from registrations order by arrival")
+    stored = await service.run_sql("select received_at, nonce::text from registrations order by arrival")
 
     assert [(ann.received_at, ann.nonce), (bob.received_at, bob.nonce)] == stored
     assert ann.nonce != bob.nonce

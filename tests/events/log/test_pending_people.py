@@ -12,7 +12,7 @@ async def test_who_is_erased_leaves_the_order_and_no_nonce(service: Service) -> 
     past, coming, unsettled = await ada.create_event(), await ada.create_event(), await ada.create_event()
     for event in (past, coming):
         await sign_up(service, event, "ann")
-    [(nonce,)] = await service.run_sql("select nonce from registrations where event_id = %(id)s", id=past["id"])
+    [(nonce,)] = await service.run_sql("select nonce::text from registrations where event_id = %(id)s", id=past["id"])
     handle = await handle_of(service, "ann@example.com")
     [waiting_for_settlement] = await accept(service, unsettled["id"], "ann")
     await over(service, past)
@@ -61,7 +61,9 @@ async def test_a_registration_that_moves_to_another_account_keeps_its_commitment
         (handle,),
         (own_handle,),
     ]
-    [(nonce,)] = await service.run_sql("select nonce from registrations where event_id = %(id)s", id=settled["id"])
+    [(nonce,)] = await service.run_sql(
+        "select nonce::text from registrations where event_id = %(id)s", id=settled["id"]
+    )
     arrived = (await pending(service, settled["id"]))[1]
     assert arrived["visitor_ids"] == [commitment(f"event {settled['id']}", handle, nonce)]
     await settlement.settle(service.database)

@@ -44,7 +44,7 @@ async def test_a_join_tells_the_tickets_of_each_queue_in_order(service: Service)
     assert dan.joined_at
     assert dan.nonce is None
     assert await pending(service, queue_id=unlogged) == []
-    assert await service.run_sql("select joined_at, nonce from queue_visitors where visitor_id = 'cal'") == [
+    assert await service.run_sql("select joined_at, nonce::text from queue_visitors where visitor_id = 'cal'") == [
         (cal.joined_at, cal.nonce)
     ]
 

@@ -1,13 +1,15 @@
 """A receipt proves alone what was promised, and no other text does."""
 
 from datetime import UTC, datetime
+from uuid import UUID
 
 import msgspec
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from holdfast.events.log.entries import commitment, person_text
-from holdfast.events.log.receipts import InvalidReceipt, Receipt, sign_receipts, unsigned_receipt, verify_receipt
+from holdfast.events.log.model import LogName
+from holdfast.events.log.receipts import InvalidReceipt, Receipt, receipt_of, sign_receipts, verify_receipt
 from holdfast.kit.tlog.signed_note import Signer
 
 BASE_URL = "https://host.example"
@@ -16,9 +18,9 @@ VKEY = Signer("host.example/log/promises", KEY).vkey
 AT = datetime(2026, 11, 26, 13, 0, tzinfo=UTC)
 
 
-def receipts(count: int, log_url: str = f"{BASE_URL}/log/events/7") -> list[Receipt]:
+def receipts(count: int, base_url: str = BASE_URL) -> list[Receipt]:
     batch = [
-        unsigned_receipt(log_url, AT, commitment("event 7", f"person{number}", number.to_bytes(16)), f"{number:032x}")
+        receipt_of(LogName("events", 7), base_url, AT, f"person{number}", str(UUID(int=number)))
         for number in range(count)
     ]
     sign_receipts(batch, BASE_URL, KEY)
@@ -38,11 +40,14 @@ def test_each_receipt_of_a_batch_is_verified_alone(count: int) -> None:
 
 
 def test_a_promise_is_compact_and_in_order() -> None:
-    text = unsigned_receipt(f"{BASE_URL}/log/queues/3", AT, bytes(32), "", ticket=41).promise
+    nonce = UUID(int=7)
 
-    assert text == (
+    receipt = receipt_of(LogName("queues", 3), BASE_URL, AT, "visitor", str(nonce), ticket=41)
+
+    assert receipt.nonce == nonce.hex
+    assert receipt.promise == (
         '{"log":"https://host.example/log/queues/3","at":"2026-11-26T13:00:00.000000Z",'
-        f'"person":"{"A" * 43}","within":60,"ticket":41}}'
+        f'"person":"{person_text(commitment("queue 3", "visitor", nonce.bytes))}","within":60,"ticket":41}}'
     )
 
 
@@ -68,7 +73,7 @@ def test_a_receipt_that_was_altered_anywhere_is_refused() -> None:
 def test_a_receipt_of_another_key_or_about_a_log_of_others_is_refused() -> None:
     [receipt] = receipts(1)
     other = Signer("host.example/log/promises", Ed25519PrivateKey.generate()).vkey
-    [foreign] = receipts(1, "https://other.example/log/events/7")
+    [foreign] = receipts(1, "https://other.example")
 
     for wrong, vkey in ((receipt, other), (receipt, "no key"), (foreign, VKEY)):
         with pytest.raises(InvalidReceipt):

@@ -55,6 +55,10 @@ def nobody_commitment() -> bytes:
 
 def timestamp(at: datetime) -> str:
     """A time as texts have it, such as `2026-11-26T13:00:00.123456Z`."""
+    # msgspec is forty times as fast as `isoformat`. It leaves out a fraction of zero, and writes other time zones.
+    text = msgspec.json.encode(at)[1:-1].decode()
+    if len(text) == 27 and text[-1] == "Z":
+        return text
     return at.astimezone(UTC).isoformat(timespec="microseconds")[:26] + "Z"
 
 

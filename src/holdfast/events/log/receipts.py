@@ -6,8 +6,8 @@ path of its leaf, and a batch of 500 costs little more than one. A receipt is ve
 
 import datetime as dt
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Annotated
-from uuid import UUID
 
 import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -76,28 +76,19 @@ class InvalidReceipt(ValueError):
 
 
 def receipt_of(
-    name: LogName, base_url: str, at: dt.datetime, person: str, nonce: UUID, ticket: int | None = None
+    name: LogName, base_url: str, at: dt.datetime, person: str, nonce: str, ticket: int | None = None
 ) -> Receipt:
     """The receipt of a person who arrived at an event or a queue; `sign_receipts` signs it.
 
     person    the public id of an account, or the id of a visitor
-    nonce     the nonce of its commitment
+    nonce     the nonce of its commitment, as PostgreSQL writes a uuid
     """
-    committed = commitment(name.subject, person, nonce.bytes)
-    return unsigned_receipt(base_url + name.path, at, committed, nonce.hex, ticket)
-
-
-def unsigned_receipt(log_url: str, at: dt.datetime, person: bytes, nonce: str, ticket: int | None = None) -> Receipt:
-    """The receipt of an arrival; `sign_receipts` signs it.
-
-    log_url    the address of the log, such as `https://host/log/events/7`
-    person     the commitment
-    nonce      its nonce, in hexadecimal
-    """
+    digits = nonce.replace("-", "")
+    committed = person_text(commitment(name.subject, person, bytes.fromhex(digits)))
     promise = Promise(
-        log_url, timestamp(at), person_text(person), LOGGED_WITHIN_SECONDS, UNSET if ticket is None else ticket
+        base_url + name.path, timestamp(at), committed, LOGGED_WITHIN_SECONDS, UNSET if ticket is None else ticket
     )
-    return Receipt(msgspec.json.encode(promise).decode(), nonce)
+    return Receipt(msgspec.json.encode(promise).decode(), digits)
 
 
 def later_receipt(
@@ -110,13 +101,12 @@ def later_receipt(
 
 def sign_receipts(receipts: Sequence[Receipt], base_url: str, key: Ed25519PrivateKey) -> None:
     """Sign the receipts of one batch, of one or more."""
-    name = key_name(base_url)
+    signer = _signer(base_url, key)
     levels = _levels([leaf_hash(receipt.promise.encode()) for receipt in receipts])
-    [root] = levels[-1]
-    note = Signer(name, key).sign(f"{TITLE}\n{name}\n{len(receipts)}\n{encode_base64(root)}\n")
-    texts = [[encode_base64(node) for node in level] for level in levels]
-    for index, receipt in enumerate(receipts):
-        receipt.index, receipt.path, receipt.signed = index, _path(texts, index), note
+    [root] = levels.pop()
+    note = signer.sign(f"{TITLE}\n{signer.name}\n{len(receipts)}\n{encode_base64(root)}\n")
+    for index, (receipt, path) in enumerate(zip(receipts, _paths(levels), strict=True)):
+        receipt.index, receipt.path, receipt.signed = index, path, note
 
 
 def verify_receipt(receipt: Receipt, vkey: str) -> Promise:
@@ -148,6 +138,11 @@ def key_name(base_url: str) -> str:
     return base_url.partition("://")[2] + "/log/promises"
 
 
+@lru_cache(maxsize=16)
+def _signer(base_url: str, key: Ed25519PrivateKey) -> Signer:
+    return Signer(key_name(base_url), key)
+
+
 def _levels(leaves: Sequence[bytes]) -> list[list[bytes]]:
     """The nodes of a tree (RFC 6962), from the leaves to the root. A last node without a sibling moves up unchanged."""
     levels = [list(leaves)]
@@ -158,11 +153,12 @@ def _levels(leaves: Sequence[bytes]) -> list[list[bytes]]:
     return levels
 
 
-def _path(levels: Sequence[Sequence[str]], index: int) -> list[str]:
-    """The siblings on the way from a leaf to the root."""
-    path: list[str] = []
-    for nodes in levels[:-1]:
-        if index ^ 1 < len(nodes):
-            path.append(nodes[index ^ 1])
-        index >>= 1
-    return path
+def _paths(levels: Sequence[Sequence[bytes]]) -> list[list[str]]:
+    """The siblings on the way from each leaf to the root, of the levels below the root."""
+    paths: list[list[str]] = [[]]
+    for nodes in reversed(levels):
+        siblings = [encode_base64(node) for node in nodes]
+        # The path of a node is its sibling, and the path of its parent.
+        lower = [[siblings[index ^ 1], *paths[index >> 1]] for index in range(len(nodes) & ~1)]
+        paths = lower + paths[len(lower) // 2 :]
+    return paths

@@ -8,7 +8,6 @@ position is the ticket minus the last released ticket, and can only fall.
 import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
 from typing import LiteralString, NamedTuple
-from uuid import UUID
 
 import msgspec
 from msgspec import Struct
@@ -60,7 +59,7 @@ class JoinResult(NamedTuple):
     is_first: bool
     ticket: int | None
     joined_at: dt.datetime | None
-    nonce: UUID | None
+    nonce: str | None
 
     @property
     def had_place(self) -> bool:
@@ -167,7 +166,7 @@ JOIN: LiteralString = f"""
                 else checked.code end,
            joined_queue.organizer_id, joined_queue.step, coalesce(admitted.index = checked.index, false),
            coalesce(admitted.index = checked.index and admitted.nth = 1 and admitted.was_empty, false),
-           admitted.ticket, admitted.joined_at, admitted.nonce
+           admitted.ticket, admitted.joined_at, admitted.nonce::text
       from checked
       left join joined_queue on joined_queue.id = checked.queue_id
       left join admitted on checked.code is null
@@ -177,7 +176,7 @@ JOIN: LiteralString = f"""
 
 # The places of those who had one before.
 PLACES: LiteralString = """
-    select place.ticket, place.joined_at, place.nonce
+    select place.ticket, place.joined_at, place.nonce::text
       from json_to_recordset(%(visitors)s::json) as request (index integer, queue_id bigint, visitor_id text)
       left join lateral (select ticket, joined_at, nonce from queue_visitors
                           where queue_id = request.queue_id and visitor_id = request.visitor_id limit 1)

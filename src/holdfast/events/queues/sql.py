@@ -3,7 +3,6 @@
 import datetime as dt
 from collections.abc import Sequence
 from typing import Any, LiteralString
-from uuid import UUID
 
 import msgspec
 
@@ -175,11 +174,11 @@ VISITOR_STATUSES: LiteralString = f"""
 """
 
 
-async def find_logged_place(reader: Reader, queue_id: int, visitor_id: str) -> tuple[int, dt.datetime, UUID] | None:
+async def find_logged_place(reader: Reader, queue_id: int, visitor_id: str) -> tuple[int, dt.datetime, str] | None:
     """The ticket of a visitor, the time when it joined, and the nonce of its commitment; None: it is in no log."""
     rows = await reader.tuples(
         """
-        select ticket, joined_at, nonce from queue_visitors
+        select ticket, joined_at, nonce::text from queue_visitors
          where queue_id = %(queue_id)s and visitor_id = %(visitor_id)s and nonce is not null
         """,
         {"queue_id": queue_id, "visitor_id": visitor_id},

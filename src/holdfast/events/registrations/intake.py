@@ -7,7 +7,6 @@ on the waiting list later, in the stamped order.
 import datetime as dt
 from collections.abc import Sequence
 from typing import LiteralString, NamedTuple
-from uuid import UUID
 
 import msgspec
 from msgspec import Struct
@@ -70,7 +69,7 @@ class IntakeResult(NamedTuple):
     stored: bool
     mails_wait: bool
     received_at: dt.datetime | None
-    nonce: UUID | None
+    nonce: str | None
     logged_as: str | None = None
 
 
@@ -233,7 +232,7 @@ def _accept(*, renews: bool) -> LiteralString:
            code is null and notify and organizer_id in (select id from unproved_organizer),
            -- Nothing is told of any, if another transaction has stored one of them at the same time.
            case when (select count(*) from stamped) = (select count(*) from ({stored}) as stored) then received_at end,
-           case when event_id in (select id from logged_event) then nonce end
+           case when event_id in (select id from logged_event) then nonce::text end
       from checked
       left join (select index, received_at, nonce from stamped) as stamp using (index)
      order by index

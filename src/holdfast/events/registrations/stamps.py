@@ -3,7 +3,6 @@
 import datetime as dt
 from collections.abc import Sequence
 from typing import LiteralString, NamedTuple
-from uuid import UUID
 
 import msgspec
 
@@ -18,7 +17,7 @@ class Stamp(NamedTuple):
     """
 
     received_at: dt.datetime | None
-    nonce: UUID | None
+    nonce: str | None
     logged_as: str | None
 
 
@@ -26,7 +25,7 @@ LOGGED_NONCE: LiteralString = """
     case when log_number is not null
               or status = 'pending'
                  and exists (select from logs where logs.event_id = registrations.event_id and closed_at is null)
-         then nonce end
+         then nonce::text end
 """
 """SQL: the nonce of a row of `registrations`, if a log has the registration, or will have it."""
 
