@@ -15,7 +15,7 @@ from holdfast.kit.http import event_streams
 from tests.events.pages.visitor import Visitor
 from tests.events.people.scene import sign_up
 from tests.faults.processes import serving
-from tests.stream_reader import Event, parsed, reading
+from tests.stream_reader import Event, Reader, parsed, reading
 from tests.support import Service, eventually, running
 
 PRICED: dict[str, Any] = {"pricing_mode": "fixed", "price": 1250, "currency": "EUR"}
@@ -28,6 +28,12 @@ def stream(event: dict[str, Any], query: str = "") -> str:
 def numbers(event: Event) -> dict[str, Any]:
     """The numbers of an event of the stream, without the parts of the page and its version."""
     return {name: value for name, value in event["data"].items() if name not in ("html", "version")}
+
+
+async def next_numbers(reader: Reader) -> Event:
+    """The next event with numbers. A page that was published just before may still be told that it has changed."""
+    event = await reader.next()
+    return event if event["event"] == "numbers" else await reader.next()
 
 
 async def test_it_begins_with_the_present_numbers_and_parts(service: Service) -> None:
@@ -208,7 +214,7 @@ async def test_the_stream_of_an_event_that_is_cancelled_ends(service: Service) -
     async with reading(service.app, stream(event)) as reader:
         await reader.next()
         await ada.delete(f"/api/events/{event['id']}")
-        last, end = await reader.next(), await reader.next()
+        last, end = await next_numbers(reader), await reader.next()
         await reader.closed()
 
     assert (last["data"]["status"], end["event"]) == ("cancelled", "end")
