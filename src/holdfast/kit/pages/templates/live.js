@@ -20,6 +20,7 @@ const REFRESH_MS = 300;
 const REOPEN_MS = 30_000;
 const FLASH_MS = 1_200;
 const ANNOUNCE_INTERVAL_MS = 60_000;
+const SENDING_MS = 10_000; // after that, the answer to a form is a file, or does not come
 
 const { stream, about = "", poll, page } = (document.querySelector("[data-stream]") ?? document.querySelector("[data-live]")).dataset;
 const isOfAnotherPage = about === "numbers";
@@ -29,6 +30,7 @@ let bringsParts = false;
 let messages = 0;
 let isFetching = false;
 let isStale = false;
+let isSending = false; // a form of the page was sent, and the browser waits for the page that answers
 let changedAt; // what a stream has told since the last fetch: a cache in front may have the page of before
 let timer;
 let reopening;
@@ -125,7 +127,7 @@ function lost() {
 
 async function refresh() {
   stop();
-  if (poll === "0" || (hasEnded && !isOfAnotherPage)) return;
+  if (poll === "0" || isSending || (hasEnded && !isOfAnotherPage)) return;
   if (isFetching) {
     isStale = true;
     return;
@@ -140,6 +142,7 @@ async function refresh() {
     if (changedAt) address += `${address.includes("?") ? "&" : "?"}at=${changedAt}`;
     changedAt = undefined;
     const answer = await fetch(address, { redirect: "manual", cache: "no-cache" });
+    if (isSending) return; // to reload the page would throw away the answer to the form
     if (!page && (answer.type === "opaqueredirect" || [401, 404, 410].includes(answer.status))) {
       location.reload(); // signed out meanwhile, or deleted: the same request again, and the browser follows
       return;
@@ -257,6 +260,14 @@ document.addEventListener("visibilitychange", () => {
   } else {
     refresh();
   }
+});
+addEventListener("submit", ({ defaultPrevented }) => {
+  if (defaultPrevented) return;
+  isSending = true;
+  setTimeout(() => {
+    isSending = false;
+    refresh();
+  }, SENDING_MS);
 });
 addEventListener("offline", () => {
   leave();
