@@ -124,7 +124,7 @@ class _Draw:
 
     def _confirmed(self, freeze: int | None) -> Iterator[str]:
         """Entries are confirmed once, and before the list is frozen."""
-        seen = set[int]()
+        earlier = set[int]()
         for place in self._confirmations:
             entry = self._entries[place]
             for number in entry["numbers"]:
@@ -132,9 +132,9 @@ class _Draw:
                     yield f"Number {number} was confirmed at {entry['at']}, after the list was frozen."
                 elif freeze is not None and number > self._entries[freeze]["entries"]:
                     yield f"Number {number} was confirmed, and is not in the list."
-                elif number in seen:
+                elif number in earlier:
                     yield f"Number {number} was confirmed twice."
-                seen.add(number)
+                earlier.add(number)
 
     def _frozen(self, place: int, naming: Entry) -> Iterator[str]:
         entry, count = self._entries[place], self._entries[place]["entries"]

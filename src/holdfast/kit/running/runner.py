@@ -13,10 +13,10 @@ from holdfast.kit.postgres.group_commit import LockedRow
 from holdfast.kit.running.admission import Admission
 from holdfast.kit.running.idempotency import Idempotency, RepeatableRequest
 from holdfast.kit.running.operation import Operation, Operations
+from holdfast.kit.running.operation_batches import OperationBatches, Submit, TransactCalls
 from holdfast.kit.running.rate_limits import SLOT_TIMEOUT_SECONDS, Slots
 from holdfast.kit.running.run_modes import Batch, Batched, Call, Completion, Single, Stepwise
 from holdfast.kit.running.steps import KeyedSteps, Steps
-from holdfast.kit.running.together import Submit, Together, TransactCalls
 
 MAX_CONCURRENT_READS = 4
 """Concurrent reads of one tenant, in a service with row-level security."""
@@ -172,7 +172,7 @@ class Runner:
 
     def _submit_together(self, name: str, slots: Slots, transact: TransactCalls) -> Submit:
         """Return a function that runs calls in batches."""
-        return Together(
+        return OperationBatches(
             name,
             transact,
             self.admission,

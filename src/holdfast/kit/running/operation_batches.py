@@ -1,4 +1,4 @@
-"""Calls of an operation that are answered together, in batches."""
+"""The batches in which the calls of an operation are answered together."""
 
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
@@ -27,7 +27,7 @@ class TransactCalls(Protocol):
     ) -> Coroutine[Any, Any, Sequence[Any]]: ...
 
 
-class Together:
+class OperationBatches:
     """Answers the calls of one operation in batches.
 
     transact      answers a batch
