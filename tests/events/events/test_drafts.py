@@ -183,7 +183,7 @@ async def test_nobody_registers_while_an_event_becomes_a_draft(service: Service)
     body = {"registration": {"event_id": event["id"], "email": "ann@example.com"}}
 
     async with service.database.transaction() as tx:
-        await tx.run("select from events for update")
+        await tx.tuples("select from events for update")
         await tx.run("update events set published = false")
         meanwhile = asyncio.create_task(ada.post("/api/registrations", body))
         await eventually(lambda: service.run_sql("select from pg_locks where not granted"))

@@ -62,7 +62,7 @@ async def test_numbers_go_on_behind_a_registration_that_is_locked(service: Servi
     await accept(service, event["id"], "ann", "bob", "cal")
 
     async with service.database.transaction() as tx:
-        await tx.run(
+        await tx.tuples(
             "select from registrations where arrival = (select min(arrival) + 1 from registrations) for update"
         )
         assert await settlement.settle(service.database) == 1

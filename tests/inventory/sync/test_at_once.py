@@ -18,7 +18,7 @@ async def test_who_waits_for_a_level_keeps_nobody_from_calling_for_attention(sce
     tasks: list[asyncio.Task[int]] = []
 
     async def change(tx: Tx) -> None:
-        await tx.run("select from levels for update")
+        await tx.tuples("select from levels for update")
         tasks.append(asyncio.create_task(scene.attend()))
         await eventually(lambda: is_waiting(scene))
         await tx.run("select from syncs for update nowait")

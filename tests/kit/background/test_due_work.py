@@ -139,7 +139,7 @@ async def test_a_row_that_another_transaction_has_locked_is_handled_when_it_is_f
     await add(work, 1, 2)
 
     async def lock(tx: Tx) -> None:
-        await tx.run("select from parcels where id = 1 for update")
+        await tx.tuples("select from parcels where id = 1 for update")
         begun.set()
         await eventually(lambda: finished(work, 1))
         assert work.finished == [2]
