@@ -5,7 +5,8 @@ with six digits of a second.
 """
 
 import os
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+from base64 import urlsafe_b64decode
+from binascii import b2a_base64
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -14,6 +15,8 @@ from typing import Any, Final
 import msgspec
 
 FORMAT = "holdfast-order/1"
+
+_URL_SAFE = bytes.maketrans(b"+/", b"-_")
 
 FIRST_MEMBERS: Final = (
     *("kind", "format", "at", "origin", "of", "number", "person", "received_at", "cut", "from", "to"),
@@ -35,12 +38,13 @@ def commitment(subject: str, person: str, nonce: bytes) -> bytes:
     person     the public id of an account, or the id of a visitor
     nonce      16 random bytes of the registration or the visitor
     """
-    return sha256(b"holdfast/person/v1\n" + f"{subject}\n{person}\n".encode() + nonce).digest()
+    return sha256(f"holdfast/person/v1\n{subject}\n{person}\n".encode() + nonce).digest()
 
 
 def person_text(person: bytes) -> str:
     """A commitment as texts have it: base64url without padding, 43 characters."""
-    return urlsafe_b64encode(person)[:43].decode()
+    # Half of the time of `urlsafe_b64encode`.
+    return b2a_base64(person, newline=False).translate(_URL_SAFE)[:43].decode()
 
 
 def parse_commitment(text: str) -> bytes:
