@@ -4,6 +4,7 @@
 (`await service.settle()`). What crosses processes starts real ones: see `tests/faults`.
 """
 
+import asyncio
 import gc
 import os
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 import psycopg
 import pytest
 import structlog
+import uvloop
 from argon2 import PasswordHasher
 from psycopg.conninfo import make_conninfo
 
@@ -36,6 +38,9 @@ structlog.configure(
         structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback),
     ]
 )
+
+# The event loop of the services.
+asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())
 
 pytest_plugins = ["tests.hangs", "tests.long", "tests.refusals", "tests.shared_imports"]
 

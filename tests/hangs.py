@@ -6,29 +6,45 @@ import gc
 import os
 import sys
 import threading
+import time
 from collections.abc import Generator
 
 import pytest
+from _pytest.faulthandler import fault_handler_stderr_fd_key
 
 HANGS_AFTER = None if os.environ.get("HOLDFAST_SOAK") else 300
 """Seconds; the long versions of tests take the time they need."""
 
+LOOK_SECONDS = 5
+
+_running: tuple[pytest.Item, float] | None = None
+"""The test that runs, with its fixtures, and when it began."""
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    if HANGS_AFTER is not None:
+        stderr = session.config.stash[fault_handler_stderr_fd_key]  # not the one that pytest captures
+        threading.Thread(target=_watch, args=[HANGS_AFTER, stderr], name="hangs", daemon=True).start()
+
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Watch over a test and its fixtures."""
-    if HANGS_AFTER is None:
-        return (yield)
-    watch = threading.Timer(HANGS_AFTER, _end, [item])
-    watch.daemon = True
-    watch.start()
-    # A thread without Python, for when even that one cannot go on.
-    faulthandler.dump_traceback_later(HANGS_AFTER + 30, exit=True)
+    """Note which test runs. One thread watches over all: a timer of its own for each cost as much as many a test."""
+    global _running
+    _running = item, time.monotonic()
     try:
         return (yield)
     finally:
-        watch.cancel()
-        faulthandler.cancel_dump_traceback_later()
+        _running = None
+
+
+def _watch(seconds: float, stderr: int) -> None:
+    while True:
+        # A thread without Python, for when this one cannot go on.
+        faulthandler.dump_traceback_later(seconds, exit=True, file=stderr)
+        time.sleep(LOOK_SECONDS)
+        if _running and time.monotonic() - _running[1] > seconds:
+            _end(_running[0])
 
 
 def _end(item: pytest.Item) -> None:

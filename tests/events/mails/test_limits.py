@@ -198,7 +198,9 @@ async def test_mails_that_are_sent_while_the_organizer_proves_its_address_do_not
     await post.register(event["id"], ANN)
 
     async def prove(tx: Tx) -> None:
-        await tx.run("update users set proved_at = now() - interval '60 days' where id = %(id)s", {"id": ada.id})
+        await tx.tuples(
+            "update users set proved_at = now() - interval '60 days' where id = %(id)s returning id", {"id": ada.id}
+        )
         # The sender does not see yet what this transaction does, and does not wait for it.
         async with asyncio.timeout(4):
             held = await sending.render(post.writer, post.service.database, await due(post))

@@ -125,7 +125,9 @@ class SubprocessCall(Generic[A, R]):
             )
             await self._ask(process, seconds=CALL_TIMEOUT_SECONDS)
         except (_SubprocessExit, OSError) as error:
-            raise SubprocessStartError(f"the process that runs {self._name} cannot be started: {error}") from error
+            # The errors of uvloop do not name the program.
+            message = f"the process that runs {self._name} cannot be started with {sys.executable}: {error}"
+            raise SubprocessStartError(message) from error
         return process
 
     async def _ask(self, process: Process, question: bytes | None = None, seconds: float | None = None) -> bytes:
