@@ -17,7 +17,7 @@ HANGS_AFTER = None if os.environ.get("HOLDFAST_SOAK") else 300
 
 LOOK_SECONDS = 5
 
-_running: tuple[pytest.Item, float] | None = None
+_running: list[tuple[pytest.Item, float]] = []
 """The test that runs, with its fixtures, and when it began."""
 
 
@@ -30,12 +30,11 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Note which test runs. One thread watches over all: a timer of its own for each cost as much as many a test."""
-    global _running
-    _running = item, time.monotonic()
+    _running[:] = [(item, time.monotonic())]
     try:
         return (yield)
     finally:
-        _running = None
+        _running.clear()
 
 
 def _watch(seconds: float, stderr: int) -> None:
@@ -43,8 +42,9 @@ def _watch(seconds: float, stderr: int) -> None:
         # A thread without Python, for when this one cannot go on.
         faulthandler.dump_traceback_later(seconds, exit=True, file=stderr)
         time.sleep(LOOK_SECONDS)
-        if _running and time.monotonic() - _running[1] > seconds:
-            _end(_running[0])
+        for item, began in [*_running]:
+            if time.monotonic() - began > seconds:
+                _end(item)
 
 
 def _end(item: pytest.Item) -> None:

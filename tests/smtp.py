@@ -190,8 +190,9 @@ class _Controller(Controller):
 
 
 def _abort(server: SMTP) -> None:
-    if isinstance(server.transport, asyncio.Transport):
-        server.transport.abort()
+    transport: asyncio.WriteTransport | None = server.transport  # pyright: ignore[reportAssignmentType]
+    if transport:
+        transport.abort()
 
 
 @contextlib.contextmanager
