@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx2
 
+from holdfast.kit.security.http_client import HttpClient
 from tests.faults.processes import HOLDFAST
 from tests.serving import PLAIN
 
@@ -48,7 +49,7 @@ class Platform:
 async def platform(directory: Path, app_address: str) -> AsyncGenerator[Platform]:
     """A platform that keeps its state in a file, for as long as the block lasts."""
     with _served(directory, app_address) as address:
-        async with httpx2.AsyncClient(base_url=address, verify=PLAIN, trust_env=False, timeout=60) as http:
+        async with HttpClient(base_url=address, verify=PLAIN, trust_env=False, timeout=60) as http:
             yield Platform(address, http)
 
 

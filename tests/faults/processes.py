@@ -18,6 +18,7 @@ import httpx2
 import psutil
 
 from holdfast.events.settings import Settings
+from holdfast.kit.security.http_client import HttpClient
 from holdfast.kit.security.secrets import secret
 from tests.serving import PLAIN
 from tests.support import UNLIMITED
@@ -166,7 +167,7 @@ async def register_all(
     loop = asyncio.get_running_loop()
 
     async def one(number: int) -> None:
-        async with httpx2.AsyncClient(verify=PLAIN, headers={"X-API-Key": key}, timeout=30) as http:
+        async with HttpClient(verify=PLAIN, headers={"X-API-Key": key}, timeout=30) as http:
             for person in people:
                 sent = loop.time()
                 while True:
@@ -190,7 +191,7 @@ async def outcomes(process: Process, key: str, polls: list[str], *, seconds: flo
     answers: dict[str, dict[str, Any]] = {}
     async with (
         asyncio.timeout(seconds),
-        httpx2.AsyncClient(verify=PLAIN, headers={"X-API-Key": key}, timeout=30) as http,
+        HttpClient(verify=PLAIN, headers={"X-API-Key": key}, timeout=30) as http,
     ):
         for poll in polls:
             while (answer := (await http.get(process.url + poll)).json()).get("code") == "registration_pending":

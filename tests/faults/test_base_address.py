@@ -2,15 +2,14 @@
 
 from pathlib import Path
 
-import httpx2
-
+from holdfast.kit.security.http_client import HttpClient
 from tests.faults.processes import Process, serving
 from tests.support import eventually, queue_fields
 
 
 async def released(process: Process) -> tuple[str, str]:
     """The key of an organizer, and the release token of a visitor of its queue."""
-    async with httpx2.AsyncClient(base_url=process.url, timeout=30) as http:
+    async with HttpClient(base_url=process.url, timeout=30) as http:
         body = {"organizer": {"name": "Ada Events", "email": "ada@example.com", "slug": "ada-events"}}
         key = (await http.post("/api/organizers/register", json=body)).json()["data"]["api_key"]["key"]
         http.headers["X-API-Key"] = key
@@ -26,7 +25,7 @@ async def released(process: Process) -> tuple[str, str]:
 
 
 async def accepted(process: Process, key: str, token: str) -> int:
-    async with httpx2.AsyncClient(base_url=process.url, timeout=30, headers={"X-API-Key": key}) as http:
+    async with HttpClient(base_url=process.url, timeout=30, headers={"X-API-Key": key}) as http:
         return (await http.post("/api/queues/verify_token", json={"token": token})).status_code
 
 

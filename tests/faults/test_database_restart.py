@@ -6,10 +6,10 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx2
 import pytest
 
 from holdfast.events.product import EVENTS
+from holdfast.kit.security.http_client import HttpClient
 from tests.faults.processes import Accepted, outcomes, serving
 from tests.kit.data_directories import answers, data_directory, postmaster, started, until
 from tests.support import event_fields, eventually
@@ -36,7 +36,7 @@ async def test_no_answered_registration_is_lost_when_postgresql_crashes(
 ) -> None:
     directory, url = postgres
     with serving(url, tmp_path, 1) as (process,):
-        async with httpx2.AsyncClient(base_url=process.url, timeout=30) as http:
+        async with HttpClient(base_url=process.url, timeout=30) as http:
             body = {"organizer": {"name": "Ada Events", "email": "ada@example.com", "slug": "ada-events"}}
             key = (await http.post("/api/organizers/register", json=body)).json()["data"]["api_key"]["key"]
             http.headers["X-API-Key"] = key

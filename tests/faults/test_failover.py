@@ -14,6 +14,7 @@ from holdfast.events.settings import Settings
 from holdfast.inventory.product import INVENTORY
 from holdfast.inventory.shops import operations as shops
 from holdfast.inventory.stock.audit import audit
+from holdfast.kit.security.http_client import HttpClient
 from tests.faults.pair import Pair, pair
 from tests.faults.processes import Accepted, Process, outcomes, serving
 from tests.faults.test_selling_out import (
@@ -61,7 +62,7 @@ class Crowd:
 
     async def _one(self) -> None:
         loop = asyncio.get_running_loop()
-        async with httpx2.AsyncClient(verify=PLAIN, headers={"X-API-Key": self._key}, timeout=30) as http:
+        async with HttpClient(verify=PLAIN, headers={"X-API-Key": self._key}, timeout=30) as http:
             while not self.ended:
                 person = {"event_id": self._event_id, "email": f"new{next(self._number)}@example.com"}
                 sent = loop.time()
@@ -112,7 +113,7 @@ async def test_while_the_standby_is_cut_off_nobody_is_told_that_a_registration_i
     with serving(servers.url, tmp_path, 1) as [process]:
         key, event_id = await organizer_with_event(process)
         body = {"registration": {"event_id": event_id, "email": "ann@example.com"}}
-        async with httpx2.AsyncClient(base_url=process.url, headers={"X-API-Key": key}, timeout=30) as http:
+        async with HttpClient(base_url=process.url, headers={"X-API-Key": key}, timeout=30) as http:
 
             async def ask() -> httpx2.Response:
                 return await http.post("/api/registrations", json=body)
@@ -156,7 +157,7 @@ async def test_every_acknowledged_change_of_stock_is_in_the_ledger_after_the_fai
     turns = iter(range(CHANGES))
     with serving(servers.url, tmp_path, 1, service="inventory") as processes:
         agents = [Agent(processes, key, number) for number in range(32)]
-        async with httpx2.AsyncClient(verify=PLAIN, timeout=30, headers={"authorization": f"Bearer {key}"}) as http:
+        async with HttpClient(verify=PLAIN, timeout=30, headers={"authorization": f"Bearer {key}"}) as http:
             for number in range(POOLS):
                 await agents[0].insist(http, "create_pool", {"name": f"Pool {number}", "quantity": 100})
         working = asyncio.gather(*(agent.work(turns) for agent in agents))

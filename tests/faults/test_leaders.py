@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
-import httpx2
 import pytest
 
 from holdfast.kit.background.leaders import MAX_TAKEOVER_SECONDS
+from holdfast.kit.security.http_client import HttpClient
 from tests.faults.processes import Process, outcomes, serving
 from tests.faults.test_selling_out import organizer_with_event
 
@@ -38,7 +38,7 @@ async def test_a_registration_has_its_outcome_soon_after_the_process_that_settle
 
 async def register(process: Process, key: str, event_id: int, email: str) -> str:
     """Register somebody; where to poll."""
-    async with httpx2.AsyncClient(base_url=process.url, headers={"X-API-Key": key}) as http:
+    async with HttpClient(base_url=process.url, headers={"X-API-Key": key}) as http:
         answer = await http.post("/api/registrations", json={"registration": {"event_id": event_id, "email": email}})
     assert answer.status_code == 202, answer.text
     return answer.json()["next"]["url"]

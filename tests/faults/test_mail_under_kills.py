@@ -11,11 +11,11 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-import httpx2
 import psutil
 import psycopg
 import pytest
 
+from holdfast.kit.security.http_client import HttpClient
 from tests.faults.processes import Process, register_all, serving
 from tests.smtp import Server, mail_server
 from tests.support import event_fields, eventually, running, unlimited
@@ -126,7 +126,7 @@ async def publish(process: Process) -> tuple[str, int]:
     """An organizer's key and an event with seats for half of the people, and a waiting list for some of the others."""
     organizer = {"name": "Ada Events", "email": "ada@example.com", "slug": "ada-events"}
     fields = event_fields(capacity=PEOPLE // 2, waitinglist_capacity=PEOPLE)
-    async with httpx2.AsyncClient(base_url=process.url, timeout=30) as http:
+    async with HttpClient(base_url=process.url, timeout=30) as http:
         registered = (await http.post("/api/organizers/register", json={"organizer": organizer})).json()["data"]
         key = registered["api_key"]["key"]
         created = await http.post("/api/events", json={"event": fields}, headers={"X-API-Key": key})

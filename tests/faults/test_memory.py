@@ -6,6 +6,7 @@ from typing import Any
 
 import httpx2
 
+from holdfast.kit.security.http_client import HttpClient
 from tests.faults.processes import serving
 from tests.support import Service
 
@@ -34,7 +35,7 @@ async def test_a_batch_of_long_lists_takes_little_memory(service: Service, datab
     ]
     headers = {"Authorization": f"Bearer {ada.key}", "MCP-Protocol-Version": "2025-03-26"}
     with serving(database_url, tmp_path, 1) as [process]:
-        async with httpx2.AsyncClient(base_url=process.url, headers=headers, timeout=60) as http:
+        async with HttpClient(base_url=process.url, headers=headers, timeout=60) as http:
             await http.post("/mcp", json=calls[:1])
             before = process.memory()
 

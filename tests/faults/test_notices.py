@@ -12,6 +12,7 @@ from holdfast.events.product import EVENTS
 from holdfast.events.queues import release
 from holdfast.events.registrations import settlement
 from holdfast.kit.postgres import lookup_cache
+from holdfast.kit.security.http_client import HttpClient
 from tests.faults.pair import pair
 from tests.faults.processes import Process, outcomes, serving
 from tests.faults.test_leaders import register
@@ -39,7 +40,7 @@ class Queue:
     @classmethod
     @contextlib.asynccontextmanager
     async def at(cls, process: Process, key: str) -> AsyncGenerator["Queue"]:
-        async with httpx2.AsyncClient(headers={"X-API-Key": key}, timeout=30) as http:
+        async with HttpClient(headers={"X-API-Key": key}, timeout=30) as http:
             made = await http.post(f"{process.url}/api/queues", json={"queue_event": queue_fields()})
             yield cls(http, f"/api/queues/{made.json()['data']['id']}")
 
@@ -99,7 +100,7 @@ async def test_settlement_and_release_go_on_while_what_listens_is_cut_off(databa
 async def test_a_key_ends_everywhere_while_what_listens_is_cut_off(database_url: str, tmp_path: Path) -> None:
     with serving(database_url, tmp_path, 2) as (one, two):
         key, _ = await organizer_with_event(one)
-        async with httpx2.AsyncClient(timeout=30, headers={"X-API-Key": key}) as http:
+        async with HttpClient(timeout=30, headers={"X-API-Key": key}) as http:
             made = (await http.post(f"{one.url}/api/keys", json={"api_key": {"name": "Second"}})).json()["data"]
             second = {"X-API-Key": made["key"]}
 

@@ -15,6 +15,7 @@ from holdfast.events.images.model import size_name
 from holdfast.events.images.retention import clear_photos
 from holdfast.events.images.sizes import make_sizes
 from holdfast.kit.running.steps import Steps
+from holdfast.kit.security.http_client import HttpClient
 from tests.events.photos.pictures import picture
 from tests.events.photos.steps import a_day_passes, files, states
 from tests.faults.processes import Process, serving
@@ -40,7 +41,7 @@ class Organizer:
 
     async def begin(self) -> None:
         body = {"name": "Ada Events", "email": f"{self.number}@example.com", "slug": f"ada-{self.number}"}
-        async with httpx2.AsyncClient(verify=PLAIN, base_url=self.process.url) as http:
+        async with HttpClient(verify=PLAIN, base_url=self.process.url) as http:
             registered = (await http.post("/api/organizers/register", json={"organizer": body})).json()["data"]
             self.key = registered["api_key"]["key"]
             created = await http.post("/api/events", json={"event": event_fields()}, headers={"X-API-Key": self.key})
@@ -50,7 +51,7 @@ class Organizer:
         """Add one photo, and perhaps take it off."""
         content = picture("image/png", 20 + self.number, 20)
         photos = f"/api/events/{self.event}/photos"
-        async with httpx2.AsyncClient(
+        async with HttpClient(
             verify=PLAIN, base_url=self.process.url, headers={"X-API-Key": self.key}, timeout=30
         ) as http:
             wish = {"content_type": "image/png", "content_length": len(content)}

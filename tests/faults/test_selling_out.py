@@ -6,10 +6,10 @@ import random
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import psycopg
 import pytest
 
+from holdfast.kit.security.http_client import HttpClient
 from tests.faults.processes import Accepted, Process, outcomes, register_all, serving
 from tests.support import event_fields
 
@@ -20,7 +20,7 @@ SEATS, WAITING, ASKERS = 100 * PART, 50 * PART, 500 * PART
 
 async def organizer_with_event(process: Process, **fields: Any) -> tuple[str, int]:
     """An organizer's key, and the id of its event."""
-    async with httpx2.AsyncClient(base_url=process.url, timeout=30) as http:
+    async with HttpClient(base_url=process.url, timeout=30) as http:
         body = {"organizer": {"name": "Ada Events", "email": "ada@example.com", "slug": "ada-events"}}
         key = (await http.post("/api/organizers/register", json=body)).json()["data"]["api_key"]["key"]
         event = await http.post("/api/events", json={"event": event_fields(**fields)}, headers={"X-API-Key": key})
@@ -65,7 +65,7 @@ def assert_answered_before_sent_means_earlier(accepted: list[Accepted], answers:
 
 async def known_people(process: Process, key: str, count: int) -> list[str]:
     """The public ids of so many people, who are registered for another event already."""
-    async with httpx2.AsyncClient(base_url=process.url, timeout=30, headers={"X-API-Key": key}) as http:
+    async with HttpClient(base_url=process.url, timeout=30, headers={"X-API-Key": key}) as http:
         event = await http.post("/api/events", json={"event": event_fields(capacity=count)})
     event_id = event.json()["data"]["id"]
     people = ({"event_id": event_id, "email": f"known{number}@example.com"} for number in range(count))

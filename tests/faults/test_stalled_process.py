@@ -21,6 +21,7 @@ import pytest
 from holdfast.inventory.product import INVENTORY
 from holdfast.inventory.shops import operations as shops
 from holdfast.inventory.stock.audit import audit
+from holdfast.kit.security.http_client import HttpClient
 from tests.faults.processes import Accepted, Process, outcomes, serving
 from tests.faults.test_leaders import register
 from tests.faults.test_mail_under_kills import establish_organizers, use
@@ -100,7 +101,7 @@ class Crowd:
 
     def _client(self, process: int) -> httpx2.AsyncClient:
         address, headers = self._processes[process].url, {"X-API-Key": self._key}
-        return httpx2.AsyncClient(verify=PLAIN, base_url=address, headers=headers, timeout=STALL + 40)
+        return HttpClient(verify=PLAIN, base_url=address, headers=headers, timeout=STALL + 40)
 
 
 async def insist(http: httpx2.AsyncClient, path: str, body: Any) -> httpx2.Response:
@@ -125,7 +126,7 @@ async def stopped(process: Process) -> AsyncGenerator[float]:
 
 
 async def open_queue(process: Process, key: str) -> str:
-    async with httpx2.AsyncClient(base_url=process.url, headers={"X-API-Key": key}, timeout=30) as http:
+    async with HttpClient(base_url=process.url, headers={"X-API-Key": key}, timeout=30) as http:
         made = await http.post("/api/queues", json={"queue_event": queue_fields(release_rate=RATE)})
     return f"/api/queues/{made.json()['data']['id']}"
 
@@ -221,7 +222,7 @@ async def test_stock_goes_on_and_every_balance_is_the_sum_of_its_entries_when_th
             for number, process in enumerate(processes)
         )
         agents = [*stalls, *goes_on]
-        async with httpx2.AsyncClient(verify=PLAIN, timeout=30, headers={"authorization": f"Bearer {key}"}) as http:
+        async with HttpClient(verify=PLAIN, timeout=30, headers={"authorization": f"Bearer {key}"}) as http:
             for number in range(POOLS):
                 fields = {"name": f"Pool {number}", "quantity": 100, "allow_negative": number % 4 == 0}
                 await agents[0].insist(http, "create_pool", fields)

@@ -17,6 +17,7 @@ from holdfast.events.product import EVENTS
 from holdfast.inventory.product import INVENTORY
 from holdfast.inventory.stock.audit import audit
 from holdfast.kit.process.service_process import ServiceProcess
+from holdfast.kit.security.http_client import HttpClient
 from tests.faults.processes import outcomes
 from tests.faults.test_selling_out import assert_places_went_in_order, organizer_with_event, rows
 from tests.faults.test_waiting_room import stored
@@ -155,4 +156,4 @@ async def test_stock_goes_on_without_an_error_while_the_code_is_exchanged(
 def client(headers: dict[str, str]) -> httpx2.AsyncClient:
     """A client that lets idle connections go before the service does, after five seconds: none ends as it is used."""
     limits = httpx2.Limits(keepalive_expiry=2)
-    return httpx2.AsyncClient(verify=PLAIN, headers=headers, timeout=30, limits=limits)
+    return HttpClient(verify=PLAIN, headers=headers, timeout=30, limits=limits)

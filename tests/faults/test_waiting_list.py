@@ -6,9 +6,9 @@ import random
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
-import httpx2
 import psycopg
 
+from holdfast.kit.security.http_client import HttpClient
 from tests.faults.processes import Process, serving
 from tests.serving import PLAIN
 from tests.support import event_fields
@@ -59,7 +59,7 @@ async def comes_and_goes(process: Process, key: str, event_id: int, number: int,
     """Register people, and take back one of them every other time, whether it has been settled or not."""
     chance = random.Random(number)
     mine: list[str] = []
-    async with httpx2.AsyncClient(verify=PLAIN, base_url=process.url, headers={"X-API-Key": key}, timeout=30) as http:
+    async with HttpClient(verify=PLAIN, base_url=process.url, headers={"X-API-Key": key}, timeout=30) as http:
         for turn in range(times):
             if mine and chance.random() < 0.5:
                 gone = await http.delete(mine.pop(chance.randrange(len(mine))))
@@ -76,7 +76,7 @@ async def comes_and_goes(process: Process, key: str, event_id: int, number: int,
 
 async def adds_seats(process: Process, key: str, event_id: int, times: int) -> None:
     """Raise capacity, a seat at a time."""
-    async with httpx2.AsyncClient(verify=PLAIN, base_url=process.url, headers={"X-API-Key": key}, timeout=30) as http:
+    async with HttpClient(verify=PLAIN, base_url=process.url, headers={"X-API-Key": key}, timeout=30) as http:
         for seats in range(SEATS + 1, SEATS + times + 1):
             raised = await http.patch(f"/api/events/{event_id}", json={"event": {"capacity": seats}})
             assert raised.status_code == 200, raised.text
@@ -86,7 +86,7 @@ async def test_64_clients_who_come_and_go_never_oversell_nor_leave_a_seat_free_n
     database_url: str, tmp_path: Path
 ) -> None:
     with serving(database_url, tmp_path, 2) as processes:
-        async with httpx2.AsyncClient(verify=PLAIN, base_url=processes[0].url, timeout=30) as http:
+        async with HttpClient(verify=PLAIN, base_url=processes[0].url, timeout=30) as http:
             body = {"organizer": {"name": "Ada Events", "email": "ada@example.com", "slug": "ada-events"}}
             key = (await http.post("/api/organizers/register", json=body)).json()["data"]["api_key"]["key"]
             fields = {"capacity": SEATS, "waitinglist_capacity": WAITING_PLACES}

@@ -20,6 +20,7 @@ import httpx2
 import psycopg
 import pytest
 
+from holdfast.kit.security.http_client import HttpClient
 from tests.faults.processes import Process, serving
 from tests.serving import PLAIN
 from tests.support import eventually, queue_fields
@@ -78,7 +79,7 @@ async def line_up(processes: list[Process], crowd: Crowd, visitors: Iterator[str
     """Let visitors join from so many connections, some of them twice."""
 
     async def one() -> None:
-        async with httpx2.AsyncClient(verify=PLAIN, headers={"X-API-Key": crowd.key}, timeout=30) as http:
+        async with HttpClient(verify=PLAIN, headers={"X-API-Key": crowd.key}, timeout=30) as http:
             for visitor in visitors:
                 body = {"visitor_id": visitor}
                 for _ in range(1 + (random.random() < 0.1)):
@@ -94,7 +95,7 @@ async def line_up(processes: list[Process], crowd: Crowd, visitors: Iterator[str
 
 async def watch(processes: list[Process], crowd: Crowd, last: str) -> None:
     """Ask again and again where visitors stand who were answered, until the last of all was let in."""
-    async with httpx2.AsyncClient(verify=PLAIN, headers={"X-API-Key": crowd.key}, timeout=30) as http:
+    async with HttpClient(verify=PLAIN, headers={"X-API-Key": crowd.key}, timeout=30) as http:
         while last not in crowd.let_in:
             visitor = random.choice([random.choice(crowd.arrived), random.choice(crowd.arrived[-3:])])
             asked_at, answer = await ask(processes, http, "GET", f"{crowd.path}/status/{visitor}")
@@ -109,7 +110,7 @@ async def watch(processes: list[Process], crowd: Crowd, last: str) -> None:
 
 async def begin(processes: list[Process], crowd: Crowd) -> float:
     """Let the queue begin; when it had."""
-    async with httpx2.AsyncClient(verify=PLAIN, headers={"X-API-Key": crowd.key}, timeout=30) as http:
+    async with HttpClient(verify=PLAIN, headers={"X-API-Key": crowd.key}, timeout=30) as http:
         _, answer = await ask(processes, http, "PATCH", crowd.path, json={"queue_event": {"starts_at": None}})
     assert answer.status_code == 200, answer.text
     return time.time()
@@ -125,7 +126,7 @@ async def kill_again_and_again(processes: list[Process]) -> None:
 
 @contextlib.asynccontextmanager
 async def queue(process: Process) -> AsyncGenerator[Crowd]:
-    async with httpx2.AsyncClient(verify=PLAIN, base_url=process.url, timeout=30) as http:
+    async with HttpClient(verify=PLAIN, base_url=process.url, timeout=30) as http:
         body = {"organizer": {"name": "Ada Events", "email": "ada@example.com", "slug": "ada-events"}}
         key = (await http.post("/api/organizers/register", json=body)).json()["data"]["api_key"]["key"]
         later = "2099-01-01T00:00:00Z"

@@ -19,6 +19,7 @@ from holdfast.inventory.product import INVENTORY
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shops import operations as shops
 from holdfast.inventory.stock.audit import audit
+from holdfast.kit.security.http_client import HttpClient
 from tests.faults.processes import Process, serving
 from tests.serving import PLAIN
 
@@ -41,9 +42,7 @@ class Agent:
         self.refused: Counter[str] = Counter()
 
     async def work(self, turns: Iterator[int]) -> None:
-        async with httpx2.AsyncClient(
-            verify=PLAIN, timeout=30, headers={"authorization": f"Bearer {self.key}"}
-        ) as http:
+        async with HttpClient(verify=PLAIN, timeout=30, headers={"authorization": f"Bearer {self.key}"}) as http:
             for turn in turns:
                 tool, arguments = self.choose()
                 key = f"{self.number}-{turn}"
@@ -119,7 +118,7 @@ async def test_every_acknowledged_change_is_in_the_ledger_once_and_every_balance
     turns = iter(range(CHANGES))
     with serving(inventory_url, tmp_path, 2, service="inventory") as processes:
         agents = [Agent(processes, key, number) for number in range(CLIENTS)]
-        async with httpx2.AsyncClient(verify=PLAIN, timeout=30, headers={"authorization": f"Bearer {key}"}) as http:
+        async with HttpClient(verify=PLAIN, timeout=30, headers={"authorization": f"Bearer {key}"}) as http:
             for number in range(POOLS):
                 fields = {"name": f"Pool {number}", "quantity": 100, "allow_negative": number % 4 == 0}
                 await agents[0].insist(http, "create_pool", fields)

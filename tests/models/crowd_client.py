@@ -59,4 +59,4 @@ class CrowdClient:
             connection.close()
 
 
-HttpClient = httpx2.AsyncClient | CrowdClient
+AnyClient = httpx2.AsyncClient | CrowdClient

@@ -20,8 +20,9 @@ from typing import Any
 import httpx2
 import psycopg
 
+from holdfast.kit.security.http_client import HttpClient
 from tests.faults.processes import Process
-from tests.models.crowd_client import HttpClient
+from tests.models.crowd_client import AnyClient
 from tests.models.machine import SEED, SOAK
 from tests.serving import PLAIN
 from tests.support import eventually
@@ -70,7 +71,7 @@ class History:
     chance: random.Random = field(default_factory=lambda: random.Random(SEED))
 
     async def ask(
-        self, http: HttpClient, request: Any, method: str, path: str, *, once: bool = False, **options: Any
+        self, http: AnyClient, request: Any, method: str, path: str, *, once: bool = False, **options: Any
     ) -> Exchange:
         """Ask until there is an answer, or with `once` only once. Half of what is refused is given up."""
         exchange = Exchange(request, time.monotonic())
@@ -109,11 +110,11 @@ class History:
             async with asyncio.timeout(seconds - RETRY_SECONDS):
                 await self.ended.wait()
 
-    async def run(self, client: Callable[[HttpClient, int], Awaitable[None]]) -> None:
+    async def run(self, client: Callable[[AnyClient, int], Awaitable[None]]) -> None:
         """Let clients work again and again while everything fails in turn, and then until all work."""
 
         async def keep_on(number: int) -> None:
-            async with httpx2.AsyncClient(verify=PLAIN, headers=dict(self.headers), timeout=TIMEOUT_SECONDS) as http:
+            async with HttpClient(verify=PLAIN, headers=dict(self.headers), timeout=TIMEOUT_SECONDS) as http:
                 while not self.ended.is_set():
                     await client(http, number)
 

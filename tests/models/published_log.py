@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import httpx2
-
+from holdfast.kit.security.http_client import HttpClient
 from holdfast.kit.tlog.signed_note import Checkpoint, Verifier, open_note, parse_checkpoint
 from holdfast.kit.tlog.tree import TileId, append, leaf_hash, parse_bundle, parse_tile_path, tiles_for_append
 from tests.kit.tlog.verifiers import download, tile_paths
@@ -80,7 +79,7 @@ class PublishedLog:
 
 async def read_log(url: str, directory: Path, proofs: Sequence[int] = ()) -> PublishedLog:
     """Download a log from its address into a directory that is there, with the proofs of some numbers."""
-    async with httpx2.AsyncClient(base_url=url, timeout=30) as client:
+    async with HttpClient(base_url=url, timeout=30) as client:
         await download(client, directory, map(str, proofs))
         vkey = (await client.get("key")).text.strip()
     size = int((directory / "checkpoint").read_text("utf-8").split("\n")[1])

@@ -16,11 +16,12 @@ import httpx2
 from holdfast.commands.verification.receipts import ReceiptFile, check_receipt, parse_file
 from holdfast.commands.verification.trusted_key import parse_keys
 from holdfast.events.log.receipts import LOGGED_WITHIN_SECONDS
+from holdfast.kit.security.http_client import HttpClient
 from holdfast.kit.tlog.tree import tile_path
 from tests.events.log.pending import moment
 from tests.events.log.verification import verify
 from tests.faults.processes import serving
-from tests.models.crowd_client import HttpClient
+from tests.models.crowd_client import AnyClient
 from tests.models.history import SOAK, Exchange, History, agree, crash
 from tests.models.order_in_database import StoredOrder, keep_arrivals, pending_rows, read_order
 from tests.models.published_log import PublishedLog, read_log
@@ -61,7 +62,7 @@ class Guests:
         self._numbers = itertools.count()
         self._polls: list[str] = []
 
-    async def come(self, http: HttpClient, _: int) -> None:
+    async def come(self, http: AnyClient, _: int) -> None:
         """Do one of the things that happen to places. The service refuses some of them."""
         chance, ask = self.history.chance, self.history.ask
         step, event, number = chance.choice(STEPS), chance.choice(self._events), next(self._numbers)
@@ -87,7 +88,7 @@ class Guests:
             body = {"registration": {"status": status}}
             await ask(http, (step, number), "PATCH", chance.choice(self._polls), json=body)
 
-    async def _read(self, http: HttpClient, log: str) -> None:
+    async def _read(self, http: AnyClient, log: str) -> None:
         """Read a head, the last entries below it, and ask for one that is beyond it."""
         head = await self._get(http, log, "checkpoint")
         if head.status_code != 200:
@@ -103,7 +104,7 @@ class Guests:
             later = await self._get(http, log, "checkpoint")
             agree(_size(later) > size, f"{log} has shown entry {size}, and signed {_size(later)} entries")
 
-    async def _get(self, http: HttpClient, log: str, path: str) -> httpx2.Response:
+    async def _get(self, http: AnyClient, log: str, path: str) -> httpx2.Response:
         return (await self.history.ask(http, ("read", log, path), "GET", f"{log}/{path}")).answer
 
     async def fail(self) -> None:
@@ -143,7 +144,7 @@ def _size(head: httpx2.Response) -> int:
 
 async def begin(url: str) -> tuple[dict[str, str], list[int], int]:
     """The headers of an organizer, its events, and its queue."""
-    async with httpx2.AsyncClient(verify=PLAIN, base_url=url, timeout=30) as http:
+    async with HttpClient(verify=PLAIN, base_url=url, timeout=30) as http:
         body = {"organizer": {"name": "Ada Events", "email": "ada@example.com", "slug": "ada-events"}}
         key = (await http.post("/api/organizers/register", json=body)).json()["data"]["api_key"]["key"]
         headers = {"X-API-Key": key}
@@ -178,7 +179,7 @@ async def test_the_public_logs_alone_tell_the_order_in_the_database(crashing_url
 
 async def _keep_on(guests: Guests, number: int) -> None:
     headers = dict(guests.history.headers)
-    async with httpx2.AsyncClient(verify=PLAIN, headers=headers, timeout=ANSWER_TIMEOUT_SECONDS) as http:
+    async with HttpClient(verify=PLAIN, headers=headers, timeout=ANSWER_TIMEOUT_SECONDS) as http:
         while not guests.history.ended.is_set():
             await guests.come(http, number)
             await asyncio.sleep(PAUSE_SECONDS)

@@ -9,12 +9,12 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import psycopg
 import pytest
 
+from holdfast.kit.security.http_client import HttpClient
 from tests.faults.processes import serving
-from tests.models.crowd_client import HttpClient
+from tests.models.crowd_client import AnyClient
 from tests.models.history import Exchange, History, agree, never_inverted, nothing_of_refused
 from tests.support import queue_fields
 
@@ -24,7 +24,7 @@ RATE = 30
 
 async def a_queue(url: str, headers: dict[str, str] | None = None) -> tuple[dict[str, str], str]:
     """The headers of an organizer, which may be there already, and the path of its queue."""
-    async with httpx2.AsyncClient(base_url=url, timeout=30) as http:
+    async with HttpClient(base_url=url, timeout=30) as http:
         if headers is None:
             body = {"organizer": {"name": "Ada Events", "email": "ada@example.com", "slug": "ada-events"}}
             key = (await http.post("/api/organizers/register", json=body)).json()["data"]["api_key"]["key"]
@@ -44,7 +44,7 @@ class Visitors:
         self._joined: list[str] = []
         self._tokens: list[str] = []
 
-    async def come(self, http: HttpClient, _: int) -> None:
+    async def come(self, http: AnyClient, _: int) -> None:
         chance, ask, name = self.history.chance, self.history.ask, next(self._names)
         join = await ask(http, ("join", name), "POST", f"{self._path}/join", json={"visitor_id": name})
         self._joined += [] if join.given_up else [name]

@@ -5,11 +5,11 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import psycopg
 
+from holdfast.kit.security.http_client import HttpClient
 from tests.faults.processes import serving
-from tests.models.crowd_client import HttpClient
+from tests.models.crowd_client import AnyClient
 from tests.models.history import SOAK, Exchange, History, agree, never_inverted, nothing_of_refused
 from tests.models.registrations import Event, Registrations
 from tests.support import event_fields, eventually
@@ -21,7 +21,7 @@ SEATS, PLACES, TRIES = 8, 4, 16
 
 async def organizer(url: str, events: int = EVENTS) -> tuple[dict[str, str], list[int]]:
     """The headers of an organizer, and its events."""
-    async with httpx2.AsyncClient(base_url=url, timeout=30) as http:
+    async with HttpClient(base_url=url, timeout=30) as http:
         body = {"organizer": {"name": "Ada Events", "email": "ada@example.com", "slug": "ada-events"}}
         key = (await http.post("/api/organizers/register", json=body)).json()["data"]["api_key"]["key"]
         event = {"event": event_fields(capacity=SEATS, waitinglist_capacity=PLACES)}
@@ -49,7 +49,7 @@ class People:
         self._numbers = itertools.count()
         self._polls: list[tuple[str, str]] = []
 
-    async def come(self, http: HttpClient, _: int) -> None:
+    async def come(self, http: AnyClient, _: int) -> None:
         number, ask = next(self._numbers), self.history.ask
         person, event = f"n{number}@example.com", self._events[number // TRIES % len(self._events)]
         body = {"registration": {"event_id": event, "email": person}}

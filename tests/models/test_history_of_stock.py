@@ -6,16 +6,16 @@ from bisect import bisect_left
 from copy import deepcopy
 from pathlib import Path
 
-import httpx2
 import psycopg
 from psycopg.rows import dict_row
 
 from holdfast.inventory.product import INVENTORY
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shops import operations as shops
+from holdfast.kit.security.http_client import HttpClient
 from tests.faults.processes import serving
 from tests.inventory.support import SINGLE, SIX_PACK, TWELVE_PACK, unlimited
-from tests.models.crowd_client import HttpClient
+from tests.models.crowd_client import AnyClient
 from tests.models.history import Exchange, History, agree, never_inverted
 from tests.models.ledger import Answer, Ledger, Pool
 from tests.models.ledger_answers import changed, entry, refusal
@@ -48,7 +48,7 @@ class Agents:
     async def begin(self) -> Ledger:
         """Make the pools; the model of the shop with them."""
         pools: dict[int, Pool] = {}
-        async with httpx2.AsyncClient(verify=PLAIN, headers=dict(self.history.headers), timeout=30) as http:
+        async with HttpClient(verify=PLAIN, headers=dict(self.history.headers), timeout=30) as http:
             for members in DRAWS:
                 linked = [{"variant_gid": gid, "units_per_sale": units} for gid, units in members.items()]
                 fields = {"name": f"Pool {len(pools)}", "quantity": ON_HAND, "buffer": 5, "members": linked}
@@ -58,7 +58,7 @@ class Agents:
         self.history.exchanges.clear()
         return Ledger(max(pool.version for pool in pools.values()), pools)
 
-    async def work(self, http: HttpClient, _: int) -> None:
+    async def work(self, http: AnyClient, _: int) -> None:
         """Change something, and look at something."""
         tool, arguments = self._choose()
         name = next(self.names)
@@ -91,7 +91,7 @@ class Agents:
             case _:
                 return "adjust_pool_quantity", {"pool_id": pool, "delta": chance.choice([-2, 1]) * amount}
 
-    async def call(self, http: HttpClient, tool: str, arguments: Answer, **repeat: str) -> Exchange:
+    async def call(self, http: AnyClient, tool: str, arguments: Answer, **repeat: str) -> Exchange:
         """Call a tool. What is kept of the answer is what is compared."""
         params = {"name": tool, "arguments": {**arguments, **repeat}}
         body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}

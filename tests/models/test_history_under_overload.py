@@ -24,7 +24,7 @@ from tests.inventory.support import unlimited
 from tests.models import test_history_of_queues as queues
 from tests.models import test_history_of_registrations as registrations
 from tests.models import test_history_of_stock as stock
-from tests.models.crowd_client import CrowdClient, HttpClient
+from tests.models.crowd_client import AnyClient, CrowdClient
 from tests.models.history import History, crash
 from tests.models.machine import SEED, SOAK
 from tests.support import eventually
@@ -45,7 +45,7 @@ MIN_ANSWERS, MIN_REFUSALS = 200, 20
 """Answers of each history between two faults, and refusals after which a process is killed."""
 
 
-HistoryOfCrowd = tuple[History, Callable[[HttpClient, int], Awaitable[None]]]
+HistoryOfCrowd = tuple[History, Callable[[AnyClient, int], Awaitable[None]]]
 """A history, and what each of its clients does again and again."""
 
 
@@ -69,7 +69,7 @@ class Crowd:
     async def _keep_on(
         self,
         history: History,
-        client: Callable[[HttpClient, int], Awaitable[None]],
+        client: Callable[[AnyClient, int], Awaitable[None]],
         number: int,
         is_full: asyncio.Event | None,
     ) -> None:

@@ -17,6 +17,7 @@ from msgspec import Struct
 from holdfast.accounts.oauth.problems import INVALID_REQUEST
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE
 from holdfast.kit.security.certificates import trusted_certificates
+from holdfast.kit.security.http_client import HttpClient
 
 TIMEOUT_SECONDS = 10.0
 MAX_ANSWER_BYTES = 262_144
@@ -111,6 +112,4 @@ class AnotherServer:
 
     async def _client(self) -> httpx2.AsyncClient:
         trusted = await asyncio.to_thread(trusted_certificates)
-        return httpx2.AsyncClient(
-            auth=(self.id, self.secret), timeout=TIMEOUT_SECONDS, verify=trusted, follow_redirects=False
-        )
+        return HttpClient(auth=(self.id, self.secret), timeout=TIMEOUT_SECONDS, verify=trusted, follow_redirects=False)

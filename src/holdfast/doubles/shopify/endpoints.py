@@ -17,6 +17,7 @@ from holdfast.doubles.shopify.errors import OAuthRefusal
 from holdfast.doubles.shopify.oauth import OAuth
 from holdfast.doubles.shopify.platform_state import PlatformState
 from holdfast.kit.security.certificates import trusted_certificates
+from holdfast.kit.security.http_client import HttpClient
 
 PREFIX, SUBPATH = "apps", "holdfast"
 PROXY_TIMEOUT_SECONDS = 10
@@ -72,7 +73,7 @@ class _Endpoints:
             "X-Forwarded-For": request.client.host if request.client else "127.0.0.1",
         }
         transport = self._world.transport
-        async with httpx2.AsyncClient(
+        async with HttpClient(
             timeout=PROXY_TIMEOUT_SECONDS, verify=trusted_certificates(), trust_env=False, transport=transport
         ) as client:
             try:

@@ -15,6 +15,7 @@ from holdfast.doubles.shopify.model import Subscription, format_time
 from holdfast.doubles.shopify.platform_state import PlatformState, WebhookMessage, matching
 from holdfast.doubles.shopify.schema import VERSION
 from holdfast.kit.security.certificates import trusted_certificates
+from holdfast.kit.security.http_client import HttpClient
 
 CONNECT_TIMEOUT_SECONDS, ANSWER_TIMEOUT_SECONDS = 1, 5
 RETRY_BACKOFF = (10, 30, 90, 300, 900, 1800, 3600, 7200)
@@ -157,7 +158,7 @@ class Webhooks(webhooks.WebhookSender):
 
     def _client(self) -> httpx2.AsyncClient:
         timeout = httpx2.Timeout(ANSWER_TIMEOUT_SECONDS, connect=CONNECT_TIMEOUT_SECONDS)
-        return httpx2.AsyncClient(
+        return HttpClient(
             timeout=timeout, verify=trusted_certificates(), trust_env=False, transport=self._world.transport
         )
 

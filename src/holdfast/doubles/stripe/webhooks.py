@@ -13,6 +13,7 @@ from holdfast.doubles.shared import webhooks
 from holdfast.doubles.stripe.platform_state import ProcessorState, moment, without_private
 from holdfast.doubles.stripe.store import Thing
 from holdfast.kit.security.certificates import trusted_certificates
+from holdfast.kit.security.http_client import HttpClient
 
 ANSWER_TIMEOUT_SECONDS = 10
 MAX_RETRY_SECONDS = 3600
@@ -95,7 +96,7 @@ class Webhooks(webhooks.WebhookSender):
         return event
 
     def _client(self) -> httpx2.AsyncClient:
-        return httpx2.AsyncClient(timeout=ANSWER_TIMEOUT_SECONDS, verify=trusted_certificates(), trust_env=False)
+        return HttpClient(timeout=ANSWER_TIMEOUT_SECONDS, verify=trusted_certificates(), trust_env=False)
 
     async def _attempt(self, client: httpx2.AsyncClient, delivery: int) -> float | None:
         row: tuple[str, int, float, int] = self._db.execute(

@@ -9,6 +9,7 @@ import structlog
 from prometheus_client import Counter
 
 from holdfast.kit.security.certificates import trusted_certificates
+from holdfast.kit.security.http_client import HttpClient
 from holdfast.kit.tlog.add_checkpoint import PATH, SIZE_MEDIA_TYPE, AddCheckpoint
 from holdfast.kit.tlog.cosignature import CosignatureVerifier, find_cosignature
 from holdfast.kit.tlog.signed_note import InvalidNote, parse_checkpoint, parse_note
@@ -35,7 +36,7 @@ class WitnessFailure(Exception):
 
 def http_client() -> httpx2.AsyncClient:
     """A client for the requests to all witnesses. It keeps connections."""
-    return httpx2.AsyncClient(timeout=TIMEOUT_SECONDS, verify=trusted_certificates(), trust_env=False)
+    return HttpClient(timeout=TIMEOUT_SECONDS, verify=trusted_certificates(), trust_env=False)
 
 
 class WitnessClient:

@@ -15,6 +15,7 @@ from joserfc.jwk import ECKey, OKPKey, RSAKey
 from msgspec import Struct
 
 from holdfast.kit.security.certificates import trusted_certificates
+from holdfast.kit.security.http_client import HttpClient
 
 READ_TIMEOUT_SECONDS = 5.0
 """Seconds that reading the metadata and the keys may take together."""
@@ -58,7 +59,7 @@ async def _client() -> httpx2.AsyncClient:
     # Compressed answers are not accepted: they could be far larger than the counted bytes.
     headers = {"accept": "application/json", "accept-encoding": "identity"}
     trusted = await asyncio.to_thread(trusted_certificates)
-    return httpx2.AsyncClient(headers=headers, timeout=READ_TIMEOUT_SECONDS, verify=trusted, follow_redirects=False)
+    return HttpClient(headers=headers, timeout=READ_TIMEOUT_SECONDS, verify=trusted, follow_redirects=False)
 
 
 async def _find_jwks_uri(http: httpx2.AsyncClient, issuer: str) -> str:

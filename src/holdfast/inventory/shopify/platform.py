@@ -11,6 +11,7 @@ import httpx2
 import msgspec
 
 from holdfast.kit.security.certificates import trusted_certificates
+from holdfast.kit.security.http_client import HttpClient
 
 CALL_TIMEOUT_SECONDS = 30.0
 """The most seconds that a call may take."""
@@ -76,7 +77,7 @@ class Platform:
     @cached_property
     def _client(self) -> httpx2.AsyncClient:
         limits = httpx2.Limits(max_connections=64, max_keepalive_connections=32, keepalive_expiry=30)
-        return httpx2.AsyncClient(timeout=self._seconds, limits=limits, verify=trusted_certificates(), trust_env=False)
+        return HttpClient(timeout=self._seconds, limits=limits, verify=trusted_certificates(), trust_env=False)
 
     def at(self, shop: str, path: str) -> str:
         """Return the address of a path of a shop."""

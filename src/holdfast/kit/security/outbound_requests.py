@@ -21,6 +21,7 @@ import httpx2
 from holdfast.kit.contract.messages import message
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE
 from holdfast.kit.security.certificates import trusted_certificates
+from holdfast.kit.security.http_client import reset_connections
 
 CONNECT_TIMEOUT_SECONDS = 3
 """Seconds that the connection to one of several addresses may take."""
@@ -146,7 +147,8 @@ class OutboundClient:
             for address in await self._addresses(url):
                 request = httpx2.Request("GET", url.copy_with(host=address), headers=headers, extensions=extensions)
                 try:
-                    response = await transport.handle_async_request(request)
+                    with reset_connections():
+                        response = await transport.handle_async_request(request)
                 except (httpx2.ConnectError, httpx2.ConnectTimeout):
                     continue
                 yield response

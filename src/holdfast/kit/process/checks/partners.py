@@ -16,6 +16,7 @@ from holdfast.kit.process.checks.finding import Finding, Findings, ok, skipped, 
 from holdfast.kit.process.checks.inspection import Inspection
 from holdfast.kit.process.discovery import RESOURCE_PATH
 from holdfast.kit.security.certificates import trusted_certificates
+from holdfast.kit.security.http_client import HttpClient
 
 REQUEST_TIMEOUT_SECONDS = 5.0
 
@@ -128,7 +129,7 @@ async def check_webhook_address(inspection: Inspection[Any], path: str, sender: 
 async def ask(url: str) -> tuple[int, bytes]:
     """The status and the content of an address. Raises `httpx2.HTTPError`."""
     async with (
-        httpx2.AsyncClient(timeout=REQUEST_TIMEOUT_SECONDS, verify=trusted_certificates(), trust_env=False) as client,
+        HttpClient(timeout=REQUEST_TIMEOUT_SECONDS, verify=trusted_certificates(), trust_env=False) as client,
         client.stream("GET", url) as response,
     ):
         content = bytearray()
