@@ -48,12 +48,13 @@ pytest_plugins = ["tests.hangs", "tests.long", "tests.refusals", "tests.shared_i
 passwords.HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 
 
-def pytest_xdist_auto_num_workers() -> int:
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Three workers for two cores: tests also wait, for timers and for connections and processes to start and end.
 
-    With four, all tests took a fifth more of the processor, since its caches are shared.
+    With four, all tests took a fifth more of the processor, since its caches are shared. Long tests wait longer.
     """
-    return max(2, 3 * (os.cpu_count() or 1) // 2)
+    cores = os.cpu_count() or 1
+    return 2 * cores if config.option.markexpr == "long" else max(2, 3 * cores // 2)
 
 
 HEAVY_DIRECTORIES = {"models", "plans", "faults"}

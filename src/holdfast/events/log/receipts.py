@@ -86,11 +86,9 @@ def receipt_of(
     subject, log_member = _log_texts(name, base_url)
     digits = nonce.replace("-", "")
     committed = person_text(commitment(subject, person, bytes.fromhex(digits)))
-    ticket_member = "" if ticket is None else f',"ticket":{ticket}'
     # A `Promise`, written by hand: there are thousands a second.
-    promise = (
-        f'{{{log_member},"at":"{timestamp(at)}","person":"{committed}","within":{LOGGED_WITHIN_SECONDS}{ticket_member}}}'
-    )
+    promise = f'{{{log_member},"at":"{timestamp(at)}","person":"{committed}","within":{LOGGED_WITHIN_SECONDS}'
+    promise += "}" if ticket is None else f',"ticket":{ticket}}}'
     return Receipt(promise, digits)
 
 
