@@ -1,12 +1,15 @@
 """Where an account has a password, it signs in too. Nobody can lock its owner out by trying."""
 
+import asyncio
+from collections import Counter
+
 import pytest
 
 from holdfast.accounts import passwords
 from holdfast.events.settings import Settings
 from tests.accounts.browser import Browser
 from tests.accounts.races import ending
-from tests.support import Service, running
+from tests.support import Service, eventually, running
 
 ADA = "ada@example.com"
 PASSWORD = "correct horse battery"
@@ -48,6 +51,23 @@ async def test_who_signs_in_while_the_password_ends_does_not_stay_signed_in(serv
 
     assert (await trying).status_code == 422
     assert await service.run_sql("select from sessions") == []
+
+
+async def test_a_try_that_is_refused_for_others_that_wait_reads_nothing(service: Service) -> None:
+    await ada(service)
+    browsers = [Browser(service) for _ in range(passwords.MAX_WAITING + 5)]
+
+    async with service.database.transaction() as tx:
+        await tx.run("lock table users in access exclusive mode")
+        await tx.value("select true")  # now it is locked
+        tries = [
+            asyncio.create_task(browser.send("/sign-in", email=ADA, password="a wrong password"))
+            for browser in browsers
+        ]
+        await eventually(lambda: asyncio.sleep(0, sum(task.done() for task in tries) == 5))
+    answers = Counter([(await task).status_code for task in tries])
+
+    assert answers == {422: passwords.MAX_WAITING, 503: 5}
 
 
 async def test_a_try_that_would_wait_too_long_is_refused_and_does_not_count(

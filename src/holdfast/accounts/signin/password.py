@@ -46,8 +46,9 @@ class SignInByPassword:
 
         It takes as long for an address that no account has.
         """
-        stored_password = await steps.read(lambda reader: self._directory.find_password(reader, command.email))
-        is_right = await passwords.is_match(command.password, stored_password.hash if stored_password else None)
+        with passwords.place():
+            stored_password = await steps.read(lambda reader: self._directory.find_password(reader, command.email))
+            is_right = await passwords.is_match(command.password, stored_password.hash if stored_password else None)
 
         async def begin(tx: Any) -> PasswordSignInResult | None:
             # A transaction that ends a password, and then all sessions, also ends the session that begins here.
