@@ -34,10 +34,13 @@ async def entered(stage: Stage, context: BrowserContext, event_id: int, device: 
 
 async def typed(page: Page, code: str) -> str:
     """Type a code, and return what the scanner says."""
-    await page.locator("#verdict").evaluate("element => element.replaceChildren()")
+    # It is not taken away: what is synchronized just then would show it again.
+    await page.locator("#verdict").evaluate(
+        "element => { for (const verdict of element.querySelectorAll('[data-says]')) verdict.dataset.old = ''; }"
+    )
     await page.locator("#text").fill(code)
     await page.locator("#text").press("Enter")
-    verdict = page.locator("#verdict [data-says]:not([data-says=asking])")
+    verdict = page.locator("#verdict [data-says]:not([data-says=asking], [data-old])")
     await verdict.wait_for()
     return " ".join((await verdict.inner_text()).split())
 
