@@ -33,7 +33,7 @@ from holdfast.doubles.shopify.orders import LineEdit, LineReturn, SaleLine
 from holdfast.doubles.shopify.platform_state import App, PlatformState
 from holdfast.doubles.shopify.shops import NewVariant
 from holdfast.doubles.shopify.store import Store
-from holdfast.doubles.shopify.webhooks import Webhooks
+from holdfast.doubles.shopify.webhooks import ShopifyWebhooks
 
 
 class ShopifyDouble:
@@ -52,7 +52,7 @@ class ShopifyDouble:
         self.world = PlatformState(self._store, address, app)
         self.faults: Faults[Fault] = Faults()
         self.oauth = OAuth(self.world)
-        self.webhooks = Webhooks(self.world)
+        self.webhooks = ShopifyWebhooks(self.world)
         self.bulks = Bulks(self.world, path and path.with_suffix(".bulk"))
         self.admin = Admin(self.world, self.oauth, self.bulks, self.faults)
         routes = [

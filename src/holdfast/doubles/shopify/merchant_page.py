@@ -16,7 +16,7 @@ from holdfast.doubles.shopify.oauth import OAuth
 from holdfast.doubles.shopify.orders import LineReturn, SaleLine
 from holdfast.doubles.shopify.platform_state import PlatformState
 from holdfast.doubles.shopify.store import ThingQuery
-from holdfast.doubles.shopify.webhooks import Webhooks
+from holdfast.doubles.shopify.webhooks import ShopifyWebhooks
 from holdfast.kit.pages.site import redirect
 
 MAX_ROWS = 50
@@ -25,7 +25,7 @@ ButtonAction = Callable[[str, dict[str, str]], object]
 """The action of a button: it gets the shop and the fields. Raises `ShopifyRefusal`."""
 
 
-def routes(world: PlatformState, oauth: OAuth, webhooks: Webhooks) -> list[BaseRoute]:
+def routes(world: PlatformState, oauth: OAuth, webhooks: ShopifyWebhooks) -> list[BaseRoute]:
     """Return the routes of the page of a shop and its buttons."""
     desk = _MerchantPages(world, oauth, webhooks)
     deeds: dict[str, ButtonAction] = {
@@ -49,7 +49,7 @@ def routes(world: PlatformState, oauth: OAuth, webhooks: Webhooks) -> list[BaseR
 
 
 class _MerchantPages:
-    def __init__(self, world: PlatformState, oauth: OAuth, webhooks: Webhooks) -> None:
+    def __init__(self, world: PlatformState, oauth: OAuth, webhooks: ShopifyWebhooks) -> None:
         self._world = world
         self._oauth = oauth
         self._webhooks = webhooks

@@ -109,7 +109,7 @@ class IssueSessionToken(Struct, forbid_unknown_fields=True):
 
 
 class ChangeWebhooks(Struct, forbid_unknown_fields=True):
-    """Change how webhooks are sent; see `Webhooks`. A missing field changes nothing."""
+    """Change how webhooks are sent; see `ShopifyWebhooks`. A missing field changes nothing."""
 
     hold: bool | None = None
     newest_first: bool | None = None

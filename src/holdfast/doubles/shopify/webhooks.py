@@ -89,7 +89,7 @@ class RandomDelivery:
         return [self._random.random() * self._late for _ in range(copies)]
 
 
-class Webhooks(webhooks.WebhookSender):
+class ShopifyWebhooks(webhooks.WebhookSender):
     """Sends messages. For tests:
 
     fate     returns the delays in seconds of a message; several numbers send it several times, none loses it

@@ -19,7 +19,7 @@ from holdfast.doubles.stripe.handler import ApiHandler
 from holdfast.doubles.stripe.params import check_params
 from holdfast.doubles.stripe.platform_state import ProcessorState, without_private
 from holdfast.doubles.stripe.store import Store, Thing
-from holdfast.doubles.stripe.webhooks import Endpoint, Webhooks
+from holdfast.doubles.stripe.webhooks import Endpoint, StripeWebhooks
 
 
 class StripeDouble:
@@ -49,7 +49,7 @@ class StripeDouble:
         self._world.accounts_v2 = accounts_v2
         self._faults: Faults[Fault] = Faults()
         self._sessions_changed = asyncio.Event()
-        self.webhooks = Webhooks(self._world, endpoints)
+        self.webhooks = StripeWebhooks(self._world, endpoints)
         self._world.on_deadline.append(self._sessions_changed.set)
         self._world.clock.on_move.append(self._sessions_changed.set)
         self._handler = ApiHandler(self._world, self._faults)

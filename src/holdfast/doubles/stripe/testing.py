@@ -34,7 +34,7 @@ class FinishAccount(Struct, forbid_unknown_fields=True):
 
 
 class ChangeWebhooks(Struct, forbid_unknown_fields=True):
-    """Change how webhooks are sent; see `Webhooks`. A missing field changes nothing."""
+    """Change how webhooks are sent; see `StripeWebhooks`. A missing field changes nothing."""
 
     hold: bool | None = None
     copies: int | None = None

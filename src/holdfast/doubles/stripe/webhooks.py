@@ -48,7 +48,7 @@ class Endpoint:
         return any(fnmatchcase(type, pattern.replace("[", "[[]")) for pattern in self.events)
 
 
-class Webhooks(webhooks.WebhookSender):
+class StripeWebhooks(webhooks.WebhookSender):
     """Sends each event once, and again until it is accepted. For tests:
 
     copies         how many times each event is sent
