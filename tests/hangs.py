@@ -29,7 +29,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Note which test runs. One thread watches over all: a timer of its own for each cost as much as many a test."""
+    """Note which test runs. One thread watches all tests: a timer for each test cost 0.4 ms."""
     _running[:] = [(item, time.monotonic())]
     try:
         return (yield)
