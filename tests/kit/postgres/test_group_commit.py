@@ -105,6 +105,33 @@ async def test_one_batch_is_in_flight_at_a_time() -> None:
     assert await outcomes(tasks) == [2, 4, 6]
 
 
+async def test_the_next_batch_is_in_flight_while_answers_are_completed() -> None:
+    gate = Gate()
+    gate.open()
+    batches_before_completion: list[int] = []
+
+    async def complete(answers: Sequence[int]) -> Sequence[int]:
+        batches_before_completion.append(len(gate.batches))
+        return [answer + 1 for answer in answers]
+
+    batcher = Batcher[int, int]("test", gate.run, complete=complete, size=2)
+
+    assert await outcomes(submit(batcher, 1, 2, 3)) == [3, 5, 7]
+    assert batches_before_completion == [2, 2]
+
+
+async def test_answers_that_cannot_be_completed_fail_their_own_batch() -> None:
+    async def complete(answers: Sequence[int]) -> Sequence[int]:
+        if 2 in answers:
+            raise RuntimeError("it cannot be completed")
+        return answers
+
+    batcher = Batcher[int, int]("test", doubling(), complete=complete, size=1)
+
+    [failed, answer] = await outcomes(submit(batcher, 1, 2))
+    assert (str(failed), answer) == ("it cannot be completed", 4)
+
+
 async def test_a_problem_among_the_answers_is_raised_for_its_own_caller_alone() -> None:
     refusal = NOT_FOUND("There is no 2.")
     batcher = Batcher[int, int]("test", doubling(lambda call: refusal if call == 2 else 2 * call))

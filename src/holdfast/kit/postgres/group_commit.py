@@ -1,7 +1,8 @@
 """Group commit: one statement answers the calls of many callers.
 
 Calls that arrive while a batch is being committed wait and become the next batch. With one caller, a batch has one call
-and costs nothing extra. With five hundred callers, one statement and one flush to disk serve all of them.
+and costs nothing extra. With five hundred callers, one statement and one flush to disk serve all of them. While the
+answers of a batch are completed, PostgreSQL already has the next one.
 
 A batch does not wait for locked rows, since all its calls would wait. Calls that need a locked row are removed from the
 batch, and wait for the row in separate batches.
@@ -11,7 +12,7 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from functools import partial
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import structlog
 from msgspec import Struct
@@ -23,6 +24,9 @@ from holdfast.kit.environment.metrics import BATCH_SIZE
 
 C = TypeVar("C")
 A = TypeVar("A")
+
+CompleteAnswers = Callable[[Sequence[Any]], Awaitable[Sequence[Any]]]
+"""`(answers) -> answers`: completes the answers of a batch after its commit."""
 
 log = structlog.get_logger()
 
@@ -42,6 +46,7 @@ class Batcher(Generic[C, A]):
     """Collects the calls of `submit(call) -> answer` into batches and runs `run(calls) -> answers`, a batch at a time.
 
     run_waiting   `(locked, calls) -> answers`: runs calls that `run` answered with this `LockedRow`; waits for the row
+    complete      completes the answers of a batch; None: they are complete
     size          the maximum number of calls in a batch
     max_waiting   the maximum number of waiting calls; a further call is refused with `service_unavailable`
 
@@ -56,12 +61,15 @@ class Batcher(Generic[C, A]):
         run: Callable[[Sequence[C]], Awaitable[Sequence[A | Problem | LockedRow]]],
         run_waiting: Callable[[LockedRow, Sequence[C]], Awaitable[Sequence[A | Problem]]] | None = None,
         *,
+        complete: CompleteAnswers | None = None,
         size: int = 500,
         max_waiting: int = 20_000,
     ) -> None:
         self.name = name
         self._run = run
         self._run_waiting = run_waiting
+        self._complete = complete
+        self._completing: set[asyncio.Task[None]] = set()
         self._row_batchers: dict[LockedRow, _RowBatcher[C, A]] = {}
         self._size = size
         self._max_waiting = max_waiting
@@ -98,7 +106,7 @@ class Batcher(Generic[C, A]):
         batcher = self._row_batchers.get(locked)
         if batcher is None:
             batcher = self._row_batchers[locked] = _RowBatcher(
-                self.name, partial(self._run_waiting, locked), size=self._size
+                self.name, partial(self._run_waiting, locked), complete=self._complete, size=self._size
             )
             batcher.on_idle = partial(self._row_batchers.pop, locked)
         batcher._add(call, answer)
@@ -139,15 +147,37 @@ class Batcher(Generic[C, A]):
             _fail(batch, SHUTTING_DOWN)
             raise
         else:
-            for (call, future), answer in zip(batch, answers, strict=True):
-                if future.done():
-                    continue  # its caller was cancelled, but the work was done
-                if isinstance(answer, Problem):
-                    future.set_exception(answer)
-                elif isinstance(answer, LockedRow):
-                    self._move_to_row(answer, call, future)
-                else:
-                    future.set_result(answer)
+            if self._complete is None:
+                self._answer(batch, answers)
+            else:
+                # A task begins after this one has sent the next batch.
+                task = asyncio.create_task(self._complete_and_answer(batch, self._complete(answers)))
+                self._completing.add(task)
+                task.add_done_callback(self._completing.discard)
+
+    async def _complete_and_answer(
+        self, batch: list[tuple[C, asyncio.Future[A]]], completed: Awaitable[Sequence[Any]]
+    ) -> None:
+        try:
+            answers = await completed
+        except Exception as error:
+            _fail(batch, error)
+        except asyncio.CancelledError:
+            _fail(batch, SHUTTING_DOWN)
+            raise
+        else:
+            self._answer(batch, answers)
+
+    def _answer(self, batch: list[tuple[C, asyncio.Future[A]]], answers: Sequence[A | Problem | LockedRow]) -> None:
+        for (call, future), answer in zip(batch, answers, strict=True):
+            if future.done():
+                continue  # its caller was cancelled, but the work was done
+            if isinstance(answer, Problem):
+                future.set_exception(answer)
+            elif isinstance(answer, LockedRow):
+                self._move_to_row(answer, call, future)
+            else:
+                future.set_result(answer)
 
     def _may_be_one_call(self, error: Exception) -> bool:
         """Whether a single call of the batch may have caused the error."""

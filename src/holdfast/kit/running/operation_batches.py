@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE
-from holdfast.kit.postgres.group_commit import Batcher, LockedRow
+from holdfast.kit.postgres.group_commit import Batcher, CompleteAnswers, LockedRow
 from holdfast.kit.running.admission import Admission, Work
 from holdfast.kit.running.rate_limits import Slots
 
@@ -31,17 +31,29 @@ class OperationBatches:
     """Answers the calls of one operation in batches.
 
     transact      answers a batch
+    complete      completes the answers of a batch after its commit; None: they are complete
     is_isolated   whether the calls of a batch belong to one tenant
     slots         what the batches of a tenant hold, if they are isolated
     lock_waits    what batches hold that wait for locked rows of a tenant, if they are not
     """
 
-    __slots__ = ("_admission", "_batchers", "_is_isolated", "_lock_waits", "_name", "_slots", "_transact", "_works")
+    __slots__ = (
+        "_admission",
+        "_batchers",
+        "_complete",
+        "_is_isolated",
+        "_lock_waits",
+        "_name",
+        "_slots",
+        "_transact",
+        "_works",
+    )
 
     def __init__(
         self,
         name: str,
         transact: TransactCalls,
+        complete: CompleteAnswers | None,
         admission: Admission,
         *,
         is_isolated: bool,
@@ -50,6 +62,7 @@ class OperationBatches:
     ) -> None:
         self._name = name
         self._transact = transact
+        self._complete = complete
         self._admission = admission
         self._is_isolated = is_isolated
         self._slots = slots
@@ -68,7 +81,9 @@ class OperationBatches:
         batcher = self._batchers.get(None)
         if batcher is None:
             transact = partial(self._transact, None, waits=False)
-            batcher = self._batchers[None] = Batcher(self._name, transact, self._transact_waiting)
+            batcher = self._batchers[None] = Batcher(
+                self._name, transact, self._transact_waiting, complete=self._complete
+            )
             batcher.on_locked = self._leave_to_tenant
         with self._admission.work() as work:
             self._works[id(call)] = work
@@ -80,7 +95,9 @@ class OperationBatches:
     async def _submit_own(self, tenant: int, call: Any) -> Any:
         batcher = self._batchers.get(tenant)
         if batcher is None:
-            batcher = self._batchers[tenant] = Batcher(self._name, partial(self._transact_of_tenant, tenant))
+            batcher = self._batchers[tenant] = Batcher(
+                self._name, partial(self._transact_of_tenant, tenant), complete=self._complete
+            )
             batcher.on_idle = partial(self._batchers.pop, tenant)
         with self._admission.work(tenant):
             return await batcher.submit(call)

@@ -78,8 +78,8 @@ class Single(RunMode[C, A]):
     """`(tx, caller, command) -> answer`"""
 
 
-Completion = Callable[[Database[Any], Sequence[Any], bool], Awaitable[Sequence[Any]]]
-"""`(database, answers, have_keys) -> answers`: completes the answers of a batch after its commit.
+Completion = Callable[[Database[Any], bool, Sequence[Any]], Awaitable[Sequence[Any]]]
+"""`(database, have_keys, answers) -> answers`: completes the answers of a batch after its commit.
 
 Among them are problems and `LockedRow`. If the calls have idempotency keys, the answers were stored incomplete, and
 stored ones come as `msgspec.Raw`. Each must become the same every time, whatever the others are.

@@ -9,13 +9,13 @@ from holdfast.kit.contract.command import Repeatable
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.environment.metrics import REFUSALS, counter
 from holdfast.kit.postgres.database import Database, Reader, Tx
-from holdfast.kit.postgres.group_commit import LockedRow
+from holdfast.kit.postgres.group_commit import CompleteAnswers, LockedRow
 from holdfast.kit.running.admission import Admission
 from holdfast.kit.running.idempotency import Idempotency, RepeatableRequest
 from holdfast.kit.running.operation import Operation, Operations
 from holdfast.kit.running.operation_batches import OperationBatches, Submit, TransactCalls
 from holdfast.kit.running.rate_limits import SLOT_TIMEOUT_SECONDS, Slots
-from holdfast.kit.running.run_modes import Batch, Batched, Call, Completion, Single, Stepwise
+from holdfast.kit.running.run_modes import Batch, Batched, Call, Single, Stepwise
 from holdfast.kit.running.steps import KeyedSteps, Steps
 
 MAX_CONCURRENT_READS = 4
@@ -85,12 +85,12 @@ class Runner:
         answer_once = partial(self._answer_once, answer_calls)
         transact: TransactCalls = partial(self._transact, mode.reads, answer_calls)
         transact_once: TransactCalls = partial(self._transact, False, answer_once)
-        if isinstance(mode, Batched) and mode.complete:
-            transact = self._completed(transact, mode.complete, have_keys=False)
-            transact_once = self._completed(transact_once, mode.complete, have_keys=True)
         if isinstance(mode, Batched):
-            submit = self._submit_together(operation.name, slots, transact)
-            submit_once = self._submit_together(operation.name, slots, transact_once)
+            complete, complete_kept = (
+                mode.complete and partial(mode.complete, self._database, have_keys) for have_keys in (False, True)
+            )
+            submit = self._submit_together(operation.name, slots, transact, complete)
+            submit_once = self._submit_together(operation.name, slots, transact_once, complete_kept)
         else:
             submit = self._submit_alone(slots, transact)
             submit_once = self._submit_alone(slots, transact_once)
@@ -170,11 +170,14 @@ class Runner:
 
         return submit
 
-    def _submit_together(self, name: str, slots: Slots, transact: TransactCalls) -> Submit:
+    def _submit_together(
+        self, name: str, slots: Slots, transact: TransactCalls, complete: CompleteAnswers | None = None
+    ) -> Submit:
         """Return a function that runs calls in batches."""
         return OperationBatches(
             name,
             transact,
+            complete,
             self.admission,
             is_isolated=self._database.tenancy is not None,
             slots=slots,
@@ -211,16 +214,6 @@ class Runner:
         if reads:
             return await self._database.read(work, tenant)
         return await self._database.transact(work, tenant, keep=keep)
-
-    def _completed(self, transact: TransactCalls, complete: Completion, *, have_keys: bool) -> TransactCalls:
-        """The same function, with answers that are completed after the commit."""
-
-        async def transact_and_complete(
-            tenant: int | None, calls: Sequence[Any], *, waits: bool = True
-        ) -> Sequence[Any]:
-            return await complete(self._database, await transact(tenant, calls, waits=waits), have_keys)
-
-        return transact_and_complete
 
 
 def _answer_singly(operation: Operation, mode: Single[Any, Any]) -> AnswerCalls:
