@@ -185,10 +185,11 @@ PLACES: LiteralString = """
 """
 
 
-async def join(tx: Tx, visitors: Sequence[Visitor], *, waits: bool = True) -> list[JoinResult]:
+async def join(tx: Tx, visitors: Sequence[Visitor], *, waits: bool = True, commits: bool = False) -> list[JoinResult]:
     """Give a place to every visitor who may have one, in the order of `visitors`.
 
-    waits    whether to wait for queues and visitors that other transactions have locked
+    waits      whether to wait for queues and visitors that other transactions have locked
+    commits    whether the transaction may be committed with the places: the caller reads and writes nothing else
     """
     queues = {(visitor.queue_id, visitor.tenant_id) for visitor in visitors}
     params = {
@@ -202,7 +203,8 @@ async def join(tx: Tx, visitors: Sequence[Visitor], *, waits: bool = True) -> li
     if waits:
         await tx.run(WAIT_FOR_VISITORS, params)
     await tx.run(WAIT if waits else LOCK_IF_FREE, params)
-    results = [JoinResult(*row) for row in await tx.tuples(JOIN, params)]
+    rows = await (tx.tuples_and_commit if commits else tx.tuples)(JOIN, params)
+    results = [JoinResult(*row) for row in rows]
     if before := [visitors[index] for index, result in enumerate(results) if result.had_place]:
         places = iter(await tx.tuples(PLACES, {"visitors": msgspec.json.encode(before).decode()}))
         results = [JoinResult(*result[:-3], *next(places)) if result.had_place else result for result in results]

@@ -132,10 +132,11 @@ async def join(tx: Tx, batch: Batch[JoinQueue]) -> Sequence[Joined | Problem | L
         Visitor(index, call.caller.tenant_id, call.command.queue_id, call.command.visitor_id)
         for index, call in enumerate(batch.calls)
     ]
+    settings = tx.resources.settings
+    results = await joining.join(tx, visitors, waits=batch.waits, commits=not batch.waits)
     return [
-        joining.refusal(result, visitor, tx.resources.settings)
-        or _joined(visitor, result, tx.resources.settings.base_url)
-        for visitor, result in zip(visitors, await joining.join(tx, visitors, waits=batch.waits), strict=True)
+        joining.refusal(result, visitor, settings) or _joined(visitor, result, settings.base_url)
+        for visitor, result in zip(visitors, results, strict=True)
     ]
 
 

@@ -5,8 +5,8 @@ on the waiting list later, in the stamped order.
 """
 
 import datetime as dt
-from collections.abc import Sequence
-from typing import LiteralString, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, LiteralString, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -243,28 +243,24 @@ ACCEPT = _accept(renews=False)
 ACCEPT_AND_RENEW = _accept(renews=True)
 
 
-async def accept(tx: Tx, requests: Sequence[IntakeRequest], *, waits: bool = True) -> list[IntakeResult]:
+async def accept(
+    tx: Tx, requests: Sequence[IntakeRequest], *, waits: bool = True, commits: bool = False
+) -> list[IntakeResult]:
     """Store the acceptable registrations as pending, in the order of the requests.
 
-    waits    whether to wait for events and people that others have locked
+    waits      whether to wait for events and people that others have locked
+    commits    whether the transaction may be committed with what is stored: the caller reads and writes nothing else
     """
     for index, (request, new_public_id) in enumerate(zip(requests, new_public_ids(len(requests)), strict=True)):
         request.index, request.new_public_id = index, new_public_id
     if waits:
         # Before the intake lock: a transaction that waits while it has that lock delays the settlement of all events.
         await _lock(tx, requests)
-    # A separate statement takes the lock, so that every registration that is stamped under it is committed before
-    # settlement reads the clock the next time. Later the transaction may still wait for a person whom another
-    # transaction is storing right now.
-    await tx.run(
-        "select pg_advisory_xact_lock_shared(%(lock)s), set_config('lock_timeout', %(lock_timeout)s, true)",
-        {"lock": ADVISORY_LOCK_ID, "lock_timeout": LOCK_TIMEOUT},
-    )
-    results = await _store(tx, requests)
+    results = await _store(tx, requests, commits)
     # Another transaction was creating the same account at the same time. It exists now, so these are tried again.
     again = [index for index, result in enumerate(results) if result.code == "account_being_created"]
     if again:
-        for index, result in zip(again, await _store(tx, [requests[index] for index in again]), strict=True):
+        for index, result in zip(again, await _store(tx, [requests[index] for index in again], commits), strict=True):
             results[index] = result
     if not any(result.stored for result in results) and any(result.code is None for result in results):
         # A caller is told that the registration is stored, which another transaction has done.
@@ -286,7 +282,7 @@ async def _lock(tx: Tx, requests: Sequence[IntakeRequest]) -> None:
         await tx.run(statement, rows)
 
 
-async def _store(tx: Tx, requests: Sequence[IntakeRequest]) -> list[IntakeResult]:
+async def _store(tx: Tx, requests: Sequence[IntakeRequest], commits: bool) -> list[IntakeResult]:
     # Those that are tried again keep their indexes.
     nonces = new_nonces(1 + max(request.index for request in requests))
     parameters = {
@@ -294,7 +290,19 @@ async def _store(tx: Tx, requests: Sequence[IntakeRequest]) -> list[IntakeResult
         "event_ids": list({request.event_id for request in requests}),
         "nonces": nonces,
     }
-    results = [IntakeResult(*row) for row in await tx.tuples(ACCEPT, parameters)]
+    results = await _run(tx, ACCEPT, parameters, commits)
     if any(result.code == "rejected_before" for result in results):
-        results = [IntakeResult(*row) for row in await tx.tuples(ACCEPT_AND_RENEW, parameters)]
+        results = await _run(tx, ACCEPT_AND_RENEW, parameters, commits)
     return results
+
+
+async def _run(tx: Tx, statement: LiteralString, parameters: Mapping[str, Any], commits: bool) -> list[IntakeResult]:
+    # A separate statement takes the lock, so that every registration that is stamped under it is committed before
+    # settlement reads the clock the next time. Later the transaction may still wait for a person whom another
+    # transaction is storing right now.
+    await tx.run(
+        "select pg_advisory_xact_lock_shared(%(lock)s), set_config('lock_timeout', %(lock_timeout)s, true)",
+        {"lock": ADVISORY_LOCK_ID, "lock_timeout": LOCK_TIMEOUT},
+    )
+    rows = await (tx.tuples_and_commit if commits else tx.tuples)(statement, parameters)
+    return [IntakeResult(*row) for row in rows]

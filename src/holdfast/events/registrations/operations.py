@@ -238,7 +238,7 @@ def _request(caller: Caller, command: AcceptRegistration, settings: Settings) ->
 async def _store(
     tx: Tx, requests: Sequence[intake.IntakeRequest], *, waits: bool, with_receipts: bool = False
 ) -> Sequence[Accepted | Problem | LockedRow]:
-    results = await intake.accept(tx, requests, waits=waits)
+    results = await intake.accept(tx, requests, waits=waits, commits=not waits)
     if any(result.stored for result in results):
         await tx.notify(settlement.CHANNEL)
     base_url = tx.resources.settings.base_url if with_receipts else None

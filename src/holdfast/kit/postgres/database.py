@@ -90,10 +90,20 @@ class Reader(Generic[R_co]):
 
 
 class Tx(Reader[R_co]):
-    """A transaction. It begins with its first statement."""
+    """A transaction. It begins with its first statement.
 
-    def __init__(self, resources: R_co, connect: Callable[[], Awaitable[_OpenConnection]], tenant: int | None) -> None:
+    commit    commits what was done so far; None: nothing is committed before the end
+    """
+
+    def __init__(
+        self,
+        resources: R_co,
+        connect: Callable[[], Awaitable[_OpenConnection]],
+        tenant: int | None,
+        commit: Callable[["Tx[Any]"], Awaitable[None]] | None = None,
+    ) -> None:
         super().__init__(resources, connect)
+        self._commit = commit
         self.notifications: list[tuple[str, str]] = []
         self.revocations: list[tuple[str, str]] = []
         self._tenant = tenant
@@ -101,6 +111,18 @@ class Tx(Reader[R_co]):
     async def run(self, sql: LiteralString, params: Params | None = None) -> None:
         """Run a statement without waiting for its result. An error is raised by a later statement or by the commit."""
         await self._execute(tuple_row, sql, params)
+
+    async def tuples_and_commit(self, sql: LiteralString, params: Params | None = None) -> list[tuple[Any, ...]]:
+        """Every row of the last statement, after the commit, which is sent with the statement.
+
+        So PostgreSQL does not wait for this process before it commits. Later statements are in another transaction.
+        If more belongs to the transaction than the function that calls this, nothing is committed yet.
+        """
+        if self._commit is None:
+            return await self.tuples(sql, params)
+        cursor = await self._execute(tuple_row, sql, params)
+        await self._commit(self)
+        return await cursor.fetchall()
 
     async def confirm(self) -> None:
         """Make the commit wait until all earlier commits are as durable as configured.
@@ -188,6 +210,7 @@ class Database(Generic[R]):
         for notice in (*tx.revocations, *tx.notifications):
             self._receiver.deliver(*notice)
         self.notices.add(tx.notifications)
+        tx.revocations, tx.notifications = [], []
 
     async def _send(self, notices: Sequence[str]) -> None:
         await self.read(lambda reader: reader.value(SEND, {"notices": list(notices)}))
@@ -201,10 +224,14 @@ class Database(Generic[R]):
         return OUTAGE_TIMEOUT_SECONDS if self._receiver.is_unreachable else None
 
     @contextlib.asynccontextmanager
-    async def transaction(self, tenant: int | None = None, begin: LiteralString = "begin") -> AsyncGenerator[Tx[R]]:
+    async def transaction(
+        self, tenant: int | None = None, begin: LiteralString = "begin", *, is_whole: bool = False
+    ) -> AsyncGenerator[Tx[R]]:
         """A transaction, committed when the block ends and rolled back when it raises.
 
         Its statements are pipelined: BEGIN and statements whose result is not read are sent with the next one.
+
+        is_whole    whether the block may commit with its last statement (`tuples_and_commit`)
         """
         async with contextlib.AsyncExitStack() as stack:
 
@@ -217,26 +244,35 @@ class Database(Generic[R]):
                     await AsyncCursor(connection).execute(self.tenancy, {"tenant": str(tenant)})
                 return opened
 
-            tx = Tx(self.resources, connect, tenant)
+            async def commit(tx: Tx[Any]) -> None:
+                if opened := tx.opened:
+                    # From here on, only the commit ends the transaction.
+                    tx.opened = None
+                    await self._commits.finish(opened.connection, stack.pop_all(), lambda: self._tell(tx))
+                else:
+                    self._tell(tx)
+
+            tx = Tx(self.resources, connect, tenant, commit if is_whole else None)
             yield tx
-            if opened := tx.opened:
-                # From here on, only the commit ends the transaction.
-                await self._commits.finish(opened.connection, stack.pop_all(), lambda: self._tell(tx))
-            else:
-                self._tell(tx)
+            await commit(tx)
 
     async def transact(
-        self, work: Callable[[Tx[R]], Awaitable[T]], tenant: int | None = None, *, keep: bool = True
+        self,
+        work: Callable[[Tx[R]], Awaitable[T]],
+        tenant: int | None = None,
+        *,
+        keep: bool = True,
+        is_whole: bool = False,
     ) -> T:
         """Run `work` in a transaction and return its result after the commit.
 
         After a conflict, and if the connection was lost before the COMMIT was sent, `work` is run again. A COMMIT that
         was sent continues even if the caller stops waiting. With `tenant`, in a service with row-level security, `work`
         sees only that tenant's rows. If `keep` is false, the transaction is rolled back, and the result says what would
-        have happened. Raises `service_unavailable` if the database cannot be reached or takes too long; then it is
-        unknown whether the changes were stored.
+        have happened. If `is_whole`, `work` may commit with its last statement. Raises `service_unavailable` if the
+        database cannot be reached or takes too long; then it is unknown whether the changes were stored.
         """
-        return await self._retry(lambda: self._attempt(work, tenant, keep))
+        return await self._retry(lambda: self._attempt(work, tenant, keep, is_whole))
 
     async def read(self, work: Callable[[Reader[R]], Awaitable[T]], tenant: int | None = None) -> T:
         """Run `work` with each statement in its own transaction: for reads, and for short locks.
@@ -276,10 +312,12 @@ class Database(Generic[R]):
             if reader.opened:
                 await self.pool.putconn(reader.opened.connection)
 
-    async def _attempt(self, work: Callable[[Tx[R]], Awaitable[T]], tenant: int | None, keep: bool) -> T:
+    async def _attempt(
+        self, work: Callable[[Tx[R]], Awaitable[T]], tenant: int | None, keep: bool, is_whole: bool
+    ) -> T:
         answers: list[T] = []
         with contextlib.suppress(_RollBack):
-            async with self.transaction(tenant) as tx:
+            async with self.transaction(tenant, is_whole=is_whole and keep) as tx:
                 answers.append(await work(tx))
                 if not keep:
                     # Wait for statements whose results were not read, so that their errors are raised here.

@@ -83,7 +83,7 @@ class Runner:
         slots = self._reads if mode.reads else self._writes
         answer_calls = _answer_batch(operation, mode) if isinstance(mode, Batched) else _answer_singly(operation, mode)
         answer_once = partial(self._answer_once, answer_calls)
-        transact: TransactCalls = partial(self._transact, mode.reads, answer_calls)
+        transact: TransactCalls = partial(self._transact, mode.reads, answer_calls, is_whole=True)
         transact_once: TransactCalls = partial(self._transact, False, answer_once)
         if isinstance(mode, Batched):
             complete, complete_kept = (
@@ -207,13 +207,14 @@ class Runner:
         *,
         waits: bool = True,
         keep: bool = True,
+        is_whole: bool = False,
     ) -> Sequence[Any]:
         def work(tx: Any) -> Awaitable[Sequence[Any]]:
             return answer_calls(tx, tenant, calls, waits=waits)
 
         if reads:
             return await self._database.read(work, tenant)
-        return await self._database.transact(work, tenant, keep=keep)
+        return await self._database.transact(work, tenant, keep=keep, is_whole=is_whole)
 
 
 def _answer_singly(operation: Operation, mode: Single[Any, Any]) -> AnswerCalls:

@@ -1,0 +1,129 @@
+"""A transaction whose COMMIT is sent together with its last statement."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from psycopg import errors
+
+from holdfast.kit.contract.problems import NOT_FOUND, Problem
+from holdfast.kit.postgres.database import Tx
+from tests.kit.boxes import contents
+from tests.support import Service, eventually
+
+FILL = "update boxes set content = content + 1 where id = %(box)s returning id, content"
+
+
+async def fill_and_commit(tx: Tx[Any], box: int = 1) -> list[tuple[Any, ...]]:
+    return await tx.tuples_and_commit(FILL, {"box": box})
+
+
+async def test_the_rows_come_after_the_commit(boxes: Service) -> None:
+    stored: list[list[int]] = []
+
+    async def fill(tx: Tx[Any]) -> list[tuple[Any, ...]]:
+        rows = await fill_and_commit(tx)
+        stored.append(await contents(boxes))
+        return rows
+
+    assert await boxes.database.transact(fill, is_whole=True) == [(1, 1)]
+    assert stored == [[1, 0]]
+
+
+async def test_earlier_statements_are_in_the_same_transaction(boxes: Service) -> None:
+    async def fill(tx: Tx[Any]) -> None:
+        await tx.run(FILL, {"box": 2})
+        await tx.tuples_and_commit("insert into boxes values (1) returning id")
+
+    with pytest.raises(errors.UniqueViolation):
+        await boxes.database.transact(fill, is_whole=True)
+
+    assert await contents(boxes) == [0, 0]
+
+
+async def test_later_statements_are_in_another_transaction(boxes: Service) -> None:
+    async def fill(tx: Tx[Any], last: int) -> None:
+        await fill_and_commit(tx)
+        await tx.run(FILL, {"box": 2})
+        if last == 2:
+            raise NOT_FOUND("There is no box 3.")
+
+    with pytest.raises(Problem):
+        await boxes.database.transact(lambda tx: fill(tx, 2), is_whole=True)
+    assert await contents(boxes) == [1, 0]
+
+    await boxes.database.transact(lambda tx: fill(tx, 1), is_whole=True)
+    assert await contents(boxes) == [2, 1]
+
+
+async def test_nothing_is_committed_early_if_more_belongs_to_the_transaction(boxes: Service) -> None:
+    async def fill(tx: Tx[Any]) -> None:
+        assert await fill_and_commit(tx) == [(1, 1)]
+        raise NOT_FOUND("There is no box 3.")
+
+    with pytest.raises(Problem):
+        await boxes.database.transact(fill)
+
+    assert await contents(boxes) == [0, 0]
+
+
+async def test_nothing_is_committed_that_is_not_kept(boxes: Service) -> None:
+    assert await boxes.database.transact(fill_and_commit, keep=False, is_whole=True) == [(1, 1)]
+
+    assert await contents(boxes) == [0, 0]
+
+
+async def test_the_loser_of_a_deadlock_runs_again(boxes: Service) -> None:
+    both_hold_one = asyncio.Barrier(2)
+    runs: list[tuple[int, int]] = []
+
+    async def fill(tx: Tx[Any], first: int, second: int) -> None:
+        runs.append((first, second))
+        await tx.run("set local deadlock_timeout = '10ms'")
+        await tx.tuples(FILL, {"box": first})
+        if len(runs) <= 2:
+            await both_hold_one.wait()
+        await fill_and_commit(tx, second)
+
+    async with asyncio.timeout(20):
+        await asyncio.gather(
+            *(
+                boxes.database.transact(lambda tx, order=order: fill(tx, *order), is_whole=True)
+                for order in ((1, 2), (2, 1))
+            )
+        )
+
+    assert len(runs) >= 3
+    assert await contents(boxes) == [2, 2]
+
+
+async def test_notices_are_delivered_once(boxes: Service) -> None:
+    delivered: list[str] = []
+
+    async def fill(tx: Tx[Any]) -> None:
+        await tx.notify("boxes", "before")
+        await fill_and_commit(tx)
+        assert delivered == ["before"]
+        await tx.notify("boxes", "after")
+
+    with boxes.database.listen("boxes", delivered.append):
+        await boxes.database.transact(fill, is_whole=True)
+
+        assert delivered == ["before", "after"]
+
+
+async def test_a_caller_who_stops_waiting_does_not_cancel_the_commit(boxes: Service) -> None:
+    async def fill(tx: Tx[Any]) -> None:
+        await tx.tuples_and_commit(FILL.replace("content + 1", "content + 1 + length(pg_sleep(0.2)::text)"), {"box": 1})
+
+    filling = asyncio.create_task(boxes.database.transact(fill, is_whole=True))
+    await eventually(lambda: boxes.run_sql("select from pg_stat_activity where wait_event = 'PgSleep'"))
+    filling.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await filling
+
+    await eventually(lambda: _is(boxes, [1, 0]))
+
+
+async def _is(boxes: Service, expected: list[int]) -> bool:
+    return await contents(boxes) == expected
