@@ -186,10 +186,16 @@ async def find_logged_place(reader: Reader, queue_id: int, visitor_id: str) -> t
     return next(iter(rows), None)
 
 
-async def find_visitor_statuses(reader: Reader, places: Sequence[tuple[int, str]]) -> list[VisitorStatus | None]:
-    """The status of each (queue, visitor), in the order of `places`; None if the queue does not exist."""
+async def find_visitor_statuses(
+    tx: Tx, places: Sequence[tuple[int, str]], *, commits: bool
+) -> list[VisitorStatus | None]:
+    """The status of each (queue, visitor), in the order of `places`; None if the queue does not exist.
+
+    commits    whether the transaction may end with this: most visitors get no token, so nothing follows
+    """
     requests = [{"index": index, "queue_id": queue, "visitor_id": name} for index, (queue, name) in enumerate(places)]
-    rows = await reader.tuples(VISITOR_STATUSES, {"requests": msgspec.json.encode(requests).decode()})
+    read = tx.tuples_and_commit if commits else tx.tuples
+    rows = await read(VISITOR_STATUSES, {"requests": msgspec.json.encode(requests).decode()})
     return [None if row[0] is None else VisitorStatus(*pair, *row) for pair, row in zip(places, rows, strict=True)]
 
 
