@@ -214,9 +214,14 @@ def estimated_wait(position: int, rate: int, interval: int, until_start: int) ->
     return max(0, until_start) - (-position * interval // rate)
 
 
+_PERCENT_ENCODED = {code: quote(chr(code), safe="") for code in range(128)}
+
+
 def status_path(queue_id: int, visitor_id: str) -> str:
     """The path of a visitor's status. The id is percent-encoded."""
-    return f"/api/queues/{queue_id}/status/{quote(visitor_id, safe='')}"
+    # Thousands join in a second, and `quote` takes four times as long.
+    encoded = visitor_id.translate(_PERCENT_ENCODED) if visitor_id.isascii() else quote(visitor_id, safe="")
+    return f"/api/queues/{queue_id}/status/{encoded}"
 
 
 def public_queue(row: QueueRow, settings: Settings) -> Queue:
