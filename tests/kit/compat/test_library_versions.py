@@ -11,11 +11,18 @@ from psycopg import AsyncConnection, AsyncCursor, AsyncPipeline
 from psycopg_pool import pool_async
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from holdfast.kit.compat import psycopg_pipeline, psycopg_pool_lock, smtp_content, uvicorn_protocol
+from holdfast.kit.compat import (
+    prometheus_histogram,
+    psycopg_pipeline,
+    psycopg_pool_lock,
+    smtp_content,
+    uvicorn_protocol,
+)
 
 LIBRARIES = [
     ("psycopg", psycopg_pipeline.VERSION),
     ("psycopg-pool", psycopg_pool_lock.VERSION),
+    ("prometheus-client", prometheus_histogram.VERSION),
     ("aiosmtplib", smtp_content.VERSION),
     ("uvicorn", uvicorn_protocol.VERSION),
 ]

@@ -4,6 +4,7 @@ import json
 
 from prometheus_client import REGISTRY
 
+from holdfast.kit.environment.metrics import write_requests
 from tests.kit.mcp.wire import Agent, Kitchen, problem_of
 
 
@@ -46,6 +47,7 @@ async def test_a_change_is_made_before_it_is_answered(kitchen: Kitchen, agent: A
 
 async def test_tools_are_counted_by_name_and_outcome(kitchen: Kitchen, agent: Agent) -> None:
     def count(name: str, status: str) -> float:
+        write_requests()
         return REGISTRY.get_sample_value("holdfast_requests_total", {"operation": name, "status": status}) or 0
 
     before = count("get_jar", "200"), count("get_jar", "404"), count("mcp", "401")

@@ -4,8 +4,10 @@ With several worker processes each writes its metrics to a shared directory (`PR
 `serve`), and each of them can answer with the metrics of all.
 """
 
+import asyncio
 import os
-from functools import lru_cache
+from collections import Counter as Tally
+from functools import cached_property, lru_cache
 
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
@@ -19,6 +21,7 @@ from prometheus_client import (
 )
 
 from holdfast import __version__
+from holdfast.kit.compat.prometheus_histogram import observe_all
 
 FAST = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
@@ -40,11 +43,57 @@ BATCH_SIZE = Histogram(
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 
+WRITE_SECONDS = 1
+"""Seconds after which a request is in the metrics at the latest."""
+
+MAX_UNWRITTEN = 1_000
+"""Requests of one operation that are counted before they are written."""
+
 
 @lru_cache(8192)
 def counter(metric: Counter, *labels: str | int) -> Counter:
     """The counter with these labels."""
     return metric.labels(*labels)
+
+
+class RequestMetrics:
+    """The metrics of the requests of one operation. They are written once a second, and before they are read.
+
+    To write them for each request costs as much as to look up its API key.
+    """
+
+    def __init__(self, operation: str) -> None:
+        self._operation = operation
+        self._seconds: list[float] = []
+        self._statuses: list[int] = []
+
+    @cached_property
+    def _histogram(self) -> Histogram:
+        return REQUEST_SECONDS.labels(self._operation)
+
+    def add(self, status: int, seconds: float) -> None:
+        """Count a request that was answered with a status within so many seconds."""
+        self._seconds.append(seconds)
+        self._statuses.append(status)
+        if len(self._seconds) == 1:
+            _unwritten.append(self)
+            asyncio.get_running_loop().call_later(WRITE_SECONDS, self.write)
+        elif len(self._seconds) == MAX_UNWRITTEN:
+            self.write()
+
+    def write(self) -> None:
+        """Write the requests that were counted since the last time."""
+        seconds, statuses = self._seconds, self._statuses
+        self._seconds, self._statuses = [], []
+        if seconds:
+            _unwritten.remove(self)
+            observe_all(self._histogram, seconds)
+            for status, count in Tally(statuses).items():
+                counter(REQUESTS, self._operation, status).inc(count)
+
+
+_unwritten: list[RequestMetrics] = []
+"""Those with requests that are not written yet."""
 
 
 def start_at_zero(metric: Counter, *labels: str) -> None:
@@ -55,8 +104,15 @@ def start_at_zero(metric: Counter, *labels: str) -> None:
     metric.labels(*labels)
 
 
+def write_requests() -> None:
+    """Write the requests of this process that were counted and not written yet."""
+    for metrics in tuple(_unwritten):
+        metrics.write()
+
+
 def exposition() -> bytes:
     """Every metric of the service, in the Prometheus text format."""
+    write_requests()
     if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
         return generate_latest(REGISTRY)
     registry = CollectorRegistry()

@@ -6,7 +6,7 @@ Interfaces (REST, MCP, pages) differ in how they authenticate and in how they re
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import Protocol, Self, TypeVar
 from urllib.parse import parse_qsl
 
@@ -19,7 +19,7 @@ from starlette.types import Receive, Scope, Send
 
 from holdfast.kit.contract import problems
 from holdfast.kit.contract.caller import Caller, nobody
-from holdfast.kit.environment.metrics import REQUEST_SECONDS, REQUESTS, counter
+from holdfast.kit.environment.metrics import RequestMetrics
 from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.rate_limits import Limits, address
 from holdfast.kit.running.runner import Runner
@@ -69,6 +69,7 @@ class Access:
         require_room: Callable[[int | None], None] = lambda tenant: None,
     ) -> None:
         self.name = name
+        self._metrics = RequestMetrics(name)
         self.require_room = require_room
         self.counts_only_refusals = counts_only_refusals
         self.scope = scope
@@ -80,14 +81,9 @@ class Access:
         require_room = partial(runner.admission.require_room, operation.priority)
         return cls(operation.name, operation.scope, operation.limit, require_room=require_room)
 
-    @cached_property
-    def _observe(self) -> Callable[[float], None]:
-        return REQUEST_SECONDS.labels(self.name).observe
-
     def count(self, status: int, started: float) -> None:
         if not self.counts_only_refusals or status >= 400:
-            self._observe(time.perf_counter() - started)
-            counter(REQUESTS, self.name, status).inc()
+            self._metrics.add(status, time.perf_counter() - started)
 
 
 async def handle(
