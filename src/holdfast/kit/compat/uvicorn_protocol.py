@@ -6,6 +6,7 @@ uvicorn has no settings for that.
 """
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 from uvicorn.protocols.http.httptools_impl import (
     HEADER_VALUE_RE,
@@ -44,10 +45,12 @@ async def write_response(
 
 def response_head(status: int, headers: Iterable[Header]) -> bytes:
     """The bytes of the status and headers of an answer. Raises ValueError for a header that contains a line break."""
-    lines = [STATUS_LINE[status]]
-    for name, value in headers:
-        if HEADER_VALUE_RE.search(value):
-            raise ValueError(f"The header {name.decode()} has characters that no header may have.")
-        lines += (name, b": ", value, b"\r\n")
-    lines.append(b"\r\n")
-    return b"".join(lines)
+    return b"".join((STATUS_LINE[status], *map(_header_line, headers), b"\r\n"))
+
+
+@lru_cache(1_000)  # most headers are the same in thousands of answers
+def _header_line(header: Header) -> bytes:
+    name, value = header
+    if HEADER_VALUE_RE.search(value):
+        raise ValueError(f"The header {name.decode()} has characters that no header may have.")
+    return name + b": " + value + b"\r\n"
