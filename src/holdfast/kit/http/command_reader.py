@@ -3,11 +3,11 @@
 A valid command is read in one step. Anything else is read field by field, so that each wrong field is named.
 """
 
-import contextlib
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import msgspec
+from msgspec import Struct
 
 from holdfast.kit.contract.command import (
     Command,
@@ -25,6 +25,8 @@ from holdfast.kit.http.handler import read_query
 from holdfast.kit.http.paths import fields_of
 from holdfast.kit.running.operation import Operation
 
+S = TypeVar("S", bound=Struct)
+
 
 class CommandReader:
     """Reads the command of one operation from its requests.
@@ -37,6 +39,7 @@ class CommandReader:
         self._kind = operation.command
         self._field_indexes = fields_of(operation.path)
         self._in_path = {field.name: field for field in fields(self._kind) if field.name in self._field_indexes}
+        self._path_kind = msgspec.defstruct("Path", [(field.name, field.type) for field in self._in_path.values()])
         self._other_fields = tuple(field.name for field in fields(self._kind) if field.name not in self._field_indexes)
         self._has_body_fields = operation.has_body_fields
         self._answer_fields = operation.answer_fields
@@ -51,25 +54,31 @@ class CommandReader:
         """The command of a request. Raises `not_found` for an id that cannot exist, `validation_failed` and others."""
         if not self._other_fields and not self._has_body_fields and not query_string:
             return self._from_path(path_parts)
+        if self._decode and self._quick and not query_string and b"\\u0000" not in body:
+            try:
+                return self._quickly(path_parts, self._decode(body))
+            except (msgspec.MsgspecError, UnicodeDecodeError):
+                pass  # the slow path reports every error
         path = self._path(path_parts) if self._field_indexes else {}
         query = read_query(query_string) if query_string else {}
         if not self._has_body_fields:
             return self._checked(path, with_integers(self._kind, query))
         if query:
             raise invalid({name: ["unknown field"] for name in query})
-        if self._decode and self._quick and b"\\u0000" not in body:
-            with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError):
-                return self._quickly(path, self._decode(body))
         return self._checked(path, self._unwrapped(decode_object(body)))
 
     def _from_path(self, parts: Sequence[str]) -> Command:
         """The command of a request whose fields are all in its path."""
         try:
-            if "\0" not in "".join(parts):
-                return msgspec.convert(self._texts(parts), self._kind)
+            return self._converted(parts, self._kind)
         except msgspec.ValidationError:
-            pass  # the slow path reports the error
-        return self._kind(**self._path(parts))
+            return self._kind(**self._path(parts))  # or the error
+
+    def _converted(self, parts: Sequence[str], kind: type[S]) -> S:
+        """The fields of a path as a struct. Raises `msgspec.ValidationError`."""
+        if "\0" in "".join(parts):
+            raise msgspec.ValidationError("A path contains NUL.")
+        return msgspec.convert(self._texts(parts), kind)
 
     def _texts(self, parts: Sequence[str]) -> dict[str, Any]:
         return with_integers(self._kind, {name: parts[index] for name, index in self._field_indexes.items()})
@@ -85,9 +94,13 @@ class CommandReader:
                 raise NOT_FOUND(f"Nothing can have this address: {name} {error}.") from error
         return values
 
-    def _quickly(self, path: Mapping[str, Any], decoded: Any) -> Command:
+    def _quickly(self, parts: Sequence[str], decoded: Any) -> Command:
         content = getattr(decoded, self._body_member) if self._body_member else decoded
-        command = self._kind(**path, **{name: getattr(content, name) for name in self._other_fields})
+        values = {name: getattr(content, name) for name in self._other_fields}
+        if self._in_path:
+            path = self._converted(parts, self._path_kind)
+            values |= {name: getattr(path, name) for name in self._in_path}
+        command = self._kind(**values)
         if errors := broken_rules(command):
             raise invalid(errors)
         return command
