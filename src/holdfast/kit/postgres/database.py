@@ -215,13 +215,12 @@ class Database(Generic[R]):
     async def _send(self, notices: Sequence[str]) -> None:
         await self.read(lambda reader: reader.value(SEND, {"notices": list(notices)}))
 
-    def _connection(self) -> contextlib.AbstractAsyncContextManager[AsyncConnection[Any]]:
-        """A connection of the pool."""
-        return self.pool.connection(timeout=self._connection_timeout())
+    async def _get_connection(self) -> AsyncConnection[Any]:
+        """A connection of the pool. The context of one would also commit, which has nothing to do here.
 
-    def _connection_timeout(self) -> float | None:
-        """The seconds to wait for a connection; None: as many as usual. While the database is unreachable, few."""
-        return OUTAGE_TIMEOUT_SECONDS if self._receiver.is_unreachable else None
+        It waits less long while the database is unreachable.
+        """
+        return await self.pool.getconn(OUTAGE_TIMEOUT_SECONDS if self._receiver.is_unreachable else None)
 
     @contextlib.asynccontextmanager
     async def transaction(
@@ -236,7 +235,8 @@ class Database(Generic[R]):
         async with contextlib.AsyncExitStack() as stack:
 
             async def connect() -> _OpenConnection:
-                connection = await stack.enter_async_context(self._connection())
+                connection = await self._get_connection()
+                stack.push_async_callback(self.pool.putconn, connection)
                 opened = _OpenConnection(
                     connection, await stack.enter_async_context(pipelined_transaction(connection, begin))
                 )
@@ -302,8 +302,7 @@ class Database(Generic[R]):
                 return await work(tx)
 
         async def connect() -> _OpenConnection:
-            # Reads are frequent. The context of a connection would also commit, which has nothing to do here.
-            return _OpenConnection(await self.pool.getconn(self._connection_timeout()), None)
+            return _OpenConnection(await self._get_connection(), None)
 
         reader = Reader(self.resources, connect)
         try:
