@@ -128,7 +128,7 @@ class Measured(NamedTuple):
             )
         else:
             generator, service, database = (
-                _cost(*both, *(each / alone_batches for each in batches))
+                _cost(*both, *(count / alone_batches for count in batches))
                 for both in zip(few_micros, many_micros, strict=True)
             )
         # The median from one client, of whom nothing else is late; how much longer the others take from many clients.
