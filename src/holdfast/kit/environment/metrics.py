@@ -5,6 +5,7 @@ With several worker processes each writes its metrics to a shared directory (`PR
 """
 
 import asyncio
+import atexit
 import os
 from collections import Counter as Tally
 from functools import cached_property, lru_cache
@@ -57,9 +58,10 @@ def counter(metric: Counter, *labels: str | int) -> Counter:
 
 
 class RequestMetrics:
-    """The metrics of the requests of one operation. They are written once a second, and before they are read.
+    """The metrics of the requests of one operation.
 
-    To write them for each request costs as much as to look up its API key.
+    They are written once a second, before they are read, and when the process ends. To write them for each request
+    costs as much as to look up its API key.
     """
 
     def __init__(self, operation: str) -> None:
@@ -104,6 +106,7 @@ def start_at_zero(metric: Counter, *labels: str) -> None:
     metric.labels(*labels)
 
 
+@atexit.register
 def write_requests() -> None:
     """Write the requests of this process that were counted and not written yet."""
     for metrics in tuple(_unwritten):
