@@ -17,7 +17,7 @@ from psycopg.conninfo import make_conninfo
 from tests.faults.processes import HOLDFAST, Process, outcomes, register_all, serving
 from tests.forking import forks
 from tests.serving import stop
-from tests.support import event_fields
+from tests.support import event_fields, eventually
 
 SECRET = {"EVENTS_SECRET_KEY": "a secret that only these tests use"}
 
@@ -174,11 +174,17 @@ def test_a_worker_ends_in_order_whatever_it_is_doing(number: signal.Signals, dat
 async def test_workers_share_a_port_and_their_figures(database_url: str, tmp_path: Path) -> None:
     with serving(database_url, tmp_path, 1, "--workers", "2") as (process,):
         answer = await sell_one_seat(process)
-        figures = {httpx2.get(f"{process.url}/metrics").text.count("holdfast_requests_total{") for _ in range(8)}
+
+        async def share_their_figures() -> bool:
+            pages = [httpx2.get(f"{process.url}/metrics").text for _ in range(8)]
+            figures = {page.count("holdfast_requests_total{") for page in pages}
+            return len(figures) == 1 and figures != {0}
+
+        # A process writes its figures once a second.
+        await eventually(share_their_figures)
         assert process.stop() == 0
 
     assert answer["data"]["status"] == "registered"
-    assert len(figures) == 1
 
 
 def test_sigterm_ends_a_server_in_order(database_url: str, tmp_path: Path) -> None:

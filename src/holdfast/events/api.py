@@ -150,7 +150,9 @@ def service(database: Database) -> Service:
     """The events service on its database."""
     settings = database.resources.settings
     issuer = settings.authorization_server
-    ring = KeyRing(database, keys.find_callers)
+    runner = Runner(EVERY, database, jobs.IDEMPOTENCY)
+    # Under a crowd those who wait until their key is found are work that waits, too.
+    ring = KeyRing(database, keys.find_callers, waiting=runner.admission.work)
     limits = Limits(
         settings.rate_limit_storage_url,
         settings.limits,
@@ -158,7 +160,6 @@ def service(database: Database) -> Service:
         refused=settings.limits_refused,
     )
     directory, secret = UserDirectory(), database.resources.secret
-    runner = Runner(EVERY, database, jobs.IDEMPOTENCY)
     # People in the console do not wait behind the programs of their own organizer.
     console_runner = Runner(EVERY, database, jobs.IDEMPOTENCY)
     sessions = Sessions(database, directory, settings.base_url)

@@ -132,7 +132,9 @@ def service(database: Database) -> Service:
     """The inventory service on a database."""
     resources = database.resources
     settings = resources.settings
-    ring = KeyRing(database, shops.find_callers)
+    runner = Runner(ALL_OPERATIONS, database, IDEMPOTENCY)
+    # Under a crowd those who wait until their key is found are work that waits, too.
+    ring = KeyRing(database, shops.find_callers, waiting=runner.admission.work)
     limits = Limits(settings.rate_limit_storage_url, settings.limits)
     credentials = Credentials(ring, TokenSigner(database, settings.base_url, settings.is_issuer), settings.base_url)
     live = AvailabilityCache(database)
@@ -145,7 +147,6 @@ def service(database: Database) -> Service:
         settings.max_streams,
     )
     endpoint = agents(settings.base_url, live)
-    runner = Runner(ALL_OPERATIONS, database, IDEMPOTENCY)
     # People in the console do not wait behind the programs of their own shop.
     console_runner = Runner(ALL_OPERATIONS, database, IDEMPOTENCY)
     connecting = ShopConnector(database, AFTER_INSTALL)

@@ -6,6 +6,7 @@ import pytest
 
 from holdfast.kit.postgres import lookup_cache
 from holdfast.kit.postgres.lookup_cache import LookupCache
+from holdfast.kit.running.admission import Admission
 from tests.support import Service
 
 HOUR = 3600.0
@@ -45,6 +46,24 @@ async def shelf(service: Service, monkeypatch: pytest.MonkeyPatch) -> Shelf:
 async def test_a_result_is_looked_up_once_while_it_is_kept(shelf: Shelf) -> None:
     assert [await shelf.cache.get(key) for key in (1, 1, 2, 1)] == [1, 1, 2, 1]
     assert shelf.lookups == [1, 2]
+
+
+async def test_whoever_waits_for_a_look_up_counts_as_work_in_progress(service: Service) -> None:
+    admission, found = Admission(), asyncio.Event()
+
+    async def look_up(number: int) -> int:
+        await found.wait()
+        return number
+
+    cache = LookupCache(service.database, CHANNEL, int, look_up, waiting=admission.work)
+    crowd = [asyncio.create_task(cache.get(1)) for _ in range(3)]
+    await asyncio.sleep(0)
+    assert admission.in_progress == 3
+
+    found.set()
+    assert await asyncio.gather(*crowd) == [1, 1, 1]
+    assert await cache.get(1) == 1
+    assert admission.in_progress == 0
 
 
 async def test_a_crowd_waits_for_one_look_up_which_began_after_every_announced_change(shelf: Shelf) -> None:

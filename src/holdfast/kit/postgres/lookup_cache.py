@@ -7,7 +7,7 @@ wait for the same query.
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -33,6 +33,7 @@ class LookupCache(Generic[K, V]):
     look_up        returns the result for a key; its exceptions are not cached
     by_itself      whether a result changes only with its own key. If not, every announcement drops it
     max_results    the maximum number of cached results
+    waiting        returns a context that is entered while somebody waits for a look-up
     """
 
     def __init__(
@@ -43,12 +44,14 @@ class LookupCache(Generic[K, V]):
         look_up: Callable[[K], Awaitable[V]],
         by_itself: Callable[[V], bool] = lambda _: True,
         max_results: int = MAX_RESULTS,
+        waiting: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> None:
         self._database = database
         self._channel = channel
         self._key_of = key_of
         self._look_up = look_up
         self._by_itself = by_itself
+        self._waiting = waiting
         self._announcements = 0
         self._results: LRUCache[K, tuple[V, float, int | None]] = LRUCache(max_results)
         self._look_ups: dict[tuple[K, int], asyncio.Task[V]] = {}
@@ -68,7 +71,8 @@ class LookupCache(Generic[K, V]):
         if task is None:
             task = self._look_ups[look_up] = asyncio.create_task(self._find(key))
             task.add_done_callback(partial(self._finish, look_up))
-        return await asyncio.shield(task)
+        with self._waiting():
+            return await asyncio.shield(task)
 
     async def _find(self, key: K) -> V:
         before = self._announcements

@@ -7,7 +7,7 @@ import hashlib
 import re
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from holdfast.kit.contract.caller import Caller
@@ -42,15 +42,22 @@ def digest(key: str) -> bytes:
 class KeyRing:
     """Finds the caller of a raw key. Concurrent look-ups share one statement; results are cached for a second.
 
-    find    `(reader, hashes) -> {hash: caller}` for the hashes of active keys; a `Problem` says why a key is inactive
-    name    the name of its look-ups in metrics
+    find       `(reader, hashes) -> {hash: caller}` of active keys; a `Problem` says why a key is inactive
+    name       the name of its look-ups in metrics
+    waiting    returns a context that is entered while a request waits for a look-up
     """
 
-    def __init__(self, database: Database[Any], find: Find, name: str = "find_keys") -> None:
+    def __init__(
+        self,
+        database: Database[Any],
+        find: Find,
+        name: str = "find_keys",
+        waiting: Callable[[], AbstractContextManager[object]] = nullcontext,
+    ) -> None:
         self._database = database
         self._find = find
         self._batches = Batcher[bytes, Caller](name, self._look_up)
-        self._callers = LookupCache(database, CHANNEL, bytes.fromhex, self._batches.submit)
+        self._callers = LookupCache(database, CHANNEL, bytes.fromhex, self._batches.submit, waiting=waiting)
 
     async def caller(self, key: str | None) -> Caller:
         """The caller that a key belongs to. Raises `missing_api_key` or `invalid_api_key`."""
