@@ -31,18 +31,14 @@ MICRO = 1e-6
 BEFORE = 0.5
 """The share of a process's work for a call that is done before its batch begins. It is not measured."""
 
-READ_TURNS, COMMIT_TURNS, STORE_TURNS, ANSWER_TURNS = 1, 3, 5, 2
+READ_TURNS, STORE_TURNS, ANSWER_TURNS = 1, 5, 2
 """Turns of the event loop that pass after PostgreSQL has answered: until the next batch can begin, for a batch that
-reads, for one whose COMMIT is sent with its statement, and for one whose COMMIT is sent later; and then until the calls
-are answered.
+reads and for one that stores; and then until the calls are answered.
 
 They were counted in a process whose turns were longer than any wait for PostgreSQL. The driver resumes a turn after
-its socket is ready. A commit is a task of its own. Then the calls resume. A request is begun a turn after it was read,
-which is counted here too.
+its socket is ready. A batch that stores waits twice, and its commit is a task of its own. Then the calls resume. A
+request is begun a turn after it was read, which is counted here too.
 """
-
-COMMITTED_LATER = ("changes of stock",)
-"""Kinds whose transaction needs an answer before its COMMIT is sent."""
 
 REFUSAL_MICROS = 45.0
 """What a refusal costs a process: as much as a constant answer (`benchmarks.reads`)."""
@@ -87,7 +83,6 @@ class Kind:
         self.lock = lock
         self.standby = standby
         self.priority = priority
-        self.turns = STORE_TURNS if name in COMMITTED_LATER else COMMIT_TURNS if costs.wal else READ_TURNS
         self.reads_database = costs.database.call + costs.database.batch > 0
 
 
@@ -246,7 +241,8 @@ class Process:
         self._primary.run(calls, partial(self._come_back, calls))
 
     def _come_back(self, calls: list[Call]) -> None:
-        self._back.append((calls[0].kind.turns + ANSWER_TURNS, calls))
+        turns = STORE_TURNS if calls[0].kind.costs.wal else READ_TURNS
+        self._back.append((turns + ANSWER_TURNS, calls))
         self._wake()
 
     def _plan_answers(self, calls: Sequence[Call]) -> None:
