@@ -49,10 +49,10 @@ async def test_a_result_is_looked_up_once_while_it_is_kept(shelf: Shelf) -> None
 
 
 async def test_whoever_waits_for_a_look_up_counts_as_work_in_progress(service: Service) -> None:
-    admission, found = Admission(), asyncio.Event()
+    admission, answer_is_there = Admission(), asyncio.Event()
 
     async def look_up(number: int) -> int:
-        await found.wait()
+        await answer_is_there.wait()
         return number
 
     cache = LookupCache(service.database, CHANNEL, int, look_up, waiting=admission.work)
@@ -60,7 +60,7 @@ async def test_whoever_waits_for_a_look_up_counts_as_work_in_progress(service: S
     await asyncio.sleep(0)
     assert admission.in_progress == 3
 
-    found.set()
+    answer_is_there.set()
     assert await asyncio.gather(*crowd) == [1, 1, 1]
     assert await cache.get(1) == 1
     assert admission.in_progress == 0
