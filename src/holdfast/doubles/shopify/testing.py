@@ -108,7 +108,7 @@ class IssueSessionToken(Struct, forbid_unknown_fields=True):
     user: int = 1
 
 
-class ChangeWebhooks(Struct, forbid_unknown_fields=True):
+class ChangeShopifyWebhooks(Struct, forbid_unknown_fields=True):
     """Change how webhooks are sent; see `ShopifyWebhooks`. A missing field changes nothing."""
 
     hold: bool | None = None
@@ -125,7 +125,7 @@ class DisturbWebhooks(Struct, forbid_unknown_fields=True):
     late: float = 0
 
 
-class PlanFault(Struct, forbid_unknown_fields=True):
+class PlanShopifyFault(Struct, forbid_unknown_fields=True):
     """Plan a fault; see `Fault`."""
 
     kind: Kind
@@ -198,10 +198,10 @@ def routes(double: ShopifyDouble) -> list[BaseRoute]:
             IssueSessionToken,
             lambda command: double.oauth.session_token(command.shop, user=command.user),
         ),
-        _route("webhooks", ChangeWebhooks, lambda command: change_webhooks(double.webhooks, command)),
+        _route("webhooks", ChangeShopifyWebhooks, lambda command: change_webhooks(double.webhooks, command)),
         _route("fate", DisturbWebhooks, fate),
         _route("waiting", EmptyCommand, waiting),
-        _route("plan", PlanFault, lambda command: double.plan(Fault(**structs.asdict(command)))),
+        _route("plan", PlanShopifyFault, lambda command: double.plan(Fault(**structs.asdict(command)))),
         _route("heal", EmptyCommand, lambda _: double.heal()),
     ]
 

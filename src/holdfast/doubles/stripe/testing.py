@@ -33,7 +33,7 @@ class FinishAccount(Struct, forbid_unknown_fields=True):
     account: str
 
 
-class ChangeWebhooks(Struct, forbid_unknown_fields=True):
+class ChangeStripeWebhooks(Struct, forbid_unknown_fields=True):
     """Change how webhooks are sent; see `StripeWebhooks`. A missing field changes nothing."""
 
     hold: bool | None = None
@@ -50,7 +50,7 @@ class SendAgain(Struct, forbid_unknown_fields=True):
     event: str
 
 
-class PlanFault(Struct, forbid_unknown_fields=True):
+class PlanStripeFault(Struct, forbid_unknown_fields=True):
     """Plan a fault; see `Fault`."""
 
     kind: Kind
@@ -103,16 +103,16 @@ def routes(processor: StripeDouble) -> list[BaseRoute]:
             "entries": [entry._asdict() for entry in processor.books.entries()],
         }
 
-    def plan(fault: PlanFault) -> None:
+    def plan(fault: PlanStripeFault) -> None:
         processor.plan(Fault(**msgspec.structs.asdict(fault)))
 
     return [
         _route("advance", AdvanceClock, lambda command: processor.clock.advance(command.seconds)),
         _route("pay", PaySession, lambda command: processor.pay(command.session, command.card)),
         _route("finish", FinishAccount, lambda command: processor.finish(command.account)),
-        _route("webhooks", ChangeWebhooks, lambda command: change_webhooks(processor.webhooks, command)),
+        _route("webhooks", ChangeStripeWebhooks, lambda command: change_webhooks(processor.webhooks, command)),
         _route("send-again", SendAgain, lambda command: processor.webhooks.send_again(command.event)),
-        _route("plan", PlanFault, plan),
+        _route("plan", PlanStripeFault, plan),
         _route("heal", EmptyCommand, lambda _: processor.heal()),
         _route("settle-refund", SettleRefund, lambda command: processor.settle_refund(command.refund, command.failure)),
         _route("dispute", OpenDispute, lambda command: processor.dispute(command.charge)),
