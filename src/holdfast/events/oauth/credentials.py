@@ -37,9 +37,11 @@ class Credentials:
         self._ring = ring
         self._database = database
         self._issuer = issuer
-        self._own_tokens = KeyRing(database, tokens.find_callers, "find_access_tokens") if accepts_own_tokens else None
+        self._own_tokens = (
+            KeyRing(database, tokens.find_callers, "find_access_tokens", ring.waiting) if accepts_own_tokens else None
+        )
         self._links = Slots(1, SLOT_TIMEOUT_SECONDS)
-        self._subjects = KeyRing(database, operations.find_callers, "find_subjects")
+        self._subjects = KeyRing(database, operations.find_callers, "find_subjects", ring.waiting)
 
     async def caller(self, credential: str | None) -> Caller:
         """The caller of a key or a token.

@@ -54,6 +54,7 @@ class KeyRing:
         name: str = "find_keys",
         waiting: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> None:
+        self.waiting = waiting
         self._database = database
         self._find = find
         self._batches = Batcher[bytes, Caller](name, self._look_up)
