@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from holdfast.events.registrations import intake
+from holdfast.events.registrations import intake, sql
 from tests.support import Service, eventually
 
 
@@ -58,6 +58,24 @@ async def test_an_account_that_another_process_creates_meanwhile_is_found(servic
 
     assert (first[0].stored, first[0].code, second[0].code) == (True, None, None)
     assert first[0].public_id == second[0].public_id
+    assert await service.settle() == 1
+
+
+async def test_a_registration_that_is_removed_at_the_same_moment_is_stored_again(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    poll = await ada.register(event["id"], email="ann@example.com")
+
+    async with service.database.transaction() as tx:
+        await tx.run("lock table event_entries in access exclusive mode")
+        await tx.value("select true")
+        body = {"registration": {"event_id": event["id"], "email": "ann@example.com"}}
+        again = asyncio.create_task(ada.post("/api/registrations", json=body))
+        await eventually(lambda: service.run_sql("select from pg_locks where not granted"))
+        await sql.delete_registration(tx, event["id"], poll.rpartition("/")[2], "organizer")
+    accepted = (await again).json()
+
+    assert (accepted["next"]["url"], "promise" in accepted["receipt"]) == (poll, True)
     assert await service.settle() == 1
 
 

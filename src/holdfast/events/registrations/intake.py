@@ -257,19 +257,36 @@ async def accept(
         # Before the intake lock: a transaction that waits while it has that lock delays the settlement of all events.
         await _lock(tx, requests)
     results = await _store(tx, requests, commits)
-    # Another transaction was creating the same account at the same time. It exists now, so these are tried again.
-    again = [index for index, result in enumerate(results) if result.code == "account_being_created"]
-    if again:
-        for index, result in zip(again, await _store(tx, [requests[index] for index in again], commits), strict=True):
-            results[index] = result
+    # The account exists now that another transaction was creating at the same time.
+    await _store_again(tx, requests, results, "account_being_created", commits)
+    await _add_stamps(tx, requests, results)
+    # Another transaction has removed the registration that there was.
+    if await _store_again(tx, requests, results, "removed", commits):
+        await _add_stamps(tx, requests, results)
     if not any(result.stored for result in results) and any(result.code is None for result in results):
         # A caller is told that the registration is stored, which another transaction has done.
         await tx.confirm()
+    return results
+
+
+async def _store_again(
+    tx: Tx, requests: Sequence[IntakeRequest], results: list[IntakeResult], code: str, commits: bool
+) -> bool:
+    """Store the requests again whose result has this code, and replace their results. Whether there are any."""
+    again = [index for index, result in enumerate(results) if result.code == code]
+    if again:
+        for index, result in zip(again, await _store(tx, [requests[index] for index in again], commits), strict=True):
+            results[index] = result
+    return bool(again)
+
+
+async def _add_stamps(tx: Tx, requests: Sequence[IntakeRequest], results: list[IntakeResult]) -> None:
+    """Add their stamps to the results of registrations that existed before. One that has none was removed."""
     earlier = [index for index, result in enumerate(results) if result.code is None and result.received_at is None]
     people = [(requests[index].event_id, results[index].public_id) for index in earlier]
     for index, stamp in zip(earlier, await find_stamps(tx, people) if people else (), strict=True):
-        results[index] = results[index]._replace(**stamp._asdict())
-    return results
+        code = "removed" if stamp.received_at is None else None
+        results[index] = results[index]._replace(code=code, **stamp._asdict())
 
 
 async def _lock(tx: Tx, requests: Sequence[IntakeRequest]) -> None:

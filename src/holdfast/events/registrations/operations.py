@@ -283,5 +283,6 @@ REFUSALS: Mapping[str, Callable[[int], Problem]] = {
         {"user_id": ["nobody known to you has this public id; register by email instead"]}
     ),
     "account_being_created": lambda _: SERVICE_UNAVAILABLE("The account could not be created just now.", retry_after=1),
+    "removed": lambda _: SERVICE_UNAVAILABLE("The registration was removed at the same time.", retry_after=1),
 }
 """The problem for each code of the intake statement."""
