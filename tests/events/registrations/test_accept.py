@@ -1,10 +1,13 @@
 """POST /api/registrations: accepted means stored, once, in order."""
 
 import asyncio
+import base64
+import os
 
 import pytest
 
 from holdfast.events.registrations import intake, sql
+from holdfast.events.users import model
 from tests.support import Service, eventually
 
 
@@ -59,6 +62,23 @@ async def test_an_account_that_another_process_creates_meanwhile_is_found(servic
     assert (first[0].stored, first[0].code, second[0].code) == (True, None, None)
     assert first[0].public_id == second[0].public_id
     assert await service.settle() == 1
+
+
+async def test_a_new_account_gets_another_public_id_if_the_random_one_is_taken(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    poll = await ada.register(event["id"], email="ann@example.com")
+    taken = base64.b32decode(poll.rpartition("/")[2].upper())
+    random_bytes = iter([taken])
+    monkeypatch.setattr(model, "urandom", lambda count: next(random_bytes, None) or os.urandom(count))
+
+    other = await ada.register(event["id"], email="bob@example.com")
+
+    assert next(random_bytes, None) is None
+    assert other != poll
+    assert await service.settle() == 2
 
 
 async def test_a_registration_that_is_removed_at_the_same_moment_is_stored_again(service: Service) -> None:

@@ -34,7 +34,7 @@ class IntakeRequest(Struct, omit_defaults=True):
     amount_paid       the amount that was paid elsewhere; None: the current price of the event, or 0 if it has none
     must_pay_online   whether the person has to pay the current price, if there is one
     index             its index in the batch; `accept` sets it
-    new_public_id     the public id of the account if a new one is created; `accept` sets it
+    new_public_id     the public id of the account if a new one is created; each attempt has another
     """
 
     tenant_id: int | None
@@ -251,13 +251,13 @@ async def accept(
     waits      whether to wait for events and people that others have locked
     commits    whether the transaction may be committed with what is stored: the caller reads and writes nothing else
     """
-    for index, (request, new_public_id) in enumerate(zip(requests, new_public_ids(len(requests)), strict=True)):
-        request.index, request.new_public_id = index, new_public_id
+    for index, request in enumerate(requests):
+        request.index = index
     if waits:
         # Before the intake lock: a transaction that waits while it has that lock delays the settlement of all events.
         await _lock(tx, requests)
     results = await _store(tx, requests, commits)
-    # The account exists now that another transaction was creating at the same time.
+    # The account exists now that another transaction was creating at the same time. Or the new public id was taken.
     await _store_again(tx, requests, results, "account_being_created", commits)
     await _add_stamps(tx, requests, results)
     # Another transaction has removed the registration that there was.
@@ -300,6 +300,8 @@ async def _lock(tx: Tx, requests: Sequence[IntakeRequest]) -> None:
 
 
 async def _store(tx: Tx, requests: Sequence[IntakeRequest], commits: bool) -> list[IntakeResult]:
+    for request, new_public_id in zip(requests, new_public_ids(len(requests)), strict=True):
+        request.new_public_id = new_public_id
     # Those that are tried again keep their indexes.
     nonces = new_nonces(1 + max(request.index for request in requests))
     parameters = {

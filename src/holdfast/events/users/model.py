@@ -1,7 +1,7 @@
 """People: students, organizers, admins."""
 
 import base64
-import os
+from os import urandom
 from typing import Annotated, Literal, LiteralString
 
 from msgspec import Meta, Struct
@@ -72,5 +72,5 @@ class User(Struct):
 
 def new_public_ids(count: int) -> list[str]:
     """Random public ids of 40 bits each. They can be neither guessed nor used to count users."""
-    letters = base64.b32encode(os.urandom(5 * count)).decode().lower()
+    letters = base64.b32encode(urandom(5 * count)).decode().lower()
     return [letters[start : start + 8] for start in range(0, 8 * count, 8)]
