@@ -72,7 +72,11 @@ async def test_a_new_account_gets_another_public_id_if_the_random_one_is_taken(
     poll = await ada.register(event["id"], email="ann@example.com")
     taken = base64.b32decode(poll.rpartition("/")[2].upper())
     random_bytes = iter([taken])
-    monkeypatch.setattr(model, "urandom", lambda count: next(random_bytes, None) or os.urandom(count))
+
+    def urandom(count: int) -> bytes:
+        return next(random_bytes, None) or os.urandom(count)
+
+    monkeypatch.setattr(model, "urandom", urandom)
 
     other = await ada.register(event["id"], email="bob@example.com")
 

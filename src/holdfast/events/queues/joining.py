@@ -234,7 +234,8 @@ async def join(tx: Tx, visitors: Sequence[Visitor], *, waits: bool = True, commi
             for index, result in zip(known, await _run(tx, LOCK_IF_FREE, JOIN, again, commits), strict=True):
                 results[index] = result
     if before := [visitors[index] for index, result in enumerate(results) if result.had_place]:
-        places = iter(await tx.tuples(PLACES, {"visitors": msgspec.json.encode(before).decode()}))
+        find = tx.tuples_and_commit if commits else tx.tuples
+        places = iter(await find(PLACES, {"visitors": msgspec.json.encode(before).decode()}))
         results = [JoinResult(*result[:-3], *next(places)) if result.had_place else result for result in results]
     JOINED.inc(sum(result.is_new for result in results))
     if any(result.is_first for result in results):

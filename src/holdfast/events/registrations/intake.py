@@ -259,13 +259,10 @@ async def accept(
     results = await _store(tx, requests, commits)
     # The account exists now that another transaction was creating at the same time. Or the new public id was taken.
     await _store_again(tx, requests, results, "account_being_created", commits)
-    await _add_stamps(tx, requests, results)
+    await _add_stamps(tx, requests, results, commits)
     # Another transaction has removed the registration that there was.
     if await _store_again(tx, requests, results, "removed", commits):
-        await _add_stamps(tx, requests, results)
-    if not any(result.stored for result in results) and any(result.code is None for result in results):
-        # A caller is told that the registration is stored, which another transaction has done.
-        await tx.confirm()
+        await _add_stamps(tx, requests, results, commits)
     return results
 
 
@@ -280,11 +277,16 @@ async def _store_again(
     return bool(again)
 
 
-async def _add_stamps(tx: Tx, requests: Sequence[IntakeRequest], results: list[IntakeResult]) -> None:
+async def _add_stamps(tx: Tx, requests: Sequence[IntakeRequest], results: list[IntakeResult], commits: bool) -> None:
     """Add their stamps to the results of registrations that existed before. One that has none was removed."""
     earlier = [index for index, result in enumerate(results) if result.code is None and result.received_at is None]
+    if not earlier:
+        return
+    if not any(result.stored for result in results):
+        # A caller is told that the registration is stored, which another transaction has done.
+        await tx.confirm()
     people = [(requests[index].event_id, results[index].public_id) for index in earlier]
-    for index, stamp in zip(earlier, await find_stamps(tx, people) if people else (), strict=True):
+    for index, stamp in zip(earlier, await find_stamps(tx, people, commits), strict=True):
         code = "removed" if stamp.received_at is None else None
         results[index] = results[index]._replace(code=code, **stamp._asdict())
 

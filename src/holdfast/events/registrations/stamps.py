@@ -6,7 +6,7 @@ from typing import LiteralString, NamedTuple
 
 import msgspec
 
-from holdfast.events.resources import Reader
+from holdfast.events.resources import Tx
 
 
 class Stamp(NamedTuple):
@@ -45,11 +45,15 @@ FIND: LiteralString = f"""
 """
 
 
-async def find_stamps(reader: Reader, people: Sequence[tuple[int, str | None]]) -> list[Stamp]:
-    """The stamps of the registrations of (event, public id of a person), in the order of `people`."""
+async def find_stamps(tx: Tx, people: Sequence[tuple[int, str | None]], commits: bool) -> list[Stamp]:
+    """The stamps of the registrations of (event, public id of a person), in the order of `people`.
+
+    commits    whether the transaction is committed with it
+    """
     rows = [
         {"index": index, "event_id": event_id, "public_id": public_id}
         for index, (event_id, public_id) in enumerate(people)
     ]
-    stamps = await reader.tuples(FIND, {"people": msgspec.json.encode(rows).decode()})
+    find = tx.tuples_and_commit if commits else tx.tuples
+    stamps = await find(FIND, {"people": msgspec.json.encode(rows).decode()})
     return [Stamp(*stamp) for stamp in stamps]
