@@ -14,7 +14,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
-from statistics import mean
+from statistics import mean, median
 from typing import Annotated, NamedTuple
 
 import msgspec
@@ -22,7 +22,7 @@ import typer
 from rich.table import Table
 
 from benchmarks.scale import checked
-from benchmarks.scale.checked import Checked, Compared, Figures
+from benchmarks.scale.checked import Checked, Compared, Figures, Ratio
 from benchmarks.scale.clients import ClosedLoop, percentile
 from benchmarks.scale.costs import CallCosts, mean_costs
 from benchmarks.scale.driving import Driven, Spent
@@ -48,9 +48,6 @@ MOST_OF_THROUGHPUT, MOST_OF_P99 = 0.15, 0.30
 
 WARM_SECONDS = 0.5
 
-LOOPS_OF_A_PACE = 5
-"""Times of the fixed piece of work that are one pace of the machine in the model, about a quarter of a second."""
-
 MEASURED_SECONDS = 1.5
 """Seconds for which one client, and then many, ask single calls of a kind."""
 
@@ -64,6 +61,23 @@ class Expected(NamedTuple):
     busy: float
     sent: int
     answered: int
+
+
+class Comparison(NamedTuple):
+    """One real run, and what the model says of it."""
+
+    real: Figures
+    model: Figures
+
+    @property
+    def answers_ratio(self) -> float:
+        """The answers of the model as a part of the real ones."""
+        return self.model.per_second / self.real.per_second
+
+    @property
+    def p99_ratio(self) -> float:
+        """The p99 of the model as a part of the real one."""
+        return self.model.p99 / self.real.p99
 
 
 def expected(
@@ -94,7 +108,7 @@ def expected(
 
 def main(
     seconds: Annotated[float, typer.Option(help="Seconds of each real run.")] = 8,
-    rounds: Annotated[int, typer.Option(help="Comparisons of each load; the middle one counts.")] = 3,
+    rounds: Annotated[int, typer.Option(help="Comparisons of each load; the middle of each figure counts.")] = 5,
 ) -> None:
     """Compare the model with real runs."""
     load_before = os.getloadavg()[0]
@@ -102,22 +116,24 @@ def main(
     with events_service() as events:
         rest = events.bench.rest(1)
         for clients, names in LOADS:
-            comparisons: list[Compared] = []
+            comparisons: list[Comparison] = []
             for _ in range(rounds):
                 comparisons.append(compare(events, names, clients, seconds, rest))
-                say(f"  {clients} clients: {ratios(comparisons[-1])}", style="dim")
-            loads.append(sorted(comparisons, key=lambda one: one.model.per_second / one.real.per_second)[rounds // 2])
+                last = comparisons[-1]
+                ratios = f"{last.answers_ratio:.2f} of answers, {last.p99_ratio:.2f} of p99"
+                say(f"  {clients} clients: {ratios}", style="dim")
+            loads.append(summary(clients, ", ".join(names), comparisons))
     day = dt.datetime.now(dt.UTC).date().isoformat()
     result = Checked(day, round(load_before, 1), "python -m benchmarks.scale.check", loads)
     checked.FILE.write_bytes(msgspec.json.format(msgspec.json.encode(result), indent=2) + b"\n")
-    say(_table(result, f"Model beside real runs: {seconds:g} s, middle of {rounds}"))
+    say(_table(result, f"Model beside real runs: {seconds:g} s, the middle of {rounds} each"))
     say(f"Goals: throughput within {MOST_OF_THROUGHPUT:.0%}, p99 within {MOST_OF_P99:.0%}.")
     if not all(is_right(load) for load in loads):
         say("Not every goal is met.")
         sys.exit(1)
 
 
-def compare(events: Events, names: Sequence[str], clients: int, seconds: float, rest: Spent) -> Compared:
+def compare(events: Events, names: Sequence[str], clients: int, seconds: float, rest: Spent) -> Comparison:
     """Measure single calls, run the load, and measure single calls again.
 
     rest    what is spent in a second in which nothing is asked
@@ -132,26 +148,42 @@ def compare(events: Events, names: Sequence[str], clients: int, seconds: float, 
     }
     model = expected(costs, clients, os.cpu_count() or 1, run.seconds, paces_of(run.loops))
     modelled = Figures(model.per_second, model.p50 * 1000, model.p99 * 1000, model.busy)
-    return Compared(clients, ", ".join(names), _figures(run), modelled)
+    return Comparison(_figures(run), modelled)
 
 
 def paces_of(loops: Sequence[float]) -> list[float]:
     """How fast the machine was in each part of a run, from the times of the fixed piece of work."""
-    parts = [loops[start : start + LOOPS_OF_A_PACE] for start in range(0, len(loops), LOOPS_OF_A_PACE)]
-    return [mean(loops) / mean(part) for part in parts]
+    return [mean(loops) / loop for loop in loops]
 
 
-def ratios(load: Compared) -> str:
-    """What the model says as a part of what was real."""
-    return f"{load.model.per_second / load.real.per_second:.2f} of answers, {load.model.p99 / load.real.p99:.2f} of p99"
+def summary(clients: int, what: str, comparisons: Sequence[Comparison]) -> Compared:
+    """The middle of each figure of several comparisons."""
+    return Compared(
+        clients,
+        what,
+        _middle([one.real for one in comparisons]),
+        _middle([one.model for one in comparisons]),
+        _ratio([one.answers_ratio for one in comparisons]),
+        _ratio([one.p99_ratio for one in comparisons]),
+    )
+
+
+def _middle(figures: Sequence[Figures]) -> Figures:
+    return Figures(
+        median(one.per_second for one in figures),
+        median(one.p50 for one in figures),
+        median(one.p99 for one in figures),
+        median(one.busy for one in figures),
+    )
+
+
+def _ratio(ratios: Sequence[float]) -> Ratio:
+    return Ratio(median(ratios), min(ratios), max(ratios))
 
 
 def is_right(load: Compared) -> bool:
-    """Whether the model is as near to the real run as it should be."""
-    return (
-        abs(load.model.per_second / load.real.per_second - 1) <= MOST_OF_THROUGHPUT
-        and abs(load.model.p99 / load.real.p99 - 1) <= MOST_OF_P99
-    )
+    """Whether the model is as near to the real runs as it should be."""
+    return abs(load.answers_ratio.middle - 1) <= MOST_OF_THROUGHPUT and abs(load.p99_ratio.middle - 1) <= MOST_OF_P99
 
 
 def _figures(run: Driven) -> Figures:
@@ -169,8 +201,7 @@ def _table(result: Checked, title: str) -> Table:
         for who, figures in (("real", load.real), ("model", load.model)):
             latencies = [f"{figures.p50:.1f}", f"{figures.p99:.1f}", f"{figures.busy:.2f}"]
             table.add_row(f"{load.clients}", load.what, who, f"{figures.per_second:,.0f}", *latencies)
-        pairs = [(getattr(load.model, name), getattr(load.real, name)) for name in ("per_second", "p50", "p99")]
-        table.add_row("", "", "model/real", *(f"{model / real:.2f}" for model, real in pairs), "")
+        table.add_row("", "", "model/real", str(load.answers_ratio), "", str(load.p99_ratio), "")
     return table
 
 

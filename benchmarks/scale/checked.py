@@ -18,13 +18,26 @@ class Figures(Struct, frozen=True):
     busy: float
 
 
+class Ratio(Struct, frozen=True):
+    """What the model says as a part of what was real: the middle one of several comparisons, and the outermost."""
+
+    middle: float
+    least: float
+    most: float
+
+    def __str__(self) -> str:
+        return f"{self.middle:.2f} ({self.least:.2f} to {self.most:.2f})"
+
+
 class Compared(Struct, frozen=True):
-    """One load: what was asked, by how many clients, and what the machine and the model gave."""
+    """One load: what was asked, by how many clients, and what the machine and the model gave, in the middle each."""
 
     clients: int
     what: str
     real: Figures
     model: Figures
+    answers_ratio: Ratio
+    p99_ratio: Ratio
 
 
 class Checked(Struct, frozen=True):
@@ -41,10 +54,9 @@ def table_of_results(table: Callable[[Sequence[str], Iterable[Sequence[str]], in
     checked = msgspec.json.decode(FILE.read_bytes(), type=Checked)
     rows: list[list[str]] = []
     for load in checked.loads:
-        ratios = [load.model.per_second / load.real.per_second, load.model.p99 / load.real.p99]
         for who, figures in (("real", load.real), ("model", load.model)):
             first = [f"{load.clients} clients: {load.what}" if who == "real" else "", who]
-            last = [f"{ratio:.2f}" for ratio in ratios] if who == "model" else ["", ""]
+            last = [str(load.answers_ratio), str(load.p99_ratio)] if who == "model" else ["", ""]
             rows.append(
                 [
                     *first,

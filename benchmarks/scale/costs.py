@@ -1,5 +1,7 @@
 """What single calls cost, as it was measured: the input of the model."""
 
+from bisect import bisect_right
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
@@ -7,6 +9,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 FILE = Path(__file__).with_name("costs.json")
+
+QUANTILES = (0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.97, 0.98, 0.99, 0.995)
+"""The shares of waits that are kept. What is rarer than the last is left out: a short measurement says little of it."""
 
 
 class Cost(Struct, frozen=True):
@@ -20,7 +25,7 @@ class CallCosts(Struct, frozen=True):
     """What one kind of call costs.
 
     waits       microseconds of a batch in which no processor works for it, mostly the commit, and pauses of the
-                process, PostgreSQL and the disk: quantiles of 0, 0.05 … 0.95 and 0.995
+                process, PostgreSQL and the disk: the quantiles of `QUANTILES`
     sent        bytes of a request
     received    bytes of an answer
     wal         bytes that PostgreSQL writes to its log for a call
@@ -39,7 +44,16 @@ class CallCosts(Struct, frozen=True):
     @property
     def wait(self) -> float:
         """The mean of the waits."""
-        return sum(self.waits) / len(self.waits)
+        parts = zip(pairwise(QUANTILES), pairwise(self.waits), strict=True)
+        return sum((to - since) * (low + high) / 2 for (since, to), (low, high) in parts) / QUANTILES[-1]
+
+    def wait_at(self, share: float) -> float:
+        """The wait that this share of the waits, 0 to 1, does not exceed."""
+        share *= QUANTILES[-1]
+        place = bisect_right(QUANTILES, share, hi=len(QUANTILES) - 1) - 1
+        since, to = QUANTILES[place : place + 2]
+        low, high = self.waits[place : place + 2]
+        return low + (high - low) * (share - since) / (to - since)
 
 
 def mean_costs(early: CallCosts, late: CallCosts) -> CallCosts:

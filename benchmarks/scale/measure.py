@@ -1,8 +1,9 @@
 """Measure what single calls cost, and write it to `costs.json`.
 
-Each kind of call is asked by one client, and then by 32. The service counts its batches. From both follows what a batch
-costs and what a call in it costs, for the load generator, the service and PostgreSQL. The machine should do nothing
-else. It takes four minutes.
+Each kind of call is asked by one client, by 8 and by 32. The service counts its batches. From the last two follows what
+a batch costs and what a call in it costs, for the load generator, the service and PostgreSQL. One client alone says for
+how long nothing works for a call. Its processor time says little: a process that sleeps between two calls finds nothing
+in the caches of its processor. The machine should do nothing else. It takes five minutes.
 
 python -m benchmarks.scale.measure [--help]
 """
@@ -27,15 +28,15 @@ from rich.table import Table
 from benchmarks import load, shops, sync
 from benchmarks.registrations import settled
 from benchmarks.scale import costs
-from benchmarks.scale.costs import CallCosts, Cost, Costs
+from benchmarks.scale.costs import QUANTILES, CallCosts, Cost, Costs
 from benchmarks.scale.driving import Bench, Driven, Spent, Traffic, processor_seconds
 from benchmarks.scale.services import Events, events_service, inventory_service
 from benchmarks.stage import holdfast, say
 from benchmarks.streams import Subscriber
 from holdfast.kit.postgres import bundled
 
-MANY = 32
-"""The clients of the second measurement of each kind: fewer than in any check."""
+FEW, MANY = 8, 32
+"""The clients of the second and third measurement of each kind: fewer than in any check."""
 
 STORING = (
     "registrations by e-mail",
@@ -45,8 +46,6 @@ STORING = (
     "changes of stock",
 )
 """Kinds that store something. What PostgreSQL writes during others is work that was left over."""
-
-QUANTILES = [*(number / 20 for number in range(20)), 0.995]
 
 STREAMS = 500
 
@@ -101,13 +100,14 @@ def _all(bench: Bench, kinds: Mapping[str, Traffic], seconds: float, rounds: int
 
 
 class Measured(NamedTuple):
-    """Calls of a kind by one client, and by many.
+    """Calls of a kind by one client, by few and by many.
 
     stored    bytes by which the database grew for a call
     rest      what is spent in a second in which nothing is asked
     """
 
     alone: Driven
+    few: Driven
     many: Driven
     stored: float
     rest: Spent
@@ -115,9 +115,9 @@ class Measured(NamedTuple):
     def costs(self, name: str, loop: float) -> CallCosts:
         """What calls cost at the speed at which the fixed piece of work takes so many seconds."""
         alone, many = self.alone, self.many
-        one_micros, many_micros = (_micros(driven, self.rest, loop) for driven in (alone, many))
-        batches = [driven.spent.batches / driven.answers for driven in (alone, many)]
-        if batches[0] < 0.5:
+        few_micros, many_micros = (_micros(driven, self.rest, loop) for driven in (self.few, many))
+        alone_batches, *batches = (driven.spent.batches / driven.answers for driven in self[:3])
+        if alone_batches < 0.5:
             # Nothing is shared but turns of the event loop, and those are not counted.
             generator, service, database = (
                 Cost(0.0, round(many_micros[0], 2)),
@@ -126,7 +126,8 @@ class Measured(NamedTuple):
             )
         else:
             generator, service, database = (
-                _cost(*both, batches[1] / batches[0]) for both in zip(one_micros, many_micros, strict=True)
+                _cost(*both, *(count / alone_batches for count in batches))
+                for both in zip(few_micros, many_micros, strict=True)
             )
         # The median from one client, of whom nothing else is late; how much longer the others take from many clients.
         spent, latencies = sum(_micros(alone, self.rest, alone.loop)), many.all_latencies
@@ -146,10 +147,10 @@ class Measured(NamedTuple):
 
 def measured(bench: Bench, kind: Traffic, seconds: float, rest: Spent) -> Measured:
     """Measure calls of a kind. `rest`: what is spent in a second in which nothing is asked."""
-    alone = bench.drive([kind], 1, seconds)
+    alone, few = bench.drive([kind], 1, seconds), bench.drive([kind], FEW, seconds)
     size = bench.size()
     many = bench.drive([kind], MANY, seconds)
-    return Measured(alone, many, max(0, bench.size() - size) / many.total, rest)
+    return Measured(alone, few, many, max(0, bench.size() - size) / many.total, rest)
 
 
 def _micros(driven: Driven, rest: Spent, loop: float) -> list[float]:
@@ -162,13 +163,13 @@ def _micros(driven: Driven, rest: Spent, loop: float) -> list[float]:
     return [seconds / driven.answers * 1e6 * loop / driven.loop for seconds in spent]
 
 
-def _cost(alone: float, many: float, batches: float) -> Cost:
-    """What a batch and a call cost, if a call costs so much alone, and so much among many with so few batches a call.
+def _cost(few: float, many: float, few_batches: float, many_batches: float) -> Cost:
+    """What a batch and a call cost, of what a call costs among few and among many, with so many batches a call.
 
     A call of the waiting room needs several statements. All that one call needs counts as one batch here.
     """
-    batch = max(0.0, (alone - many) / (1 - batches))
-    return Cost(round(batch, 2), round(max(0.0, many - batch * batches), 2))
+    batch = max(0.0, (few - many) / (few_batches - many_batches))
+    return Cost(round(batch, 2), round(max(0.0, many - batch * many_batches), 2))
 
 
 def _settlement(bench: Bench) -> dict[str, float]:

@@ -31,14 +31,28 @@ MICRO = 1e-6
 BEFORE = 0.5
 """The share of a process's work for a call that is done before its batch begins. It is not measured."""
 
-READ_TURNS, STORE_TURNS, ANSWER_TURNS = 1, 5, 2
-"""Turns of the event loop that pass after PostgreSQL has answered: until the next batch can begin, for a batch that
-reads and for one that stores; and then until the calls are answered.
+READ_TURNS, COMMIT_TURNS, STORE_TURNS = 1, 3, 5
+"""Turns of the event loop that pass after PostgreSQL has answered until the next batch can begin: for a batch that
+reads, for one whose COMMIT is sent with its statement, and for one whose COMMIT is sent later.
 
 They were counted in a process whose turns were longer than any wait for PostgreSQL. The driver resumes a turn after
-its socket is ready. A batch that stores waits twice, and its commit is a task of its own. Then the calls resume. A
-request is begun a turn after it was read, which is counted here too.
+its socket is ready. A commit is a task of its own.
 """
+
+ANSWER_TURNS, RECEIPT_TURNS = 2, 1
+"""Turns that pass then until the calls are answered, and those that it takes to add receipts to the answers.
+
+A request is begun a turn after it was read, which is counted here too.
+"""
+
+WITH_RECEIPTS = ("registrations by e-mail", "registrations by id", "joins")
+"""Kinds whose answers get receipts while the next batch runs."""
+
+COMMITTED_LATER = ("changes of stock",)
+"""Kinds whose transaction needs an answer before its COMMIT is sent."""
+
+REPEATED = ("registrations by id",)
+"""Kinds whose calls repeat earlier ones: a second transaction reads what is stored."""
 
 REFUSAL_MICROS = 45.0
 """What a refusal costs a process: as much as a constant answer (`benchmarks.reads`)."""
@@ -83,7 +97,17 @@ class Kind:
         self.lock = lock
         self.standby = standby
         self.priority = priority
+        self.turns = _turns(name, costs)
+        self.answer_turns = ANSWER_TURNS + (RECEIPT_TURNS if name in WITH_RECEIPTS else 0)
         self.reads_database = costs.database.call + costs.database.batch > 0
+
+
+def _turns(name: str, costs: CallCosts) -> int:
+    if name in COMMITTED_LATER:
+        return STORE_TURNS
+    if name in REPEATED:
+        return 2 * COMMIT_TURNS
+    return COMMIT_TURNS if costs.wal else READ_TURNS
 
 
 @coroutine
@@ -115,7 +139,8 @@ class Primary:
 
     def _run(self, kind: Kind, calls: Sequence[Call], done: Action) -> None:
         self.batches += 1
-        micros = kind.costs.database.batch + sum(call.kind.costs.database.call for call in calls)
+        batch = max(call.kind.costs.database.batch for call in calls)
+        micros = batch + sum(call.kind.costs.database.call for call in calls)
         self.cores.run(micros * MICRO, partial(self._commit, kind, done))
 
     def _commit(self, kind: Kind, done: Action) -> None:
@@ -128,10 +153,7 @@ class Primary:
 
     def _wait(self, kind: Kind) -> float:
         """Seconds that a batch waits, drawn from those that were measured."""
-        waits = kind.costs.waits
-        place = self._chance.random() * (len(waits) - 1)
-        low = int(place)
-        return (waits[low] + (waits[min(low + 1, len(waits) - 1)] - waits[low]) * (place - low)) * MICRO
+        return kind.costs.wait_at(self._chance.random()) * MICRO
 
 
 class Process:
@@ -167,7 +189,7 @@ class Process:
         """Plan the work of one turn of the event loop."""
         back, self._back = self._back, []
         for turns, calls in back:
-            if turns == ANSWER_TURNS:
+            if turns == calls[0].kind.answer_turns:
                 self._plan_batch(calls[0].kind.batches)
             if turns:
                 self._back.append((turns - 1, calls))
@@ -229,7 +251,8 @@ class Process:
 
     def _plan_batch(self, batches: str) -> None:
         if waiting := self._waiting.get(batches):
-            self._steps.append((waiting[0].kind.costs.service.batch, partial(self._start, batches)))
+            micros = max(call.kind.costs.service.batch for call in waiting)
+            self._steps.append((micros, partial(self._start, batches)))
         else:
             self._in_progress.discard(batches)
 
@@ -241,8 +264,7 @@ class Process:
         self._primary.run(calls, partial(self._come_back, calls))
 
     def _come_back(self, calls: list[Call]) -> None:
-        turns = STORE_TURNS if calls[0].kind.costs.wal else READ_TURNS
-        self._back.append((turns + ANSWER_TURNS, calls))
+        self._back.append((max(call.kind.turns for call in calls) + calls[0].kind.answer_turns, calls))
         self._wake()
 
     def _plan_answers(self, calls: Sequence[Call]) -> None:

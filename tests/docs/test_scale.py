@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.scale import document, plans
 from benchmarks.scale.clients import ClosedLoop, OpenLoop
-from benchmarks.scale.costs import CallCosts, Cost
+from benchmarks.scale.costs import QUANTILES, CallCosts, Cost
 from benchmarks.scale.engine import Cores, Lock, Simulation
 from benchmarks.scale.model import Kind, Primary, Process
 from benchmarks.scale.waits import waits_behind, weighted
@@ -18,7 +18,9 @@ NOTHING = Cost(0, 0)
 def kind(
     *, generator: float = 0, service: float = 0, database: Cost = NOTHING, wait: float = 0, lock: Lock | None = None
 ) -> Kind:
-    return Kind("call", CallCosts(Cost(0, generator), Cost(0, service), database, (wait, wait), 0, 0), lock=lock)
+    return Kind(
+        "call", CallCosts(Cost(0, generator), Cost(0, service), database, (wait,) * len(QUANTILES), 0, 0), lock=lock
+    )
 
 
 def mean_stay(load: float, *, shared: bool) -> float:
