@@ -70,8 +70,8 @@ async def test_a_new_account_gets_another_public_id_if_the_random_one_is_taken(
     ada = await service.organizer()
     event = await ada.create_event()
     poll = await ada.register(event["id"], email="ann@example.com")
-    taken = base64.b32decode(poll.rpartition("/")[2].upper())
-    random_bytes = iter([taken])
+    first_bytes = base64.b32decode(poll.rpartition("/")[2].upper())
+    random_bytes = iter([first_bytes])
 
     def urandom(count: int) -> bytes:
         return next(random_bytes, None) or os.urandom(count)
