@@ -1,5 +1,6 @@
 """People with registrations, and a look through everything that is stored."""
 
+import re
 from typing import Any
 
 from holdfast.events.payments import erasing
@@ -49,3 +50,8 @@ async def stored(service: Service) -> str:
     secret = service.database.resources.secret
     answers = await service.run_sql("select sealed from idempotency_answers")
     return "\n".join([*(text for (text,) in rows), *(secret.unseal(sealed) for (sealed,) in answers)])
+
+
+def mentions(text: str, name: str) -> bool:
+    """Whether a text has a name as a word. Inside random ids short names occur by chance."""
+    return re.search(rf"\b{name}\b", text, re.IGNORECASE) is not None

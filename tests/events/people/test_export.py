@@ -7,7 +7,7 @@ import msgspec
 from holdfast.events.people import operations
 from holdfast.events.people.model import Export
 from tests.accounts.browser import Browser
-from tests.events.people.scene import ANN, erase, handle_of, sign_up
+from tests.events.people.scene import ANN, erase, handle_of, mentions, sign_up
 from tests.support import Service
 
 
@@ -96,7 +96,7 @@ async def test_an_export_says_nothing_of_others(service: Service) -> None:
 
     exported = msgspec.json.encode(await export(service)).decode()
 
-    assert "bob" not in exported.lower()
+    assert not mentions(exported, "bob")
     assert await handle_of(service, "bob@example.com") not in exported
 
 
