@@ -18,11 +18,11 @@ from holdfast.events.processor.currencies import is_payable
 from holdfast.events.registrations import intake, settlement
 from holdfast.events.registrations.links import Link
 from holdfast.events.registrations.model import MAX_NAME_CHARACTERS
-from holdfast.events.registrations.operations import refusal
+from holdfast.events.registrations.operations import REFUSALS, refusal
 from holdfast.events.resources import Reader, Tx
 from holdfast.kit.contract.command import Command, Id
 from holdfast.kit.contract.mail_addresses import NoAddress, envelope_address
-from holdfast.kit.contract.problems import NOT_FOUND, SERVICE_UNAVAILABLE, Problem, refuses
+from holdfast.kit.contract.problems import NOT_FOUND, Problem, refuses
 from holdfast.kit.postgres.group_commit import LockedRow
 from holdfast.kit.running.run_modes import Batch
 
@@ -128,7 +128,7 @@ def _sign_up_result(
     event_id: int, public_id: str | None, arrival: int | None, age: float | None
 ) -> SignUpResult | Problem:
     if public_id is None or arrival is None or age is None:  # another transaction has just deleted it
-        return SERVICE_UNAVAILABLE("The registration was removed at the same time.", retry_after=1)
+        return REFUSALS["removed"](event_id)
     return SignUpResult(
         Link(event_id, public_id, arrival), is_new=age < OUTCOME_VISIBLE_SECONDS, is_repeated=age > DOUBLE_CLICK_SECONDS
     )
