@@ -128,8 +128,12 @@ class Bench:
         return self._row(question)[0]
 
     def drive(self, kinds: Sequence[Traffic], clients: int, seconds: float, warm: float = 0.5) -> Driven:
-        """Let so many clients, dealt out among the kinds, ask for so many seconds after `warm` seconds."""
-        return uvloop.run(_drive(self.port, self.spent, kinds, clients, seconds, warm))
+        """Let so many clients, dealt out among the kinds, ask for so many seconds after `warm` seconds.
+
+        It is done again if no answer came in this time, since the disk stood still.
+        """
+        driven = uvloop.run(_drive(self.port, self.spent, kinds, clients, seconds, warm))
+        return driven if driven.answers else self.drive(kinds, clients, seconds, warm)
 
 
 def processor_seconds(process: psutil.Process) -> float:

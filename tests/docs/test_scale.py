@@ -57,6 +57,14 @@ def test_work_takes_longer_while_the_machine_is_slower() -> None:
     assert cores.busy == 3.5
 
 
+def test_the_waits_that_are_drawn_have_the_measured_quantiles_and_the_mean_of_the_page() -> None:
+    costs = CallCosts(NOTHING, NOTHING, NOTHING, (0, 10, 20, 40, 90, 100, 300, 500, 900, 5_000), 0, 0)
+    shares = [(number + 0.5) / 100_000 for number in range(100_000)]
+
+    assert [costs.wait_at(share / QUANTILES[-1]) for share in QUANTILES] == pytest.approx(costs.waits)
+    assert sum(map(costs.wait_at, shares)) / len(shares) == pytest.approx(costs.wait, rel=1e-3)
+
+
 @pytest.mark.parametrize("load", [0.5, 0.8])
 def test_waits_at_one_server_are_those_of_the_formulas(load: float) -> None:
     in_order = 1 + load / (2 * (1 - load))
