@@ -64,8 +64,9 @@ async def test_an_account_that_another_process_creates_meanwhile_is_found(servic
     assert await service.settle() == 1
 
 
-async def test_a_new_account_gets_another_public_id_if_the_random_one_is_taken(
-    service: Service, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("times", [1, 2])
+async def test_a_new_account_gets_another_public_id_as_often_as_the_random_one_is_taken(
+    service: Service, monkeypatch: pytest.MonkeyPatch, times: int
 ) -> None:
     ada = await service.organizer()
     event = await ada.create_event()

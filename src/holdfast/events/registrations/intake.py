@@ -20,6 +20,13 @@ from holdfast.events.users.model import OWNS_EMAIL, new_public_ids
 LOCK_TIMEOUT = "200ms"
 """The longest time a batch waits for people whom other transactions are storing."""
 
+OVERTAKEN = ("account_being_created", "removed")
+"""The codes of requests that are stored again at once, since another transaction has overtaken them: it created the
+account (or an account with the same random public id), or it removed the registration that there was."""
+
+MAX_ATTEMPTS = 5
+"""The highest number of times that a request is stored, if others overtake it each time."""
+
 ADVISORY_LOCK_ID = 0x696E74616B65
 """Advisory lock ("intake"): shared while registrations are stamped and stored, exclusive while settlement reads the
 clock (`intake_cut.py`)."""
@@ -257,24 +264,15 @@ async def accept(
         # Before the intake lock: a transaction that waits while it has that lock delays the settlement of all events.
         await _lock(tx, requests)
     results = await _store(tx, requests, commits)
-    # The account exists now that another transaction was creating at the same time. Or the new public id was taken.
-    await _store_again(tx, requests, results, "account_being_created", commits)
     await _add_stamps(tx, requests, results, commits)
-    # Another transaction has removed the registration that there was.
-    if await _store_again(tx, requests, results, "removed", commits):
-        await _add_stamps(tx, requests, results, commits)
-    return results
-
-
-async def _store_again(
-    tx: Tx, requests: Sequence[IntakeRequest], results: list[IntakeResult], code: str, commits: bool
-) -> bool:
-    """Store the requests again whose result has this code, and replace their results. Whether there are any."""
-    again = [index for index, result in enumerate(results) if result.code == code]
-    if again:
+    for _ in range(MAX_ATTEMPTS - 1):
+        again = [index for index, result in enumerate(results) if result.code in OVERTAKEN]
+        if not again:
+            break
         for index, result in zip(again, await _store(tx, [requests[index] for index in again], commits), strict=True):
             results[index] = result
-    return bool(again)
+        await _add_stamps(tx, requests, results, commits)
+    return results
 
 
 async def _add_stamps(tx: Tx, requests: Sequence[IntakeRequest], results: list[IntakeResult], commits: bool) -> None:
