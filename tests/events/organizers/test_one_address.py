@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.accounts.browser import Browser
+from tests.accounts.browser import Browser, token
 from tests.events.pages.test_own_registration import own_path
 from tests.events.pages.visitor import Visitor, state
 from tests.events.people.scene import listed, sign_up
@@ -271,8 +271,14 @@ async def test_an_answer_that_is_sent_twice_joins_once(service: Service) -> None
     browsers = [Browser(service), Browser(service)]
     for browser in browsers:
         await browser.sign_in(ANN)
+    tokens = [token(await browser.get("/console/before")) for browser in browsers]
 
-    answers = await asyncio.gather(*(browser.send("/console/before", whose="mine") for browser in browsers))
+    answers = await asyncio.gather(
+        *(
+            browser.http.post("/console/before", data={"token": sent, "whose": "mine"})
+            for browser, sent in zip(browsers, tokens, strict=True)
+        )
+    )
 
     assert [answer.status_code for answer in answers] == [303, 303]
     assert [registration["email"] for registration in await listed(ada, event)] == [ANN]
