@@ -37,6 +37,8 @@ COLUMNS = {
 }
 """Fields that are named as a column of a table. A column is renamed together with its table."""
 
+BAD_NAMES = BARE_WORDS | UNITLESS_CONSTANTS | NOUNLESS_CLASSES
+
 ON_PURPOSE = {"Resources", "Settings"}
 """Classes that each service, and the kit, has one of."""
 
@@ -62,7 +64,7 @@ def names(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 def is_bad(name: str) -> bool:
-    return name.lstrip("_") in BARE_WORDS | UNITLESS_CONSTANTS | NOUNLESS_CLASSES
+    return name.lstrip("_") in BAD_NAMES
 
 
 def bad_names(path: str, tree: ast.Module) -> list[str]:

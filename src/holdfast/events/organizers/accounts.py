@@ -10,6 +10,7 @@ from holdfast.events.organizers import sql
 from holdfast.events.organizers.model import RESERVED_SLUGS, Name, Slug
 from holdfast.events.resources import Tx
 from holdfast.events.users.model import new_public_ids
+from holdfast.events.users.sql import find_free_public_id
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command, rule
 from holdfast.kit.contract.messages import message
@@ -73,8 +74,8 @@ async def end_unproved(tx: Tx, account_id: int, except_session_id: int | None) -
     except_session_id    a session that continues
     """
     await end_access(tx, account_id, except_session_id=except_session_id)
-    [public_id, slug] = new_public_ids(2)
-    await sql.end_organizer(tx, account_id, public_id, f"ended-{slug}")
+    public_id, slug = await find_free_public_id(tx), f"ended-{new_public_ids(1)[0]}"
+    await sql.end_organizer(tx, account_id, public_id, slug)
 
 
 async def end_own_access(tx: Tx, caller: Caller, command: EndAccess) -> None:

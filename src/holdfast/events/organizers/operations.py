@@ -7,7 +7,8 @@ from holdfast.events.organizers import sql
 from holdfast.events.organizers.model import Authentication, Organizer, Registered, RegisterOrganizer
 from holdfast.events.paths import organizer_path
 from holdfast.events.resources import Reader, Tx
-from holdfast.events.users.model import User, new_public_ids
+from holdfast.events.users.model import User
+from holdfast.events.users.sql import find_free_public_id
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.messages import message
 from holdfast.kit.contract.problems import (
@@ -48,7 +49,7 @@ async def register(tx: Tx, caller: Caller, command: RegisterOrganizer) -> Regist
     password_hash = None if command.password is None else await passwords.hash_password(command.password)
     email = canonical(command.email)
     await _require_free(tx, email, command.slug)
-    public_id = new_public_ids(1)[0]
+    public_id = await find_free_public_id(tx)
     id = await sql.insert_organizer(tx, public_id, command.name, email, command.slug, password_hash)
     if id is None:
         await _require_free(tx, email, command.slug)  # another request has taken one of them meanwhile

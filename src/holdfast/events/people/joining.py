@@ -9,7 +9,7 @@ from holdfast.accounts import sessions
 from holdfast.events.people import sql
 from holdfast.events.people.model import AccountRow, AccountSelector
 from holdfast.events.resources import Tx
-from holdfast.events.users.model import new_public_ids
+from holdfast.events.users.sql import find_free_public_id
 
 
 async def join(tx: Tx, organizer_id: int) -> None:
@@ -23,7 +23,7 @@ async def join(tx: Tx, organizer_id: int) -> None:
         return
     person = await _lock_person(tx, organizer.email)
     if person:
-        await sql.move_identity(tx, person.id, organizer_id, new_public_ids(1)[0])
+        await sql.move_identity(tx, person.id, organizer_id, await find_free_public_id(tx))
         await sessions.hand_over(tx, person.id, organizer_id)
 
 
@@ -32,7 +32,7 @@ async def _lock_person(tx: Tx, email: str) -> AccountRow | None:
     named = AccountSelector(email=email)
     while True:
         # If there is none, one is inserted and deleted again: a transaction that registers the address now must wait.
-        fresh_id = await sql.insert_person(tx, email, new_public_ids(1)[0])
+        fresh_id = await sql.insert_person(tx, email, await find_free_public_id(tx))
         if fresh_id is not None:
             await sql.delete_person(tx, fresh_id)
             return None

@@ -29,7 +29,7 @@ from holdfast.events.people.model import (
 )
 from holdfast.events.registrations import seating
 from holdfast.events.resources import Reader, Tx
-from holdfast.events.users.model import new_public_ids
+from holdfast.events.users.sql import find_free_public_id
 from holdfast.kit.contract.problems import NOT_FOUND
 from holdfast.kit.mail import outbox
 from holdfast.kit.mail.outbox import RecipientMail
@@ -128,7 +128,7 @@ async def _erase_account(tx: Tx, account: AccountRow) -> list[AffectedRegistrati
         tx,
         [registration.event_id for registration in registrations if registration.is_to_come and registration.has_seat],
     )
-    await sql.erase_account(tx, account.id, new_public_ids(1)[0])
+    await sql.erase_account(tx, account.id, await find_free_public_id(tx))
     return registrations
 
 

@@ -7,7 +7,8 @@ import msgspec
 
 from holdfast.accounts.directory import Account, StoredPassword
 from holdfast.accounts.signin.addresses import usable
-from holdfast.events.users.model import IS_UNPROVED, OWNS_EMAIL, new_public_ids
+from holdfast.events.users.model import IS_UNPROVED, OWNS_EMAIL
+from holdfast.events.users.sql import find_free_public_id
 from holdfast.kit.postgres.database import Reader, Tx
 
 _ACCOUNT = """
@@ -55,6 +56,7 @@ class UserDirectory:
         )
         if organizer:
             return organizer
+        public_id = await find_free_public_id(tx)
         # One statement: between two, the account could be erased.
         account = await tx.row(
             Account,
@@ -63,7 +65,7 @@ class UserDirectory:
                 on conflict (email) where {OWNS_EMAIL} do update set proved_at = coalesce(users.proved_at, now())
             returning {_ACCOUNT}
             """,
-            {"public_id": new_public_ids(1)[0], "email": email},
+            {"public_id": public_id, "email": email},
         )
         assert account
         return account
