@@ -9,7 +9,7 @@ from holdfast.accounts import sessions
 from holdfast.events.people import sql
 from holdfast.events.people.model import AccountRow, AccountSelector
 from holdfast.events.resources import Tx
-from holdfast.events.users.sql import find_free_public_id
+from holdfast.events.users.public_ids import find_free_public_id
 
 
 async def join(tx: Tx, organizer_id: int) -> None:

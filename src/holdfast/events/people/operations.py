@@ -29,7 +29,7 @@ from holdfast.events.people.model import (
 )
 from holdfast.events.registrations import seating
 from holdfast.events.resources import Reader, Tx
-from holdfast.events.users.sql import find_free_public_id
+from holdfast.events.users.public_ids import find_free_public_id
 from holdfast.kit.contract.problems import NOT_FOUND
 from holdfast.kit.mail import outbox
 from holdfast.kit.mail.outbox import RecipientMail

@@ -1,7 +1,5 @@
 """People: students, organizers, admins."""
 
-import base64
-from os import urandom
 from typing import Annotated, Literal, LiteralString
 
 from msgspec import Meta, Struct
@@ -68,9 +66,3 @@ class User(Struct):
     email: EmailOrPlaceholder
     role: Role
     slug: Annotated[str | None, Meta(description="Organizer path namespace.")]
-
-
-def new_public_ids(count: int) -> list[str]:
-    """Random public ids of 40 bits each. They can be neither guessed nor used to count users."""
-    letters = base64.b32encode(urandom(5 * count)).decode().lower()
-    return [letters[start : start + 8] for start in range(0, 8 * count, 8)]

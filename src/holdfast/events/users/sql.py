@@ -4,7 +4,7 @@ from typing import LiteralString
 
 from holdfast.events.hand_overs import of_organizer
 from holdfast.events.resources import Reader
-from holdfast.events.users.model import EMAIL, IS_KNOWN, User, new_public_ids
+from holdfast.events.users.model import EMAIL, IS_KNOWN, User
 
 _REGISTERED: LiteralString = " union ".join(
     f"""
@@ -13,20 +13,6 @@ _REGISTERED: LiteralString = " union ".join(
               order by user_id limit %(offset)s::bigint + %(limit)s)"""
     for condition in of_organizer("status in ('registered', 'waitlisted')")
 )
-
-
-async def find_free_public_id(reader: Reader) -> str:
-    """A random public id that no account has. With 14 million accounts, one of 80,000 random ids is taken."""
-    public_id: str | None = None
-    while public_id is None:
-        public_id = await reader.value(
-            """
-            select candidate from unnest(%(candidates)s::text[]) as candidate
-             where not exists (select from users where public_id = candidate) limit 1
-            """,
-            {"candidates": new_public_ids(3)},
-        )
-    return public_id
 
 
 async def list_users(reader: Reader, offset: int, limit: int) -> list[User]:
