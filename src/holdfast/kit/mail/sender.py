@@ -151,9 +151,10 @@ class _Sender:
                 measured = time.monotonic()
                 await self._database.read(held_mails.release_due)
                 await self._database.read(outbox_metrics.update_gauges)
-            mails = await self._database.read(lambda reader: outbox.due_mails(reader, RENDER_BATCH_SIZE, [*self._busy]))
+            mails, soon = await self._database.transact(
+                lambda tx: outbox.due_mails_or_wait(tx, RENDER_BATCH_SIZE, [*self._busy])
+            )
             if not mails:
-                soon = await self._database.read(outbox.seconds_until_next_due)
                 await wait_for_notification(
                     self._changed, min(POLL_SECONDS, POLL_SECONDS if soon is None else max(soon, 0.01))
                 )
