@@ -12,7 +12,7 @@ from holdfast.kit.contract.problems import Problem
 from holdfast.kit.mail import outbox, outbox_metrics, sender
 from holdfast.kit.mail.message import Envelope
 from holdfast.kit.mail.outbox import Mail
-from holdfast.kit.postgres.database import Database, Tx
+from holdfast.kit.postgres.database import Database
 from tests.kit import doings
 from tests.kit.mail.posting import PEOPLE, all_ended, post, reached, sending, states
 from tests.smtp import Server
@@ -30,20 +30,6 @@ def test_a_mail_that_is_put_off_is_tried_for_three_days_with_growing_pauses(monk
     assert max(result.pause for result in ended) == 6 * 3600
     assert 3 * 86_400 <= sum(result.pause for result in ended) <= 3.25 * 86_400
     assert [result.outcome for result in ended] == [None] * (outbox.MAX_ATTEMPTS - 1) + ["failed"]
-
-
-async def test_a_mail_that_becomes_due_during_the_look_is_seen_by_one_of_its_statements(service: Service) -> None:
-    async def look(tx: Tx[Any]) -> tuple[list[Mail], float | None]:
-        await post(service, "ann@example.com")
-        await tx.value("select now()")  # the transaction begins before the mail is due
-        await service.run_sql("update mails set due_at = clock_timestamp()")
-        return await outbox.due_mails_or_wait(tx, 5, [])
-
-    mails, wait = await service.database.transact(look)
-
-    assert mails == []
-    assert wait is not None
-    assert wait < 0
 
 
 async def test_a_failed_mail_can_be_tried_again(service: Service, server: Server) -> None:

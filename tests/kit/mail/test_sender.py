@@ -2,6 +2,7 @@
 
 import contextlib
 import re
+from typing import Any
 
 import psycopg
 import pytest
@@ -10,6 +11,7 @@ from structlog.testing import capture_logs
 
 from holdfast.events.settings import Settings
 from holdfast.kit.mail import outbox, sender
+from holdfast.kit.postgres.database import Reader
 from tests.kit.mail.posting import PEOPLE, all_ended, post, reached, sending, states
 from tests.smtp import BREAK, NEVER, Server
 from tests.support import Service, eventually, running
@@ -65,6 +67,25 @@ async def test_a_mail_that_is_put_off_for_days_fails(
         await all_ended(service)
 
     assert await states(service) == {"ann@example.com": ("failed", 3)}
+
+
+async def test_a_mail_that_becomes_due_between_two_looks_leaves_at_once(
+    service: Service, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seconds_until_next_due = outbox.seconds_until_next_due
+
+    async def becoming_due(reader: Reader[Any]) -> float | None:
+        await service.run_sql("update mails set due_at = now() where due_at > now()")
+        return await seconds_until_next_due(reader)
+
+    await post(service, "ann@example.com")
+    await service.run_sql("update mails set due_at = now() + interval '1 hour'")
+    monkeypatch.setattr(outbox, "seconds_until_next_due", becoming_due)
+
+    async with sending(service):
+        await all_ended(service, sender.POLL_SECONDS / 2)
+
+    assert server.recipients() == ["ann@example.com"]
 
 
 async def test_without_a_server_nobodys_attempt_is_counted_and_later_everything_is_sent(

@@ -88,18 +88,9 @@ async def due_mails(reader: Reader[Any], limit: int, busy: Sequence[int]) -> lis
     )
 
 
-async def due_mails_or_wait(tx: Tx[Any], limit: int, busy: Sequence[int]) -> tuple[list[Mail], float | None]:
-    """The due mails; if there are none, the seconds until the next deferred mail is due. None: there is none either.
-
-    Both statements have the `now()` of the transaction. So no mail becomes due between them, unseen by both.
-    """
-    mails = await due_mails(tx, limit, busy)
-    return mails, None if mails else await _seconds_until_next_due(tx)
-
-
-async def _seconds_until_next_due(tx: Tx[Any]) -> float | None:
-    """Seconds until the next mail is due that was not due when the transaction began; negative if it is due by now."""
-    return await tx.value(
+async def seconds_until_next_due(reader: Reader[Any]) -> float | None:
+    """Seconds until the next deferred mail is due; None if there is none."""
+    return await reader.value(
         """
         select extract(epoch from min(due_at) - clock_timestamp())::float8 from mails
          where ended_at is null and hold is null and due_at > now()

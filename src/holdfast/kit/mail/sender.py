@@ -151,14 +151,14 @@ class _Sender:
                 measured = time.monotonic()
                 await self._database.read(held_mails.release_due)
                 await self._database.read(outbox_metrics.update_gauges)
-            mails, soon = await self._database.transact(
-                lambda tx: outbox.due_mails_or_wait(tx, RENDER_BATCH_SIZE, [*self._busy])
-            )
-            if not mails:
-                await wait_for_notification(
-                    self._changed, min(POLL_SECONDS, POLL_SECONDS if soon is None else max(soon, 0.01))
-                )
-                continue
+            if not (mails := await self._due_mails()):
+                soon = await self._database.read(outbox.seconds_until_next_due)
+                # It does not count a mail that became due just before it. So look for due mails once more.
+                if not (mails := await self._due_mails()):
+                    await wait_for_notification(
+                        self._changed, min(POLL_SECONDS, POLL_SECONDS if soon is None else max(soon, 0.01))
+                    )
+                    continue
             if behind := [mail.id for mail in mails if mail.is_behind]:
                 await self._database.read(lambda reader, ids=behind: held_mails.hold_behind(reader, ids))
                 continue
@@ -167,6 +167,9 @@ class _Sender:
             mails.sort(key=lambda mail: self._breaks.get(mail.id, 0))
             for rendered_mail in await self._render_mails(mails):
                 await self._rendered.put(rendered_mail)
+
+    async def _due_mails(self) -> list[Mail]:
+        return await self._database.read(lambda reader: outbox.due_mails(reader, RENDER_BATCH_SIZE, [*self._busy]))
 
     async def _render_mails(self, mails: list[Mail]) -> list[tuple[Mail, Envelope]]:
         """Render mails. Returns those that can be sent, and stores the results of the others."""
