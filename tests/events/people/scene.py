@@ -11,8 +11,8 @@ from tests.support import Client, Service
 ANN = AccountSelector(email="ann@example.com")
 
 
-async def erase(service: Service, named: AccountSelector = ANN) -> Erasure:
-    return await service.database.transact(lambda tx: erasing.erase(tx, named))
+async def erase(service: Service, selector: AccountSelector = ANN) -> Erasure:
+    return await service.database.transact(lambda tx: erasing.erase(tx, selector))
 
 
 async def sign_up(service: Service, event: dict[str, Any], *names: str) -> None:

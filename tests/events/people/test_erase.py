@@ -233,12 +233,12 @@ async def test_whoever_is_signed_in_with_the_account_is_signed_out(service: Serv
     assert "ann@" not in await stored(service)
 
 
-@pytest.mark.parametrize("named", [ANN, AccountSelector(id=2), AccountSelector(public_id="aaaaaaaa")])
-async def test_nobody_is_erased_who_is_not_there(service: Service, named: AccountSelector) -> None:
+@pytest.mark.parametrize("selector", [ANN, AccountSelector(id=2), AccountSelector(public_id="aaaaaaaa")])
+async def test_nobody_is_erased_who_is_not_there(service: Service, selector: AccountSelector) -> None:
     await service.organizer()
 
     with pytest.raises(Problem) as refused:
-        await erase(service, named)
+        await erase(service, selector)
 
     assert refused.value.status == 404
 
@@ -249,9 +249,9 @@ async def test_a_second_erasure_finds_nothing(service: Service) -> None:
     await sign_up(service, event, "ann")
     done = await erase(service)
 
-    for named in (ANN, AccountSelector(id=done.account_id)):
+    for selector in (ANN, AccountSelector(id=done.account_id)):
         with pytest.raises(Problem) as refused:
-            await erase(service, named)
+            await erase(service, selector)
         assert refused.value.status == 404
 
 

@@ -20,10 +20,10 @@ async def test_no_erasure_is_run_again_when_the_seat_goes_to_somebody_who_is_era
     await shop.register(event_id, "cal@example.com")
     runs: list[AccountSelector] = []
 
-    async def erase_once(named: AccountSelector) -> Erasure:
+    async def erase_once(selector: AccountSelector) -> Erasure:
         async def counted(tx: Tx) -> Erasure:
-            runs.append(named)
-            return await erasing.erase(tx, named)
+            runs.append(selector)
+            return await erasing.erase(tx, selector)
 
         return await shop.service.database.transact(counted)
 

@@ -29,15 +29,15 @@ async def join(tx: Tx, organizer_id: int) -> None:
 
 async def _lock_person(tx: Tx, email: str) -> AccountRow | None:
     """Lock the account of the person with an address, and its events. Returns the account; None if there is none."""
-    named = AccountSelector(email=email)
+    selector = AccountSelector(email=email)
     while True:
         # If there is none, one is inserted and deleted again: a transaction that registers the address now must wait.
         fresh_id = await sql.insert_person(tx, email, await find_free_public_id(tx))
         if fresh_id is not None:
             await sql.delete_person(tx, fresh_id)
             return None
-        if account := await sql.find(tx, named):
+        if account := await sql.find(tx, selector):
             await sql.lock_events(tx, account.id)
-        if person := await sql.lock(tx, named):
+        if person := await sql.lock(tx, selector):
             await sql.lock_events(tx, person.id)  # also the events of registrations that came in between
             return person

@@ -39,13 +39,13 @@ ANNOUNCEMENT_LOCK = 0x74656C6C
 So no mail is stored later by a statement that has read the address before."""
 
 
-async def export(reader: Reader, named: AccountSelector) -> Export:
+async def export(reader: Reader, selector: AccountSelector) -> Export:
     """All stored data about a person. Raises `not_found`, and `forbidden` for an organizer."""
-    holders, address = await _find_holders(reader, named)
+    holders, address = await _find_holders(reader, selector)
     account = holders.account
     mails = await outbox.mails_to(reader, address)
     if holders.is_nobody and not mails:
-        raise _not_found(named)
+        raise _not_found(selector)
     return Export(
         exported_at=await sql.now(reader),
         account=_account(account) if account else None,
@@ -63,17 +63,17 @@ async def export(reader: Reader, named: AccountSelector) -> Export:
     )
 
 
-async def preview(reader: Reader, named: AccountSelector) -> Erasure:
+async def preview(reader: Reader, selector: AccountSelector) -> Erasure:
     """The result that `erase` would have. Raises `not_found`, and `forbidden` for an organizer."""
-    holders, address = await _find_holders(reader, named)
+    holders, address = await _find_holders(reader, selector)
     mails = await outbox.count_mails_to(reader, address)
     if holders.is_nobody and not mails:
-        raise _not_found(named)
+        raise _not_found(selector)
     registrations = await sql.list_affected(reader, holders.account.id) if holders.account else []
     return _erasure(holders, registrations, mails)
 
 
-async def erase(tx: Tx, named: AccountSelector, end_organizer: Callable[[Tx, int], Awaitable[None]]) -> Erasure:
+async def erase(tx: Tx, selector: AccountSelector, end_organizer: Callable[[Tx, int], Awaitable[None]]) -> Erasure:
     """Erase all of a person's data; on an error, erase nothing. Returns the result.
 
     Registrations for events to come are removed, and their seats go to the next person. The others stay, on an account
@@ -87,7 +87,7 @@ async def erase(tx: Tx, named: AccountSelector, end_organizer: Callable[[Tx, int
 
     end_organizer    ends an unconfirmed organizer with the address, and removes its address
     """
-    holders, address = await _find_holders(tx, named)
+    holders, address = await _find_holders(tx, selector)
     await links.forget(tx, address)
     locked = None
     while locked != holders:  # also accounts that came in between
@@ -96,14 +96,14 @@ async def erase(tx: Tx, named: AccountSelector, end_organizer: Callable[[Tx, int
             await sql.lock_events(tx, locked.account.id)
         for holder in locked:
             await sql.lock(tx, AccountSelector(id=holder.id))
-        holders, _ = await _find_holders(tx, named)
+        holders, _ = await _find_holders(tx, selector)
     if holders.organizer:
         await end_organizer(tx, holders.organizer.id)
     registrations = await _erase_account(tx, holders.account) if holders.account else []
     await tx.run("select pg_advisory_xact_lock(%(lock)s)", {"lock": ANNOUNCEMENT_LOCK})
     mails = await outbox.forget_recipient(tx, address)
     if holders.is_nobody and not mails:
-        raise _not_found(named)
+        raise _not_found(selector)
     return _erasure(holders, registrations, mails)
 
 
@@ -145,16 +145,16 @@ def _erasure(holders: AddressHolders, registrations: list[AffectedRegistration],
     )
 
 
-async def _find_holders(reader: Reader, named: AccountSelector) -> tuple[AddressHolders, str]:
+async def _find_holders(reader: Reader, selector: AccountSelector) -> tuple[AddressHolders, str]:
     """The accounts with the address of the named account, and the address, to which mails were sent.
 
     Raises `not_found` if the account does not exist, unless it is named by address, and `forbidden` for an organizer.
     """
-    address = named.email
+    address = selector.email
     if address is None:
-        account = await sql.find(reader, named)
+        account = await sql.find(reader, selector)
         if account is None:
-            raise _not_found(named)
+            raise _not_found(selector)
         address = account.email
     holders = await sql.find_holders(reader, address)
     if holders.account and not holders.account.is_persons:
@@ -169,9 +169,9 @@ async def _organizer(reader: Reader, account: AccountRow) -> ExportedOrganizer |
     return organizer
 
 
-def _not_found(named: AccountSelector) -> Exception:
-    if named.email is not None:
-        return NOT_FOUND(f"Nothing is stored about {named.email}.")
+def _not_found(selector: AccountSelector) -> Exception:
+    if selector.email is not None:
+        return NOT_FOUND(f"Nothing is stored about {selector.email}.")
     return NOT_FOUND("No account has this number, or its data was erased.")
 
 

@@ -47,7 +47,7 @@ class DataLinkCommand(Command):
     user_id: str
     issued: int
 
-    def named(self, holder: bytes | None = None) -> AccountSelector:
+    def selector(self, holder: bytes | None = None) -> AccountSelector:
         return AccountSelector(public_id=self.user_id, issued=self.issued, holder=holder)
 
 
@@ -103,7 +103,7 @@ async def find_unused_links(reader: Reader, links: Sequence[DataLink]) -> set[Da
 @refuses(NOT_FOUND, FORBIDDEN)
 async def check(reader: Reader, caller: Caller, command: CheckDataLink) -> None:
     """Check that a link can be used. Raises `not_found` for one that was used, is too old, or is not the last one."""
-    account = await sql.find(reader, command.named())
+    account = await sql.find(reader, command.selector())
     if account is None:
         raise NOT_FOUND("This link cannot be used any more.")
     if not account.is_persons:
@@ -113,14 +113,14 @@ async def check(reader: Reader, caller: Caller, command: CheckDataLink) -> None:
 @refuses(NOT_FOUND, FORBIDDEN)
 async def export(tx: Tx, caller: Caller, command: ExportOwnData) -> Export:
     """All stored data about the person. From now on the link works for this holder alone."""
-    named = command.named(command.holder)
-    await sql.use_link(tx, named)
-    return await operations.export(tx, named)
+    selector = command.selector(command.holder)
+    await sql.use_link(tx, selector)
+    return await operations.export(tx, selector)
 
 
 @refuses(NOT_FOUND, FORBIDDEN)
 async def preview(tx: Tx, caller: Caller, command: PreviewOwnErasure) -> Erasure:
     """The result that erasing would have. From now on the link works for this holder alone."""
-    named = command.named(command.holder)
-    await sql.use_link(tx, named)
-    return await operations.preview(tx, named)
+    selector = command.selector(command.holder)
+    await sql.use_link(tx, selector)
+    return await operations.preview(tx, selector)

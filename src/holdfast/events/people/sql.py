@@ -47,16 +47,16 @@ BY_CARD: LiteralString = """
 IS_TO_COME: LiteralString = "events.cancelled_at is null and events.datetime > now()"
 
 
-async def find(reader: Reader, named: AccountSelector) -> AccountRow | None:
-    return await reader.row(AccountRow, FIND, msgspec.structs.asdict(named))
+async def find(reader: Reader, selector: AccountSelector) -> AccountRow | None:
+    return await reader.row(AccountRow, FIND, msgspec.structs.asdict(selector))
 
 
-async def lock(tx: Tx, named: AccountSelector) -> AccountRow | None:
+async def lock(tx: Tx, selector: AccountSelector) -> AccountRow | None:
     """Lock the account: until the transaction ends, it gets no registrations and no mails. Returns the account.
 
     `FOR UPDATE`, because accepting a registration takes `FOR KEY SHARE`.
     """
-    return await tx.row(AccountRow, FIND + " for update", msgspec.structs.asdict(named))
+    return await tx.row(AccountRow, FIND + " for update", msgspec.structs.asdict(selector))
 
 
 async def find_holders(reader: Reader, email: str) -> AddressHolders:
@@ -265,11 +265,11 @@ async def make_link(tx: Tx, id: int) -> DataLink:
     return DataLink(*link)
 
 
-async def use_link(tx: Tx, named: AccountSelector) -> None:
+async def use_link(tx: Tx, selector: AccountSelector) -> None:
     """Let a link work for its present holder alone, if no other has used it before."""
     await tx.run(
         f"update users set data_link_holder = %(holder)s where public_id = %(public_id)s and {IS_USABLE}",
-        msgspec.structs.asdict(named),
+        msgspec.structs.asdict(selector),
     )
 
 
