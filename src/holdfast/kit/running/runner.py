@@ -1,6 +1,6 @@
 """Runs operations in their modes, for REST and MCP: single calls, batches, or steps."""
 
-from collections.abc import Awaitable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
@@ -15,7 +15,7 @@ from holdfast.kit.running.idempotency import Idempotency, RepeatableRequest
 from holdfast.kit.running.operation import Operation, Operations
 from holdfast.kit.running.operation_batches import OperationBatches, Submit, TransactCalls
 from holdfast.kit.running.rate_limits import SLOT_TIMEOUT_SECONDS, Slots
-from holdfast.kit.running.run_modes import Batch, Batched, Call, Single, Stepwise
+from holdfast.kit.running.run_modes import Batch, Batched, Call, Stepwise
 from holdfast.kit.running.steps import KeyedSteps, Steps
 
 MAX_CONCURRENT_READS = 4
@@ -71,17 +71,22 @@ class Runner:
             assert not (database.tenancy and operation.public), (
                 f"{operation.name}: row-level security needs a caller with a tenant"
             )
-        self._runs = {operation.name: self._run(operation) for operation in operations}
+        self._operations = {operation.name: operation for operation in operations}
+        self._runs: dict[str, Run] = {}
 
     def __getitem__(self, operation: Operation) -> Run:
-        return self._runs[operation.name]
+        name = operation.name
+        if name not in self._runs:
+            self._runs[name] = self._run(self._operations[name])
+        return self._runs[name]
 
     def _run(self, operation: Operation) -> Run:
         mode = operation.mode
         if isinstance(mode, Stepwise):
             return self._in_steps(operation, mode)
         slots = self._reads if mode.reads else self._writes
-        answer_calls = _answer_batch(operation, mode) if isinstance(mode, Batched) else _answer_singly(operation, mode)
+        answer_mode = _answer_batch if isinstance(mode, Batched) else _answer_singly
+        answer_calls: AnswerCalls = partial(answer_mode, operation, mode.function)
         answer_once = partial(self._answer_once, answer_calls)
         transact: TransactCalls = partial(self._transact, mode.reads, answer_calls, is_whole=True)
         transact_once: TransactCalls = partial(self._transact, False, answer_once)
@@ -92,8 +97,8 @@ class Runner:
             submit = self._submit_together(operation.name, slots, transact, complete)
             submit_once = self._submit_together(operation.name, slots, transact_once, complete_kept)
         else:
-            submit = self._submit_alone(slots, transact)
-            submit_once = self._submit_alone(slots, transact_once)
+            submit = partial(self._submit_alone, slots, transact)
+            submit_once = partial(self._submit_alone, slots, transact_once)
         submit_dry_run: Submit | None = None
         if issubclass(operation.command, Repeatable):
             dry_run = partial(self._transact, False, partial(self._dry_run, answer_calls), keep=False)
@@ -159,16 +164,12 @@ class Runner:
             for call, is_free in zip(calls, free, strict=True)
         ]
 
-    def _submit_alone(self, slots: Slots, transact: TransactCalls) -> Submit:
-        """Return a function that runs each call separately."""
-
-        async def submit(caller: Caller, call: Any) -> Any:
-            async with slots.of(caller.tenant_id):
-                with self.admission.work():
-                    [answer] = await transact(self._isolated_tenant(caller), [call])
-            return _raise_problem(answer)
-
-        return submit
+    async def _submit_alone(self, slots: Slots, transact: TransactCalls, caller: Caller, call: Any) -> Any:
+        """Run a call separately."""
+        async with slots.of(caller.tenant_id):
+            with self.admission.work():
+                [answer] = await transact(self._isolated_tenant(caller), [call])
+        return _raise_problem(answer)
 
     def _submit_together(
         self, name: str, slots: Slots, transact: TransactCalls, complete: CompleteAnswers | None = None
@@ -217,22 +218,32 @@ class Runner:
         return await self._database.transact(work, tenant, keep=keep, is_whole=is_whole)
 
 
-def _answer_singly(operation: Operation, mode: Single[Any, Any]) -> AnswerCalls:
-    async def answer(tx: Reader[Any], tenant: int | None, calls: Sequence[Call[Any]], *, waits: bool) -> Sequence[Any]:
-        return [await _count_problem(operation, mode.function(tx, call.caller, call.command)) for call in calls]
+async def _answer_singly(
+    operation: Operation,
+    function: Callable[..., Awaitable[Any]],
+    tx: Reader[Any],
+    tenant: int | None,
+    calls: Sequence[Call[Any]],
+    *,
+    waits: bool,
+) -> Sequence[Any]:
+    return [await _count_problem(operation, function(tx, call.caller, call.command)) for call in calls]
 
-    return answer
 
-
-def _answer_batch(operation: Operation, mode: Batched[Any, Any]) -> AnswerCalls:
-    async def answer(tx: Reader[Any], tenant: int | None, calls: Sequence[Call[Any]], *, waits: bool) -> Sequence[Any]:
-        results = await mode.function(tx, Batch(tenant or 0, calls, waits))
-        for result in results:
-            if isinstance(result, Problem):
-                counter(REFUSALS, operation.name, result.code).inc()
-        return results
-
-    return answer
+async def _answer_batch(
+    operation: Operation,
+    function: Callable[..., Awaitable[Sequence[Any]]],
+    tx: Reader[Any],
+    tenant: int | None,
+    calls: Sequence[Call[Any]],
+    *,
+    waits: bool,
+) -> Sequence[Any]:
+    results = await function(tx, Batch(tenant or 0, calls, waits))
+    for result in results:
+        if isinstance(result, Problem):
+            counter(REFUSALS, operation.name, result.code).inc()
+    return results
 
 
 async def _count_problem(operation: Operation, answering: Awaitable[Any]) -> Any:
