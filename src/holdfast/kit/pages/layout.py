@@ -77,6 +77,7 @@ class Frame:
         """The path of an asset, such as `queues/room.js`. It changes when the content changes."""
         return f"/assets/{sha256(self.content(name)).hexdigest()[:16]}/{name}"
 
+    @cache  # noqa: B019 - a site lasts as long as the process
     def content(self, name: str) -> bytes:
         """The bytes of an asset."""
         return next(folder / name for folder in self._folders if (folder / name).exists()).read_bytes()
