@@ -15,8 +15,9 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 TIMEOUT_SECONDS = 60
 """How long a command may take."""
@@ -75,7 +76,7 @@ def forks() -> Forks:
 
 
 def _fork_for(connection: socket.socket) -> None:
-    """Fork for each message. Returns when nobody asks any more; in a process that was forked it raises SystemExit."""
+    """Fork for each message. Returns when nobody asks any more; a process that was forked ends in it."""
     from holdfast import cli
     from holdfast.events import product as events
     from holdfast.inventory import product as inventory
@@ -100,10 +101,25 @@ def _fork_for(connection: socket.socket) -> None:
             os.environ.clear()
             os.environ.update(command["environment"])
             sys.argv = command["argv"]
-            sys.exit(cli.main())
+            _run_to_the_end(cli.main)
         for file in files:
             os.close(file)
         connection.send(str(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])).encode())
+
+
+def _run_to_the_end(main: Callable[[], object]) -> NoReturn:
+    """Run a program, and end as it does. Memory is not freed: it is shared, and would be copied for that."""
+    try:
+        main()
+        status = 0
+    except SystemExit as end:
+        status = end.code or 0
+        assert isinstance(status, int)
+    threading._shutdown()  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] - waits for threads
+    atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage]
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
 
 
 if __name__ == "__main__":
