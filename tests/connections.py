@@ -8,6 +8,7 @@ import select
 from collections import defaultdict
 from typing import Any, LiteralString, NamedTuple, Self
 
+import psycopg
 from psycopg import AsyncConnection
 from psycopg.pq import ConnStatus, PipelineStatus, TransactionStatus
 from psycopg.pq import PGconn as Connecting
@@ -62,16 +63,23 @@ class ReusedConnection(AsyncConnection[Any]):
         connection._prepared = session.prepared
         connection.cursor_factory = options.get("cursor_factory", connection.cursor_factory)
         await connection.set_autocommit(True)
-        await connection.execute(AS_NEW)
         return connection
 
     async def close(self) -> None:
         if self._use is None or self._pipeline or self.lock.locked() or not _is_idle(self.pgconn):
             return await super().close()
         url, use = self._use
-        if len(sessions := _sessions[url][use]) >= MAX_SESSIONS:
+        if len(_sessions[url][use]) >= MAX_SESSIONS:
             return await super().close()
-        sessions.append(_Session(self.pgconn, self._prepared))
+        try:
+            # Now, and not when it is taken over: who listens and does not read stops the server in the end.
+            await self.execute(AS_NEW)
+        except psycopg.Error:
+            return await super().close()
+        except BaseException:
+            await super().close()
+            raise
+        _sessions[url][use].append(_Session(self.pgconn, self._prepared))
         self._closed, self.pgconn = True, _CLOSED
         return None
 

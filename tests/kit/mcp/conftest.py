@@ -1,12 +1,13 @@
 """Fixtures of the agent door: the pantry, and agents that call it."""
 
 from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
+import psycopg
 import pytest
 
 from tests.databases import scratch_database
-from tests.kit.mcp import pantry as furniture
-from tests.kit.mcp.pantry import Pantry
+from tests.kit.mcp.pantry import SCHEMA, Pantry
 from tests.kit.mcp.wire import STATELESS, Agent, Kitchen, opened
 
 
@@ -17,10 +18,17 @@ def pantry_database(template_url: str) -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(scope="session")
+def furnishing(pantry_database: str) -> Iterator[psycopg.Connection[Any]]:
+    """A connection that makes the tables of the pantry."""
+    with psycopg.connect(pantry_database, autocommit=True) as connection:
+        yield connection
+
+
 @pytest.fixture
-def pantry_url(pantry_database: str) -> str:
+def pantry_url(pantry_database: str, furnishing: psycopg.Connection[Any]) -> str:
     """A database with the tables of the pantry, as they were on the first day."""
-    furniture.furnish(pantry_database)
+    furnishing.execute(SCHEMA)
     return pantry_database
 
 

@@ -5,7 +5,6 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Annotated, Any, LiteralString
 
-import psycopg
 from limits import RateLimitItemPerHour
 from msgspec import Meta, Struct
 
@@ -29,6 +28,7 @@ from holdfast.kit.running.run_modes import Batch, read, read_batched, single
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.security import api_keys
 from holdfast.kit.security.api_keys import KeyRing, digest, mint
+from tests.connections import ReusedConnection
 
 JAR_FULL = ProblemType("jar_full", 409, "The jar is full.", "Put in less, or empty the jar first.")
 CHANNEL = "jars"
@@ -250,6 +250,7 @@ class Pantry:
     ) -> None:
         self.feed = Feed[mcp.Change]()
         self.database = Database(database_url, None, size=4, name="pantry")
+        self.database.pool.connection_class = ReusedConnection
         changes = None if silent else self.changes
         ring = KeyRing(self.database, find_callers)
         self.service = Service(
@@ -302,9 +303,3 @@ async def find_callers(reader: Reader[Any], hashes: Sequence[bytes]) -> Mapping[
     statement: LiteralString = "select hash, id, scopes from jar_keys where hash = any(%(hashes)s)"
     rows = await reader.tuples(statement, {"hashes": list(hashes)})
     return {bytes(hash): api_key(id, 1, frozenset(scopes)) for hash, id, scopes in rows}
-
-
-def furnish(database_url: str) -> None:
-    """Make the tables, as they were on the first day."""
-    with psycopg.connect(database_url, autocommit=True) as connection:
-        connection.execute(SCHEMA)

@@ -4,12 +4,13 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from psycopg import waiting
 
 from holdfast.events.product import EVENTS
 from holdfast.events.resources import Tx
-from tests.kit.data_directories import ask, until
+from tests.kit.data_directories import until
 from tests.support import unlimited
 
 LOCKED = "select count(*)::int from pg_locks where locktype = 'advisory' and objid = 4711"
@@ -34,19 +35,24 @@ def test_a_process_that_stalls_as_soon_as_it_has_sent_a_statement_loses_its_lock
         await notified.wait()
         await tx.value("select 1")
 
-    with asyncio.Runner() as runner:
+    with psycopg.connect(database_url, autocommit=True) as looking, asyncio.Runner() as runner:
         runner.run(database.pool.open())
         locking = runner.get_loop().create_task(database.transact(lock))
-        while not any(ask(database_url, LOCKED) for _ in range(LOOKS)):
+        while not any(_is_locked(looking) for _ in range(LOOKS)):
             assert not locking.done()
             _a_turn(runner.get_loop())
         # Nothing of the process goes on from here.
-        until(lambda: not ask(database_url, LOCKED))
+        until(lambda: not _is_locked(looking))
 
         notified.set()
         runner.run(_ended(locking))
         runner.run(database.pool.close())
     assert tries == 2
+
+
+def _is_locked(connection: psycopg.Connection[Any]) -> bool:
+    row = connection.execute(LOCKED).fetchone()
+    return row is not None and row[0] > 0
 
 
 def _a_turn(loop: asyncio.AbstractEventLoop) -> None:

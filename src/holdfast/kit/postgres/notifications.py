@@ -62,9 +62,12 @@ def listener_name(service: str, machine: str = MACHINE) -> str:
 class Receiver:
     """The connection on which a process receives notifications. It reconnects whenever the connection is lost.
 
-    lost              called whenever the connection is lost
-    is_unreachable    whether the last attempt to reach the database failed
+    lost                called whenever the connection is lost
+    is_unreachable      whether the last attempt to reach the database failed
+    connection_class    the class of the connection, as pools have it
     """
+
+    connection_class: type[AsyncConnection[Any]] = AsyncConnection
 
     def __init__(self, url: str, name: str, options: dict[str, Any], lost: Callable[[], object]) -> None:
         self._url = url
@@ -105,7 +108,7 @@ class Receiver:
     async def _receive(self) -> None:
         while True:
             try:
-                async with await AsyncConnection.connect(
+                async with await self.connection_class.connect(
                     self._url, autocommit=True, application_name=self._name, **self._options
                 ) as connection:
                     await self._receive_from(connection)
