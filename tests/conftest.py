@@ -23,8 +23,13 @@ from holdfast.events.product import EVENTS
 from holdfast.events.settings import Settings
 from holdfast.inventory.product import INVENTORY
 from holdfast.kit.postgres import bundled
+from holdfast.kit.postgres.notifications import Receiver
+from tests.connections import ReusedConnection
 from tests.databases import clone, drop_ended, scratch_database, template_database
 from tests.support import Service, running, unlimited
+
+# Until all tests are collected, there is no garbage to speak of, and ever more to look through.
+gc.disable()
 
 os.environ.setdefault("COLUMNS", "200")
 # Tests start hundreds of processes, each of which would compile every module anew; so would every worker.
@@ -41,6 +46,11 @@ structlog.configure(
 
 # The event loop of the services. With the hook that pytest-asyncio has for this, fixtures of a module end too early.
 asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())  # pyright: ignore[reportDeprecated]
+
+# The client of tests looks for this package at each request, and never finds it.
+sys.modules["sniffio"] = None  # pyright: ignore[reportArgumentType]
+
+Receiver.connection_class = ReusedConnection
 
 pytest_plugins = ["tests.hangs", "tests.long", "tests.refusals", "tests.shared_imports"]
 
@@ -62,13 +72,15 @@ HEAVY_DIRECTORIES = {"models", "plans", "faults"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with each file of long tests early, and not with all at once: else the last is waited for at the end."""
+    """Begin with the files that take long: the last one would leave the other workers idle."""
     files: dict[Path, list[pytest.Item]] = {}
     for item in items:
         files.setdefault(item.path, []).append(item)
+    order = sorted(files, key=lambda path: -len(files[path]))
+    # Not with all long tests at once: they wait for one another.
     long = [path for path in files if any(item.get_closest_marker("long") for item in files[path])]
     long.sort(key=lambda path: path.parent.name not in HEAVY_DIRECTORIES)
-    order = [path for path in files if path not in long]
+    order = [path for path in order if path not in long]
     for number, path in enumerate(long):
         order.insert(4 * number, path)
     items[:] = [item for path in order for item in files[path]]
@@ -76,6 +88,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     """Look for garbage in what tests make, seldom, and not in the tests themselves."""
+    gc.enable()
     gc.freeze()
     gc.set_threshold(10_000, 20)
 
