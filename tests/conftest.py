@@ -50,6 +50,7 @@ asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())  # pyright: ignore[repor
 # The client of tests looks for this package at each request, and never finds it.
 sys.modules["sniffio"] = None  # pyright: ignore[reportArgumentType]
 
+# As the pools of tests do.
 Receiver.connection_class = ReusedConnection
 
 pytest_plugins = ["tests.hangs", "tests.long", "tests.refusals", "tests.shared_imports"]
@@ -76,11 +77,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     files: dict[Path, list[pytest.Item]] = {}
     for item in items:
         files.setdefault(item.path, []).append(item)
-    order = sorted(files, key=lambda path: -len(files[path]))
-    # Not with all long tests at once: they wait for one another.
     long = [path for path in files if any(item.get_closest_marker("long") for item in files[path])]
     long.sort(key=lambda path: path.parent.name not in HEAVY_DIRECTORIES)
-    order = [path for path in order if path not in long]
+    order = sorted(files.keys() - long, key=lambda path: (-len(files[path]), path))
+    # Not with all long tests at once: they wait for one another.
     for number, path in enumerate(long):
         order.insert(4 * number, path)
     items[:] = [item for path in order for item in files[path]]

@@ -6,8 +6,9 @@ Without a stop, old code and new code serve one database together. The old code 
 import asyncio
 import itertools
 import random
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack
+from functools import cache
 from typing import Any
 
 import httpx2
@@ -34,42 +35,46 @@ CLIENTS = 8
 
 WITH_A_STOP = releases() if SOAK else releases()[-1:]
 UPGRADES = pytest.mark.parametrize(
-    ("old", "stop"),
+    ("release", "stop"),
     [
         *(pytest.param(release, False, id=f"{release} without a stop") for release in releases()),
         *(pytest.param(release, True, id=f"{release} with a stop") for release in WITH_A_STOP),
     ],
-    indirect=["old"],
 )
+
+PRODUCTS: Mapping[str, tuple[ServiceProcess[Any, Any], tuple[str, ...]]] = {
+    "events": (EVENTS, ()),
+    "inventory": (INVENTORY, ("shop", "add", "busy.myshopify.com")),
+}
+"""Both services, with a command that a release runs after its migration."""
+
+DatabaseOf = Callable[[str, str], OldDatabase]
+"""Returns the database that a release of a service has made, by the names of both."""
 
 
 @pytest.fixture(scope="module")
-def old(
-    request: pytest.FixtureRequest, template_url: str, tmp_path_factory: pytest.TempPathFactory
-) -> Generator[dict[str, OldDatabase]]:
-    """The databases of both services, as a release has made them."""
-    commands: list[tuple[ServiceProcess[Any, Any], tuple[str, ...]]] = [
-        (EVENTS, ()),
-        (INVENTORY, ("shop", "add", "busy.myshopify.com")),
-    ]
-    code = code_of(request.param, shared_directory(tmp_path_factory))
+def database_of(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> Generator[DatabaseOf]:
+    """The databases of both services, as each release has made them, for all tests together."""
     with ExitStack() as stack:
-        yield {
-            product.name: stack.enter_context(
-                old_database(request.param, code, tmp_path_factory.mktemp(product.name), template_url, product, *words)
-            )
-            for product, words in commands
-        }
+
+        @cache
+        def make(release: str, name: str) -> OldDatabase:
+            product, words = PRODUCTS[name]
+            code = code_of(release, shared_directory(tmp_path_factory))
+            directory = tmp_path_factory.mktemp(name)
+            return stack.enter_context(old_database(release, code, directory, template_url, product, *words))
+
+        yield make
 
 
 @UPGRADES
 async def test_registrations_and_queues_go_on_without_an_error_while_the_code_is_exchanged(
-    stop: bool, old: dict[str, OldDatabase], template_url: str
+    release: str, stop: bool, database_of: DatabaseOf, template_url: str
 ) -> None:
     numbers = itertools.count()
     polls: list[str] = []
     visitors: list[str] = []
-    with upgrading(old["events"], EVENTS) as upgrade:
+    with upgrading(database_of(release, "events"), EVENTS) as upgrade:
         key, event_id = await organizer_with_event(upgrade.process, capacity=SEATS, waitinglist_capacity=WAITING)
         async with client({"X-API-Key": key}) as http:
             made = await upgrade.ask(http, "POST", "/api/queues", {"queue_event": queue_fields(release_rate=600)})
@@ -122,12 +127,12 @@ class StrictAgent(Agent):
 
 @UPGRADES
 async def test_stock_goes_on_without_an_error_while_the_code_is_exchanged(
-    stop: bool, old: dict[str, OldDatabase], inventory_template: str
+    release: str, stop: bool, database_of: DatabaseOf, inventory_template: str
 ) -> None:
-    key = old["inventory"].key
-    with upgrading(old["inventory"], INVENTORY) as upgrade:
-        agents = [StrictAgent(upgrade, key, number) for number in range(CLIENTS)]
-        async with client({"authorization": f"Bearer {key}"}) as http:
+    old = database_of(release, "inventory")
+    with upgrading(old, INVENTORY) as upgrade:
+        agents = [StrictAgent(upgrade, old.key, number) for number in range(CLIENTS)]
+        async with client({"authorization": f"Bearer {old.key}"}) as http:
             for number in range(POOLS):
                 fields = {"name": f"Pool {number}", "quantity": 100, "allow_negative": number % 4 == 0}
                 await agents[0].insist(http, "create_pool", fields)
