@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager
 
+import psycopg
 from starlette.types import ASGIApp
 
 from holdfast.events.product import EVENTS
@@ -23,7 +24,8 @@ Target = Callable[[str], AbstractAsyncContextManager[tuple[ASGIApp, str]]]
 async def kit(base_url: str) -> AsyncGenerator[tuple[ASGIApp, str]]:
     """The agent endpoint of the kit, over the pantry of its tests and what the suite expects by name."""
     url = bundled.database_url(bundled.scratch_directory(), "pantry")
-    pantry.furnish(url)
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(pantry.SCHEMA)
     service = Pantry(
         url,
         base_url=base_url,

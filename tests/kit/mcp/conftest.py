@@ -19,16 +19,16 @@ def pantry_database(template_url: str) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def furnishing(pantry_database: str) -> Iterator[psycopg.Connection[Any]]:
+def pantry_connection(pantry_database: str) -> Iterator[psycopg.Connection[Any]]:
     """A connection that makes the tables of the pantry."""
     with psycopg.connect(pantry_database, autocommit=True) as connection:
         yield connection
 
 
 @pytest.fixture
-def pantry_url(pantry_database: str, furnishing: psycopg.Connection[Any]) -> str:
+def pantry_url(pantry_database: str, pantry_connection: psycopg.Connection[Any]) -> str:
     """A database with the tables of the pantry, as they were on the first day."""
-    furnishing.execute(SCHEMA)
+    pantry_connection.execute(SCHEMA)
     return pantry_database
 
 

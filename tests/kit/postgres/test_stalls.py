@@ -35,14 +35,14 @@ def test_a_process_that_stalls_as_soon_as_it_has_sent_a_statement_loses_its_lock
         await notified.wait()
         await tx.value("select 1")
 
-    with psycopg.connect(database_url, autocommit=True) as looking, asyncio.Runner() as runner:
+    with psycopg.connect(database_url, autocommit=True) as connection, asyncio.Runner() as runner:
         runner.run(database.pool.open())
         locking = runner.get_loop().create_task(database.transact(lock))
-        while not any(_is_locked(looking) for _ in range(LOOKS)):
+        while not any(_is_locked(connection) for _ in range(LOOKS)):
             assert not locking.done()
             _a_turn(runner.get_loop())
         # Nothing of the process goes on from here.
-        until(lambda: not _is_locked(looking))
+        until(lambda: not _is_locked(connection))
 
         notified.set()
         runner.run(_ended(locking))
