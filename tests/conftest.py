@@ -28,7 +28,7 @@ from tests.connections import ReusedConnection
 from tests.databases import clone, drop_ended, scratch_database, template_database
 from tests.support import Service, running, unlimited
 
-# Until all tests are collected, there is no garbage to speak of, and ever more to look through.
+# Collecting the tests makes many objects and little garbage. `pytest_collection_finish` enables it again.
 gc.disable()
 
 os.environ.setdefault("COLUMNS", "200")
@@ -47,10 +47,10 @@ structlog.configure(
 # The event loop of the services. With the hook that pytest-asyncio has for this, fixtures of a module end too early.
 asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())  # pyright: ignore[reportDeprecated]
 
-# The client of tests looks for this package at each request, and never finds it.
+# The HTTP client tries to import this package at each request. It is not installed: fail at once, without the disk.
 sys.modules["sniffio"] = None  # pyright: ignore[reportArgumentType]
 
-# As the pools of tests do.
+# The pools of tests have the same class.
 Receiver.connection_class = ReusedConnection
 
 pytest_plugins = ["tests.hangs", "tests.long", "tests.refusals", "tests.shared_imports"]

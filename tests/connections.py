@@ -72,7 +72,7 @@ class ReusedConnection(AsyncConnection[Any]):
         if len(_sessions[url][use]) >= MAX_SESSIONS:
             return await super().close()
         try:
-            # Now, and not when it is taken over: who listens and does not read stops the server in the end.
+            # Now, not when it is taken over: a session that listens but is never read blocks the server in the end.
             await self.execute(AS_NEW)
         except psycopg.Error:
             return await super().close()

@@ -102,7 +102,7 @@ async def test_whenever_the_process_that_seals_is_killed_or_stops_everybody_is_l
             await scene.all_is_logged_once()
 
             for step in (BETWEEN_SETTLEMENT_AND_SEAL, WITHIN_THE_SEAL, BETWEEN_SEAL_AND_SIGNATURE):
-                # Else it could be an earlier head for which the process waits at this step.
+                # Otherwise the process could wait at this step for an earlier head.
                 await eventually(scene.is_at_rest)
                 async with holding(scene.url, step) as holder:
                     await scene.register(3)
