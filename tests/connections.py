@@ -15,9 +15,16 @@ from psycopg.pq import PGconn as Connecting
 from psycopg.pq.abc import PGconn
 
 AS_NEW: LiteralString = """
-    set session authorization default; reset all; unlisten *; select pg_advisory_unlock_all(); discard temp
+    set session authorization default; reset all; unlisten *; select pg_advisory_unlock_all(); discard temp;
+    set application_name = 'kept by a test'
 """
-"""All that `discard all` does, but for plans, and statements that are prepared already."""
+"""All that `discard all` does, but for plans, and statements that are prepared already.
+
+The session also loses its name, by which processes count the listeners of a service.
+"""
+
+NAME: LiteralString = "reset application_name"
+"""Gives a session the name with which it began."""
 
 MAX_SESSIONS = 2
 """How many are kept of those that are used in the same way: as many as a pool opens at once."""
@@ -63,6 +70,14 @@ class ReusedConnection(AsyncConnection[Any]):
         connection._prepared = session.prepared
         connection.cursor_factory = options.get("cursor_factory", connection.cursor_factory)
         await connection.set_autocommit(True)
+        try:
+            await connection.execute(NAME, prepare=False)
+        except psycopg.Error:
+            session.pgconn.finish()
+            return None
+        except BaseException:
+            session.pgconn.finish()
+            raise
         return connection
 
     async def close(self) -> None:

@@ -16,6 +16,14 @@ async def is_listening(service: Service) -> bool:
     return await count_machines(service.database) == 1
 
 
+async def listeners(service: Service, count: int) -> bool:
+    """Whether so many processes listen."""
+    statement = """
+        select from pg_stat_activity where datname = current_database() and application_name like '%% listener'
+    """
+    return len(await service.run_sql(statement)) == count
+
+
 async def test_a_second_machine_is_told_what_it_would_keep_for_itself_and_the_setting_for_it(
     settings: Settings,
 ) -> None:
@@ -40,6 +48,15 @@ async def test_nobody_is_warned_of_what_machines_share(settings: Settings) -> No
     shared = settings.model_copy(update={"rate_limit_storage_url": "redis://127.0.0.1:1", "s3_bucket": "photos"})
 
     assert shared.kept_by_each() == []
+
+
+async def test_a_process_that_has_ended_is_not_counted(settings: Settings, own_service: Service) -> None:
+    at_own_database = settings.model_copy(update={"database_url": own_service.database.url})
+    for _ in range(2):
+        async with running(at_own_database) as service:
+            await eventually(lambda: listeners(service, 2))
+
+        await eventually(lambda: listeners(own_service, 1))
 
 
 @pytest.mark.parametrize("another", ["holdfast inventory 0badcafe listener", "holdfast events jobs", "psql"])
