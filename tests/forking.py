@@ -1,14 +1,17 @@
-"""Commands of `holdfast`, each in a process of its own, forked from one that has imported the program already.
+"""Processes of `holdfast`, each forked from one that has imported the program already.
 
-A command imports for a second before it works for a tenth of one. What takes part in that import is tested in
-`tests/cli/test_help.py`, and by every test that starts a service.
+A process imports for a second before it works: a command then takes a tenth of a second, and a service as long to
+start. What takes part in that import is tested in `tests/cli/test_help.py`, and by tests of services with several
+workers, which start as users start them.
 """
 
 import atexit
+import contextlib
 import functools
 import gc
 import json
 import os
+import selectors
 import signal
 import socket
 import subprocess
@@ -17,7 +20,8 @@ import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NoReturn
+from types import FrameType
+from typing import Any, NoReturn
 
 TIMEOUT_SECONDS = 60
 """How long a command may take."""
@@ -25,12 +29,48 @@ PART, END = 65_536, b"\n"
 """The most bytes that are read at once, and the last of a message."""
 
 
+class Forked:
+    """A process that was forked: what tests need of a `subprocess.Popen`."""
+
+    def __init__(self, answers: socket.socket) -> None:
+        self._answers = answers.makefile("rb")
+        pid = self._answers.readline()
+        assert pid, "The process that forks has ended."
+        self.pid = int(pid)
+        self.returncode: int | None = None
+        self._ending = threading.Thread(target=self._wait_for_end, daemon=True)
+        self._ending.start()
+
+    def poll(self) -> int | None:
+        """Its exit status; None while it runs."""
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end. Returns its exit status, and raises `TimeoutExpired` if it goes on."""
+        self._ending.join(timeout)
+        if self.returncode is None:
+            raise subprocess.TimeoutExpired("a forked process", timeout or 0)
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        if self.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    def _wait_for_end(self) -> None:
+        with self._answers:
+            if answer := self._answers.readline():
+                self.returncode = int(answer)
+
+
 class Forks:
-    """A process that has imported the program, and forks for each command."""
+    """A process that has imported the program, and forks."""
 
     def __init__(self) -> None:
         self._connection, theirs = socket.socketpair()
-        self._connection.settimeout(TIMEOUT_SECONDS)
         self._one_at_a_time = threading.Lock()
         with theirs:
             self._process = subprocess.Popen(
@@ -41,28 +81,31 @@ class Forks:
             )
         atexit.register(self.close)
 
-    def run(self, words: Sequence[str], cwd: Path, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-        """Run a command to its end, with nothing to read, in this directory and environment alone."""
-        message = json.dumps({"argv": words, "cwd": str(cwd), "environment": dict(environment)}).encode() + END
-        with (
-            Path(os.devnull).open("rb") as nothing,
-            tempfile.TemporaryFile("w+") as out,
-            tempfile.TemporaryFile("w+") as err,
-        ):
+    def start(self, words: Sequence[str], cwd: Path, environment: Mapping[str, str], out: int, err: int = 2) -> Forked:
+        """Run a command, with nothing to read, in this directory and environment alone."""
+        command = {"argv": words, "cwd": str(cwd), "environment": dict(environment)}
+        message = json.dumps(command).encode() + END
+        answers, theirs = socket.socketpair()
+        with answers, theirs, Path(os.devnull).open("rb") as nothing:
             with self._one_at_a_time:
-                files = [file.fileno() for file in (nothing, out, err)]
+                files = [nothing.fileno(), out, err, theirs.fileno()]
                 sent = socket.send_fds(self._connection, [message], files)
                 self._connection.sendall(message[sent:])
-                try:
-                    status = self._connection.recv(PART)
-                except TimeoutError:
-                    forks.cache_clear()
-                    os.killpg(self._process.pid, signal.SIGKILL)
-                    raise
-            assert status, "The process that forks has ended."
+            theirs.close()
+            return Forked(answers)
+
+    def run(self, words: Sequence[str], cwd: Path, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+        """Run a command to its end, in the same way."""
+        with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+            process = self.start(words, cwd, environment, out.fileno(), err.fileno())
+            try:
+                status = process.wait(TIMEOUT_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                raise
             out.seek(0)
             err.seek(0)
-            return subprocess.CompletedProcess(words, int(status), out.read(), err.read())
+            return subprocess.CompletedProcess(words, status, out.read(), err.read())
 
     def close(self) -> None:
         self._connection.close()
@@ -76,35 +119,78 @@ def forks() -> Forks:
 
 
 def _fork_for(connection: socket.socket) -> None:
-    """Fork for each message. Returns when nobody asks any more; a process that was forked ends in it."""
+    """Fork for each message. Returns when nobody sends any more; a process that was forked ends in it."""
     from holdfast import cli
     from holdfast.events import product as events
     from holdfast.inventory import product as inventory
 
     _ = events, inventory
     gc.freeze()
+    ended, hear = socket.socketpair()
+    hear.setblocking(False)
+    signal.set_wakeup_fd(hear.fileno())
+    signal.signal(signal.SIGCHLD, _go_on)
+    selector = selectors.DefaultSelector()
+    selector.register(connection, selectors.EVENT_READ)
+    selector.register(ended, selectors.EVENT_READ)
+    clients: dict[int, int] = {}
     while True:
-        message, files, _, _ = socket.recv_fds(connection, PART, 3)
-        while not message.endswith(END):
-            part = connection.recv(PART)
-            if not part:
+        for key, _ in selector.select():
+            if key.fileobj is ended:
+                ended.recv(PART)
+                _tell(clients)
+            elif not (command := _receive(connection)):
                 return
-            message += part
-        pid = os.fork()
-        if pid == 0:
-            connection.close()
-            command = json.loads(message)
-            for number, file in enumerate(files):
-                os.dup2(file, number)
-                os.close(file)
-            os.chdir(command["cwd"])
-            os.environ.clear()
-            os.environ.update(command["environment"])
-            sys.argv = command["argv"]
-            _run_to_the_end(cli.main)
-        for file in files:
-            os.close(file)
-        connection.send(str(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])).encode())
+            else:
+                pid = os.fork()
+                if pid == 0:
+                    _run(cli.main, *command)
+                *files, client = command[1]
+                for file in files:
+                    os.close(file)
+                clients[pid] = client
+                os.write(client, str(pid).encode() + END)
+
+
+def _go_on(number: int, frame: FrameType | None) -> None:
+    """Do nothing: a signal that has a handler is heard of."""
+
+
+def _receive(connection: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
+    """What to run, and its files: what it reads, says and reports, and who is told; None if nobody sends any more."""
+    message, files, _, _ = socket.recv_fds(connection, PART, 4)
+    while not message.endswith(END):
+        part = connection.recv(PART)
+        if not part:
+            return None
+        message += part
+    return json.loads(message), files
+
+
+def _tell(clients: dict[int, int]) -> None:
+    """Tell the clients of processes that have ended how they ended."""
+    while clients:
+        pid, status = os.waitpid(-1, os.WNOHANG)
+        if not pid:
+            return
+        client = clients.pop(pid)
+        os.write(client, str(os.waitstatus_to_exitcode(status)).encode() + END)
+        os.close(client)
+
+
+def _run(main: Callable[[], object], command: dict[str, Any], files: list[int]) -> NoReturn:
+    """Run a program in this process as if it had just been started."""
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    for number, file in enumerate(files[:3]):
+        os.dup2(file, number)
+    os.closerange(3, max(files) + 1)
+    os.chdir(command["cwd"])
+    os.environ.clear()
+    os.environ.update(command["environment"])
+    sys.argv = command["argv"]
+    sys.modules["__main__"].__package__ = None  # or it would call itself `python -m tests.holdfast`
+    _run_to_the_end(main)
 
 
 def _run_to_the_end(main: Callable[[], object]) -> NoReturn:

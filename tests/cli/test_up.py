@@ -25,6 +25,7 @@ from holdfast.kit.postgres.schema_lineage import WITHOUT_FILE
 from tests.docs.test_first_requests import free_ports
 from tests.doubles.stripe.conftest import ACCOUNT_V2
 from tests.faults.processes import HOLDFAST
+from tests.forking import forks
 from tests.serving import startup_output, stop
 from tests.support import eventually
 from tests.test_cli import holdfast
@@ -47,12 +48,15 @@ def output() -> Generator[str]:
 def running(data_dir: Path, *ports: str, **settings: str) -> Generator[str]:
     """`holdfast up` as long as the block lasts; what it says once it serves."""
     environment = {**os.environ, "HOLDFAST_DATA_DIR": str(data_dir), **settings}
-    up = subprocess.Popen([HOLDFAST, "up", *ports], env=environment, stdout=subprocess.PIPE, text=True)
-    assert up.stdout
-    try:
-        yield startup_output(up.stdout)
-    finally:
-        stop(up)
+    reads, writes = os.pipe()
+    with os.fdopen(reads) as output:
+        with os.fdopen(writes) as out:
+            up = forks().start([HOLDFAST, "up", *ports], Path.cwd(), environment, out.fileno())
+        try:
+            yield startup_output(output)
+        finally:
+            up.send_signal(signal.SIGTERM)
+            up.wait(60)
 
 
 def test_a_second_start_says_what_runs_already_and_where(data_dir: Path) -> None:

@@ -20,6 +20,7 @@ import psutil
 from holdfast.events.settings import Settings
 from holdfast.kit.security.http_client import HttpClient
 from holdfast.kit.security.secrets import secret
+from tests.forking import forks
 from tests.serving import PLAIN
 from tests.support import UNLIMITED
 
@@ -50,6 +51,7 @@ class Process:
             **{str(Settings.model_fields[name].validation_alias): str(value) for name, value in UNLIMITED.items()},
             **({"PYTHONPATH": str(code)} if code else {}),
         }
+        self._has_own_code = code is not None
         self._port = 0
         if base_url:
             # It says that it listens there, so its port must be known before.
@@ -76,25 +78,24 @@ class Process:
 
     def _started(self) -> str | None:
         """Where it listens; None if it ended before."""
-        with self.log.open("a") as log:
-            self._process = subprocess.Popen(
-                [HOLDFAST, self._service, "serve", "--port", str(self._port), *self._options],
-                env=self._environment,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-            )
-        assert self._process.stdout
-        if address := re.search(r"listens on (http://\S+)", self._process.stdout.readline()):
+        words = [HOLDFAST, self._service, "serve", "--port", str(self._port), *self._options]
+        reads, writes = os.pipe()
+        self._output = os.fdopen(reads)
+        with self.log.open("a") as log, os.fdopen(writes) as output:
+            # Worker processes look at how their parent was started.
+            if self._has_own_code or "--workers" in words:
+                self._process = subprocess.Popen(words, env=self._environment, stdout=output, stderr=log)
+            else:
+                self._process = forks().start(words, Path.cwd(), self._environment, output.fileno(), log.fileno())
+        if address := re.search(r"listens on (http://\S+)", self._output.readline()):
             return address[1]
-        self._ended()
+        self.wait()
         return None
 
-    def _ended(self) -> int:
+    def wait(self) -> int:
         """Wait until it has ended, and leave nothing of it. Returns its exit status."""
         status = self._process.wait(timeout=30)
-        assert self._process.stdout
-        self._process.stdout.close()
+        self._output.close()
         return status
 
     def memory(self) -> int:
@@ -108,7 +109,7 @@ class Process:
     def kill(self) -> None:
         """SIGKILL: no goodbye, no clean-up."""
         self._process.kill()
-        self._ended()
+        self.wait()
 
     def halt(self) -> None:
         """SIGSTOP: everything stays open, and nothing goes on."""
@@ -121,7 +122,7 @@ class Process:
     def stop(self) -> int:
         """SIGTERM; the exit status once it has ended."""
         self._process.send_signal(signal.SIGTERM)
-        return self._ended()
+        return self.wait()
 
 
 def port_that_stays_free() -> int:
