@@ -17,6 +17,10 @@ UNMARKED = re.compile(rf"""\A(?=["' ]*[{SIGNS}]|'*[\t\r\n])|(?<=[;|\t\r\n])(?=["
 MARKED = re.compile(rf"""\A'(?=["' ]*[{SIGNS}]|'*[\t\r\n])|(?<=[;|\t\r\n])'(?=["' ]*[{SIGNS}])""")
 """The places where a formula could begin, without and with the apostrophe. The two patterns match the same places."""
 
+BEGINNINGS = f"{SIGNS}\"' \t\r\n"
+SEPARATORS = re.compile(r"[;|\t\r\n]")
+"""A formula can begin only in a cell that begins with one of the first, or that contains one of the second."""
+
 
 def as_csv(rows: Iterable[Sequence[Any]]) -> str:
     """Rows as CSV: lines end with CR and LF (RFC 4180). None is an empty cell."""
@@ -28,9 +32,9 @@ def as_csv(rows: Iterable[Sequence[Any]]) -> str:
 
 def neutral(cell: Any) -> Any:
     """The cell in a form that no program runs."""
-    if cell is None:
-        return ""
-    return UNMARKED.sub("'", cell) if isinstance(cell, str) else cell
+    if isinstance(cell, str) and (cell[:1] in BEGINNINGS or SEPARATORS.search(cell)):
+        return UNMARKED.sub("'", cell)
+    return cell
 
 
 def original(cell: str) -> str:
