@@ -41,15 +41,12 @@ class Forked:
         self._ending = threading.Thread(target=self._wait_for_end, daemon=True)
         self._ending.start()
 
-    def poll(self) -> int | None:
-        """Its exit status; None while it runs."""
-        return self.returncode
-
-    def wait(self, timeout: float | None = None) -> int:
-        """Wait for its end. Returns its exit status, and raises `TimeoutExpired` if it goes on."""
+    def wait(self, timeout: float) -> int:
+        """Wait for its end. Returns its exit status. Raises `TimeoutExpired` if it goes on, and kills it."""
         self._ending.join(timeout)
         if self.returncode is None:
-            raise subprocess.TimeoutExpired("a forked process", timeout or 0)
+            self.kill()
+            raise subprocess.TimeoutExpired("a forked process", timeout)
         return self.returncode
 
     def send_signal(self, number: int) -> None:
@@ -98,11 +95,7 @@ class Forks:
         """Run a command to its end, in the same way."""
         with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
             process = self.start(words, cwd, environment, out.fileno(), err.fileno())
-            try:
-                status = process.wait(TIMEOUT_SECONDS)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                raise
+            status = process.wait(TIMEOUT_SECONDS)
             out.seek(0)
             err.seek(0)
             return subprocess.CompletedProcess(words, status, out.read(), err.read())

@@ -103,6 +103,7 @@ def _named(node: dict[str, Any]) -> str:
     return f"{node['Node Type']}{table}{index}, {node['Actual Loops']:,.0f} times"
 
 
+@cache
 def place(statement: str) -> str:
     """Where a statement is: the file, and the function or the constant."""
     lines = [line.strip() for line in statement.splitlines() if len(line.strip()) > 8] or [statement.strip()]
