@@ -132,6 +132,25 @@ def test_what_was_cosigned_is_remembered_and_a_fork_is_kept_as_evidence(tmp_path
     assert witness.read_checkpoint(origin_hash("another")).status == 404
 
 
+def test_evidence_of_a_fork_stays_whatever_is_refused_after_it(tmp_path: Path) -> None:
+    witness = Witness(WitnessDirectory(tmp_path, NAME), [KEY])
+    witness.add_checkpoint(request(0, 300).body)
+    fork, later = request(300, 400, "other"), request(300, 400)._replace(proof=[bytes(32)])
+    for refused in (fork, fork, later, request(300, 300)._replace(proof=[bytes(32)])):
+        assert witness.add_checkpoint(refused.body).status == 422
+
+    assert {file.read_text() for file in tmp_path.glob("*.refused")} == {note(400, "other"), note(400)}
+
+
+def test_refused_heads_fill_no_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("holdfast.events.log.witness.directory.MAX_REFUSED_HEADS", 2)
+    witness = Witness(WitnessDirectory(tmp_path, NAME), [KEY])
+    for size in (300, 310, 320, 330):
+        assert witness.add_checkpoint(request(0, size)._replace(proof=[bytes(32)]).body).status == 422
+
+    assert len([*tmp_path.glob("*.refused")]) == 2
+
+
 @pytest.mark.parametrize("fault", [OSError, KeyboardInterrupt])
 def test_what_cannot_be_kept_is_not_cosigned(
     directory: WitnessDirectory, monkeypatch: pytest.MonkeyPatch, fault: type[BaseException]

@@ -74,8 +74,9 @@ class Witness:
         try:
             verify_consistency(last.size, head.size, last.root, head.root, request.proof)
         except InvalidProof as error:
-            log.warning("a head does not continue the last one", log=head.origin, size=head.size, last=last.size)
-            self._directory.store_refused(hash, signed)
+            log.warning("a head was not proved to continue the last one", note=signed, last=last.size)
+            if head != last:
+                self._directory.store_refused(hash, head, signed)
             return _refusal(422, str(error))
         line = self._directory.cosigner.signature_line(text)
         # Only what is on the disk is cosigned, so after any end of the process nothing else is.

@@ -13,11 +13,14 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from holdfast.kit.contract.problems import CannotStart
 from holdfast.kit.tlog.cosignature import Cosigner
-from holdfast.kit.tlog.signed_note import decode_base64, encode_base64
+from holdfast.kit.tlog.signed_note import Checkpoint, decode_base64, encode_base64
 
 CHECKPOINT = "checkpoint"
 REFUSED = "refused"
-"""The endings of files: the last cosigned head of a log, and the last head that did not continue it."""
+"""The endings of files: the last cosigned head of a log, and heads that were not proved to continue one."""
+
+MAX_REFUSED_HEADS = 1000
+"""The most refused heads of a log that are kept. Further ones are only in the log of the process."""
 
 
 def origin_hash(origin: str) -> str:
@@ -65,9 +68,13 @@ class WitnessDirectory:
         """Keep a head that is to be cosigned. It is on the disk when this returns. Raises OSError."""
         self._write(f"{hash}.{CHECKPOINT}", note)
 
-    def store_refused(self, hash: str, note: str) -> None:
-        """Keep a head that does not continue the cosigned one: both together may prove that the log was forked."""
-        self._write(f"{hash}.{REFUSED}", note)
+    def store_refused(self, hash: str, head: Checkpoint, note: str) -> None:
+        """Keep a head that was not proved to continue the cosigned one. Both together may prove a fork of the log.
+
+        Anybody can send a head with a wrong proof, so a head does not replace another one.
+        """
+        if len([*self._path.glob(f"{hash}.*.{REFUSED}")]) < MAX_REFUSED_HEADS:
+            self._write(f"{hash}.{head.size}.{head.root.hex()[:16]}.{REFUSED}", note)
 
     def _read_key(self, name: str) -> Cosigner:
         try:
