@@ -166,6 +166,22 @@ async def test_a_log_with_much_to_seal_holds_up_no_other(service: Service, monke
     assert len(await crowded.read()) == 1 + 1000 + 10
 
 
+async def test_every_log_is_signed_though_as_many_as_fit_into_a_round_are_busy(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sealing, "MAX_LOGS", 2)
+    logs = [await open_log(service, seal=True) for _ in range(5)]
+
+    # The second time, the head log is sealed too. It is signed elsewhere.
+    for _ in range(2):
+        for log in logs:
+            await log.arrive(1)
+        await sealing.seal(service.database)
+        await sealing.sign(service.database)
+
+    assert {(await log.read_head()).size for log in logs} == {6}
+
+
 async def test_processes_that_need_the_first_key_at_once_get_the_same(service: Service) -> None:
     made = await asyncio.gather(*(service.database.transact(keys.signing_key) for _ in range(4)))
 

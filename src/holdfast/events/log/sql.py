@@ -194,10 +194,10 @@ async def list_unsigned_heads(reader: Reader, limit: int) -> list[UnsignedHead]:
     """The next heads to sign. Those of the head log are left out: they are signed elsewhere (`publishing.py`)."""
     rows = await reader.tuples(
         """
-        select *
-          from (select log_id, origin, size, root from log_heads
-                 where signed_size < size order by log_id limit %(limit)s) as unsigned
-         where log_id <> all(array(select id from logs where event_id is null and queue_id is null))
+        select log_id, origin, size, root from log_heads
+         where signed_size < size
+           and log_id <> all(array(select id from logs where event_id is null and queue_id is null))
+         order by log_id limit %(limit)s
         """,
         {"limit": limit},
     )
