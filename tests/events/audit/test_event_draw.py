@@ -78,7 +78,10 @@ def test_a_right_draw_has_no_fault_also_while_places_are_given_or_are_given_afte
     given_up = {"kind": "change", "at": at(200), "draw": {**named(), "given_up": True}, "by": "organizer"}
     assert findings([*opened(), void(91), given_up, *outcomes([1, 2, 3, 4, 5])]) == ""
     cancelled = {"kind": "change", "at": at(200), "event": "cancelled", "by": "organizer"}
-    assert findings([*opened(), cancelled, *(place(number, "rejected") for number in range(1, 6))]) == ""
+    rejections = [place(number, "rejected") for number in range(1, 6)]
+    assert findings([*opened(), cancelled, *rejections]) == ""
+    last = {**arrival(6, 131), "person": 43 * "A", "outcome": "rejected"}
+    assert findings([*opened(), cancelled, *rejections, last]) == "", "it came before, and was settled after it"
 
 
 def test_confirmed_entries_come_first_in_the_drawn_order() -> None:

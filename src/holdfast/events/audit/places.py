@@ -35,7 +35,7 @@ class PlaceReplay:
     seated, waiting   people with a seat, held or not; people on the waiting list
     in_draw           people who wait for a draw
     is_by_draw        whether a draw was named, here or in an earlier log whose entries still wait
-    awaits_draw       whether a draw is named, and neither made, nor given up, nor idle because the event was cancelled
+    awaits_draw       whether a draw is named, and neither made nor given up; a cancelled event does not wait for it
     unjudged          promotions while people waited who came before the log, and whose order it does not tell
     """
 
@@ -79,7 +79,7 @@ class PlaceReplay:
             self._count("in_draw", 1)
             self._store(number, _CODES["in_draw"])
             return
-        if self.awaits_draw:
+        if self.awaits_draw and not self.is_cancelled:
             yield BrokenRule("outcome", f"Number {number} was {outcome} before the draw.", number)
         elif self.in_draw:
             message = (
