@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from holdfast.events.log import publishing, sealing, witness_client
+from holdfast.events.log import head_log, publishing, sealing, witness_client
 from holdfast.events.log.witness.cosigning import Witness
 from holdfast.events.log.witness.directory import WitnessDirectory
 from holdfast.events.log.witness_client import WitnessClient, http_client
@@ -131,6 +132,23 @@ async def test_the_head_log_is_shown_with_cosignatures_whatever_another_witness_
     assert find_cosignature(checkpoint, bad.verifier)
     assert (len(good.requests), len(bad.requests)) == requests, "a head is cosigned once"
     assert [entry.size for entry in await heads(service).read_checkpoints()] == [*range(2, 18, 2)]
+
+
+async def test_cosignatures_that_another_process_has_stored_meanwhile_stay(service: Service) -> None:
+    log = await open_log(service, seal=True)
+    await log.arrive(1)
+    await sealing.seal(service.database)
+    await sealing.sign(service.database)
+    await sealing.seal(service.database)
+    [head] = await service.database.read(head_log.list_head_logs)
+    note = (await shown_head(service)).replace(f"\n{head.signed_size}\n", f"\n{head.size}\n")
+    assert head.signed_size < head.size
+
+    for lines in ("first\nsecond\n", "second\n"):
+        await service.database.transact(partial(head_log.store_checkpoint, head=head, checkpoint=note + lines))
+
+    [stored] = await service.database.read(head_log.list_head_logs)
+    assert (stored.signed_size, stored.checkpoint) == (head.size, f"{note}first\nsecond\n")
 
 
 async def test_the_loop_publishes_what_a_killed_process_has_left_and_asks_the_witnesses_of_the_settings(

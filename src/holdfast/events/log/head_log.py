@@ -40,7 +40,7 @@ async def list_head_logs(reader: Reader) -> list[HeadLog]:
 async def store_checkpoint(tx: Tx, head: HeadLog, checkpoint: str) -> None:
     """Store the signed head of a head log, and the places of the heads of other logs in it.
 
-    Nothing is stored if a larger one is stored meanwhile.
+    Nothing is stored if another one, or one with other cosignatures, was stored since `head` was read.
     """
     places = await _find_places(tx, head) if head.signed_size < head.size else {}
     await tx.run(
@@ -56,9 +56,11 @@ async def store_checkpoint(tx: Tx, head: HeadLog, checkpoint: str) -> None:
             select head.*, index
               from (select * from place order by log_id) as place
              cross join lateral (
-                select log_id, signed_size from log_heads
+                select log_id, signed_size, checkpoint from log_heads
                  where log_id = place.log_id limit 1 for no key update) as head),
-        is_newest as (select from locked where log_id = %(log_id)s and signed_size <= %(size)s),
+        is_newest as (
+            select from locked
+             where log_id = %(log_id)s and (signed_size < %(size)s or checkpoint = %(read_checkpoint)s)),
         listed as (
             update log_heads set listed_in = %(log_id)s, listed_index = index
               from locked
@@ -70,6 +72,7 @@ async def store_checkpoint(tx: Tx, head: HeadLog, checkpoint: str) -> None:
             "log_id": head.log_id,
             "size": head.size,
             "checkpoint": checkpoint,
+            "read_checkpoint": head.checkpoint,
             "origins": [*places],
             "indexes": [*places.values()],
         },
