@@ -3,17 +3,21 @@
 import asyncio
 import datetime as dt
 from collections.abc import AsyncIterator
+from functools import partial
 
 import msgspec
 import psycopg
 import pytest
 
 from holdfast.events.draws import drawing
+from holdfast.events.draws import sql as draws
+from holdfast.events.log import sealing
 from holdfast.events.registrations import placing
+from holdfast.events.resources import Tx
 from tests.events.draws.event_scene import EventDraw, opening_event
 from tests.events.draws.rounds import ROUNDS
 from tests.events.draws.scene import ROUND
-from tests.support import Service
+from tests.support import Service, eventually
 
 PEOPLE = ["ann", "bob", "cyd", "dan", "eve", "flo", "gus"]
 PENDING = "registration_pending"
@@ -93,6 +97,50 @@ async def test_a_list_that_is_not_frozen_in_time_is_void_until_the_organizer_tak
     await draw.seal()
     assert await draw.faults() == []
     assert [entry["draw"].get("void") for entry in await draw.log() if "draw" in entry] == [None, True, None]
+
+
+async def waits_for_sealing(service: Service) -> bool:
+    statement = "select from pg_stat_activity where datname = current_database() and wait_event = 'advisory'"
+    return bool(await service.run_sql(statement))
+
+
+async def test_a_list_that_several_processes_find_too_late_becomes_void_once(draw: EventDraw) -> None:
+    await draw.enter(*PEOPLE)
+    await draw.freeze(91)
+    database, round_at = draw.service.database, draw.round_at
+    for seconds in (1, 2):
+        now = round_at + dt.timedelta(seconds=seconds)
+        await database.transact(partial(draws.make_void, subject=draw.subject, id=draw.event["id"], now=now))
+    await draw.seal()
+
+    assert [entry["draw"].get("void") for entry in await draw.log() if "draw" in entry] == [None, True]
+
+
+async def test_a_freeze_that_is_sealed_before_the_round_counts_though_its_transaction_ends_after_it(
+    draw: EventDraw,
+) -> None:
+    await draw.enter(*PEOPLE)
+    await draw.seal()
+    if await draw.freeze():
+        await draw.seal()
+        await draw.freeze()
+    database = draw.service.database
+    is_sealed, may_end = asyncio.Event(), asyncio.Event()
+
+    async def seal_slowly(tx: Tx) -> None:
+        assert await sealing._seal_next(tx, after=0, max_entries=1000)  # pyright: ignore[reportPrivateUsage]
+        await tx.value("select 1")  # so that all before it has run
+        is_sealed.set()
+        await may_end.wait()
+
+    sealed = asyncio.create_task(database.transact(seal_slowly))
+    await is_sealed.wait()
+    drawn = asyncio.create_task(draw.draw())
+    await eventually(lambda: waits_for_sealing(draw.service))
+    may_end.set()
+    await asyncio.gather(sealed, drawn)
+
+    assert await draw.service.run_sql("select draw_void_at, drawn_at is not null from events") == [(None, True)]
 
 
 async def test_an_event_that_is_cancelled_before_its_draw_rejects_all_entries(draw: EventDraw) -> None:

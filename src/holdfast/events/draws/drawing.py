@@ -28,6 +28,7 @@ from holdfast.events.draws.model import CHANNEL
 from holdfast.events.draws.order import Freeze, freeze_details, freeze_until, seed_of
 from holdfast.events.draws.sql import Frozen
 from holdfast.events.draws.subject import DrawSubject
+from holdfast.events.log.sealing import wait_for_sealing
 from holdfast.events.resources import Database, Tx
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.postgres.notifications import POLL_SECONDS, wait_for_notification
@@ -138,11 +139,18 @@ async def draw(
     beacon.verify(beacon.CHAIN, round, signature)
     due_at = beacon.time_of(round)
     if frozen.now < due_at:
-        raise DrawRefusal(f"By the clock of the database, round {round} is not before {due_at:%Y-%m-%d %H:%M:%S} UTC.")
+        raise DrawRefusal(
+            f"Round {round} is due at {due_at:%Y-%m-%d %H:%M:%S} UTC. By the clock of the database, that is not yet."
+        )
     if not await sql.lock_freeze(tx, subject, id):
         return "busy"
     await _tell(tx, subject, id)
-    if not await _is_published(tx, frozen):
+    is_published = await _is_published(tx, frozen)
+    if not is_published:
+        # A transaction that seals may have read its time before the round, and not have committed yet.
+        await wait_for_sealing(tx)
+        is_published = await _is_published(tx, frozen)
+    if not is_published:
         await sql.make_void(tx, subject, id, frozen.now)
         log.error("a draw is void: its freeze was not in the sealed log in time", drawn=name)
         return "void"

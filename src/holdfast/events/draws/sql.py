@@ -94,8 +94,11 @@ async def lock_closed(tx: Tx, subject: DrawSubject, id: int, now: dt.datetime | 
 
 
 async def make_void(tx: Tx, subject: DrawSubject, id: int, now: dt.datetime) -> None:
-    """Make a draw void. A trigger tells the log."""
-    await tx.run(f"update {subject.table} set draw_void_at = %(now)s where id = %(id)s", {"id": id, "now": now})
+    """Make a draw void, once. A trigger writes that to the log."""
+    await tx.run(
+        f"update {subject.table} set draw_void_at = %(now)s where id = %(id)s and draw_void_at is null",
+        {"id": id, "now": now},
+    )
 
 
 async def find_signed_head(tx: Tx, subject: DrawSubject, id: int, entries: int) -> Head | None:

@@ -99,6 +99,11 @@ async def seal(database: Database, *, max_entries: int = MAX_ENTRIES) -> bool:
     return has_more
 
 
+async def wait_for_sealing(tx: Tx) -> None:
+    """Wait until no other transaction seals, and let none seal until this one ends."""
+    await tx.run("select pg_advisory_xact_lock(%(lock)s)", {"lock": sql.ADVISORY_LOCK_ID})
+
+
 async def sign(database: Database) -> int:
     """Sign all heads that are sealed and durable. Returns the number of signed heads."""
     total = 0
