@@ -9,10 +9,12 @@ from holdfast.events.jobs import IDEMPOTENCY
 from holdfast.events.keys import retention as keys
 from holdfast.events.registrations import intake, retention
 from holdfast.events.resources import Tx
+from holdfast.events.settings import Settings
 from holdfast.kit.background.jobs import in_batches
 from holdfast.kit.mail import outbox
 from holdfast.kit.running import idempotency
 from holdfast.kit.running.steps import Steps
+from tests.events.payments.scene import paying
 from tests.support import Service, eventually
 
 
@@ -101,6 +103,19 @@ async def test_people_without_a_registration_are_deleted_and_others_stay(service
     assert await addresses(service) == ["ben@example.com", "cal@example.com", "dee@example.com"]
     assert (await ada.get("/api/events")).status_code == 200
     assert (await ada.get(polls["ann"])).json()["code"] == "not_found"
+
+
+async def test_who_has_a_payment_stays_and_holds_up_no_other(settings: Settings) -> None:
+    async with paying(settings) as scene:
+        service, ada = scene.service, await scene.organizer()
+        await scene.register(await scene.event(ada), "buyer@example.com")
+        await scene.time_is_up()
+        await ada.delete(await ada.register((await ada.create_event())["id"], email="left@example.com"))
+        await service.run_sql("delete from registrations")
+        await age(service)
+
+        assert await forget_registrants(service) == 1
+        assert await addresses(service) == ["buyer@example.com"]
 
 
 async def test_an_account_of_today_and_one_with_a_password_stay(service: Service) -> None:

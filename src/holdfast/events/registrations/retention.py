@@ -1,5 +1,5 @@
 """Deletes rejections 30 days after the event, so that clients have had time to read them, and the accounts of people
-who were registered once and have no registration any more.
+who were registered once, and have no registration and no payment any more.
 """
 
 from holdfast.events.registrations import intake, sql
@@ -21,7 +21,7 @@ async def forget_rejections(tx: Tx) -> int:
 
 
 async def forget_registrants(steps: Steps) -> int:
-    """Delete the accounts, older than a day, of people who have no registration. Returns the number deleted.
+    """Delete the accounts, older than a day, of people without registration and payment. Returns the number deleted.
 
     A person who is registered again by e-mail gets a new account.
     """

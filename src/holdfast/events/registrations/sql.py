@@ -212,6 +212,7 @@ async def find_registrants(reader: Reader, after: int, limit: int) -> dict[int, 
         select id, role <> 'user' or slug is not null or password_hash is not null
                    or inserted_at > now() - interval '1 day'
                    or coalesce((select true from registrations where user_id = users.id limit 1), false)
+                   or coalesce((select true from payments where user_id = users.id limit 1), false)
           from users where id > %(after)s order by id limit %(limit)s
         """,
         {"after": after, "limit": limit},
@@ -220,7 +221,7 @@ async def find_registrants(reader: Reader, after: int, limit: int) -> dict[int, 
 
 
 async def delete_registrants(tx: Tx, ids: Sequence[int]) -> int:
-    """Delete the accounts that have no registration. Returns the number deleted."""
+    """Delete the accounts that have no registration and no payment. Returns the number deleted."""
     return await tx.value(
         """
         with deleted as (
@@ -228,6 +229,7 @@ async def delete_registrants(tx: Tx, ids: Sequence[int]) -> int:
              where id = any(array(select id from users where id = any(%(ids)s) and role = 'user'
                                    order by id for update skip locked))
                and (select true from registrations where user_id = users.id limit 1) is null
+               and (select true from payments where user_id = users.id limit 1) is null
          returning 1)
         select count(*) from deleted
         """,
