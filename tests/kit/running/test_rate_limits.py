@@ -16,6 +16,7 @@ from structlog.testing import capture_logs
 
 from holdfast.events.product import EVENTS
 from holdfast.events.settings import Settings
+from holdfast.kit.contract.caller import nobody
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.process.checks.inspection import Inspection
 from holdfast.kit.process.checks.partners import check_rate_limits
@@ -85,6 +86,23 @@ async def test_everybody_has_a_limit_of_their_own_for_each_thing_they_do() -> No
 
 
 @pytest.mark.usefixtures("clock")
+async def test_a_request_that_fails_is_counted_as_refused_also_when_the_limit_is_reached() -> None:
+    limits = Limits("memory://", LIMITS, refused={"three": RateLimitItemPerMinute(2)})
+    caller = nobody("192.0.2.1")
+    for _ in range(3):
+        await limits.admit("three", caller)
+    for _ in range(2):
+        with pytest.raises(Problem):
+            await limits.admit("three", caller)
+
+    for _ in range(3):
+        await limits.count_as_refused("three", caller)
+
+    with pytest.raises(Problem) as refusal:
+        await limits.admit("three", caller)
+    assert refusal.value.code == "rate_limited"
+
+
 async def test_the_refusal_names_the_window() -> None:
     limits = Limits("memory://", LIMITS)
     await let_through(limits, "hourly", "ada")

@@ -1,8 +1,8 @@
 """Background jobs, stored in the database by procrastinate. Only one process at a time runs a job.
 
 A transaction enqueues a task (`tasks.py`); a timetable starts a periodic job. Both run in steps. A job that fails is
-retried with exponential backoff. A job that failed for good stays in the database until an operator retries it:
-`holdfast events jobs`.
+retried with exponential backoff. After its last attempt, the job of a task stays in the database until an operator
+retries it (`holdfast events jobs`); a periodic job is deleted, and the timetable starts the next one.
 """
 
 import asyncio
@@ -216,10 +216,11 @@ def _register_task(app: procrastinate.App, database: Database[Any], job: Job[Any
 
 def _register_periodic(app: procrastinate.App, database: Database[Any], periodic: PeriodicJob) -> None:
     name = periodic.name
+    retries = RetryStrategy(max_attempts=MAX_PERIODIC_ATTEMPTS - 1, exponential_wait=2)
     start_at_zero(JOBS, name, "failed")
 
     @app.periodic(cron=periodic.cron)
-    @app.task(name=name, queueing_lock=name, pass_context=True, retry=MAX_PERIODIC_ATTEMPTS - 1)
+    @app.task(name=name, queueing_lock=name, pass_context=True, retry=retries)
     async def run(context: JobContext, timestamp: int) -> None:  # pyright: ignore[reportUnusedFunction]
         try:
             changed = await periodic.run(Steps(database))
@@ -227,12 +228,13 @@ def _register_periodic(app: procrastinate.App, database: Database[Any], periodic
             if _count_failure(context, MAX_PERIODIC_ATTEMPTS, error) == "retried":
                 raise
             return  # the timetable starts it again
+        JOBS.labels(name, "done").inc()
         # Most runs of a job that runs every minute change nothing; they are logged at the level DEBUG.
         (log.info if changed else log.debug)("job done", job=name, changed=changed)
 
 
 def _count_failure(context: JobContext, attempts: int, error: Exception) -> str:
-    """Count and log a failed attempt, without the arguments. Returns `retried` or `failed_jobs`."""
+    """Count and log a failed attempt, without the arguments. Returns `retried` or `failed`."""
     name = context.job.task_name
     outcome = "retried" if context.job.attempts + 1 < attempts else "failed"
     log.error("job failed", job=name, id=context.job.id, outcome=outcome, exc_info=error)

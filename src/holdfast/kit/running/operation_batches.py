@@ -5,15 +5,13 @@ from functools import partial
 from typing import Any, Protocol
 
 from holdfast.kit.contract.caller import Caller
-from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE
+from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.postgres.group_commit import Batcher, CompleteAnswers, LockedRow
 from holdfast.kit.running.admission import Admission, Work
 from holdfast.kit.running.rate_limits import Slots
 
 MAX_LOCK_WAITS = 4
 """How often a call waits for a locked row before it is refused."""
-
-_LOCKED = SERVICE_UNAVAILABLE("Somebody else is still changing the same thing.", retry_after=1)
 
 Submit = Callable[[Caller, Any], Awaitable[Any]]
 """Runs one call, and returns its answer after the commit. Raises a `Problem`."""
@@ -117,8 +115,13 @@ class OperationBatches:
                     waited = await self._transact(None, [calls[index] for index in locked_again])
                     for index, answer in zip(locked_again, waited, strict=True):
                         answers[index] = answer
-        return [_LOCKED if isinstance(answer, LockedRow) else answer for answer in answers]
+        return [_still_locked() if isinstance(answer, LockedRow) else answer for answer in answers]
 
     def _leave_to_tenant(self, locked: LockedRow, call: Any) -> None:
         if work := self._works.get(id(call)):
             work.leave_to(locked.tenant)
+
+
+def _still_locked() -> Problem:
+    # A new one for each call: an exception that is raised keeps the frames of its caller.
+    return SERVICE_UNAVAILABLE("Somebody else is still changing the same thing.", retry_after=1)

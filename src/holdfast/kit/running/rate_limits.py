@@ -20,7 +20,7 @@ from limits.aio.strategies import FixedWindowRateLimiter
 from limits.storage import storage_from_string
 
 from holdfast.kit.contract.caller import Caller
-from holdfast.kit.contract.problems import RATE_LIMITED, SERVICE_UNAVAILABLE, Problem
+from holdfast.kit.contract.problems import RATE_LIMITED, SERVICE_UNAVAILABLE
 from holdfast.kit.environment.metrics import RATE_LIMIT_FAILURES
 
 log = structlog.get_logger()
@@ -68,9 +68,9 @@ class Limits:
     async def count_as_refused(self, name: str, caller: Caller) -> None:
         """Move a request that was admitted and then refused to the limit of refused requests, where there is one."""
         if refused := self._refused.get(name):
-            with contextlib.suppress(Problem):  # the limit applies from the next request on
-                await self._count(refused, f"refused {name}", caller.name, 1)
-            await self._count(self._limits[name], name, caller.name, -1)
+            # Only counted: the limits apply from the next request on.
+            await self._windows.count(refused, f"refused {name}", caller.name, 1)
+            await self._windows.count(self._limits[name], name, caller.name, -1)
 
     async def _count(self, limit: RateLimitItem, name: str, who: str, times: int, whose: str = "") -> None:
         wait = await self._windows.count(limit, name, who, times)
