@@ -187,6 +187,13 @@ async def test_workers_share_a_port_and_their_figures(database_url: str, tmp_pat
     assert answer["data"]["status"] == "registered"
 
 
+def test_a_terminal_that_is_closed_ends_a_server_with_workers(database_url: str, tmp_path: Path) -> None:
+    with serving(database_url, tmp_path, 1, "--workers", "2") as (process,):
+        assert httpx2.get(f"{process.url}/readyz").status_code == 200
+        os.kill(process.id, signal.SIGHUP)
+        assert process.wait() == 0
+
+
 def test_sigterm_ends_a_server_in_order(database_url: str, tmp_path: Path) -> None:
     # Not forked: all that a process does at its end belongs to this.
     with serving(database_url, tmp_path, 1, "--workers", "1") as (process,):

@@ -67,6 +67,33 @@ def test_a_directory_that_the_user_may_not_enter_is_named(directory: Path) -> No
         assert isinstance(refused.exception, CannotStart)
 
 
+def test_a_data_directory_that_the_user_may_not_enter_is_named(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data_dir = directory / "data"
+    data_dir.mkdir(mode=0)
+    monkeypatch.setenv("HOLDFAST_DATA_DIR", str(data_dir))
+    user = os.geteuid()
+    if user == 0:  # who may enter any directory
+        directory.chmod(0o755)
+        os.seteuid(65534)
+    try:
+        refused = CliRunner().invoke(app, ["events", "migrate", "--dry-run"])
+    finally:
+        os.seteuid(user)
+
+    assert str(data_dir) in str(refused.exception)
+    assert isinstance(refused.exception, CannotStart)
+
+
+def test_a_file_of_settings_that_is_not_utf_8_is_named(directory: Path) -> None:
+    (directory / ".env").write_bytes("MAIL_FROM=Käse <a@b.example>".encode("latin-1"))
+
+    for refused in (run("show"), run("check"), CliRunner().invoke(app, ["events", "migrate"])):
+        assert f"{directory / '.env'} cannot be read: it is not UTF-8." in str(refused.exception)
+        assert isinstance(refused.exception, CannotStart)
+
+
 def test_show_says_what_a_service_reads_and_from_where_without_secrets(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,6 +1,7 @@
 """`holdfast backup`: the databases, the photos and the secrets of both services, verified after writing."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -129,7 +130,7 @@ def _write_database(
         if product.name == "events":
             photos += named_photos(snapshot.connection)
         return ServiceRecord(
-            snapshot.taken_at,
+            snapshot.taken_at.astimezone(UTC),
             snapshot.server_version,
             list(applied_migrations(snapshot.connection)),
             snapshot.row_counts(),

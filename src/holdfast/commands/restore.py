@@ -1,5 +1,6 @@
 """`holdfast restore`: a backup into empty databases, with its photos and secrets."""
 
+from datetime import UTC
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -60,14 +61,16 @@ def restore(
             return
         if not yes and any(target.is_filled for target in targets):
             typer.confirm("What these databases have now will be gone. Go on?", abort=True)
+        # Again: a service may have started since.
+        for target in targets:
+            target.require_room(replace=replace)
         _restore_photos(reader, manifest, targets, progress)
         for target in targets:
             target.restore_secret()
         for target in targets:
             target.restore_database(reader, progress)
-    typer.echo(
-        f"Restored, and every table has as many rows as in the backup of {manifest.began_at:%Y-%m-%d %H:%M} UTC."
-    )
+    began_at = f"{manifest.began_at.astimezone(UTC):%Y-%m-%d %H:%M}"
+    typer.echo(f"Restored, and every table has as many rows as in the backup of {began_at} UTC.")
     typer.echo("Next:")
     for target in targets:
         for sentence in target.next_steps(place):

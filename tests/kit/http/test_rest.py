@@ -147,7 +147,15 @@ async def test_a_path_that_leads_nowhere_is_not_found(ada: Client, subtests: pyt
     for path in (
         *("/nothing", "/api/nothing", "/api/events/1/nothing", "/api/events//1", "/api//events", "//api/events"),
         *("/api/registrations/1", "/api/registrations//abcdefgh", "/API/events", "/api/../api/nothing", "/<script>"),
-        *("/api/events%2F1%2Fnothing", "/" + "x" * 60_000, "/%00", "/%ff", "/%ed%a0%80"),
+        *(
+            "/api/events%2F1%2Fnothing",
+            "/healthz%2F",
+            "/api/events%2F",
+            "/" + "x" * 60_000,
+            "/%00",
+            "/%ff",
+            "/%ed%a0%80",
+        ),
     ):
         with subtests.test(path=path[:50]):
             assert code(await ada.get(path), 404) == "not_found"

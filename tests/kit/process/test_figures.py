@@ -1,10 +1,16 @@
 """Figures are told to those who watch the service, and to nobody else."""
 
+import os
+import subprocess
+from pathlib import Path
+
 import httpx2
 import pytest
+from prometheus_client.mmap_dict import MmapedDict
 
 from holdfast import __version__
 from holdfast.events.settings import Settings
+from holdfast.kit.environment import metrics
 from tests.support import Service, running
 
 TOKEN = "figures-" * 4
@@ -37,6 +43,19 @@ async def test_what_a_proxy_on_the_same_machine_passes_on_is_refused(service: Se
 
     assert answer.status_code == 403
     assert "METRICS_TOKEN" in answer.text
+
+
+def test_what_a_killed_worker_counted_as_going_on_is_left_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    pids = ended.pid, os.getpid()
+    for name in (*(f"gauge_livesum_{pid}" for pid in pids), f"counter_{ended.pid}"):
+        MmapedDict(str(tmp_path / f"{name}.db")).close()
+    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path))
+
+    metrics.exposition()
+
+    assert {file.name for file in tmp_path.iterdir()} == {f"gauge_livesum_{pids[1]}.db", f"counter_{pids[0]}.db"}
 
 
 async def test_with_a_token_whoever_has_it_is_told_and_nobody_else(settings: Settings) -> None:

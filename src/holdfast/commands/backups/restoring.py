@@ -53,7 +53,7 @@ class Target:
             contents = "is not empty: " + (
                 "what it has is removed" if replace else "it is refused, unless --replace removes what it has"
             )
-        moment = f"{self.record.began_at:%Y-%m-%d %H:%M:%S} UTC"
+        moment = f"{self.record.began_at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
         yield f"{name}: {rows:,} rows of {moment} go to {self.location}. The database {contents}."
         if name == "events":
             yield f"{name}: photos go to {place_text(self.settings)}."

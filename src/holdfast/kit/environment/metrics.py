@@ -9,7 +9,9 @@ import atexit
 import os
 from collections import Counter as Tally
 from functools import cached_property, lru_cache
+from pathlib import Path
 
+import psutil
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
     REGISTRY,
@@ -113,11 +115,20 @@ def write_requests() -> None:
         metrics.write()
 
 
+def _forget_ended_processes(directory: Path) -> None:
+    """Remove what a process that was killed counted as going on in it, such as open streams."""
+    for file in directory.glob("gauge_live*_*.db"):
+        pid = int(file.stem.rpartition("_")[2])
+        if not psutil.pid_exists(pid):
+            file.unlink(missing_ok=True)  # another worker may have removed it
+
+
 def exposition() -> bytes:
     """Every metric of the service, in the Prometheus text format."""
     write_requests()
     if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
         return generate_latest(REGISTRY)
+    _forget_ended_processes(Path(os.environ["PROMETHEUS_MULTIPROC_DIR"]))
     registry = CollectorRegistry()
     multiprocess.MultiProcessCollector(registry)
     return generate_latest(registry)

@@ -95,7 +95,7 @@ def validated(kind: type[S]) -> tuple[S | None, Sequence[InvalidVariable]]:
     """The settings, or None and all that cannot be used. Raises `CannotStart` if `.env` cannot be read."""
     try:
         return kind(), ()  # pyright: ignore[reportCallIssue] - it reads the environment
-    except OSError as error:
+    except (OSError, UnicodeDecodeError) as error:
         raise _unreadable(error) from error
     except ValidationError as error:
         # The values are left out: they may be secrets.
@@ -109,11 +109,13 @@ def _dot_env(kind: type[Settings]) -> Mapping[str, str | None]:
     """The variables in `.env`; none if it does not exist. Raises `CannotStart` if it cannot be read."""
     try:
         return DotEnvSettingsSource(kind).env_vars
-    except OSError as error:
+    except (OSError, UnicodeDecodeError) as error:
         raise _unreadable(error) from error
 
 
-def _unreadable(error: OSError) -> CannotStart:
+def _unreadable(error: OSError | UnicodeDecodeError) -> CannotStart:
+    if isinstance(error, UnicodeDecodeError):
+        return CannotStart(f"{env_file()} cannot be read: it is not UTF-8. Save it as UTF-8.")
     # A user who may not enter the working directory cannot see whether it has the file.
     return CannotStart(
         f"{env_file()} cannot be read: {error.strerror}. Run the command in a directory that this user may enter, or "

@@ -6,9 +6,10 @@ from functools import lru_cache
 
 @lru_cache(256)
 def accepts_gzip(header: bytes) -> bool:
-    """Return whether gzip is among the encodings of an `Accept-Encoding` header, and not with `q=0`."""
+    """Return whether an `Accept-Encoding` header accepts gzip: by its name, or else by `*`, and not with `q=0`."""
+    weights: dict[str, str] = {}
     for choice in header.decode("latin-1").lower().split(","):
         coding, _, weight = choice.partition(";")
-        if coding.strip() in {"gzip", "*"}:
-            return not re.fullmatch(r"\s*q\s*=\s*0(\.0*)?\s*", weight)
-    return False
+        weights[coding.strip()] = weight
+    weight = weights.get("gzip", weights.get("*"))
+    return weight is not None and not re.fullmatch(r"\s*q\s*=\s*0(\.0*)?\s*", weight)

@@ -73,9 +73,10 @@ def _unescaped(part: bytes) -> str:
 
 
 def without_slash(scope: Scope) -> str | None:
-    """The path without the slash at its end; None if it has no slash there, or is only a slash."""
+    """The path without the slash at its end; None if it has none there, or an encoded one, or is only a slash."""
     path: str = scope["path"]
-    return path[:-1] if path.endswith("/") and len(path) > 1 and not path.startswith("//") else None
+    raw: bytes = scope.get("raw_path") or path.encode()
+    return path[:-1] if raw.endswith(b"/") and len(path) > 1 and not path.startswith("//") else None
 
 
 def has_route(path: str, scope: Scope, routes: Iterable[BaseRoute]) -> bool:

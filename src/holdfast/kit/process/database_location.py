@@ -26,7 +26,8 @@ def existing_url(settings: Settings) -> str:
     """The URL of the database. The embedded one is not created. Raises `CannotStart`."""
     if settings.database_url:
         return _checked_url(settings)
-    url = bundled.existing_database_url(settings.data_dir, settings.service)
+    with report_unusable_directory(settings.data_dir):
+        url = bundled.existing_database_url(settings.data_dir, settings.service)
     if url is None:
         raise CannotStart(
             f"There is no {settings.service} database in the data directory {settings.data_dir.resolve()}. Set "

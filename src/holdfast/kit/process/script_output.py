@@ -1,9 +1,6 @@
 """The output of commands for scripts: one line for each row, with tabs between the fields."""
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from datetime import datetime
+from datetime import UTC, datetime
 
 
 def tab_line(*fields: object) -> str:
@@ -18,6 +15,6 @@ def printable(text: str) -> str:
     )
 
 
-def iso_time(at: "datetime") -> str:
-    """A time of the database, as ISO 8601 in UTC with whole seconds."""
-    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
+def iso_time(at: datetime) -> str:
+    """A time of the database, in whatever time zone its session has, as ISO 8601 in UTC with whole seconds."""
+    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -235,7 +235,10 @@ class ServiceProcess(Generic[S, R]):
             os.environ[settings.variable("database_url")] = settings.database_url
             os.environ[settings.variable("secret_key")] = secret_of(settings).value.decode()
             config = uvicorn.Config(self.factory, factory=True, workers=workers, **_http(settings, self.error_body))
-            Multiprocess(config, shared(listener)).run()
+            at_hangup = signal.getsignal(signal.SIGHUP)
+            supervisor = Multiprocess(config, shared(listener))
+            signal.signal(signal.SIGHUP, at_hangup)  # uvicorn would start the workers anew
+            supervisor.run()
 
     def work(self, settings: S, begun: Callable[[], None]) -> None:
         """Run only the background work, until a signal stops the process."""
