@@ -11,7 +11,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from holdfast.events.log.entries import timestamp
-from tests.events.audit.honest_event import VKEY, Entry, HonestEvent, write_log
+from tests.events.audit.honest_event import ORIGIN, VKEY, Entry, HonestEvent, write_log
 from tests.events.log.verification import rules, verify
 
 Fraud = Callable[[list[Entry]], None]
@@ -220,6 +220,23 @@ def test_a_log_that_was_changed_after_its_head_was_saved_is_found(
     assert verify(tmp_path / "later", "--mail-line", line)[0] == 0
     code, report = verify(tmp_path / "changed", "--mail-line", line)
     assert (code, "consistency" in rules(report)) == (1, True)
+
+
+def test_a_head_of_entries_that_the_next_log_does_not_have_is_found_and_stays_saved(
+    event: HonestEvent, tmp_path: Path
+) -> None:
+    head = tmp_path / "head"
+    assert verify(write_log(tmp_path / "first", event.entries), "--head", head)[0] == 0
+    saved = head.read_text()
+    after = {"origin": ORIGIN, "size": len(event.entries) - 1, "root": saved.splitlines()[2]}
+    restored = [{**HonestEvent().entries[0], "origin": f"{ORIGIN}/2", "after": after}]
+    write_log(tmp_path / "next", restored, origin=f"{ORIGIN}/2")
+
+    for _ in range(2):
+        code, report = verify(tmp_path / "next", "--head", head)
+
+        assert (code, "consistency" in rules(report)) == (1, True)
+        assert head.read_text() == saved
 
 
 def test_a_file_that_was_altered_and_a_head_of_another_key_are_found(tmp_path: Path) -> None:

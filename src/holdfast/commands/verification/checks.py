@@ -159,8 +159,9 @@ async def _check_log(
         message = f"The log at {source.origin} calls itself {origin}."
         report.findings.append(AuditFinding("notice", "form", message))
     report.findings += hashes.findings
-    if saved and saved.checkpoint.origin != origin:
-        report.findings += _check_predecessor(saved.checkpoint, audit.earlier_log)
+    is_earlier = saved is not None and saved.checkpoint.origin != origin
+    lost = _check_predecessor(saved.checkpoint, audit.earlier_log) if saved and is_earlier else []
+    report.findings += lost
     report.findings += audit.findings
     report.findings += drawn_list.findings(origin)
     report.findings += await _check_repeated(source, origin, drawn_list, options, progress)
@@ -175,7 +176,7 @@ async def _check_log(
         result = await check_in_head_log(source, head.checkpoint, key, witnesses)
     report.checked |= result.checked
     report.findings += result.findings
-    if options.saved_head and hashes.is_whole and hashes.extends_earlier:
+    if options.saved_head and hashes.is_whole and hashes.extends_earlier and not lost:
         _save_head(options.saved_head, head)
     return report
 
