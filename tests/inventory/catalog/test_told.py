@@ -1,5 +1,7 @@
 """What the platform tells of products, items, levels and locations keeps the catalog right."""
 
+from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import pytest
@@ -7,6 +9,8 @@ import pytest
 from holdfast.doubles.shopify import shops
 from holdfast.doubles.shopify.payloads import level as level_payload
 from holdfast.doubles.shopify.shops import NewVariant
+from holdfast.inventory.catalog import sql
+from holdfast.inventory.catalog.model import Location
 from tests.inventory.installs.merchants import DOMAIN, SECRET
 from tests.inventory.sync.scene import Scene
 from tests.inventory.webhooks.deliveries import deliver, handle
@@ -84,6 +88,18 @@ async def test_of_many_levels_that_are_told_at_once_each_is_as_it_was_last(scene
     await handle(scene.inventory)
 
     assert [await scene.row(title, "available") for title in ("Single", "6-pack")] == [(40,), (8,)]
+
+
+async def test_a_late_message_changes_no_location_that_an_import_has_found_since(scene: Scene) -> None:
+    def told(day: int, *, active: bool) -> Location:
+        return Location("gid://shopify/Location/9", "Stall", active, False, datetime(2026, 11, day, tzinfo=UTC))
+
+    found = Location("gid://shopify/Location/9", "Stall", False, False)
+    for location, import_id in ((told(5, active=False), None), (found, 1), (told(1, active=True), None)):
+        work = partial(sql.store_locations, shop_id=scene.shop.id, locations=[location], import_id=import_id)
+        await scene.transact(work)
+
+    assert await scene.inventory.sql("select active from locations where name = 'Stall'") == [(False,)]
 
 
 async def test_locations_come_change_and_go(scene: Scene, tells: Any) -> None:

@@ -246,6 +246,23 @@ async def test_a_refresh_token_that_is_not_valid_ends_the_access_and_says_what_t
     assert (await get(scene)).token
 
 
+async def test_a_refused_refresh_says_nothing_of_an_install_that_came_meanwhile(
+    scene: Scene, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await ends_in(scene, 0)
+
+    async def refuses_late(*_: object) -> GrantedTokens:
+        await scene.install()
+        raise PlatformRefusal("status 400: expired", "invalid_grant")
+
+    monkeypatch.setattr(endpoint, "refreshed", refuses_late)
+
+    access = await get(scene)
+
+    assert await scene.row("broken") == (None,)
+    assert await scene.row("generation", "platform_tokens") == (access.generation,)
+
+
 async def test_a_mistake_in_the_settings_costs_no_shop_its_tokens(scene: Scene, endpoint: Endpoint) -> None:
     await ends_in(scene, 0)
     endpoint.faults = [PlatformRefusal("status 401: Client authentication failed.", "invalid_client")]

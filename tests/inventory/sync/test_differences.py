@@ -78,6 +78,19 @@ async def test_a_level_of_which_something_newer_was_heard_stays_as_it_was_heard(
     assert await scene.row("Single", "available, expected, push_id") == (29, 32, None)
 
 
+async def test_a_level_that_was_set_back_before_the_answer_came_is_read_again(scene: Scene) -> None:
+    before = scene.levels()[0]
+    scene.platform.plan(Fault("after", "AdjustLevels"))
+    await scene.adjust(-6)
+    await scene.attend()
+    scene.count("Single", before)
+    await scene.hears("Single")
+    await scene.inventory.sql("update levels set seen_at = seen_at + interval '2 seconds'")  # times are whole seconds
+    await again(scene)
+
+    assert await scene.row("Single", "read_again, push_id") == (True, None)
+
+
 KINDS: list[Any] = ["before", "after", "down", "throttle", "half", "busy", "away", "failing"]
 
 

@@ -1,5 +1,6 @@
 """Quantities that somebody else sets at the platform, by the policy of the pool."""
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from holdfast.doubles.shopify import payloads
 from holdfast.doubles.shopify.orders import SaleLine
 from holdfast.inventory.settings import Settings
+from holdfast.inventory.sync import edits
 from tests.inventory.installs.merchants import DOMAIN, SECRET
 from tests.inventory.sync.scene import Scene, pooled
 from tests.inventory.webhooks.deliveries import deliver, handle
@@ -78,6 +80,20 @@ async def test_an_edit_that_was_never_told_is_found_when_the_pool_is_pushed(scen
     await scene.over()
 
     assert await scene.shop.on_hand(scene.pool_id) == 54
+
+
+async def test_only_what_was_just_read_is_taken_for_an_edit(scene: Scene) -> None:
+    for title, quantity in (("Single", 60), ("6-pack", 10)):
+        scene.count(title, quantity)
+        await scene.hears(title)
+    await scene.inventory.sql("update levels set suspect_at = now() where suspect_at is not null")
+    [single] = await scene.row("Single", "item_gid")
+
+    handle = partial(edits.handle_edits, shop_id=scene.shop.id, item_gids={single})
+    await scene.inventory.database.transact(handle, scene.shop.id)
+
+    assert await scene.shop.on_hand(scene.pool_id) == 60
+    assert await scene.row("6-pack", "available, expected, suspect_at <= now()") == (10, 8, True)
 
 
 async def test_a_kit_that_is_edited_is_set_back(scene: Scene) -> None:

@@ -127,7 +127,8 @@ async def store_locations(tx: Tx, shop_id: int, locations: Sequence[Location], *
                    coalesce(%(import_id)s::bigint, (select import_id from catalogs where shop_id = %(shop_id)s), 0)
               from new_location order by gid
                 on conflict (shop_id, gid) do update
-               set name = excluded.name, active = excluded.active, updated_at = excluded.updated_at,
+               set name = excluded.name, active = excluded.active,
+                   updated_at = coalesce(excluded.updated_at, locations.updated_at),
                    fulfillment_service = coalesce(excluded.fulfillment_service, locations.fulfillment_service),
                    import_id = greatest(locations.import_id, excluded.import_id)
              where locations.updated_at is null or excluded.updated_at is null

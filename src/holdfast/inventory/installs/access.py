@@ -115,11 +115,10 @@ async def connect(tx: Tx, shop_id: int, granted: GrantedTokens) -> None:
 
 
 async def _refresh(steps: Steps, shop_id: int, stored: StoredTokens, tokens: TokenPair) -> None:
-    """Get the next tokens, and store them unless others were stored meanwhile."""
+    """Get the next tokens, and store them unless others were stored meanwhile. Raises as `ask` does."""
     if tokens.refresh_token is None:
-        raise await _mark_broken(
-            steps, shop_id, stored.generation, "The access token has ended, and cannot be refreshed."
-        )
+        await _mark_broken(steps, shop_id, stored.generation, "The access token has ended, and cannot be refreshed.")
+        return
     try:
         granted = await steps.resources.token_endpoint.refreshed(stored.domain, tokens.refresh_token)
     except PlatformRefusal as refused:
@@ -127,7 +126,8 @@ async def _refresh(steps: Steps, shop_id: int, stored: StoredTokens, tokens: Tok
             await steps.transact(partial(_postpone, shop_id=shop_id, generation=stored.generation))
             raise
         why = "The access to the shop was not used for too long, or was withdrawn."
-        raise await _mark_broken(steps, shop_id, stored.generation, why) from refused
+        await _mark_broken(steps, shop_id, stored.generation, why)
+        return
     except PlatformUnreachable:
         await steps.transact(partial(_postpone, shop_id=shop_id, generation=stored.generation))
         raise
@@ -163,16 +163,18 @@ async def _postpone(tx: Tx, *, shop_id: int, generation: int) -> None:
     await sql.postpone_refresh(tx, shop_id, generation, RETRY_SECONDS)
 
 
-async def _mark_broken(steps: Steps, shop_id: int, generation: int, why: str) -> Problem:
-    """Delete the tokens of a shop, unless there are newer ones. Returns the problem for the caller."""
+async def _mark_broken(steps: Steps, shop_id: int, generation: int, why: str) -> None:
+    """Delete the tokens of a shop, and raise `shop_not_connected`. Does nothing if there are newer tokens."""
 
-    async def work(tx: Tx) -> None:
-        if await sql.forget_tokens(tx, shop_id, generation):
+    async def work(tx: Tx) -> bool:
+        is_deleted = await sql.forget_tokens(tx, shop_id, generation)
+        if is_deleted:
             await sql.mark_broken(tx, shop_id, why)
+        return is_deleted
 
-    await steps.transact(work)
-    log.warning("a shop must be connected again", shop=shop_id, why=why)
-    return await _not_connected(steps, shop_id)
+    if await steps.transact(work):
+        log.warning("a shop must be connected again", shop=shop_id, why=why)
+        raise await _not_connected(steps, shop_id)
 
 
 async def _mark_unreadable(tx: Tx, *, shop_id: int, generation: int) -> bool:

@@ -6,14 +6,14 @@ flag       the level stays as it is until an agent or a merchant calls `resync`
 The edit of a variant that draws on several pools does not say which of them was counted: for it, adopt is enforce.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
 
 from holdfast.inventory.resources import Tx
 from holdfast.inventory.stock.ledger_rules import Posting, Stock
 from holdfast.inventory.stock.model import Write
-from holdfast.inventory.stock.stock_changes import Draft, TouchedRows, lock, write
+from holdfast.inventory.stock.stock_changes import Draft, TouchedRows, write
 from holdfast.inventory.sync import levels
 from holdfast.inventory.sync.model import GRACE_SECONDS, UnexplainedDifference
 from holdfast.inventory.webhooks import inbox
@@ -32,17 +32,16 @@ class _Adopt(Write, kw_only=True):
     delta: int
 
 
-async def handle_edits(tx: Tx, shop_id: int) -> list[WaitingWebhook]:
-    """Handle differences that were not explained within the grace as edits. The levels have just been read.
+async def handle_edits(tx: Tx, shop_id: int, item_gids: Collection[str]) -> list[WaitingWebhook]:
+    """Handle the differences of items that were not explained within the grace as edits.
 
-    Returns the webhooks that it waits for instead: orders that are not counted yet.
+    All levels of these items have just been read, and are locked. Other items stay due: what is stored of them may be
+    old. Returns the webhooks that it waits for instead: orders that are not counted yet.
     """
     if waits_for := await inbox.list_waiting_order_webhooks(tx, shop_id):
-        await _postpone(tx, shop_id)
+        await _postpone(tx, shop_id, item_gids)
         return waits_for
-    await lock(tx, shop_id)  # before any level, in the order in which orders are counted
-    await levels.lock(tx, shop_id, (), late=True)
-    suspects = await _suspects(tx, shop_id)
+    suspects = await _suspects(tx, shop_id, item_gids)
     adopted: list[UnexplainedDifference] = []
     flagged: list[UnexplainedDifference] = []
     for suspect in suspects:
@@ -53,7 +52,7 @@ async def handle_edits(tx: Tx, shop_id: int) -> list[WaitingWebhook]:
             adopted.append(suspect)
     await _park(tx, shop_id, flagged)
     await _mark_explained(tx, shop_id, suspects)
-    await _postpone(tx, shop_id)
+    await _postpone(tx, shop_id, item_gids)
     if adopted:
         await write(tx, Batch(shop_id, _calls(shop_id, adopted)), SOURCE, _touched, _draft)
     return []
@@ -82,17 +81,17 @@ def _draft(stock: Stock, command: _Adopt) -> Draft:
     return Draft([Posting(stock.pool(command.pool_id).id, "external_edit", command.delta)], command.variant_gid)
 
 
-async def _postpone(tx: Tx, shop_id: int) -> None:
+async def _postpone(tx: Tx, shop_id: int, item_gids: Collection[str]) -> None:
     await tx.run(
         """
         update levels set suspect_at = clock_timestamp() + %(grace)s * interval '1 second'
-         where shop_id = %(shop_id)s and suspect_at <= clock_timestamp()
+         where shop_id = %(shop_id)s and item_gid = any(%(items)s) and suspect_at <= clock_timestamp()
         """,
-        {"shop_id": shop_id, "grace": GRACE_SECONDS},
+        {"shop_id": shop_id, "items": [*item_gids], "grace": GRACE_SECONDS},
     )
 
 
-async def _suspects(tx: Tx, shop_id: int) -> list[UnexplainedDifference]:
+async def _suspects(tx: Tx, shop_id: int, item_gids: Collection[str]) -> list[UnexplainedDifference]:
     rows = await tx.tuples(
         """
         with late as (
@@ -100,7 +99,8 @@ async def _suspects(tx: Tx, shop_id: int) -> list[UnexplainedDifference]:
               from levels
              where shop_id = %(shop_id)s and target is not null
                and item_gid in (select item_gid from levels
-                                 where shop_id = %(shop_id)s and suspect_at <= clock_timestamp())
+                                 where shop_id = %(shop_id)s and item_gid = any(%(items)s)
+                                   and suspect_at <= clock_timestamp())
              group by item_gid having count(push_id) = 0)
         select item_gid, min(catalog_variants.gid), amount,
                json_agg(json_build_array(pool_id, units_per_sale, policy))
@@ -111,7 +111,7 @@ async def _suspects(tx: Tx, shop_id: int) -> list[UnexplainedDifference]:
          where catalog_variants.shop_id = %(shop_id)s
          group by item_gid, amount order by item_gid limit 100
         """,
-        {"shop_id": shop_id},
+        {"shop_id": shop_id, "items": [*item_gids]},
     )
     return [
         msgspec.convert(dict(zip(UnexplainedDifference.__struct_fields__, row, strict=True)), UnexplainedDifference)

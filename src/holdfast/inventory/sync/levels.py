@@ -97,26 +97,19 @@ async def explain(tx: Tx, shop_id: int, changes: Sequence[OrderLevelChange]) -> 
     await recheck(tx, shop_id, items)
 
 
-async def lock(tx: Tx, shop_id: int, item_gids: Collection[str], *, late: bool = False) -> None:
+async def lock(tx: Tx, shop_id: int, item_gids: Collection[str]) -> None:
     """Lock all levels of items, in one order for all callers, before one of them is changed and all are rechecked.
 
     Otherwise the recheck would miss a change of another transaction at another location. A caller that changes levels
     by several statements locks all of them first, so no two callers wait for each other.
-
-    late    lock also the items with differences that were not explained in time
     """
     await tx.run(
         """
         select from levels
-         where shop_id = %(shop_id)s
-           and item_gid = any(array(
-               select unnest(%(items)s::text[])
-                union
-               select item_gid from levels
-                where %(late)s and shop_id = %(shop_id)s and suspect_at <= (select clock_timestamp())))
+         where shop_id = %(shop_id)s and item_gid = any(%(items)s)
          order by item_gid, location_gid for no key update
         """,
-        {"shop_id": shop_id, "items": [*item_gids], "late": late},
+        {"shop_id": shop_id, "items": [*item_gids]},
     )
 
 

@@ -71,7 +71,8 @@ async def reconcile(steps: Steps, caller: Caller, command: Reconcile) -> Conclus
     async def conclude(tx: Tx) -> Reconciled:
         await tx.run("savepoint dry_run")
         await stock_changes.lock(tx, shop_id)
-        await levels.lock(tx, shop_id, {item for item, _, _ in known}, late=True)
+        items = {item for item, _, _ in known}
+        await levels.lock(tx, shop_id, items)
         await _store(tx, shop_id, known, observed)
         different = await reports.drift(tx, shop_id, pool_id, MAX_DRIFT_ROWS)
         calls = await reports.unanswered_calls(tx, shop_id, pool_id)
@@ -80,7 +81,7 @@ async def reconcile(steps: Steps, caller: Caller, command: Reconcile) -> Conclus
             webhooks = await inbox.list_waiting_order_webhooks(tx, shop_id)
         else:
             await reports.end_grace(tx, shop_id, pool_id)
-            webhooks = await edits.handle_edits(tx, shop_id)
+            webhooks = await edits.handle_edits(tx, shop_id, items)
             await levels.request_sync(tx, shop_id)
         return Reconciled(command.dry_run, different, [*reports.of_webhooks(webhooks), *calls])
 

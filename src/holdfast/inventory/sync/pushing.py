@@ -142,6 +142,8 @@ async def store_accepted(tx: Tx, shop_id: int, push: LevelPush, outcome: Accepte
                    available = case when available = pushed_from then coalesce(after, pushed_to)
                                     when seen_at < %(at)s then coalesce(after, available)
                                     else available end,
+                   -- It may have been set back after the call.
+                   read_again = read_again or available = pushed_from and coalesce(seen_at > %(at)s, false),
                    seen_at = greatest(seen_at, %(at)s), pushed_at = clock_timestamp(), push_id = null,
                    pushed_from = null, pushed_to = null, caused_at = null, brisk = brisk + 1,
                    parked = case when brisk + 1 >= %(most)s

@@ -166,11 +166,12 @@ async def _read(steps: Steps, shop_id: int, reading: LevelReading) -> None:
 async def _store(tx: Tx, *, shop_id: int, reading: LevelReading, observed: Sequence[ObservedLevel]) -> None:
     if reading.judges:
         await stock_changes.lock(tx, shop_id)
-    await levels.lock(tx, shop_id, {item for item, _, _ in reading.levels}, late=reading.judges)
+    items = {item for item, _, _ in reading.levels}
+    await levels.lock(tx, shop_id, items)
     observed_levels = {(level.item_gid, level.location_gid) for level in observed}
     await levels.forget(
         tx, shop_id, [known_level[:2] for known_level in reading.levels if known_level[:2] not in observed_levels]
     )
     await levels.observe(tx, shop_id, observed, fresh=True)
     if reading.judges:
-        await edits.handle_edits(tx, shop_id)
+        await edits.handle_edits(tx, shop_id, items)

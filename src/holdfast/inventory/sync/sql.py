@@ -153,14 +153,18 @@ async def levels_to_read(tx: Tx, shop_id: int, limit: int) -> list[tuple[str, st
 
 
 async def unexplained_levels(tx: Tx, shop_id: int, limit: int) -> list[tuple[str, str, str]]:
-    """Return the levels of variants with differences that were not explained in time: item, location and id."""
+    """Return the levels of variants with differences that were not explained in time: item, location and id.
+
+    limit    the number of variants, of which all levels are returned
+    """
     rows: Sequence[tuple[str, str, str]] = await tx.tuples(
         """
         select item_gid, location_gid, gid from levels
          where shop_id = %(shop_id)s
-           and item_gid in (select item_gid from levels
-                             where shop_id = %(shop_id)s and suspect_at <= clock_timestamp() and push_id is null)
-         order by item_gid, location_gid limit %(limit)s
+           and item_gid in (select distinct item_gid from levels
+                             where shop_id = %(shop_id)s and suspect_at <= clock_timestamp() and push_id is null
+                             order by item_gid limit %(limit)s)
+         order by item_gid, location_gid
         """,
         {"shop_id": shop_id, "limit": limit},
     )
