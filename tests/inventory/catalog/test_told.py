@@ -91,11 +91,11 @@ async def test_of_many_levels_that_are_told_at_once_each_is_as_it_was_last(scene
 
 
 async def test_a_late_message_changes_no_location_that_an_import_has_found_since(scene: Scene) -> None:
-    def told(day: int, *, active: bool) -> Location:
+    def message(day: int, *, active: bool) -> Location:
         return Location("gid://shopify/Location/9", "Stall", active, False, datetime(2026, 11, day, tzinfo=UTC))
 
-    found = Location("gid://shopify/Location/9", "Stall", False, False)
-    for location, import_id in ((told(5, active=False), None), (found, 1), (told(1, active=True), None)):
+    from_import = Location("gid://shopify/Location/9", "Stall", False, False)
+    for location, import_id in ((message(5, active=False), None), (from_import, 1), (message(1, active=True), None)):
         work = partial(sql.store_locations, shop_id=scene.shop.id, locations=[location], import_id=import_id)
         await scene.transact(work)
 
