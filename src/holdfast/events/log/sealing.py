@@ -100,8 +100,10 @@ async def seal(database: Database, *, max_entries: int = MAX_ENTRIES) -> bool:
 
 
 async def wait_for_sealing(tx: Tx) -> None:
-    """Wait until no other transaction seals, and let none seal until this one ends."""
+    """Wait until no transaction seals that began to before this call. Statements after it see what was sealed."""
+    await tx.run("savepoint sealing")
     await tx.run("select pg_advisory_xact_lock(%(lock)s)", {"lock": sql.ADVISORY_LOCK_ID})
+    await tx.run("rollback to savepoint sealing")  # releases the lock
 
 
 async def sign(database: Database) -> int:
