@@ -59,12 +59,15 @@ class SyncWork(DueWork[LeasedShop]):
 
     async def lease(self, limit: int, excluded_owners: Sequence[int], *, scan_all: bool) -> list[LeasedShop]:
         shop_ids = None if scan_all else self._changed_shops.difference(excluded_owners)
-        if shop_ids is not None:
-            if not shop_ids:
-                return []
-            self._changed_shops -= shop_ids  # a notification from here on adds its shop again
+        if shop_ids is not None and not shop_ids:
+            return []
         lease = partial(sql.lease_shops, limit=limit, shop_ids=shop_ids, excluded_shops=excluded_owners)
-        shops = await self._database.transact(lease)
+        self._changed_shops -= shop_ids or set()  # a notification from here on adds its shop again
+        try:
+            shops = await self._database.transact(lease)
+        except BaseException:
+            self._changed_shops |= shop_ids or set()
+            raise
         if len(shops) == limit:
             self._changed_shops |= shop_ids or set()  # more of them may be due
         return shops
