@@ -29,7 +29,7 @@ PART, END = 65_536, b"\n"
 """The most bytes that are read at once, and the last of a message."""
 
 
-class Forked:
+class ForkedProcess:
     """A process that was forked: what tests need of a `subprocess.Popen`."""
 
     def __init__(self, answers: socket.socket) -> None:
@@ -78,7 +78,9 @@ class Forks:
             )
         atexit.register(self.close)
 
-    def start(self, words: Sequence[str], cwd: Path, environment: Mapping[str, str], out: int, err: int = 2) -> Forked:
+    def start(
+        self, words: Sequence[str], cwd: Path, environment: Mapping[str, str], out: int, err: int = 2
+    ) -> ForkedProcess:
         """Run a command, with nothing to read, in this directory and environment alone."""
         command = {"argv": words, "cwd": str(cwd), "environment": dict(environment)}
         message = json.dumps(command).encode() + END
@@ -89,7 +91,7 @@ class Forks:
                 sent = socket.send_fds(self._connection, [message], files)
                 self._connection.sendall(message[sent:])
             theirs.close()
-            return Forked(answers)
+            return ForkedProcess(answers)
 
     def run(self, words: Sequence[str], cwd: Path, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
         """Run a command to its end, in the same way."""
@@ -119,19 +121,19 @@ def _fork_for(connection: socket.socket) -> None:
 
     _ = events, inventory
     gc.freeze()
-    ended, hear = socket.socketpair()
-    hear.setblocking(False)
-    signal.set_wakeup_fd(hear.fileno())
-    signal.signal(signal.SIGCHLD, _go_on)
+    wakeups, signals = socket.socketpair()
+    signals.setblocking(False)
+    signal.set_wakeup_fd(signals.fileno())
+    signal.signal(signal.SIGCHLD, _ignore)
     selector = selectors.DefaultSelector()
     selector.register(connection, selectors.EVENT_READ)
-    selector.register(ended, selectors.EVENT_READ)
+    selector.register(wakeups, selectors.EVENT_READ)
     clients: dict[int, int] = {}
     while True:
         for key, _ in selector.select():
-            if key.fileobj is ended:
-                ended.recv(PART)
-                _tell(clients)
+            if key.fileobj is wakeups:
+                wakeups.recv(PART)
+                _report_ends(clients)
             elif not (command := _receive(connection)):
                 return
             else:
@@ -145,12 +147,12 @@ def _fork_for(connection: socket.socket) -> None:
                 os.write(client, str(pid).encode() + END)
 
 
-def _go_on(number: int, frame: FrameType | None) -> None:
-    """Do nothing: a signal that has a handler is heard of."""
+def _ignore(number: int, frame: FrameType | None) -> None:
+    """Do nothing. A signal must have a handler to wake the selector."""
 
 
 def _receive(connection: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
-    """What to run, and its files: what it reads, says and reports, and who is told; None if nobody sends any more."""
+    """The next command, and four files: its input, output and errors, and the client. None: there is no next one."""
     message, files, _, _ = socket.recv_fds(connection, PART, 4)
     while not message.endswith(END):
         part = connection.recv(PART)
@@ -160,7 +162,7 @@ def _receive(connection: socket.socket) -> tuple[dict[str, Any], list[int]] | No
     return json.loads(message), files
 
 
-def _tell(clients: dict[int, int]) -> None:
+def _report_ends(clients: dict[int, int]) -> None:
     """Tell the clients of processes that have ended how they ended."""
     while clients:
         pid, status = os.waitpid(-1, os.WNOHANG)

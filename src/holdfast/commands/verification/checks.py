@@ -159,8 +159,9 @@ async def _check_log(
         message = f"The log at {source.origin} calls itself {origin}."
         report.findings.append(AuditFinding("notice", "form", message))
     report.findings += hashes.findings
-    is_earlier = saved is not None and saved.checkpoint.origin != origin
-    lost = _check_predecessor(saved.checkpoint, audit.earlier_log) if saved and is_earlier else []
+    lost = list[AuditFinding]()
+    if saved and saved.checkpoint.origin != origin:
+        lost = _check_predecessor(saved.checkpoint, audit.earlier_log)
     report.findings += lost
     report.findings += audit.findings
     report.findings += drawn_list.findings(origin)

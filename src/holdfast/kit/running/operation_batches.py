@@ -115,13 +115,13 @@ class OperationBatches:
                     waited = await self._transact(None, [calls[index] for index in locked_again])
                     for index, answer in zip(locked_again, waited, strict=True):
                         answers[index] = answer
-        return [_still_locked() if isinstance(answer, LockedRow) else answer for answer in answers]
+        return [_locked_problem() if isinstance(answer, LockedRow) else answer for answer in answers]
 
     def _leave_to_tenant(self, locked: LockedRow, call: Any) -> None:
         if work := self._works.get(id(call)):
             work.leave_to(locked.tenant)
 
 
-def _still_locked() -> Problem:
+def _locked_problem() -> Problem:
     # A new one for each call: an exception that is raised keeps the frames of its caller.
     return SERVICE_UNAVAILABLE("Somebody else is still changing the same thing.", retry_after=1)
