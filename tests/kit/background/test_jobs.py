@@ -41,6 +41,23 @@ async def test_a_job_with_a_transaction_and_one_without_both_run(service: Servic
     assert set(moments["steps"]) == {False}
 
 
+async def test_a_periodic_job_that_fails_is_tried_again_after_a_pause(service: Service) -> None:
+    async def fails(_: Steps) -> int:
+        raise ValueError
+
+    async def is_put_off() -> bool:
+        return bool(
+            await service.run_sql(
+                "select from procrastinate_jobs where status = 'todo' and attempts = 1 and scheduled_at > now()"
+            )
+        )
+
+    working = asyncio.create_task(jobs.run_jobs(service.database, (), (PeriodicJob(EVERY_SECOND, fails),)))
+    await eventually(is_put_off)
+    working.cancel()
+    await asyncio.gather(working, return_exceptions=True)
+
+
 async def test_the_newest_hundred_jobs_that_failed_are_listed_with_the_beginning_of_their_arguments(
     service: Service,
 ) -> None:
