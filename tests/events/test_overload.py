@@ -11,8 +11,8 @@ import psycopg
 import pytest
 
 from holdfast.kit.running.admission import MIN_IN_PROGRESS
-from holdfast.kit.running.rate_limits import SLOT_TIMEOUT_SECONDS
 from holdfast.kit.running.runner import TENANT_SHARE_DIVISOR
+from holdfast.kit.running.slots import SLOT_TIMEOUT_SECONDS
 from tests.events.console.scene import desk
 from tests.events.pages.visitor import Visitor, page_text, value
 from tests.faults.holder import holding

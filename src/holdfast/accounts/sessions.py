@@ -83,7 +83,12 @@ class Session(Struct, frozen=True):
     @property
     def caller(self) -> Caller | None:
         """The caller that acts for the tenant of the account; None while it has no tenant."""
-        return None if self.account.tenant_id is None else person(self.id, self.account.tenant_id)
+        return None if self.account.tenant_id is None else self.person
+
+    @property
+    def person(self) -> Caller:
+        """The caller that is the signed-in person, with or without a tenant."""
+        return person(self.id, self.account.tenant_id or 0)
 
 
 class SessionRow(Struct):

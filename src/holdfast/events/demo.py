@@ -24,7 +24,7 @@ from holdfast.events.queues.model import CreateQueue
 from holdfast.events.registrations import operations as registrations
 from holdfast.events.registrations.model import AcceptRegistration
 from holdfast.events.resources import Tx
-from holdfast.kit.contract.caller import NOBODY, Caller, api_key
+from holdfast.kit.contract.caller import ADMIN, Caller, api_key
 from holdfast.kit.running.run_modes import Batch, Call
 
 NAME = "Demo Organizer"
@@ -65,7 +65,7 @@ async def store_examples(tx: Tx, account_id: str | None) -> DemoKeys | None:
     if await tx.value("select exists (select from users)"):
         return None
     admin = await mint(tx, None, "Demo admin")
-    demo = await organizers.register(tx, NOBODY, RegisterOrganizer(name=NAME, email=EMAIL, slug=SLUG))
+    demo = await organizers.register(tx, ADMIN, RegisterOrganizer(name=NAME, email=EMAIL, slug=SLUG))
     organizer = api_key(demo.api_key.id, demo.organizer.id)
     # This code made the account, so its owner need not be asked who made it.
     await prove(tx, demo.organizer.id)

@@ -8,8 +8,9 @@ import signal
 
 from holdfast.events.markdown import RenderedText, TextLimitExceeded, render, render_or_end
 from holdfast.kit.background.subprocess_call import SubprocessCall, SubprocessCrash, SubprocessStartError
+from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE
-from holdfast.kit.running.rate_limits import Slots
+from holdfast.kit.running.slots import MAX_WAITING, Slots
 
 MAX_INLINE_CHARACTERS = 1_000
 """The most characters of a text that is rendered in this process: the worst text of this length takes 15 ms."""
@@ -24,6 +25,16 @@ time."""
 NICENESS = 10
 """A tenth of the CPU share of the process that answers requests. It is not less, since a request waits for the text."""
 
+TEXTS = Bound(
+    name="Texts that are rendered outside the process",
+    service="events",
+    total=f"1 up to {MAX_SHORT_CHARACTERS} characters, and 1 longer one",
+    tenant=f"1 at a time; {MAX_WAITING} wait",
+    address="none: only organizers have texts",
+    reserved="-",
+    stranger="One text before each text of others.",
+)
+
 
 class TextRenderer:
     """Renders texts, one at a time for each tenant; the tenant of admins is None."""
@@ -32,7 +43,7 @@ class TextRenderer:
         self._usual, self._long = [
             SubprocessCall(render_or_end, seconds=TIMEOUT_SECONDS, tries=1, niceness=NICENESS) for _ in range(2)
         ]
-        self._slots = Slots(1, TIMEOUT_SECONDS)
+        self._slots = Slots(TEXTS, 1, timeout=TIMEOUT_SECONDS)
 
     async def render(self, tenant: int | None, source: str) -> RenderedText | None:
         """A text of a tenant as HTML; None if it exceeds a limit. Raises `service_unavailable` for other failures."""
@@ -43,7 +54,7 @@ class TextRenderer:
                 return None
         subprocess_call = self._usual if len(source) <= MAX_SHORT_CHARACTERS else self._long
         try:
-            async with self._slots.of(tenant), asyncio.timeout(TIMEOUT_SECONDS):
+            async with self._slots.of((tenant,)), asyncio.timeout(TIMEOUT_SECONDS):
                 return await subprocess_call(source)
         except SubprocessCrash as error:
             if error.status == -signal.SIGPROF:

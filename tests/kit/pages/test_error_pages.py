@@ -13,11 +13,12 @@ from structlog.testing import capture_logs
 
 from holdfast.kit.contract.caller import Caller, nobody, person
 from holdfast.kit.contract.problems import COMMON_PROBLEMS, FORBIDDEN, RATE_LIMITED, SERVICE_UNAVAILABLE, Problem
+from holdfast.kit.contract.sources import address
 from holdfast.kit.http.handler import Access, Handler, Reply, Request
 from holdfast.kit.pages.forms import ANOTHERS_FORM, FOREIGN_FORM
 from holdfast.kit.pages.language import LANGUAGES
 from holdfast.kit.pages.site import Site
-from holdfast.kit.running.rate_limits import Limits, address
+from holdfast.kit.running.rate_limits import Limits
 from tests.kit.pages.asking import request
 from tests.support import Service
 

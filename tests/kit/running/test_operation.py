@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct
 
-from holdfast.kit.contract.caller import NOBODY, Caller, api_key
+from holdfast.kit.contract.caller import Caller, api_key, nobody
 from holdfast.kit.contract.command import Command, Id, check
 from holdfast.kit.contract.problems import Problem, ProblemType, refuses
 from holdfast.kit.postgres.database import Reader, Tx
@@ -15,6 +15,8 @@ from holdfast.kit.postgres.pagination import OffsetPage, Page, offset_page
 from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.run_modes import Batch, Batched, Single, Stepwise, batched, read, single, steps
 from holdfast.kit.running.steps import Conclusion, Steps
+
+NOBODY = nobody("address 192.0.2.1")
 
 BROKEN = ProblemType("lamp_broken", 409, "The lamp is broken.", "Repair it first.")
 

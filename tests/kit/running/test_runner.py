@@ -8,7 +8,7 @@ import msgspec
 import psycopg
 import pytest
 
-from holdfast.kit.contract.caller import NOBODY, Caller
+from holdfast.kit.contract.caller import Caller, nobody
 from holdfast.kit.contract.command import Command, Repeatable
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from holdfast.kit.postgres.database import Reader, Tx
@@ -17,6 +17,8 @@ from holdfast.kit.running.run_modes import Batch, batched, read, single, steps
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.running.steps import Conclusion, Steps
 from tests.support import Service
+
+NOBODY = nobody("address 192.0.2.1")
 
 
 class Put(Command):

@@ -18,6 +18,7 @@ from holdfast.accounts.oauth.problems import (
     error_body,
 )
 from holdfast.accounts.oauth.terms import METADATA, OLD_TOKEN, REGISTER, REVOKE, TOKEN, Terms
+from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.body import read_body
@@ -37,7 +38,8 @@ from holdfast.kit.http.handler import (
 from holdfast.kit.pages.forms import KIND
 from holdfast.kit.postgres.database import Database, Tx
 from holdfast.kit.process import discovery
-from holdfast.kit.running.rate_limits import SLOT_TIMEOUT_SECONDS, Limits, Slots
+from holdfast.kit.running.rate_limits import Limits
+from holdfast.kit.running.slots import MAX_WAITING, SLOT_TIMEOUT_SECONDS, Slots
 
 T = TypeVar("T")
 
@@ -84,6 +86,17 @@ def routes(database: Database[Any], terms: Terms, limits: Limits) -> list[BaseRo
     ]
 
 
+EXCHANGES = Bound(
+    name="Exchanges of one code or refresh token",
+    service="both",
+    total="`OAUTH_TOKEN_RATE_LIMIT` for each address",
+    tenant=f"1 at a time for each secret; {MAX_WAITING} wait",
+    address="as many secrets as it has",
+    reserved="-",
+    stranger="Nothing: it needs the secret.",
+)
+
+
 class Endpoints:
     """Answers the requests that clients make without a person."""
 
@@ -91,7 +104,7 @@ class Endpoints:
         self._database = database
         self._terms = terms
         self._limits = limits
-        self._locks = Slots(1, SLOT_TIMEOUT_SECONDS)
+        self._locks = Slots(EXCHANGES, 1, timeout=SLOT_TIMEOUT_SECONDS)
 
     async def register(self, request: Request) -> Reply:
         """Register a client (RFC 7591). It gets an id and no secret."""
@@ -147,7 +160,7 @@ class Endpoints:
 
         Work with the same secret locks the same rows, so only one such call at a time takes a connection.
         """
-        async with self._locks.of(secret):
+        async with self._locks.of((secret,)):
             done = await self._database.transact(work)
         if isinstance(done, Problem):
             raise done

@@ -22,7 +22,7 @@ from holdfast.accounts.signin.links import AskLink, LinkSignInResult, LookAtSign
 from holdfast.accounts.signin.mail import MINUTES
 from holdfast.accounts.signin.operations import EndSessions, ListSessions, SignInOperations
 from holdfast.accounts.signin.password import PasswordSignInResult, SignIn
-from holdfast.kit.contract.caller import NOBODY, Caller
+from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.mail_addresses import mailbox
 from holdfast.kit.contract.problems import (
     BAD_REQUEST,
@@ -123,7 +123,7 @@ class SignInPages:
             await self._limits.hit(SIGN_INS_OF_CLIENT, caller.name)
             # A password belongs to one address. Links to all tagged forms of an address reach the same person.
             tried = f"password {email}" if password else f"link {mailbox(email)}"
-            await self._limits.hit(SIGN_INS_OF_ADDRESS, f"{tried} {await self._limit_group(request, email)}")
+            await self._limits.hit(SIGN_INS_OF_ADDRESS, f"{tried} {await self._limit_group(caller, request, email)}")
         except Problem as problem:
             notice = TRY_LATER.get(problem.type)
             if notice is None:
@@ -171,13 +171,13 @@ class SignInPages:
         """End this session."""
         if request.method == "POST":
             await self._signed_in.read(session, request)
-            await self._end(session.caller or NOBODY, EndSessions(account_id=session.account_id, id=session.id))
+            await self._end(session.person, EndSessions(account_id=session.account_id, id=session.id))
             return self._signed_out()
         return redirect(ACCOUNT)
 
     async def account(self, session: Session, request: Request) -> Reply:
         """List the sessions of the account, or end one or all of them."""
-        caller = session.caller or NOBODY
+        caller = session.person
         if request.method == "POST":
             fields = await self._signed_in.read(session, request)
             which = fields.get("session", "")
@@ -224,10 +224,10 @@ class SignInPages:
     def _signed_out(self) -> Reply:
         return _with_headers(redirect("/"), self._sessions.cookie("session", "", 0))
 
-    async def _limit_group(self, request: Request, email: str) -> str:
+    async def _limit_group(self, caller: Caller, request: Request, email: str) -> str:
         """Return the group of the rate limit: browsers in which the owner of the address has signed in, or others."""
         secret = request.cookies.get(self._sessions.cookie_name("known"), "")
-        is_known: bool = is_secret(secret) and await self._known(NOBODY, LookAtKnownBrowser(email=email, secret=secret))
+        is_known: bool = is_secret(secret) and await self._known(caller, LookAtKnownBrowser(email=email, secret=secret))
         return "owner" if is_known else "others"
 
     def _form(

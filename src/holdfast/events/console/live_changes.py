@@ -23,10 +23,18 @@ from holdfast.events.console.frame import HOME, Console, organizer
 from holdfast.events.events.model import CHANGE_CHANNEL, DETAILS_CHANNEL
 from holdfast.events.resources import Database, Reader
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, Problem
-from holdfast.kit.http.event_streams import EndOfStream, EventStream, Feed, Owner, Streams, encode_event, encode_retry
+from holdfast.kit.contract.sources import address
+from holdfast.kit.http.event_streams import (
+    EndOfStream,
+    EventStream,
+    Feed,
+    StreamOwner,
+    Streams,
+    encode_event,
+    encode_retry,
+)
 from holdfast.kit.http.handler import Reply, Request, require_method
 from holdfast.kit.postgres.announced_changes import AnnouncedChanges
-from holdfast.kit.running.rate_limits import address
 
 STREAM = f"{HOME}/stream"
 QUEUES_STREAM = f"{STREAM}/queues"
@@ -147,7 +155,7 @@ class LiveConsole:
         """A stream from now on. Raises `method_not_allowed`, `rate_limited`, and `service_unavailable`."""
         require_method(request, ("GET",))
         tenant = organizer(session).tenant
-        owners: Mapping[Owner, object] = {"address": address(request.scope), "tenant": tenant}
+        owners: Mapping[StreamOwner, object] = {"address": address(request.scope), "tenant": tenant}
         self._streams.require_room(owners)
         feed = feeds.setdefault(tenant, Feed())
         gate, position, start = self._console.signed_in.gate, feed.position, encode_retry()

@@ -16,11 +16,22 @@ from holdfast.events.oauth import operations
 from holdfast.events.oauth.issuer import Issuer
 from holdfast.events.oauth.model import AccessClaims, fingerprint
 from holdfast.events.resources import Database
+from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.caller import Caller, access_token
 from holdfast.kit.contract.problems import FORBIDDEN, INVALID_API_KEY, Problem
-from holdfast.kit.running.rate_limits import SLOT_TIMEOUT_SECONDS, Slots
+from holdfast.kit.running.slots import MAX_WAITING, SLOT_TIMEOUT_SECONDS, Slots
 from holdfast.kit.security.api_keys import PREFIX, KeyRing, digest
 from holdfast.kit.security.signing_keys import InvalidToken
+
+LINKS = Bound(
+    name="First requests with the access tokens of another server",
+    service="events",
+    total="none",
+    tenant=f"1 at a time for one e-mail address; {MAX_WAITING} wait",
+    address="none: the other server has signed the token",
+    reserved="-",
+    stranger="Nothing: strangers have no such token.",
+)
 
 
 class Credentials:
@@ -40,7 +51,7 @@ class Credentials:
         self._own_tokens = (
             KeyRing(database, tokens.find_callers, "find_access_tokens", ring.waiting) if accepts_own_tokens else None
         )
-        self._links = Slots(1, SLOT_TIMEOUT_SECONDS)
+        self._links = Slots(LINKS, 1, timeout=SLOT_TIMEOUT_SECONDS)
         self._subjects = KeyRing(database, operations.find_callers, "find_subjects", ring.waiting)
 
     async def caller(self, credential: str | None) -> Caller:
@@ -96,7 +107,7 @@ class Credentials:
                 hint="Ask the operator to link it, or get one with an organizer's address in email and email_verified.",
             )
         # Linking locks the organizer: of several requests, one at a time takes a connection.
-        async with self._links.of(email):
+        async with self._links.of((email,)):
             organizer_id = await self._database.transact(
                 lambda tx: operations.link_by_email(tx, issuer, subject, email)
             )

@@ -12,10 +12,11 @@ from holdfast.events.pages.live_event import LiveEvents
 from holdfast.events.paths import id_of
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.http.event_streams import EndOfStream, EventStream, Owner, Streams, encode_notice, encode_retry
+from holdfast.kit.contract.sources import address
+from holdfast.kit.http.event_streams import EndOfStream, EventStream, StreamOwner, Streams, encode_notice, encode_retry
 from holdfast.kit.http.handler import Access, Handler, Reply, Request, envelope
 from holdfast.kit.pages.language import language_of
-from holdfast.kit.running.rate_limits import Limits, address
+from holdfast.kit.running.rate_limits import Limits
 
 
 def routes(limits: Limits, live_events: LiveEvents, streams: Streams) -> Sequence[BaseRoute]:
@@ -33,7 +34,7 @@ def routes(limits: Limits, live_events: LiveEvents, streams: Streams) -> Sequenc
 
 async def open_stream(request: Request, live_events: LiveEvents, streams: Streams, *, framed: bool) -> Reply:
     """Open a stream. Raises `not_found`, `rate_limited`, and `service_unavailable`."""
-    owners: Mapping[Owner, object] = {"address": address(request.scope)}
+    owners: Mapping[StreamOwner, object] = {"address": address(request.scope)}
     event_id = id_of(request.scope["path_params"]["event_id"])
     event = await live_events.watch(event_id, language_of(request), framed=framed)
     position, start = -1, encode_retry()

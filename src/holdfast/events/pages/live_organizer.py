@@ -16,10 +16,19 @@ from holdfast.events.pages.organizer import checked_slug
 from holdfast.events.resources import Database
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
-from holdfast.kit.http.event_streams import EndOfStream, EventStream, Feed, Owner, Streams, encode_notice, encode_retry
+from holdfast.kit.contract.sources import address
+from holdfast.kit.http.event_streams import (
+    EndOfStream,
+    EventStream,
+    Feed,
+    StreamOwner,
+    Streams,
+    encode_notice,
+    encode_retry,
+)
 from holdfast.kit.http.handler import Access, Handler, Reply, Request, envelope
 from holdfast.kit.postgres.announced_changes import AnnouncedChanges
-from holdfast.kit.running.rate_limits import Limits, address
+from holdfast.kit.running.rate_limits import Limits
 
 
 class LiveOrganizers:
@@ -42,7 +51,7 @@ class LiveOrganizers:
 
     async def _open(self, request: Request, streams: Streams) -> Reply:
         """Open a stream. Raises `not_found`, `rate_limited`, and `service_unavailable`."""
-        owners: Mapping[Owner, object] = {"address": address(request.scope)}
+        owners: Mapping[StreamOwner, object] = {"address": address(request.scope)}
         streams.require_room(owners)
         slug = checked_slug(request)
         organizer = await self._database.read(lambda reader: sql.find_organizer(reader, slug))

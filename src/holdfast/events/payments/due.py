@@ -23,13 +23,24 @@ from holdfast.events.resources import Database, Reader, Steps, Tx
 from holdfast.kit.background import due_work, leases
 from holdfast.kit.background.due_work import DueWork, RetryBackoff
 from holdfast.kit.background.leases import LeaseFence, LeaseLost
-from holdfast.kit.running.rate_limits import Slots
+from holdfast.kit.contract.bounds import Bound
+from holdfast.kit.running.slots import Slots
 
 RETRY_BACKOFF = RetryBackoff(1.0, 300.0)
 
 MAX_CONCURRENT_TRANSACTIONS = 3
 """The most transactions of this work that run at the same time in one process. They may wait for events that others
 have locked, and must leave connections for requests."""
+
+PAYMENT_TRANSACTIONS = Bound(
+    name="Transactions that store what the payment processor answered",
+    service="events",
+    total=f"{MAX_CONCURRENT_TRANSACTIONS} at a time",
+    tenant="in the order in which they are due",
+    address="none: only registrations with a price cause them",
+    reserved="all of it is for payments",
+    stranger="One due call for each registration with a price, which limits of forms bound.",
+)
 
 HANDLED_COUNT = Counter(
     "holdfast_payment_calls",
@@ -76,7 +87,7 @@ class ProcessorAccess:
     """What all payment work of a process shares. When the processor wants no calls for a while, all of it pauses."""
 
     def __init__(self) -> None:
-        self.slots = Slots(MAX_CONCURRENT_TRANSACTIONS)
+        self.slots = Slots(PAYMENT_TRANSACTIONS, MAX_CONCURRENT_TRANSACTIONS)
         self._paused_until = 0.0
 
     def pause(self, seconds: float) -> None:

@@ -10,6 +10,7 @@ from holdfast.inventory.agents.credentials import Credentials
 from holdfast.inventory.agents.model import requested_grant, requested_key
 from holdfast.inventory.problems import INVALID_REQUEST, error_body, oauth_body
 from holdfast.inventory.resources import Database
+from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import BAD_REQUEST, INVALID_JSON, VALIDATION_FAILED, Problem
 from holdfast.kit.http.body import read_body
@@ -26,7 +27,8 @@ from holdfast.kit.http.handler import (
     envelope,
     read_query,
 )
-from holdfast.kit.running.rate_limits import SLOT_TIMEOUT_SECONDS, Limits, Slots
+from holdfast.kit.running.rate_limits import Limits
+from holdfast.kit.running.slots import MAX_WAITING, SLOT_TIMEOUT_SECONDS, Slots
 from holdfast.kit.security.signing_keys import PUBLISHED_TTL_SECONDS
 
 T = TypeVar("T")
@@ -37,14 +39,25 @@ PUBLIC: list[Header] = [
 ]
 
 
+IDENTITIES = Bound(
+    name="Requests for the identity of one key",
+    service="inventory",
+    total="`API_IDENTITY_RATE_LIMIT` for each address",
+    tenant=f"1 at a time for each key; {MAX_WAITING} wait",
+    address="as many keys as it has",
+    reserved="-",
+    stranger="Nothing: it needs the key of the shop.",
+)
+
+
 def routes(database: Database, limits: Limits, credentials: Credentials) -> list[BaseRoute]:
     """The routes by which agents get credentials."""
-    registrations = Slots(1, SLOT_TIMEOUT_SECONDS)
+    registrations = Slots(IDENTITIES, 1, timeout=SLOT_TIMEOUT_SECONDS)
 
     async def identity(_: Caller, request: Request) -> Reply:
         key = requested_key(await _read(request, "application/json", decode_object))
         # A registration locks its key, so for each key only one at a time takes a connection.
-        async with registrations.of(key):
+        async with registrations.of((key,)):
             registration = await database.transact(lambda tx: operations.register(tx, key))
         return Reply(200, encode(await credentials.identify(registration)), [NO_STORE])
 

@@ -25,11 +25,12 @@ from holdfast.inventory.shopify import proxy
 from holdfast.inventory.shops.model import Shop
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import Problem
+from holdfast.kit.contract.sources import address
 from holdfast.kit.http.compression import accepts_gzip
 from holdfast.kit.http.edge import BRIEF
-from holdfast.kit.http.event_streams import EventStream, Owner, Streams, encode_retry
+from holdfast.kit.http.event_streams import EventStream, StreamOwner, Streams, encode_retry
 from holdfast.kit.http.handler import Access, Handler, Header, Reply, Request, envelope, read_query
-from holdfast.kit.running.rate_limits import Limits, address
+from holdfast.kit.running.rate_limits import Limits
 
 AVAILABILITY = "/storefront/availability"
 STREAM = "/storefront/stream"
@@ -165,7 +166,7 @@ class Storefront:
             start = b""
             return chunk
 
-        owners: Mapping[Owner, object] = {"address": address(request.scope), "tenant": cached_shop.shop_id}
+        owners: Mapping[StreamOwner, object] = {"address": address(request.scope), "tenant": cached_shop.shop_id}
         self._streams.require_room(owners)
         return EventStream(
             200, headers=[CORS], streams=self._streams, name="storefront", feed=feed, pending=pending, owners=owners

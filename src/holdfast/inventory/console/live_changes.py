@@ -17,10 +17,10 @@ from holdfast.inventory.availability.availability_cache import AvailabilityCache
 from holdfast.inventory.availability.cached_shop import STATUS
 from holdfast.inventory.console.frame import HOME, Console, merchant
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.http.event_streams import EndOfStream, EventStream, Owner, Streams, encode_event, encode_retry
+from holdfast.kit.contract.sources import address
+from holdfast.kit.http.event_streams import EndOfStream, EventStream, StreamOwner, Streams, encode_event, encode_retry
 from holdfast.kit.http.handler import Reply, Request, require_method
 from holdfast.kit.mcp import Change
-from holdfast.kit.running.rate_limits import address
 
 STREAM = f"{HOME}/stream"
 
@@ -51,7 +51,7 @@ class LiveConsole:
         """Stream what changes from now on. Raises `method_not_allowed`, and `rate_limited`."""
         require_method(request, ("GET",))
         caller = merchant(session)
-        owners: Mapping[Owner, object] = {"address": address(request.scope), "tenant": caller.tenant}
+        owners: Mapping[StreamOwner, object] = {"address": address(request.scope), "tenant": caller.tenant}
         self._streams.require_room(owners)
         feed = await self._live.changes(caller)
         gate, position, begin = self._console.signed_in.gate, feed.position, encode_retry()

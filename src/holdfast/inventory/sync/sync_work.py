@@ -12,10 +12,21 @@ from holdfast.inventory.sync.pushing import PushSizes
 from holdfast.inventory.sync.sql import LeasedShop
 from holdfast.kit.background import due_work
 from holdfast.kit.background.due_work import DueWork
-from holdfast.kit.running.rate_limits import Slots
+from holdfast.kit.contract.bounds import Bound
+from holdfast.kit.running.slots import Slots
 
 MAX_CONCURRENT_SHOPS = 8
 """The most shops that one process syncs at the same time."""
+
+SYNC_TRANSACTIONS = Bound(
+    name="Transactions that sync levels",
+    service="inventory",
+    total=f"{MAX_CONCURRENT_SHOPS} shops at a time",
+    tenant="1 shop is synced by one process, and its transactions follow each other",
+    address="none: only changes of stock cause it",
+    reserved="all of it is for the work of shops",
+    stranger="Nothing.",
+)
 
 COLLECT_SECONDS = 0.02
 """How long changes are collected, so that one sync handles many."""
@@ -45,7 +56,7 @@ class SyncWork(DueWork[LeasedShop]):
     def __init__(self, database: Database) -> None:
         super().__init__()
         self._database = database
-        self._slots = Slots(1)  # transactions of one shop wait for each other anyway
+        self._slots = Slots(SYNC_TRANSACTIONS, 1)  # transactions of one shop wait for each other anyway
         self._sizes = PushSizes()
         self._changed_shops: set[int] = set()
         self._resting: set[int] = set()

@@ -37,11 +37,12 @@ from holdfast.inventory.webhooks.model import (
 from holdfast.inventory.webhooks.sql import DeliveryResult, LeasedDelivery
 from holdfast.kit.background.due_work import DueWork, RetryBackoff
 from holdfast.kit.background.leases import LeaseFence, LeaseLost
+from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.problems import NOT_FOUND, SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.environment.logs import first_line
 from holdfast.kit.environment.metrics import start_at_zero
 from holdfast.kit.postgres.group_commit import Batcher
-from holdfast.kit.running.rate_limits import Slots
+from holdfast.kit.running.slots import Slots
 
 T = TypeVar("T")
 
@@ -50,6 +51,16 @@ MAX_CONCURRENT_DELIVERIES = 8
 
 MAX_CONCURRENT_OF_SHOP = 3
 """The most of them of one shop: a shop with many orders, or with slow answers, does not delay the others."""
+
+WEBHOOK_TRANSACTIONS = Bound(
+    name="Transactions that handle webhooks",
+    service="inventory",
+    total=f"{MAX_CONCURRENT_DELIVERIES} webhooks at a time",
+    tenant=f"{MAX_CONCURRENT_OF_SHOP} webhooks at a time, whose transactions follow each other",
+    address="none: only webhooks that the platform signed are stored",
+    reserved="all of it is for the platform",
+    stranger="Nothing: a stranger cannot sign.",
+)
 
 MAX_BATCH_SIZE = 100
 """The most deliveries that are handled together with another one."""
@@ -82,7 +93,7 @@ class _HandlerSteps(Steps):
     def __init__(
         self, database: Database, tenant: int | None, slots: Slots, delivery: Delivery, fence: LeaseFence
     ) -> None:
-        super().__init__(database, tenant, slots, fence.check)
+        super().__init__(database, tenant, slots, fence=fence.check)
         self._received_at = delivery.received_at.isoformat()
 
     async def transact(self, work: Callable[[Tx], Awaitable[T]]) -> T:
@@ -143,7 +154,8 @@ class WebhookWork(DueWork[DeliveryGroup]):
         self._database = database
         self._handlers = handlers
         self._storing_results = Batcher[DeliveryResult, None]("settle_webhooks", self._store_results, size=100)
-        self._slots = Slots(1)  # changes of one shop wait for each other in the database, and would hold connections
+        # Changes of one shop wait for each other in the database, and would hold connections.
+        self._slots = Slots(WEBHOOK_TRANSACTIONS, 1)
         for topic in handlers:
             start_at_zero(WEBHOOKS, topic, "parked")
 

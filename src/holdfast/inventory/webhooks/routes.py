@@ -19,11 +19,13 @@ from holdfast.inventory.shopify.domains import is_domain
 from holdfast.inventory.webhooks.inbox import WEBHOOKS, Inbox
 from holdfast.inventory.webhooks.model import ReceivedDelivery
 from holdfast.inventory.webhooks.payloads import stored_payload
+from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import BAD_REQUEST
 from holdfast.kit.http.body import MAX_BODY, read_body
 from holdfast.kit.http.handler import Access, Handler, Headers, Reply, Request, envelope
-from holdfast.kit.running.rate_limits import Limits, Slots, address
+from holdfast.kit.running.rate_limits import Limits
+from holdfast.kit.running.slots import Slots
 
 PATH = "/webhooks/shopify"
 
@@ -31,8 +33,8 @@ MAX_BODY_BYTES = 8 * 1_048_576
 """The most bytes of a body. Products with thousands of variants have more than five million."""
 
 MAX_LARGE_BODIES, MAX_LARGE_BODIES_PER_ADDRESS = 16, 2
-"""The most bodies above the usual size that are read at the same time, in all and from one address: callers are not
-known before the body is read.
+"""The most bodies above the usual size that are read at the same time, in all and from one address or network: callers
+are not known before the body is read.
 """
 
 LARGE_BODY_WAIT_SECONDS = 4.0
@@ -40,6 +42,16 @@ LARGE_BODY_WAIT_SECONDS = 4.0
 
 COMPLIANCE = frozenset({"customers/data_request", "customers/redact"})
 """Topics that every app must answer. There is nothing to do for them: no data of customers is stored."""
+
+LARGE_BODIES = Bound(
+    name="Webhooks above the usual size that are read",
+    service="inventory",
+    total=f"{MAX_LARGE_BODIES} of {MAX_BODY_BYTES // 1_048_576} MiB",
+    tenant="none: the shop is known after the signature is checked",
+    address=f"{MAX_LARGE_BODIES_PER_ADDRESS}, also of a /48; turns by address",
+    reserved="-",
+    stranger=f"{MAX_LARGE_BODIES_PER_ADDRESS} of {MAX_LARGE_BODIES}, each for at most the time of a slow body.",
+)
 
 ID = re.compile(r"[\x21-\x7e]{1,100}")
 
@@ -50,15 +62,14 @@ def routes(database: Database, limits: Limits, topics: Collection[str]) -> list[
     """The route for webhooks. `topics`: those that are handled."""
     inbox = Inbox(database)
     secrets = database.resources.client_secrets
-    large, of_one = (
-        Slots(MAX_LARGE_BODIES, LARGE_BODY_WAIT_SECONDS),
-        Slots(MAX_LARGE_BODIES_PER_ADDRESS, LARGE_BODY_WAIT_SECONDS),
+    large = Slots(
+        LARGE_BODIES, MAX_LARGE_BODIES, timeout=LARGE_BODY_WAIT_SECONDS, max_per_address=MAX_LARGE_BODIES_PER_ADDRESS
     )
 
-    async def receive(_: Caller, request: Request) -> Reply:
+    async def receive(caller: Caller, request: Request) -> Reply:
         length = request.headers.get(b"content-length", b"")
         if length.isdigit() and len(length) < 10 and MAX_BODY < int(length) <= MAX_BODY_BYTES:
-            async with of_one.of(address(request.scope)), large.of("everybody"):
+            async with large.of(caller.owner):
                 body = await read_body(request, most=MAX_BODY_BYTES)
         else:
             body = await read_body(request)

@@ -1,10 +1,21 @@
 """Callers: the senders of requests, with any credential, as operations, rate limits and ledgers see them."""
 
+from collections.abc import Hashable
 from typing import Literal
 
 from msgspec import Struct
 
+from holdfast.kit.contract.sources import path_of
+
 Principal = Literal["api_key", "access_token", "person", "platform", "nobody", "system"]
+
+Owner = tuple[Hashable, ...]
+"""Who has a share of what is limited, such as `("strangers", "address 192.0.2.1")`. Each part has a share of the one
+before.
+"""
+
+STRANGERS = "strangers"
+"""The first part of an owner that is known by its address only."""
 
 
 class Caller(Struct, frozen=True):
@@ -41,6 +52,13 @@ class Caller(Struct, frozen=True):
         """The name for limits that all credentials of a tenant share; without a tenant, the caller's own name."""
         return f"tenant {self.tenant_id}" if self.tenant_id else self.name
 
+    @property
+    def owner(self) -> Owner:
+        """Who shares with others what the work of this caller takes: its tenant, its address, or itself."""
+        if self.tenant_id:
+            return (self.tenant_id,)
+        return (STRANGERS, *path_of(self.name)) if self.principal == "nobody" else (self.name,)
+
     def may_access(self, tenant_id: int) -> bool:
         return self.tenant_id is None or self.tenant_id == tenant_id
 
@@ -58,8 +76,8 @@ def access_token(tenant_id: int, scopes: frozenset[str] | None = None) -> Caller
     return Caller("access_token", f"tenant {tenant_id}", 0, tenant_id, scopes)
 
 
-def person(id: int, tenant_id: int) -> Caller:
-    """The caller that is a signed-in person."""
+def person(id: int, tenant_id: int = 0) -> Caller:
+    """The caller that is a signed-in person, who may have no tenant."""
     return Caller("person", f"person {id}", id, tenant_id)
 
 
@@ -68,8 +86,13 @@ def platform(tenant_id: int) -> Caller:
     return Caller("platform", f"platform of {tenant_id}", 0, tenant_id)
 
 
-def nobody(address: str = "") -> Caller:
-    """The caller without a credential. It owns nothing, and rate limits count it by its address."""
+def partner(name: str) -> Caller:
+    """The caller that is a partner of the operator, such as the payment processor; it signed the request."""
+    return Caller("platform", name, 0, 0)
+
+
+def nobody(address: str) -> Caller:
+    """The caller without a credential. It owns nothing, and limits count it by its address (`sources.address`)."""
     return Caller("nobody", address, 0, 0)
 
 
@@ -78,5 +101,4 @@ def system(tenant_id: int | None = None) -> Caller:
     return Caller("system", "system", 0, tenant_id)
 
 
-NOBODY = nobody()
 ADMIN = system()

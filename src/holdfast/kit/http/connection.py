@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from holdfast.kit.compat.uvicorn_protocol import CLOSE, HttpToolsProtocol, response_head, write_response
+from holdfast.kit.contract.client import CLIENT, Client
 from holdfast.kit.contract.problems import HEADERS_TOO_LARGE, REQUEST_TIMEOUT, ErrorBody, Problem
 from holdfast.kit.environment.metrics import REQUESTS, counter
 from holdfast.kit.http.connection_limits import ConnectionLimits
@@ -34,6 +35,7 @@ class Connection(HttpToolsProtocol):
     def __init__(self, bounds: ConnectionLimits, **uvicorn: Any) -> None:
         super().__init__(**uvicorn)
         self._bounds = bounds
+        self._remote = Client()
         self._source: str | None = None
         self._problem: Problem | None = None
         """The problem with which every request of this connection is refused."""
@@ -59,6 +61,7 @@ class Connection(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
+        self._remote.leave()
         self._bounds.leave(self._source, self._problem)
         self._bounds.forget(self)
         self._unbegun = b""
@@ -114,6 +117,7 @@ class Connection(HttpToolsProtocol):
         self._in_head = False
         self._head_bytes = 0
         self._arrived()
+        self.scope[CLIENT] = self._remote  # type: ignore[typeddict-unknown-key]
         super().on_headers_complete()
         if is_draining():
             self.cycle.keep_alive = False

@@ -13,8 +13,8 @@ import structlog
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from holdfast.kit.contract.problems import RATE_LIMITED, SERVICE_UNAVAILABLE, ErrorBody, Problem
+from holdfast.kit.contract.sources import WIDE_CONNECTIONS, path_of, source
 from holdfast.kit.http.pace import Pace
-from holdfast.kit.running.rate_limits import source
 
 MAX_UNREAD_BYTES = 256 * 1024 * 1024
 """Bytes of answers that may wait for slow clients. Above it, the connection that has waited longest is closed."""
@@ -44,7 +44,8 @@ class ConnectionLimits:
     """Counts the connections of one server, and limits them.
 
     most                the maximum number of open connections
-    most_per_address    the maximum from one address; connections of trusted proxies are not counted by address
+    most_per_address    the maximum from one address, of IPv6 from one network of /64, four times as many from one
+                        of /48; connections of trusted proxies are not counted by address
     header_seconds      the seconds a client may take to send headers
     pace                the pace at which requests are begun
     write_seconds       the seconds for which a client may read less than `MIN_READ_BYTES` of a waiting answer
@@ -76,9 +77,9 @@ class ConnectionLimits:
     def enter(self, client: str | None) -> Problem | None:
         """Count a connection. Returns the problem to answer with if there are too many."""
         problem = None
-        if client is not None and self._by_source[client] >= self.most_per_address:
+        if client is not None and (exceeded := self._exceeded(client)):
             problem = RATE_LIMITED(
-                f"At most {self.most_per_address} connections may be open from one address.",
+                f"At most {exceeded} connections may be open from one address.",
                 hint="Close some of them, or use one of them for this request.",
                 retry_after=1,
             )
@@ -86,11 +87,18 @@ class ConnectionLimits:
             problem = SERVICE_UNAVAILABLE("Too many connections are open.", retry_after=1)
         if problem is None:
             self._open += 1
-            self._by_source.update(() if client is None else (client,))
+            self._by_source.update(() if client is None else path_of(client))
         else:
             self._refused += 1
             self._warn(problem, client)
         return problem
+
+    def _exceeded(self, client: str) -> int | None:
+        """The limit that an address, or the network that it is in, has reached; None: it has room."""
+        *wide_networks, _ = path_of(client)
+        limits = {client: self.most_per_address}
+        limits |= dict.fromkeys(wide_networks, WIDE_CONNECTIONS * self.most_per_address)
+        return next((limit for name, limit in limits.items() if self._by_source[name] >= limit), None)
 
     @property
     def is_flooded(self) -> bool:
@@ -103,10 +111,10 @@ class ConnectionLimits:
             self._refused -= 1
             return
         self._open -= 1
-        if client is not None:
-            self._by_source[client] -= 1
-            if not self._by_source[client]:
-                del self._by_source[client]
+        for name in () if client is None else path_of(client):
+            self._by_source[name] -= 1
+            if not self._by_source[name]:
+                del self._by_source[name]
 
     def wait(self, connection: UnreadConnection, size: int) -> None:
         """Count unread bytes of a connection. If there are too many, close the connections that have waited longest."""

@@ -10,7 +10,7 @@ import itertools
 import random
 import time
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 import msgspec
@@ -19,6 +19,7 @@ from prometheus_client import Gauge
 from starlette.types import Receive, Send
 
 from holdfast.kit.contract.problems import RATE_LIMITED, SERVICE_UNAVAILABLE
+from holdfast.kit.contract.sources import WIDE_CONNECTIONS, wide_network
 from holdfast.kit.http.handler import NOSNIFF, Reply, Request
 
 M = TypeVar("M")
@@ -50,8 +51,12 @@ HEADERS = [
     (b"x-accel-buffering", b"no"),
 ]
 
-Owner: TypeAlias = Literal["address", "key", "tenant"]
-OWNER_TEXTS: Mapping[Owner, str] = {"address": "from one address", "key": "with one key", "tenant": "of one tenant"}
+StreamOwner: TypeAlias = Literal["address", "key", "tenant"]
+OWNER_TEXTS: Mapping[StreamOwner, str] = {
+    "address": "from one address",
+    "key": "with one key",
+    "tenant": "of one tenant",
+}
 """The texts of the owners that streams are counted by."""
 
 Pending = Callable[[], Awaitable[bytes]]
@@ -173,21 +178,21 @@ class Streams:
     most_in_process     the maximum number of open streams of all owners together; None: no maximum
     """
 
-    def __init__(self, most: Mapping[Owner, int] | None = None, most_in_process: int | None = None) -> None:
+    def __init__(self, most: Mapping[StreamOwner, int] | None = None, most_in_process: int | None = None) -> None:
         self._most = most or {}
         self._most_in_process = most_in_process
-        self._open: Counter[tuple[Owner, object]] = Counter()
+        self._open: Counter[tuple[StreamOwner, object]] = Counter()
         self._total = 0
         self.closing = False
         self.wakes: set[Callable[[], None]] = set()
 
-    def require_room(self, owners: Mapping[Owner, object]) -> None:
+    def require_room(self, owners: Mapping[StreamOwner, object]) -> None:
         """Raise `rate_limited` if one of the owners already has the maximum number of streams.
 
         Raises `service_unavailable` if this process has.
         """
-        for owner, most in self._most.items():
-            if owner in owners and self._open[owner, owners[owner]] >= most:
+        for owner, name, most in self._shares(owners):
+            if self._open[owner, name] >= most:
                 raise RATE_LIMITED(
                     f"At most {most} streams {OWNER_TEXTS[owner]} may be open.",
                     hint="Close one of them first: each of them tells every change.",
@@ -197,9 +202,9 @@ class Streams:
             raise SERVICE_UNAVAILABLE("Too many streams are open.", retry_after=RETRY_AFTER_SECONDS)
 
     @contextlib.contextmanager
-    def counting(self, owners: Mapping[Owner, object]) -> Generator[None]:
+    def counting(self, owners: Mapping[StreamOwner, object]) -> Generator[None]:
         """Count a stream for its owners while the block lasts."""
-        counted: list[tuple[Owner, object]] = [(owner, owners[owner]) for owner in self._most if owner in owners]
+        counted: list[tuple[StreamOwner, object]] = [(owner, name) for owner, name, _ in self._shares(owners)]
         self._open.update(counted)
         self._total += 1
         try:
@@ -210,6 +215,15 @@ class Streams:
                 self._open[counter_key] -= 1
                 if not self._open[counter_key]:
                     del self._open[counter_key]
+
+    def _shares(self, owners: Mapping[StreamOwner, object]) -> Iterator[tuple[StreamOwner, object, int]]:
+        """What a stream is counted for, with the maximum of each. An address counts with the network that it is in."""
+        for owner, most in self._most.items():
+            if owner in owners:
+                name = owners[owner]
+                yield owner, name, most
+                if isinstance(name, str) and (wide := wide_network(name)):
+                    yield owner, wide, WIDE_CONNECTIONS * most
 
     def close(self) -> None:
         """End every stream, each with its last event."""
@@ -235,7 +249,7 @@ class EventStream(Reply, kw_only=True):
     feed: Feed[Any]
     pending: Pending
     last: bytes = b""
-    owners: Mapping[Owner, object] = {}
+    owners: Mapping[StreamOwner, object] = {}
 
     async def send(self, request: Request) -> None:
         with self.streams.counting(self.owners):

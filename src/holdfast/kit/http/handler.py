@@ -19,9 +19,10 @@ from starlette.types import Receive, Scope, Send
 
 from holdfast.kit.contract import problems
 from holdfast.kit.contract.caller import Caller, nobody
+from holdfast.kit.contract.sources import address
 from holdfast.kit.environment.metrics import RequestMetrics
 from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.rate_limits import Limits, address
+from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.runner import Runner
 
 Header = tuple[bytes, bytes]

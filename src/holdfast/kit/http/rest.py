@@ -15,6 +15,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.client import begin_request
 from holdfast.kit.contract.command import (
     fields,
 )
@@ -106,6 +107,7 @@ class OperationTable:
         self.otherwise = otherwise
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        begin_request(scope)
         if handler := self._fixed_handlers.get(scope.get("path", "")):
             await handler(scope, receive, send)
         elif scope["type"] != "http":

@@ -10,8 +10,9 @@ from starlette.types import Receive, Scope, Send
 
 from holdfast.kit.contract import problems
 from holdfast.kit.contract.caller import Caller, nobody
+from holdfast.kit.contract.sources import address
 from holdfast.kit.http.body import read_body
-from holdfast.kit.http.event_streams import EventStream, Owner, Streams, encode_event
+from holdfast.kit.http.event_streams import EventStream, StreamOwner, Streams, encode_event
 from holdfast.kit.http.handler import (
     NO_STORE,
     Access,
@@ -34,7 +35,7 @@ from holdfast.kit.mcp.stateless import Stateless
 from holdfast.kit.mcp.streams import ChangeStream, Reauthenticate
 from holdfast.kit.mcp.tools import Tools
 from holdfast.kit.running.operation import Operations
-from holdfast.kit.running.rate_limits import Limits, address
+from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.security.api_keys import Authenticate, credential
 
@@ -158,7 +159,7 @@ class Endpoint:
 
     def _opened(self, request: Request, caller: Caller, stream: ChangeStream) -> EventStream:
         """The answer that sends a stream. Raises `rate_limited` if there are too many."""
-        owners: Mapping[Owner, object] = {
+        owners: Mapping[StreamOwner, object] = {
             "address": address(request.scope),
             "key": caller.name,
             "tenant": caller.tenant_id,

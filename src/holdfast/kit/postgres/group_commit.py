@@ -19,6 +19,7 @@ from msgspec import Struct
 from psycopg import DataError, IntegrityError
 from psycopg.errors import LockNotAvailable
 
+from holdfast.kit.contract.client import wait_while_connected
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.environment.metrics import BATCH_SIZE
 
@@ -87,7 +88,7 @@ class Batcher(Generic[C, A]):
             raise SERVICE_UNAVAILABLE("Too many requests are waiting already.", retry_after=1)
         answer: asyncio.Future[A] = asyncio.get_running_loop().create_future()
         self._add(call, answer)
-        return await answer
+        return await wait_while_connected(answer)
 
     def _count_waiting(self) -> int:
         count = len(self._calls)
@@ -118,8 +119,11 @@ class Batcher(Generic[C, A]):
             await asyncio.sleep(0)
             while self._calls:
                 batch, self._calls = self._calls[: self._size], self._calls[self._size :]
-                self._observe(len(batch))
-                await self._run_batch(batch)
+                # Calls whose clients have gone meanwhile are not begun.
+                batch = [(call, answer) for call, answer in batch if not answer.done()]
+                if batch:
+                    self._observe(len(batch))
+                    await self._run_batch(batch)
         except asyncio.CancelledError:
             _fail(self._calls, SHUTTING_DOWN)
             self._calls = []

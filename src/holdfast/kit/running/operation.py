@@ -50,6 +50,13 @@ class CommandLimit(Generic[C]):
     key: Callable[[C], str]
 
 
+SIGN_IN_LINE = "signing in"
+"""The line of signing in, registering an organizer and stopping mails."""
+
+PARTNER_LINE = "partners"
+"""The line of messages of partners whose signature is not checked yet."""
+
+
 @dataclass(frozen=True)
 class Operation:
     """A line of the table.
@@ -67,6 +74,7 @@ class Operation:
     content_limit    the rate limit that counts calls of its route by the content of the command
     link             returns the value of the header Link of an answer over HTTP; empty: it has none
     follows_up       whether it asks about something that was accepted: under overload it is refused last
+    line             the line that it waits in, which has slots apart from other lines; empty: the usual one
     """
 
     name: str
@@ -82,6 +90,7 @@ class Operation:
     content_limit: CommandLimit[Any] | None = None
     link: Callable[[Any], str] | None = None
     follows_up: bool = False
+    line: str = ""
 
     @cached_property
     def priority(self) -> Priority:

@@ -8,7 +8,7 @@ from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.postgres.group_commit import Batcher, CompleteAnswers, LockedRow
 from holdfast.kit.running.admission import Admission, Work
-from holdfast.kit.running.rate_limits import Slots
+from holdfast.kit.running.slots import Slots
 
 MAX_LOCK_WAITS = 4
 """How often a call waits for a locked row before it is refused."""
@@ -101,12 +101,12 @@ class OperationBatches:
             return await batcher.submit(call)
 
     async def _transact_of_tenant(self, tenant: int, calls: Sequence[Any]) -> Sequence[Any]:
-        async with self._slots.of(tenant):
+        async with self._slots.of((tenant,)):
             with self._admission.work():
                 return await self._transact(tenant, calls)
 
     async def _transact_waiting(self, locked: LockedRow, calls: Sequence[Any]) -> Sequence[Any]:
-        async with self._lock_waits.of(locked.tenant):
+        async with self._lock_waits.of((locked.tenant,)):
             answers = [*await self._transact(None, calls)]
             for _ in range(MAX_LOCK_WAITS - 1):
                 # The awaited row may be gone, and another row in its place may be locked again.

@@ -1,16 +1,13 @@
-"""Rate limits: at most N requests per key, tenant or address in a window, which starts with the first request. And
-slots: at most N concurrent pieces of work of one owner.
+"""Rate limits: at most N requests per key, tenant or address in a window, which starts with the first request.
 
-Requests are counted in memory, or with `redis://` in Redis or Valkey, so that several processes share their limits.
+Requests from IPv6 are counted in their network of /64, and in the network of /48 around it, which may have 16 times as
+many. Counts are in memory, or with `redis://` in Redis or Valkey, so that several processes share their limits.
 """
 
 import asyncio
-import contextlib
 import math
 import time
-from collections.abc import AsyncGenerator, Callable, Hashable, Mapping
-from functools import lru_cache
-from ipaddress import IPv6Address, ip_address
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 import structlog
@@ -20,7 +17,8 @@ from limits.aio.strategies import FixedWindowRateLimiter
 from limits.storage import storage_from_string
 
 from holdfast.kit.contract.caller import Caller
-from holdfast.kit.contract.problems import RATE_LIMITED, SERVICE_UNAVAILABLE
+from holdfast.kit.contract.problems import RATE_LIMITED
+from holdfast.kit.contract.sources import WIDE_SHARE, is_source, wide_network
 from holdfast.kit.environment.metrics import RATE_LIMIT_FAILURES
 
 log = structlog.get_logger()
@@ -69,22 +67,35 @@ class Limits:
         """Move a request that was admitted and then refused to the limit of refused requests, where there is one."""
         if refused := self._refused.get(name):
             # Only counted: the limits apply from the next request on.
-            await self._windows.count(refused, f"refused {name}", caller.name, 1)
-            await self._windows.count(self._limits[name], name, caller.name, -1)
+            await self._move(refused, f"refused {name}", caller.name, 1)
+            await self._move(self._limits[name], name, caller.name, -1)
+
+    async def _move(self, limit: RateLimitItem, name: str, who: str, times: int) -> None:
+        """Count requests, and refuse none."""
+        if wide := wide_network(who):
+            await self._windows.count(_wide(limit), f"{name} of a wide network", wide, times)
+        await self._windows.count(limit, name, who, times)
 
     async def _count(self, limit: RateLimitItem, name: str, who: str, times: int, whose: str = "") -> None:
+        if wide := wide_network(who):
+            await self._count(_wide(limit), f"{name} of a wide network", wide, times, whose)
         wait = await self._windows.count(limit, name, who, times)
         if wait is not None:
             problem = RATE_LIMITED(
                 f"At most {limit.amount} requests per {_window_text(limit)} are allowed here{whose}.",
                 retry_after=max(1, math.ceil(wait)),
             )
-            problem.counted = "network" if is_network(who) else "account" if is_account(who) else ""
+            problem.counted = "network" if is_source(who) else "account" if is_account(who) else ""
             raise problem
 
     async def close(self) -> None:
         """Close the connections to a shared storage."""
         await self._windows.close()
+
+
+def _wide(limit: RateLimitItem) -> RateLimitItem:
+    """The limit of an IPv6 network of /48."""
+    return type(limit)(WIDE_SHARE * limit.amount, limit.multiples)
 
 
 def _window_text(limit: RateLimitItem) -> str:
@@ -174,81 +185,6 @@ class SharedWindows(Windows):
         self._storage.bridge.storage.connection_pool.disconnect()
 
 
-SLOT_TIMEOUT_SECONDS = 5
-"""Seconds that requests wait for other work of the same owner."""
-
-MAX_WAITING = 200
-"""The maximum number of waiting pieces of work of one owner."""
-
-
-class Slots:
-    """A semaphore for each owner: at most `at_once` pieces of its work run concurrently, in order of arrival.
-
-    At most `MAX_WAITING` others of the same owner wait.
-
-    patience       the maximum number of seconds that a piece of work waits; None: no maximum
-    retry_after    returns the seconds after which refused work should come again
-    """
-
-    def __init__(self, at_once: int, patience: float | None = None, retry_after: Callable[[], int] = lambda: 1) -> None:
-        self._at_once = at_once
-        self._patience = patience
-        self._retry_after = retry_after
-        self._owners: dict[Hashable, tuple[asyncio.Semaphore, int]] = {}
-
-    @contextlib.asynccontextmanager
-    async def of(self, owner: Hashable) -> AsyncGenerator[None]:
-        """Hold a slot while the block lasts. Raises `service_unavailable` if too much work waits, or too long."""
-        semaphore, unfinished = self._owners.get(owner) or (asyncio.Semaphore(self._at_once), 0)
-        if unfinished >= self._at_once + MAX_WAITING:
-            raise SERVICE_UNAVAILABLE("Too much of your own work waits already.", retry_after=self._retry_after())
-        self._owners[owner] = semaphore, unfinished + 1
-        try:
-            await self._acquire(semaphore)
-            try:
-                yield
-            finally:
-                semaphore.release()
-        finally:
-            semaphore, unfinished = self._owners.pop(owner)
-            if unfinished > 1:
-                self._owners[owner] = semaphore, unfinished - 1
-
-    async def _acquire(self, semaphore: asyncio.Semaphore) -> None:
-        if not semaphore.locked():
-            await semaphore.acquire()  # it does not wait, so a timeout would only cost time
-            return
-        try:
-            async with asyncio.timeout(self._patience):
-                await semaphore.acquire()
-        except TimeoutError as error:
-            message = "Your earlier requests have not finished in time."
-            raise SERVICE_UNAVAILABLE(message, retry_after=self._retry_after()) from error
-
-
-LOCAL = "a local socket"
-
-
-def address(scope: Mapping[str, Any]) -> str:
-    """The source of a request for rate limits: an IPv4 address, an IPv6 network of /64, or a local socket."""
-    return source(scope["client"][0]) if scope.get("client") else LOCAL
-
-
-def is_network(who: str) -> bool:
-    """Whether requests are counted by their source."""
-    return who == LOCAL or who.startswith(("address ", "network "))
-
-
 def is_account(who: str) -> bool:
     """Whether requests are counted by account, signed-in person or tenant."""
     return who.startswith(("account ", "person ", "tenant "))
-
-
-@lru_cache(10_000)
-def source(host: str) -> str:
-    """The source of requests from an address, for rate limits."""
-    with contextlib.suppress(ValueError):
-        ip = ip_address(host)
-        if isinstance(ip, IPv6Address) and not ip.ipv4_mapped:
-            return f"network {int(ip) >> 64:x}"
-    return f"address {host}"

@@ -4,7 +4,8 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
-from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.bounds import Bound
+from holdfast.kit.contract.caller import STRANGERS, Caller, Owner
 from holdfast.kit.contract.command import Repeatable
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.environment.metrics import REFUSALS, counter
@@ -14,8 +15,8 @@ from holdfast.kit.running.admission import Admission
 from holdfast.kit.running.idempotency import Idempotency, RepeatableRequest
 from holdfast.kit.running.operation import Operation, Operations
 from holdfast.kit.running.operation_batches import OperationBatches, Submit, TransactCalls
-from holdfast.kit.running.rate_limits import SLOT_TIMEOUT_SECONDS, Slots
 from holdfast.kit.running.run_modes import Batch, Batched, Call, Stepwise
+from holdfast.kit.running.slots import MAX_WAITING, MAX_WAITING_TOGETHER, SLOT_TIMEOUT_SECONDS, Slots
 from holdfast.kit.running.steps import KeyedSteps, Steps
 
 MAX_CONCURRENT_READS = 4
@@ -26,6 +27,47 @@ TENANT_SHARE_DIVISOR = 3
 
 LOCK_WAIT_SHARE_DIVISOR = 5
 """Batches that wait for locked rows of one tenant hold at most 1/5 of the connections."""
+
+_TOGETHER = f"`DATABASE_POOL_SIZE`; strangers together 1/{TENANT_SHARE_DIVISOR}, and {MAX_WAITING_TOGETHER} wait"
+_ADDRESS = f"one less than strangers together, at least 1; turns by address; {MAX_WAITING} wait, also of a /48"
+_RESERVED = "strangers who sign in, register or stop mails have as many slots apart; so has each partner"
+
+TRANSACTIONS = Bound(
+    name="Transactions of operations",
+    service="both",
+    total=_TOGETHER,
+    tenant=f"events: 1/{TENANT_SHARE_DIVISOR} of them; inventory: 1; {MAX_WAITING} wait",
+    address=_ADDRESS,
+    reserved=_RESERVED,
+    stranger="One turn: another address waits for one piece of work of this one, and tenants for none.",
+)
+READS = Bound(
+    name="Reads of operations",
+    service="both",
+    total=_TOGETHER,
+    tenant=f"events: 1/{TENANT_SHARE_DIVISOR} of them; inventory: {MAX_CONCURRENT_READS}; {MAX_WAITING} wait",
+    address=_ADDRESS,
+    reserved=_RESERVED,
+    stranger="One turn, as for transactions.",
+)
+LOCK_WAITS = Bound(
+    name="Batches that wait for a locked row",
+    service="both",
+    total="`DATABASE_POOL_SIZE`",
+    tenant=f"1/{LOCK_WAIT_SHARE_DIVISOR} of the connections, for rows of one organizer; {MAX_WAITING} wait",
+    address="that of the organizer whose row it is",
+    reserved="-",
+    stranger="Nothing: a stranger holds no lock while a request waits.",
+)
+REPEATS = Bound(
+    name="Requests with one Idempotency-Key",
+    service="both",
+    total=f"1 for each key of a caller; {MAX_WAITING} wait",
+    tenant="as many keys as it likes",
+    address="none: strangers cannot send keys",
+    reserved="-",
+    stranger="Nothing: keys are counted by caller.",
+)
 
 
 class Run(Protocol):
@@ -62,11 +104,11 @@ class Runner:
         connections = database.pool.max_size
         part = max(1, connections // TENANT_SHARE_DIVISOR)
         self.admission = Admission()
-        slots = partial(Slots, patience=SLOT_TIMEOUT_SECONDS, retry_after=self.admission.retry_after)
-        self._writes = slots(1 if database.tenancy else part)
-        self._reads = slots(MAX_CONCURRENT_READS if database.tenancy else part)
-        self._lock_waits = slots(max(1, connections // LOCK_WAIT_SHARE_DIVISOR))
-        self._repeats = Slots(1)
+        slots = partial(Slots, timeout=SLOT_TIMEOUT_SECONDS, retry_after=self.admission.retry_after)
+        self._writes = slots(TRANSACTIONS, 1 if database.tenancy else part)
+        self._reads = slots(READS, MAX_CONCURRENT_READS if database.tenancy else part)
+        self._lock_waits = slots(LOCK_WAITS, max(1, connections // LOCK_WAIT_SHARE_DIVISOR))
+        self._repeats = Slots(REPEATS, 1)
         for operation in operations:
             assert not (database.tenancy and operation.public), (
                 f"{operation.name}: row-level security needs a caller with a tenant"
@@ -97,8 +139,8 @@ class Runner:
             submit = self._submit_together(operation.name, slots, transact, complete)
             submit_once = self._submit_together(operation.name, slots, transact_once, complete_kept)
         else:
-            submit = partial(self._submit_alone, slots, transact)
-            submit_once = partial(self._submit_alone, slots, transact_once)
+            submit = partial(self._submit_alone, operation.line, slots, transact)
+            submit_once = partial(self._submit_alone, operation.line, slots, transact_once)
         submit_dry_run: Submit | None = None
         if issubclass(operation.command, Repeatable):
             dry_run = partial(self._transact, False, partial(self._dry_run, answer_calls), keep=False)
@@ -113,7 +155,7 @@ class Runner:
                 return await submit(caller, Call(caller, command))
             request = self.idempotency.request(operation.name, caller, command, key)
             # Of two equal concurrent requests, the second one waits here, without a connection.
-            async with self._repeats.of(request.id):
+            async with self._repeats.of((request.id,)):
                 return await submit_once(caller, KeyedCall(Call(caller, command), request))
 
         return run
@@ -126,11 +168,18 @@ class Runner:
                 # Steps cannot be rolled back: the function itself changes nothing in a dry run.
                 key = None if command.dry_run else key or command.idempotency_key
             if key is None:
-                opened = Steps(self._database, caller.tenant_id, self._writes)
+                opened = Steps(self._database, caller.tenant_id, self._writes, owner_in(operation.line, caller))
                 return (await _count_problem(operation, mode.function(opened, caller, command))).answer
             request = idempotency.request(operation.name, caller, command, key)
-            async with self._repeats.of(request.id):
-                opened = KeyedSteps(self._database, caller.tenant_id, self._writes, idempotency, request)
+            async with self._repeats.of((request.id,)):
+                opened = KeyedSteps(
+                    self._database,
+                    caller.tenant_id,
+                    self._writes,
+                    owner_in(operation.line, caller),
+                    idempotency,
+                    request,
+                )
                 answer = await opened.read(lambda reader: idempotency.replay(reader, request))
                 if answer is not None:
                     await opened.transact(lambda tx: tx.confirm())
@@ -164,9 +213,9 @@ class Runner:
             for call, is_free in zip(calls, free, strict=True)
         ]
 
-    async def _submit_alone(self, slots: Slots, transact: TransactCalls, caller: Caller, call: Any) -> Any:
+    async def _submit_alone(self, line: str, slots: Slots, transact: TransactCalls, caller: Caller, call: Any) -> Any:
         """Run a call separately."""
-        async with slots.of(caller.tenant_id):
+        async with slots.of(owner_in(line, caller)):
             with self.admission.work():
                 [answer] = await transact(self._isolated_tenant(caller), [call])
         return _raise_problem(answer)
@@ -216,6 +265,14 @@ class Runner:
         if reads:
             return await self._database.read(work, tenant)
         return await self._database.transact(work, tenant, keep=keep, is_whole=is_whole)
+
+
+def owner_in(line: str, caller: Caller) -> Owner:
+    """The owner of the work of a caller in a line, which has slots apart from other lines; empty: the usual line."""
+    owner = caller.owner
+    if not line:
+        return owner
+    return (line, *(owner[1:] if owner[0] == STRANGERS else owner))
 
 
 async def _answer_singly(

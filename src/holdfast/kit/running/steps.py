@@ -1,12 +1,14 @@
 """Steps: an operation or a job opens its own transactions, and does slow work between them."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, Generic, TypeVar, final
 
+from holdfast.kit.contract.caller import Owner
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.postgres.database import Database, Reader, Tx
 from holdfast.kit.running.idempotency import Idempotency, RepeatableRequest
-from holdfast.kit.running.rate_limits import Slots
+from holdfast.kit.running.slots import Slots
 
 A = TypeVar("A")
 R = TypeVar("R")
@@ -25,7 +27,8 @@ class Steps(Generic[R]):
     """Opens the transactions of one operation or job, restricted to its tenant in a service with row-level security.
 
     tenant     the tenant of the work. With row-level security it may use only the rows of this tenant
-    slots      limits the concurrent transactions of a tenant
+    slots      limits the concurrent transactions of an owner; None: these transactions follow each other
+    owner      the owner of the work; None: the tenant
     fence      runs the last statement of each transaction, and raises if the work must stop
     """
 
@@ -34,20 +37,22 @@ class Steps(Generic[R]):
         database: Database[R],
         tenant: int | None = None,
         slots: Slots | None = None,
+        owner: Owner | None = None,
         fence: Callable[[Tx[R]], Awaitable[None]] | None = None,
     ) -> None:
         self.resources = database.resources
         self._database = database
-        self._owner = tenant
+        self._owner = owner or (tenant,)
         self._tenant = tenant if database.tenancy else None
-        self._slots = slots or Slots(1)
+        self._slots = slots
+        self._alone = asyncio.Lock()
         self._fence = fence
 
     async def read(self, work: Callable[[Reader[R]], Awaitable[T]]) -> T:
         return await self._database.read(work, self._tenant)
 
     async def transact(self, work: Callable[[Tx[R]], Awaitable[T]]) -> T:
-        async with self._slots.of(self._owner):
+        async with self._slots.of(self._owner) if self._slots else self._alone:
             return await self._database.transact(self._fenced(work), self._tenant)
 
     def _fenced(self, work: Callable[[Tx[R]], Awaitable[T]]) -> Callable[[Tx[R]], Awaitable[T]]:
@@ -75,10 +80,11 @@ class KeyedSteps(Steps[Any]):
         database: Database[Any],
         tenant: int | None,
         slots: Slots,
+        owner: Owner,
         idempotency: Idempotency,
         request: RepeatableRequest,
     ) -> None:
-        super().__init__(database, tenant, slots)
+        super().__init__(database, tenant, slots, owner)
         self._idempotency = idempotency
         self._request = request
 

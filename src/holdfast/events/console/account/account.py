@@ -11,7 +11,6 @@ from holdfast.events.people import proof
 from holdfast.events.people.links import path
 from holdfast.events.people.proof import DataLinkResult, OpenDataLink
 from holdfast.events.site import SITE
-from holdfast.kit.contract.caller import NOBODY
 from holdfast.kit.contract.problems import FORBIDDEN, Problem
 from holdfast.kit.http.handler import Reply, Request
 from holdfast.kit.pages.language import language_of
@@ -49,7 +48,7 @@ class AccountPages:
         if request.method != "POST":
             return self._signed_in.page(session, request, "console/account/secure.html", here=ACCOUNT)
         await self._signed_in.read(session, request)
-        await self._secure(session.caller or NOBODY, EndAccess(account_id=session.account_id))
+        await self._secure(session.person, EndAccess(account_id=session.account_id))
         left = self._signed_in.sessions.cookie("session", "", 0)
         return SITE.page("console/account/secured.html", language=language_of(request), headers=[left])
 
@@ -67,7 +66,7 @@ class AccountPages:
         await self._signed_in.read(session, request)
         command = OpenDataLink(account_id=session.account_id, session_id=session.id, language=language.code)
         try:
-            opened: DataLinkResult = await self._open(NOBODY, command)
+            opened: DataLinkResult = await self._open(session.person, command)
         except Problem as problem:
             if problem.type is not FORBIDDEN:
                 raise

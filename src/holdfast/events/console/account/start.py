@@ -11,7 +11,6 @@ from holdfast.events.organizers import accounts
 from holdfast.events.organizers.accounts import BecomeOrganizer
 from holdfast.events.payments import ownership
 from holdfast.events.payments.ownership import GetUnprovedAccount, ProveAccount, UnprovedAccount
-from holdfast.kit.contract.caller import NOBODY
 from holdfast.kit.contract.command import check
 from holdfast.kit.contract.messages import message
 from holdfast.kit.http.handler import Reply, Request, read_query
@@ -56,9 +55,13 @@ class StartPages:
         if request.method == "POST":
             fields = await self._console.signed_in.read(session, request)
             keep = fields.get("whose") == "mine"
-            await self._prove(NOBODY, ProveAccount(account_id=session.account_id, session_id=session.id, keep=keep))
+            await self._prove(
+                session.person, ProveAccount(account_id=session.account_id, session_id=session.id, keep=keep)
+            )
             return self._console.to(request, local_path(fields.get("return_to", "")) or HOME)
-        previous: UnprovedAccount = await self._look_before(NOBODY, GetUnprovedAccount(account_id=session.account_id))
+        previous: UnprovedAccount = await self._look_before(
+            session.person, GetUnprovedAccount(account_id=session.account_id)
+        )
         return self._console.signed_in.page(
             session, request, "console/account/whose_account.html", before=previous, return_to=_return_to(request)
         )
@@ -72,7 +75,7 @@ class StartPages:
         fields = await self._console.signed_in.read(session, request)
         named = {name: fields.get(name) or None for name in ("name", "slug")}
         done = await try_form(
-            lambda: self._become(NOBODY, check(BecomeOrganizer, {**named, "account_id": session.account_id})),
+            lambda: self._become(session.person, check(BecomeOrganizer, {**named, "account_id": session.account_id})),
             instructions=INSTRUCTIONS,
         )
         if isinstance(done, FormRefusal):

@@ -14,16 +14,27 @@ from holdfast.events.console.frame import Console, organizer
 from holdfast.events.images.model import MAX_IDLE_PHOTOS, MAX_PHOTO_BYTES, MAX_PHOTOS
 from holdfast.events.problems import QUOTA_EXCEEDED, TOO_MANY_UPLOADS
 from holdfast.events.site import SITE
+from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.messages import message_text
 from holdfast.kit.contract.problems import VALIDATION_FAILED, Problem
 from holdfast.kit.http.handler import Request
 from holdfast.kit.pages.form_files import KIND, FileLimits, UploadedFile
 from holdfast.kit.pages.language import Language, language_of
-from holdfast.kit.running.rate_limits import SLOT_TIMEOUT_SECONDS, Slots
 from holdfast.kit.running.runner import Runner
+from holdfast.kit.running.slots import MAX_WAITING, SLOT_TIMEOUT_SECONDS, Slots
 
 MAX_CONCURRENT_FORMS = 2
 """The most forms with files of one organizer that are read at a time; each has at most one file in memory."""
+
+FORMS_WITH_FILES = Bound(
+    name="Forms with files that are read",
+    service="events",
+    total="none",
+    tenant=f"{MAX_CONCURRENT_FORMS} at a time; {MAX_WAITING} wait",
+    address="none: only organizers who are signed in send them",
+    reserved="-",
+    stranger="Nothing: each organizer waits for itself.",
+)
 
 
 class UploadedPhoto(NamedTuple):
@@ -55,7 +66,7 @@ class Uploads:
     def __init__(self, console: Console, runner: Runner) -> None:
         self._console = console
         self._keep = runner[STORE_PHOTO]
-        self._slots = Slots(MAX_CONCURRENT_FORMS, SLOT_TIMEOUT_SECONDS)
+        self._slots = Slots(FORMS_WITH_FILES, MAX_CONCURRENT_FORMS, timeout=SLOT_TIMEOUT_SECONDS)
 
     async def read(self, session: Session, request: Request, room: int = MAX_PHOTOS) -> UploadForm:
         """Read a form, and store at most `room` of its files. Forms without files are accepted too."""
@@ -83,7 +94,7 @@ class Uploads:
                     return
             form.refused.append(FileRefusal(file.name, reason))
 
-        async with self._slots.of(organizer(session).tenant):
+        async with self._slots.of(session.person.owner):
             fields = await signed_in.read_files(session, request, FileLimits(MAX_PHOTOS, MAX_PHOTO_BYTES), take)
         return form._replace(fields=fields)
 

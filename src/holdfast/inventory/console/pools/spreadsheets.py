@@ -13,6 +13,7 @@ from holdfast.accounts.sessions import Session
 from holdfast.inventory.console.frame import Console, merchant
 from holdfast.inventory.problems import NOT_ENOUGH_STOCK
 from holdfast.inventory.spreadsheets.model import MAX_ROWS, ExportCsv, Exported, ImportCsv, Imported
+from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import check
 from holdfast.kit.contract.messages import message, translatable
@@ -22,7 +23,7 @@ from holdfast.kit.http.handler import Reply, Request
 from holdfast.kit.pages import single_use_forms
 from holdfast.kit.pages.form_errors import NOT_REFUSED, FormRefusal, try_form
 from holdfast.kit.pages.form_files import KIND, FileLimits, UploadedFile
-from holdfast.kit.running.rate_limits import SLOT_TIMEOUT_SECONDS, Slots
+from holdfast.kit.running.slots import MAX_WAITING, SLOT_TIMEOUT_SECONDS, Slots
 
 SPREADSHEETS = "/console/spreadsheets"
 
@@ -31,6 +32,16 @@ MAX_FILE_BYTES = 400_000
 
 MAX_CONCURRENT_FILES = 2
 """How many spreadsheets of one shop are read at the same time."""
+
+READ_SPREADSHEETS = Bound(
+    name="Spreadsheets that are read",
+    service="inventory",
+    total="none",
+    tenant=f"{MAX_CONCURRENT_FILES} at a time; {MAX_WAITING} wait",
+    address="none: only merchants who are signed in send them",
+    reserved="-",
+    stranger="Nothing: each shop waits for itself.",
+)
 
 BYTE_ORDER_MARK = "\ufeff"
 """At the beginning of a file it tells spreadsheet programs that the file is UTF-8."""
@@ -55,7 +66,7 @@ class SpreadsheetsPage:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._export, self._import = console.run["export_csv"], console.run["import_csv"]
-        self._slots = Slots(MAX_CONCURRENT_FILES, SLOT_TIMEOUT_SECONDS)
+        self._slots = Slots(READ_SPREADSHEETS, MAX_CONCURRENT_FILES, timeout=SLOT_TIMEOUT_SECONDS)
 
     def routes(self) -> list[BaseRoute]:
         return [
@@ -127,7 +138,7 @@ class SpreadsheetsPage:
         async def take(file: UploadedFile) -> None:
             files.append(file)
 
-        async with self._slots.of(merchant(session).tenant):
+        async with self._slots.of(session.person.owner):
             fields = await signed_in.read_files(session, request, FileLimits(1, MAX_FILE_BYTES), take)
         return fields, files[0] if files else None
 

@@ -1,0 +1,247 @@
+"""Slots: how much work of one owner runs concurrently. What waits takes turns, owner by owner.
+
+An owner is a path, such as `("strangers", "address 192.0.2.1")`. Each part of it has a share of the part before. While
+few want slots, each owner may use nearly all of them. While many wait, the next slot goes to another address, whatever
+each of them has waiting. So a crowd from one address waits for itself, and others wait for one turn.
+"""
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import Callable, Hashable, Iterator
+from types import TracebackType
+
+from holdfast.kit.contract.bounds import Bound
+from holdfast.kit.contract.caller import Owner
+from holdfast.kit.contract.client import wait_while_connected
+from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, Problem
+
+SLOT_TIMEOUT_SECONDS = 5
+"""Seconds that requests wait for other work of the same owner."""
+
+MAX_WAITING = 200
+"""The maximum number of waiting pieces of work of one tenant, address or network."""
+
+MAX_WAITING_TOGETHER = 4_000
+"""The maximum number of waiting pieces of work of owners that share slots, such as all strangers together."""
+
+Turn = asyncio.Future[None]
+
+
+class _Share:
+    """One part of the path of an owner: what runs and waits of it, and of the parts below."""
+
+    __slots__ = ("above", "below", "key", "max_running", "max_waiting", "running", "turns", "waiting", "waiting_below")
+
+    def __init__(self, key: Hashable, above: "_Share | None", max_running: int, max_waiting: int) -> None:
+        self.key = key
+        self.above = above
+        self.max_running = max_running
+        self.max_waiting = max_waiting
+        self.running = 0
+        self.waiting = 0
+        self.below: dict[Hashable, _Share] = {}
+        self.waiting_below: OrderedDict[Hashable, _Share] = OrderedDict()
+        """The parts below that wait, in the order of their next turns."""
+        self.turns: deque[Turn] = deque()
+        """Who waits here itself, in order of arrival. Those that are done were refused or have gone."""
+
+    def upwards(self) -> "Iterator[_Share]":
+        share: _Share | None = self
+        while share:
+            yield share
+            share = share.above
+
+    @property
+    def has_room(self) -> bool:
+        return self.running < self.max_running
+
+
+class Slots:
+    """At most `max_running` pieces of work of one owner run concurrently, in order of arrival.
+
+    bound              what is limited, for the page of all bounds
+    max_per_address    the maximum of one address or network; None: one less than `max_running`, at least 1
+    timeout            the maximum number of seconds that a piece of work waits; None: no maximum
+    retry_after        returns the seconds after which refused work should come again
+    """
+
+    def __init__(
+        self,
+        bound: Bound,
+        max_running: int,
+        *,
+        max_per_address: int | None = None,
+        timeout: float | None = None,
+        max_waiting: int = MAX_WAITING,
+        retry_after: Callable[[], int] = lambda: 1,
+    ) -> None:
+        self.bound = bound
+        self._max_running = max_running
+        self._max_per_address = max_per_address or max(1, max_running - 1)
+        self._max_waiting = max_waiting
+        self._timeout = timeout
+        self._retry_after = retry_after
+        self._owners: dict[Hashable, _Share] = {}
+
+    def of(self, owner: Owner) -> "Slot":
+        """A slot, for as long as an `async with` block lasts.
+
+        Entering it raises `service_unavailable` if too much work of the owner waits, or if it waits too long.
+        """
+        return Slot(self, owner)
+
+    async def take(self, owner: Owner) -> _Share:
+        """Take a slot, in its turn. The result is given to `release`."""
+        share = self._share_of(owner)
+        if all(each.has_room for each in share.upwards()):
+            _begin(share)
+            return share
+        self._require_room(share)
+        turn: Turn = asyncio.get_running_loop().create_future()
+        _wait(share, turn)
+        try:
+            async with asyncio.timeout(self._timeout):
+                await wait_while_connected(turn)
+        except TimeoutError as error:
+            self._leave(share, turn)
+            message = "Your earlier requests have not finished in time."
+            raise SERVICE_UNAVAILABLE(message, retry_after=self._retry_after()) from error
+        except BaseException:
+            self._leave(share, turn)
+            raise
+        return share
+
+    def release(self, share: _Share) -> None:
+        """Give a slot back, to the next whose turn it is."""
+        for part in share.upwards():
+            part.running -= 1
+        top = _top(share)
+        while next_share := _next(top):
+            _give(next_share)
+        self._forget(share)
+
+    def _share_of(self, owner: Owner) -> _Share:
+        shares, above = self._owners, None
+        for depth, key in enumerate(owner):
+            share = shares.get(key)
+            if share is None:
+                max_running = self._max_running if above is None else self._max_per_address
+                together = len(owner) > 1 and not depth
+                max_waiting = max(MAX_WAITING_TOGETHER, self._max_waiting) if together else self._max_waiting
+                share = shares[key] = _Share(key, above, max_running, max_waiting)
+            shares, above = share.below, share
+        assert above is not None, "an owner has a name"
+        return above
+
+    def _require_room(self, share: _Share) -> None:
+        """Raise `service_unavailable` if too many wait. Among several owners, the one with the most waiting gives way.
+
+        It is refused what came last.
+        """
+        path = [*share.upwards()]
+        for below, part in zip([None, *path], path, strict=False):
+            if part.waiting < part.max_waiting:
+                continue
+            largest = max(part.waiting_below.values(), key=lambda other: other.waiting, default=None)
+            if below is None or largest is None or largest.waiting <= below.waiting + 1:
+                self._forget(share)
+                raise self._too_much()
+            while largest.waiting_below:
+                largest = max(largest.waiting_below.values(), key=lambda other: other.waiting)
+            for turn in reversed(largest.turns):
+                if not turn.done():
+                    turn.set_exception(self._too_much())
+                    _stop_waiting(largest)
+                    break
+
+    def _too_much(self) -> Problem:
+        return SERVICE_UNAVAILABLE("Too much of your own work waits already.", retry_after=self._retry_after())
+
+    def _leave(self, share: _Share, turn: Turn) -> None:
+        """Stop waiting: the turn did not come, or came too late to be used."""
+        if turn.done() and not turn.cancelled():
+            if turn.exception() is None:
+                self.release(share)
+            else:
+                self._forget(share)
+            return
+        turn.cancel()
+        _stop_waiting(share)
+        self._forget(share)
+
+    def _forget(self, share: _Share) -> None:
+        """Forget parts that have no work."""
+        for part in share.upwards():
+            if part.running or part.waiting or part.below:
+                return
+            (part.above.below if part.above else self._owners).pop(part.key, None)
+
+
+class Slot:
+    """One slot, held while an `async with` block lasts."""
+
+    __slots__ = ("_owner", "_share", "_slots")
+
+    def __init__(self, slots: Slots, owner: Owner) -> None:
+        self._slots = slots
+        self._owner = owner
+
+    async def __aenter__(self) -> None:
+        self._share = await self._slots.take(self._owner)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._slots.release(self._share)
+
+
+def _begin(share: _Share) -> None:
+    for part in share.upwards():
+        part.running += 1
+
+
+def _wait(share: _Share, turn: Turn) -> None:
+    share.turns.append(turn)
+    for part in share.upwards():
+        part.waiting += 1
+        if part.above:
+            part.above.waiting_below.setdefault(part.key, part)
+
+
+def _stop_waiting(share: _Share) -> None:
+    for part in share.upwards():
+        part.waiting -= 1
+        if part.above and not part.waiting:
+            del part.above.waiting_below[part.key]
+    if not share.waiting:
+        share.turns.clear()
+
+
+def _top(share: _Share) -> _Share:
+    *_, top = share.upwards()
+    return top
+
+
+def _next(share: _Share) -> _Share | None:
+    """The part whose turn it is, of those that wait and have room; None if there is none."""
+    if not (share.waiting and share.has_room):
+        return None
+    while share.turns and share.turns[0].done():
+        share.turns.popleft()
+    if share.turns:
+        return share
+    for below in share.waiting_below.values():
+        if found := _next(below):
+            return found
+    return None
+
+
+def _give(share: _Share) -> None:
+    """Give a slot to the one that has waited longest here. Its networks go to the end of their lines."""
+    turn = share.turns.popleft()
+    for part in share.upwards():
+        if part.above:
+            part.above.waiting_below.move_to_end(part.key)
+    _stop_waiting(share)
+    _begin(share)
+    turn.set_result(None)
