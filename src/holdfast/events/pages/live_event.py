@@ -20,6 +20,7 @@ from holdfast.events.pricing.model import PricingMode
 from holdfast.events.processor.currencies import digits
 from holdfast.events.resources import Database, Reader
 from holdfast.events.site import SITE
+from holdfast.kit.contract.client import create_shared_task
 from holdfast.kit.contract.problems import NOT_FOUND
 from holdfast.kit.http.event_streams import Feed, encode_event, encode_notice
 from holdfast.kit.pages.language import Language
@@ -188,7 +189,7 @@ class LiveEvents:
         event.used_at = time.monotonic()
         if not event.is_fresh or self._changes.is_pending(event_id):
             if event.reading is None or event.reading.done():
-                event.reading = asyncio.create_task(self._read({event_id}), name=f"read of event {event_id}")
+                event.reading = create_shared_task(self._read({event_id}), name=f"read of event {event_id}")
                 event.reading.add_done_callback(_retrieve_error)
             # If one waiting request is cancelled, the others still get the numbers.
             await asyncio.shield(event.reading)

@@ -27,6 +27,7 @@ from holdfast.inventory.shops.model import Shop
 from holdfast.inventory.shops.operations import ENDED_SHOPS, find_active
 from holdfast.inventory.stock.stock_changes import CHANGES
 from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.client import create_shared_task
 from holdfast.kit.contract.problems import NOT_FOUND, SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.http.event_streams import Feed
 from holdfast.kit.mcp import Change
@@ -204,7 +205,7 @@ class AvailabilityCache:
             and not cached_shop.is_fresh
             and (cached_shop.updating is None or cached_shop.updating.done())
         ):
-            cached_shop.updating = asyncio.create_task(work(), name=f"update of shop {cached_shop.shop_id}")
+            cached_shop.updating = create_shared_task(work(), name=f"update of shop {cached_shop.shop_id}")
 
     async def _update(self, cached_shop: CachedShop) -> None:
         """Read the changes of a shop that have been announced by now. A crowd that waits for them shares a read."""
@@ -216,7 +217,7 @@ class AvailabilityCache:
 
     async def _shared_read(self, cached_shop: CachedShop) -> None:
         if cached_shop.reading is None:
-            cached_shop.reading = asyncio.create_task(self._read(cached_shop))
+            cached_shop.reading = create_shared_task(self._read(cached_shop))
             cached_shop.reading.add_done_callback(partial(_finish, cached_shop))
         await asyncio.shield(cached_shop.reading)
 

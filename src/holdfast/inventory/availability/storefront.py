@@ -24,6 +24,7 @@ from holdfast.inventory.resources import Resources
 from holdfast.inventory.shopify import proxy
 from holdfast.inventory.shops.model import Shop
 from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.client import create_shared_task
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.contract.sources import address
 from holdfast.kit.http.compression import accepts_gzip
@@ -119,7 +120,7 @@ class Storefront:
         key = (cached_shop, cached_shop.version, window)
         task = self._encoding.get(key)
         if task is None:
-            task = self._encoding[key] = asyncio.create_task(self._encode(shop, cached_shop, window))
+            task = self._encoding[key] = create_shared_task(self._encode(shop, cached_shop, window))
             task.add_done_callback(lambda _: self._encoding.pop(key))
         answer = self._answers[cached_shop] = await asyncio.shield(task)
         return answer

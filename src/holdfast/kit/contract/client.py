@@ -1,11 +1,13 @@
 """The client of a request: work that waits for its turn is dropped when the client has gone."""
 
 import asyncio
-from collections.abc import Mapping
-from contextvars import ContextVar
+import contextlib
+from collections.abc import Coroutine, Generator, Mapping
+from contextvars import ContextVar, copy_context
 from typing import Any, TypeVar
 
 from holdfast.kit.contract.problems import ProblemType
+from holdfast.kit.contract.sources import LOCAL, address
 
 T = TypeVar("T")
 
@@ -52,10 +54,42 @@ class Client:
 
 _client: ContextVar[Client | None] = ContextVar("client", default=None)
 
+_source: ContextVar[str] = ContextVar("source", default=LOCAL)
+
 
 def begin_request(scope: Mapping[str, Any]) -> None:
-    """Remember the client of the request that this task answers."""
+    """Remember the client, and the source, of the request that this task answers."""
     _client.set(scope.get(CLIENT))
+    _source.set(address(scope))
+
+
+def request_source() -> str:
+    """The source of the request that this task answers; that of a local socket for work without a request."""
+    return _source.get()
+
+
+def require_client() -> None:
+    """Raise `client_gone` if the client of this request has gone: for work that has not begun."""
+    client = _client.get()
+    if client and client.has_gone:
+        raise CLIENT_GONE()
+
+
+@contextlib.contextmanager
+def without_client() -> Generator[None]:
+    """While the block lasts, waits do not end when the client goes: for the end of work that has begun."""
+    token = _client.set(None)
+    try:
+        yield
+    finally:
+        _client.reset(token)
+
+
+def create_shared_task(work: Coroutine[Any, Any, T], name: str | None = None) -> asyncio.Task[T]:
+    """Start work that several requests wait for: it goes on when the client that caused it has gone."""
+    context = copy_context()
+    context.run(_client.set, None)
+    return asyncio.create_task(work, name=name, context=context)
 
 
 async def wait_while_connected(turn: asyncio.Future[T]) -> T:

@@ -11,6 +11,7 @@ from msgspec import Struct
 from starlette.routing import BaseRoute, Route
 
 from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.client import create_shared_task
 from holdfast.kit.http.edge import LIVE
 from holdfast.kit.http.handler import Access, Handler, Header, Reply, Request
 from holdfast.kit.pages.language import language_of
@@ -72,7 +73,7 @@ class PageCache:
             return page
         task = self._rendering.get(key)
         if task is None:
-            task = self._rendering[key] = asyncio.create_task(self._render(key, render), name="render a page")
+            task = self._rendering[key] = create_shared_task(self._render(key, render), name="render a page")
             task.add_done_callback(_retrieve_error)
         # If one waiting request is cancelled, the others still get the page.
         return await asyncio.shield(task)

@@ -19,7 +19,7 @@ from msgspec import Struct
 from psycopg import DataError, IntegrityError
 from psycopg.errors import LockNotAvailable
 
-from holdfast.kit.contract.client import wait_while_connected
+from holdfast.kit.contract.client import create_shared_task, wait_while_connected
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.environment.metrics import BATCH_SIZE
 
@@ -99,7 +99,7 @@ class Batcher(Generic[C, A]):
     def _add(self, call: C, answer: asyncio.Future[A]) -> None:
         self._calls.append((call, answer))
         if self._draining is None:
-            self._draining = asyncio.create_task(self._drain(), name=f"batch {self.name}")
+            self._draining = create_shared_task(self._drain(), name=f"batch {self.name}")
 
     def _move_to_row(self, locked: LockedRow, call: C, answer: asyncio.Future[A]) -> None:
         """Make a call wait for its row, together with other calls that wait for it."""
@@ -155,7 +155,7 @@ class Batcher(Generic[C, A]):
                 self._answer(batch, answers)
             else:
                 # A task begins after this one has sent the next batch.
-                task = asyncio.create_task(self._complete_and_answer(batch, self._complete(answers)))
+                task = create_shared_task(self._complete_and_answer(batch, self._complete(answers)))
                 self._completing.add(task)
                 task.add_done_callback(self._completing.discard)
 

@@ -11,6 +11,7 @@ from types import TracebackType
 import structlog
 
 from holdfast.kit.compat.task_ending import end_tasks
+from holdfast.kit.contract.client import create_shared_task
 from holdfast.kit.contract.problems import Problem
 
 log = structlog.get_logger()
@@ -42,7 +43,7 @@ class LockWaiters:
     def leave(self, row: int, work: Callable[[], Awaitable[object]]) -> None:
         """Leave the work on a row to a waiter, if one is free."""
         if row not in self._tasks and not self.are_busy:
-            self._tasks[row] = asyncio.create_task(self._work(row, work), name=f"waiter for {row}")
+            self._tasks[row] = create_shared_task(self._work(row, work), name=f"waiter for {row}")
 
     async def _work(self, row: int, work: Callable[[], Awaitable[object]]) -> None:
         try:

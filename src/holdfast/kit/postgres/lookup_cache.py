@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from cachetools import LRUCache
 
+from holdfast.kit.contract.client import create_shared_task
 from holdfast.kit.postgres.database import Database
 
 K = TypeVar("K")
@@ -69,7 +70,7 @@ class LookupCache(Generic[K, V]):
         look_up = (key, self._announcements)
         task = self._look_ups.get(look_up)
         if task is None:
-            task = self._look_ups[look_up] = asyncio.create_task(self._find(key))
+            task = self._look_ups[look_up] = create_shared_task(self._find(key))
             task.add_done_callback(partial(self._finish, look_up))
         with self._waiting():
             return await asyncio.shield(task)

@@ -62,6 +62,8 @@ class Slots:
     bound              what is limited, for the page of all bounds
     max_per_address    the maximum of one address or network; None: one less than `max_running`, at least 1
     timeout            the maximum number of seconds that a piece of work waits; None: no maximum
+    max_waiting        the maximum number of waiting pieces of work of one tenant, address or network
+    max_waiting_together    the maximum of all owners that share slots
     retry_after        returns the seconds after which refused work should come again
     """
 
@@ -73,12 +75,14 @@ class Slots:
         max_per_address: int | None = None,
         timeout: float | None = None,
         max_waiting: int = MAX_WAITING,
+        max_waiting_together: int = MAX_WAITING_TOGETHER,
         retry_after: Callable[[], int] = lambda: 1,
     ) -> None:
         self.bound = bound
         self._max_running = max_running
         self._max_per_address = max_per_address or max(1, max_running - 1)
         self._max_waiting = max_waiting
+        self._max_waiting_together = max(max_waiting, max_waiting_together)
         self._timeout = timeout
         self._retry_after = retry_after
         self._owners: dict[Hashable, _Share] = {}
@@ -104,7 +108,8 @@ class Slots:
                 await wait_while_connected(turn)
         except TimeoutError as error:
             self._leave(share, turn)
-            message = "Your earlier requests have not finished in time."
+            whose = "Earlier requests" if share.above else "Your earlier requests"
+            message = f"{whose} have not finished in time."
             raise SERVICE_UNAVAILABLE(message, retry_after=self._retry_after()) from error
         except BaseException:
             self._leave(share, turn)
@@ -127,7 +132,7 @@ class Slots:
             if share is None:
                 max_running = self._max_running if above is None else self._max_per_address
                 together = len(owner) > 1 and not depth
-                max_waiting = max(MAX_WAITING_TOGETHER, self._max_waiting) if together else self._max_waiting
+                max_waiting = self._max_waiting_together if together else self._max_waiting
                 share = shares[key] = _Share(key, above, max_running, max_waiting)
             shares, above = share.below, share
         assert above is not None, "an owner has a name"
@@ -145,17 +150,18 @@ class Slots:
             largest = max(part.waiting_below.values(), key=lambda other: other.waiting, default=None)
             if below is None or largest is None or largest.waiting <= below.waiting + 1:
                 self._forget(share)
-                raise self._too_much()
+                raise self._too_much(share)
             while largest.waiting_below:
                 largest = max(largest.waiting_below.values(), key=lambda other: other.waiting)
             for turn in reversed(largest.turns):
                 if not turn.done():
-                    turn.set_exception(self._too_much())
+                    turn.set_exception(self._too_much(largest))
                     _stop_waiting(largest)
                     break
 
-    def _too_much(self) -> Problem:
-        return SERVICE_UNAVAILABLE("Too much of your own work waits already.", retry_after=self._retry_after())
+    def _too_much(self, share: _Share) -> Problem:
+        whose = "work" if share.above else "of your own work"
+        return SERVICE_UNAVAILABLE(f"Too much {whose} waits already.", retry_after=self._retry_after())
 
     def _leave(self, share: _Share, turn: Turn) -> None:
         """Stop waiting: the turn did not come, or came too late to be used."""

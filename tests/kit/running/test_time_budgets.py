@@ -1,0 +1,76 @@
+"""Budgets of time: no owner begins work after its budget is spent, and all of them have it again in the next window."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.kit.contract.bounds import Bound
+from holdfast.kit.contract.problems import Problem
+from holdfast.kit.running import time_budgets
+from holdfast.kit.running.time_budgets import TimeBudget
+
+BOUND = Bound(name="Tests", service="both", total="", tenant="", address="", reserved="", stranger="")
+WINDOW = 60.0
+STEP = st.tuples(st.sampled_from("abc"), st.floats(0.1, 20), st.floats(0, 40))
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_what_is_spent_is_refused_until_the_window_ends() -> None:
+    clock = Clock()
+    budget = TimeBudget(BOUND, WINDOW, "{seconds} s in {minutes} min", clock)
+    budget.spend("ada", 3)
+    budget.require("ada", 4)
+    budget.spend("ada", 1)
+    clock.now += 10
+
+    with pytest.raises(Problem) as refused:
+        budget.require("ada", 4)
+    budget.require("ben", 4)
+    clock.now += 50
+    budget.require("ada", 4)
+
+    assert (refused.value.code, refused.value.retry_after) == ("rate_limited", 50)
+    assert refused.value.message == "4 s in 1 min"
+
+
+@given(steps=st.lists(STEP, max_size=60), seconds=st.floats(1, 30))
+def test_no_owner_ever_has_more_than_its_budget_and_one_piece_of_work_in_a_window(
+    steps: list[tuple[str, float, float]], seconds: float
+) -> None:
+    clock = Clock()
+    budget = TimeBudget(BOUND, WINDOW, "", clock)
+    done: dict[str, list[tuple[float, float]]] = {}
+
+    for owner, cost, pause in steps:
+        clock.now += pause
+        try:
+            budget.require(owner, seconds)
+        except Problem as problem:
+            assert 1 <= (problem.retry_after or 0) <= WINDOW + 1
+            continue
+        budget.spend(owner, cost)
+        done.setdefault(owner, []).append((clock.now, cost))
+
+    for work in done.values():
+        for began, _ in work:
+            # A window begins with some work: at most two of them touch any span of this length.
+            costs = [cost for at, cost in work if began <= at < began + WINDOW]
+            assert sum(costs) <= 2 * (seconds + max(costs))
+
+
+def test_ended_windows_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time_budgets, "MIN_WINDOWS", 10)
+    clock = Clock()
+    budget = TimeBudget(BOUND, WINDOW, "", clock)
+
+    for owner in range(1_000):
+        budget.spend(owner, 1)
+        clock.now += WINDOW / 5
+
+    assert len(budget._spent) <= 20  # pyright: ignore[reportPrivateUsage] - nothing else shows what is kept
