@@ -9,6 +9,8 @@ import pytest
 
 from holdfast.kit.security.outbound_requests import FetchRefusal, OutboundClient
 
+OWNER = ("tests", 1)
+
 LOCAL = "127.0.0.1"
 
 Script = Callable[[asyncio.StreamWriter, str], Awaitable[None]]
@@ -74,5 +76,5 @@ def reaching(*servers: Server, seconds: float = 10) -> OutboundClient:
 
 async def refusal(client: OutboundClient, url: str, limit: int = 1000) -> str:
     with pytest.raises(FetchRefusal) as refused:
-        await client.get(url, tenant=1, limit=limit)
+        await client.get(url, owner=OWNER, limit=limit)
     return str(refused.value)

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable
 import pytest
 from _pytest.config import Config, ExitCode
 
+from holdfast.kit.contract.client import CLIENT_GONE
 from holdfast.kit.contract.problems import INTERNAL_ERROR, SERVICE_UNAVAILABLE
 from holdfast.kit.environment.metrics import REFUSALS
 from holdfast.kit.running.operation import Operations
@@ -16,7 +17,7 @@ from holdfast.kit.running.operation import Operations
 Refusal = tuple[str, str]
 """The name of an operation, and a code."""
 
-ANY_OPERATION = {INTERNAL_ERROR.code, SERVICE_UNAVAILABLE.code}
+ANY_OPERATION = {INTERNAL_ERROR.code, SERVICE_UNAVAILABLE.code, CLIENT_GONE.code}
 """Codes that every operation may answer with, and none declares."""
 
 _seen: set[Refusal] = set()

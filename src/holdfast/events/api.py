@@ -59,7 +59,6 @@ from holdfast.kit.http.event_streams import Streams
 from holdfast.kit.process.discovery import RESOURCE_PATH, ServiceDescription, reverse_dns
 from holdfast.kit.process.service import Service
 from holdfast.kit.running.operation import ADDS, FETCHES, OVERWRITES, READS, SETS, Operation
-from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.run_modes import batched, read, read_batched, single, steps
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.security.api_keys import KeyRing
@@ -153,12 +152,7 @@ def service(database: Database) -> Service:
     runner = Runner(EVERY, database, jobs.IDEMPOTENCY)
     # Under a crowd those who wait until their key is found are work that waits, too.
     ring = KeyRing(database, keys.find_callers, waiting=runner.admission.work)
-    limits = Limits(
-        settings.rate_limit_storage_url,
-        settings.limits,
-        together=settings.limits_together,
-        refused=settings.limits_refused,
-    )
+    limits = database.resources.limits
     directory, secret = UserDirectory(), database.resources.secret
     # People in the console do not wait behind the programs of their own organizer.
     console_runner = Runner(EVERY, database, jobs.IDEMPOTENCY)

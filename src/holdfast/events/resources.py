@@ -1,6 +1,7 @@
 """The resources of operations and jobs of the events service besides the database."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
 from holdfast.events.problems import PAYMENTS_NOT_CONFIGURED
@@ -12,6 +13,7 @@ from holdfast.kit.mail.transport import mailer_of
 from holdfast.kit.postgres import database
 from holdfast.kit.process import resources
 from holdfast.kit.running import steps
+from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.security.outbound_requests import OutboundClient
 from holdfast.kit.security.secrets import HmacSigner, Secret
 
@@ -34,6 +36,16 @@ class Resources(resources.Resources[Settings]):
     texts: TextRenderer
     photos: Store
     processor: Processor | None
+
+    @cached_property
+    def limits(self) -> Limits:
+        """The rate limits of this process."""
+        return Limits(
+            self.settings.rate_limit_storage_url,
+            self.settings.limits,
+            together=self.settings.limits_together,
+            refused=self.settings.limits_refused,
+        )
 
     def require_processor(self) -> Processor:
         """The payment processor. Raises `payments_not_configured` if there is none."""

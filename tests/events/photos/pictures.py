@@ -52,3 +52,12 @@ def riff(*chunks: tuple[bytes, bytes]) -> bytes:
     """A WebP file of these parts."""
     body = b"".join(kind + struct.pack("<I", len(data)) + data + b"\0" * (len(data) % 2) for kind, data in chunks)
     return b"RIFF" + struct.pack("<I", len(body) + 4) + b"WEBP" + body
+
+
+def damaged_animation(frames: int, width: int = 2000, height: int = 2000) -> bytes:
+    """A small GIF file of many large frames, of which only the last is damaged: all others are decoded before."""
+    single = encoded(Image.new("P", (width, height)), "image/gif")
+    frame = single[single.index(b",") : -1]
+    head = single[: single.index(b",")]
+    damaged = frame[:12] + b"\xff" * 10 + frame[22:]
+    return head + frame * (frames - 1) + damaged + b";"

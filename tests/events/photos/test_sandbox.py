@@ -4,6 +4,7 @@ import asyncio
 import signal
 import subprocess
 import sys
+from collections.abc import Hashable
 from pathlib import Path
 
 import pytest
@@ -11,33 +12,35 @@ from PIL import Image
 
 from holdfast.events.images import image, sandbox
 from holdfast.events.images.container import UnfitFile
-from holdfast.events.images.sandbox import MAX_CONCURRENT_CHECKS, CheckedPhoto, check, scale
+from holdfast.events.images.sandbox import MAX_WAITING_FILES_OF_OWNER, CheckedPhoto, check, scale
 from holdfast.kit.contract.problems import Problem
 from tests.events.photos.gate import Gate, program
 from tests.events.photos.pictures import TYPES, encoded, frames, picture
 from tests.events.photos.steps import upload
 from tests.support import Service
 
+OWNER, OTHER = ("organizers", 1), ("organizers", 2)
+
 
 @pytest.mark.parametrize("content_type", TYPES)
 async def test_a_photo_comes_back_with_its_type(content_type: str) -> None:
     original = picture(content_type)
 
-    photo = await check(original)
+    photo = await check(original, OWNER)
 
     assert photo.content_type == content_type
     assert frames(photo.content) == frames(original)
-    assert await check(original, content_type) == photo
+    assert await check(original, OWNER, content_type) == photo
 
 
 async def test_a_file_of_another_type_than_declared_is_refused() -> None:
     with pytest.raises(UnfitFile, match=r"^is image/jpeg, not text/html$"):
-        await check(picture("image/jpeg"), "text/html")
+        await check(picture("image/jpeg"), OWNER, "text/html")
 
 
 async def test_why_a_file_is_refused_is_said() -> None:
     with pytest.raises(UnfitFile, match=r"^is no JPEG, PNG, WebP or GIF image$"):
-        await check(b"<html>")
+        await check(b"<html>", OWNER)
 
 
 @pytest.mark.parametrize("content_type", ["image/png", "image/webp"])
@@ -45,7 +48,7 @@ async def test_the_memory_it_has_is_enough_for_the_largest_photo(content_type: s
     large = Image.new("RGBA", (8000, 5000))
     fast = {"method": 0} if content_type == "image/webp" else {"compress_level": 1}
 
-    photo = await check(encoded(large, content_type, **fast))
+    photo = await check(encoded(large, content_type, **fast), OWNER)
 
     assert photo.content_type == content_type
     assert [*(await scale(photo.content)).files] == [480, 960, 1920]
@@ -62,29 +65,33 @@ async def test_a_file_that_takes_its_decoder_down_is_refused(end: int, monkeypat
     monkeypatch.setattr(sandbox, "CHECKER", program(f"import os; os.kill(os.getpid(), {end})"))
 
     with pytest.raises(UnfitFile, match="takes too much to decode"):
-        await check(picture())
+        await check(picture(), OWNER)
 
 
-async def test_a_file_that_is_never_done_with_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_decoder_that_gets_no_time_of_a_busy_machine_is_no_fault_of_its_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(sandbox, "CHECKER", program("import signal; signal.pause()"))
     monkeypatch.setattr(sandbox, "TIMEOUT_SECONDS", 0.2)
 
-    with pytest.raises(UnfitFile, match="takes too long to decode"):
-        await check(picture())
+    with pytest.raises(Problem) as refused:
+        await check(picture(), OWNER)
+
+    assert (refused.value.code, refused.value.retry_after) == ("service_unavailable", 30)
 
 
 async def test_a_decoder_that_does_not_work_is_our_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandbox, "CHECKER", program("import no_such_module"))
 
     with pytest.raises(RuntimeError, match="no_such_module"):
-        await check(picture())
+        await check(picture(), OWNER)
 
 
 async def test_no_secret_of_the_service_is_within_its_reach(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVENTS_SECRET_KEY", "correct horse battery staple and more")
     monkeypatch.setattr(sandbox, "CHECKER", program("import os; print('image/png'); print(dict(os.environ))"))
 
-    assert b"correct horse" not in (await check(picture())).content
+    assert b"correct horse" not in (await check(picture(), OWNER)).content
 
 
 @pytest.mark.parametrize(
@@ -102,20 +109,40 @@ async def test_it_gets_no_more_than_its_share(greedy: str, monkeypatch: pytest.M
     monkeypatch.setattr(sandbox, "CHECKER", program(f"{confined}\n{greedy}\nprint('image/png')"))
 
     with pytest.raises((UnfitFile, RuntimeError), match=r"too much to decode|MemoryError|File too large"):
-        await check(picture())
+        await check(picture(), OWNER)
 
 
-async def test_so_many_files_wait_and_more_are_put_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sandbox, "MAX_WAITING_FILES", 4)
+async def test_so_many_files_of_one_organizer_wait_and_more_are_put_off() -> None:
     small = picture("image/png", 2, 2)
+    most = 1 + MAX_WAITING_FILES_OF_OWNER
 
-    outcomes = await asyncio.gather(
-        *(check(small) for _ in range(MAX_CONCURRENT_CHECKS + 4 + 3)), return_exceptions=True
+    *outcomes, other = await asyncio.gather(
+        *(check(small, OWNER) for _ in range(most + 3)), check(small, OTHER), return_exceptions=True
     )
 
     assert [outcome.status for outcome in outcomes if isinstance(outcome, Problem)] == [503] * 3
-    assert sum(isinstance(outcome, CheckedPhoto) for outcome in outcomes) == MAX_CONCURRENT_CHECKS + 4
-    assert (await check(small)).content_type == "image/png"
+    assert sum(isinstance(outcome, CheckedPhoto) for outcome in outcomes) == most
+    assert isinstance(other, CheckedPhoto)
+    assert (await check(small, OWNER)).content_type == "image/png"
+
+
+async def test_decoders_say_how_much_processor_time_they_took(monkeypatch: pytest.MonkeyPatch) -> None:
+    spent: list[float] = []
+
+    def spend(owner: Hashable, seconds: float) -> None:
+        spent.append(seconds)
+
+    monkeypatch.setattr(sandbox.budget, "spend", spend)
+
+    await check(picture(), OWNER)
+    with pytest.raises(UnfitFile):
+        await check(b"<html>", OWNER)
+    monkeypatch.setattr(sandbox, "CHECKER", program("import os; os.kill(os.getpid(), 9)"))
+    with pytest.raises(UnfitFile):
+        await check(picture(), OWNER)
+
+    assert len(spent) == 3
+    assert all(0 < seconds <= image.MAX_CPU_SECONDS for seconds in spent)
 
 
 @pytest.fixture

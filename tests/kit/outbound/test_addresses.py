@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from holdfast.kit.security.outbound_requests import OutboundClient, is_public
 from tests.outside import LOCAL, ok, reaching, redirects, refusal, serving
 
+OWNER = ("tests", 1)
+
 NOT_PUBLIC = "names a host that has no public address"
 
 HOSTILE = (
@@ -60,7 +62,7 @@ async def test_a_name_is_looked_up_once_and_the_connection_goes_to_what_was_chec
 
     async with serving(ok(b"checked")) as server:
         client = OutboundClient(exempt=[(LOCAL, server.port)], look_up=look_up)
-        fetched = await client.get(f"http://changing.example:{server.port}/", tenant=1, limit=10)
+        fetched = await client.get(f"http://changing.example:{server.port}/", owner=OWNER, limit=10)
 
         assert fetched.content == b"checked"
         assert answers == [["127.0.0.2"]]
@@ -73,7 +75,7 @@ async def test_the_next_address_of_a_name_is_tried_when_one_does_not_answer() ->
 
     async with serving(ok(b"second")) as server:
         client = OutboundClient(exempt=[("127.0.0.3", server.port), (LOCAL, server.port)], look_up=look_up)
-        assert (await client.get(f"http://two.example:{server.port}/", tenant=1, limit=10)).content == b"second"
+        assert (await client.get(f"http://two.example:{server.port}/", owner=OWNER, limit=10)).content == b"second"
 
 
 async def test_an_exemption_is_good_for_its_own_port_only() -> None:
@@ -120,7 +122,7 @@ async def test_a_name_that_nobody_knows_is_refused_in_the_words_for_a_name_of_th
 
 async def test_three_redirects_are_followed_and_a_fourth_is_not() -> None:
     async with serving(redirects("/a", "/b", "/c")) as server:
-        assert (await reaching(server).get(server.url, tenant=1, limit=10)).content == b"there"
+        assert (await reaching(server).get(server.url, owner=OWNER, limit=10)).content == b"there"
     async with serving(redirects("/a", "/b", "/c", "/d")) as server:
         assert await refusal(reaching(server), server.url) == "redirects more than 3 times"
         assert len(server.requests) == 4
@@ -128,7 +130,7 @@ async def test_three_redirects_are_followed_and_a_fourth_is_not() -> None:
 
 async def test_no_cookie_is_carried_along_a_redirect() -> None:
     async with serving(redirects("/again")) as server:
-        await reaching(server).get(server.url, tenant=1, limit=10)
+        await reaching(server).get(server.url, owner=OWNER, limit=10)
 
     assert "cookie" not in server.requests[1].lower()
 

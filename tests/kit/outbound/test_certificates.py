@@ -10,6 +10,8 @@ from holdfast.kit.security.outbound_requests import FetchRefusal, OutboundClient
 from tests.certificates import Authority
 from tests.outside import LOCAL, ok, reaching, refusal, serving
 
+OWNER = ("tests", 1)
+
 
 async def fetch_securely(tls: ssl.SSLContext, trust: ssl.SSLContext, host: str) -> bytes:
     async def look_up(host: str, port: int) -> Sequence[str]:
@@ -17,7 +19,7 @@ async def fetch_securely(tls: ssl.SSLContext, trust: ssl.SSLContext, host: str) 
 
     async with serving(ok(b"secure"), tls) as server:
         client = OutboundClient(exempt=[(LOCAL, server.port)], trust=trust, look_up=look_up)
-        return (await client.get(f"https://{host}:{server.port}/", tenant=1, limit=10)).content
+        return (await client.get(f"https://{host}:{server.port}/", owner=OWNER, limit=10)).content
 
 
 @pytest.mark.parametrize("host", ["photos.example", "127.0.0.1"])

@@ -6,20 +6,31 @@ from collections.abc import Sequence
 import pytest
 
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.security import outbound_requests
-from holdfast.kit.security.outbound_requests import FetchedContent, FetchRefusal, OutboundClient
+from holdfast.kit.security.outbound_requests import (
+    MAX_CONCURRENT_LOOK_UPS_OF_OWNER,
+    MAX_CONCURRENT_REQUESTS_OF_OWNER,
+    MAX_WAITING,
+    FetchedContent,
+    FetchRefusal,
+    OutboundClient,
+)
 from tests.outside import LOCAL, Script, ok, reaching, redirects, refusal, says, serving
+from tests.support import eventually
+
+OWNER = ("tests", 1)
 
 
 async def test_what_a_url_leads_to_is_fetched_with_its_type() -> None:
     async with serving(says("200 OK\r\nContent-Type: IMAGE/PNG; q=1\r\nContent-Length: 3", b"png")) as server:
         headers = {"content-type": "IMAGE/PNG; q=1", "content-length": "3"}
-        assert await reaching(server).get(server.url, tenant=1, limit=3) == FetchedContent(b"png", "image/png", headers)
+        assert await reaching(server).get(server.url, owner=OWNER, limit=3) == FetchedContent(
+            b"png", "image/png", headers
+        )
 
 
 async def test_an_answer_without_a_type_or_a_length_is_taken_as_it_comes() -> None:
     async with serving(says("200 OK\r\nConnection: close", b"something")) as server:
-        fetched = await reaching(server).get(server.url, tenant=1, limit=9)
+        fetched = await reaching(server).get(server.url, owner=OWNER, limit=9)
 
     assert (fetched.content, fetched.content_type) == (b"something", "")
 
@@ -30,7 +41,7 @@ async def test_the_request_names_the_host_and_gives_nothing_else_away() -> None:
 
     async with serving(ok(b"")) as server:
         client = OutboundClient(exempt=[(LOCAL, server.port)], look_up=look_up)
-        await client.get(f"http://Photos.Example:{server.port}/a%20b?c=d#e", tenant=1, limit=1, accept="image/png")
+        await client.get(f"http://Photos.Example:{server.port}/a%20b?c=d#e", owner=OWNER, limit=1, accept="image/png")
 
     request, *headers = server.requests[0].strip().split("\r\n")
     assert request == "GET /a%20b?c=d HTTP/1.1"
@@ -86,7 +97,7 @@ async def test_an_answer_that_is_not_as_http_has_it_is_refused(answer: Script) -
 
 async def test_more_than_was_announced_is_not_read() -> None:
     async with serving(says("200 OK\r\nContent-Length: 3", b"png and something that was not announced")) as server:
-        assert (await reaching(server).get(server.url, tenant=1, limit=10)).content == b"png"
+        assert (await reaching(server).get(server.url, owner=OWNER, limit=10)).content == b"png"
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "zstd", "identity, gzip", "unheard-of"])
@@ -129,77 +140,110 @@ async def test_all_redirects_together_have_the_time_of_one_request() -> None:
         gone.set()
 
 
-async def test_so_many_requests_are_made_at_once_and_more_are_put_off() -> None:
-    async def look_up(host: str, port: int) -> Sequence[str]:
-        waiting.append(host)
-        if len(waiting) == outbound_requests.MAX_CONCURRENT_REQUESTS:
-            all_wait.set()
-        return await asyncio.Future()
+class SlowHosts:
+    """Look-ups that end when the test says so, and the names that were looked up. Others have no address."""
 
-    waiting: list[str] = []
-    all_wait = asyncio.Event()
-    client = OutboundClient(look_up=look_up)
-    requests = [
-        asyncio.create_task(
-            client.get(
-                "http://slow.example/", tenant=tenant // outbound_requests.MAX_CONCURRENT_REQUESTS_PER_TENANT, limit=1
-            )
-        )
-        for tenant in range(outbound_requests.MAX_CONCURRENT_REQUESTS)
-    ]
-    await all_wait.wait()
+    def __init__(self) -> None:
+        self.hosts: list[str] = []
+        self.end = asyncio.Event()
 
-    with pytest.raises(Problem) as refused:
-        await client.get("http://slow.example/", tenant=1_000, limit=1)
-    assert (refused.value.status, refused.value.retry_after) == (503, 10)
+    async def look_up(self, host: str, port: int) -> Sequence[str]:
+        self.hosts.append(host)
+        if host == "slow.example":
+            await self.end.wait()
+        return []
 
-    for request in requests:
-        request.cancel()
-    await asyncio.gather(*requests, return_exceptions=True)
-    with pytest.raises(FetchRefusal):
-        await client.get("ftp://example.com/", tenant=1, limit=1)
+    async def begin(self, count: int) -> None:
+        """Wait until this many names are being looked up, and longer if more begin."""
+
+        async def have_begun() -> bool:
+            return len(self.hosts) >= count
+
+        await eventually(have_begun)
+        await turns()
 
 
-async def test_one_tenant_with_slow_servers_leaves_places_for_others() -> None:
-    async def look_up(host: str, port: int) -> Sequence[str]:
-        hosts.append(host)
-        if len(hosts) == outbound_requests.MAX_CONCURRENT_REQUESTS_PER_TENANT:
-            all_wait.set()
-        return await asyncio.Future() if host == "slow.example" else []
+async def turns() -> None:
+    """Let every task that is ready take a few turns."""
+    for _ in range(10):
+        await asyncio.sleep(0)
 
-    hosts: list[str] = []
-    all_wait = asyncio.Event()
-    client = OutboundClient(look_up=look_up)
-    requests = [
-        asyncio.create_task(client.get("http://slow.example/", tenant=1, limit=1))
-        for _ in range(outbound_requests.MAX_CONCURRENT_REQUESTS_PER_TENANT)
-    ]
-    await all_wait.wait()
 
-    with pytest.raises(Problem) as refused:
-        await client.get("http://slow.example/", tenant=1, limit=1)
-    assert (refused.value.status, refused.value.retry_after) == (503, 10)
+async def test_owners_with_slow_names_leave_look_ups_and_requests_for_others() -> None:
+    slow = SlowHosts()
+    client = OutboundClient(look_up=slow.look_up)
+    owners = [("tests", "unconfirmed", number % 4) for number in range(24)]
+    requests = [asyncio.create_task(client.get("http://slow.example/", owner=owner, limit=1)) for owner in owners]
+    await slow.begin(MAX_CONCURRENT_LOOK_UPS_OF_OWNER)
+
     with pytest.raises(FetchRefusal):  # it was looked up
-        await client.get("http://other.example/", tenant=2, limit=1)
+        await client.get("http://other.example/", owner=("tests", 5), limit=1)
 
+    assert slow.hosts == ["slow.example"] * MAX_CONCURRENT_LOOK_UPS_OF_OWNER + ["other.example"]
+    slow.end.set()
+    assert all(isinstance(error, FetchRefusal) for error in await asyncio.gather(*requests, return_exceptions=True))
+
+
+async def test_one_owner_with_slow_servers_leaves_requests_for_others() -> None:
+    started, end = list[str](), asyncio.Event()
+
+    async def slowly(writer: asyncio.StreamWriter, request: str) -> None:
+        started.append(request)
+        await end.wait()
+        await ok(b"late")(writer, request)
+
+    async with serving(slowly) as slow, serving(ok(b"soon")) as fast:
+        client = OutboundClient(exempt=[(LOCAL, slow.port), (LOCAL, fast.port)])
+        requests = [
+            asyncio.create_task(client.get(slow.url, owner=("tests", "eve"), limit=10))
+            for _ in range(MAX_CONCURRENT_REQUESTS_OF_OWNER + MAX_WAITING)
+        ]
+        await turns()
+
+        with pytest.raises(Problem) as refused:
+            await client.get(slow.url, owner=("tests", "eve"), limit=10)
+        fetched = await client.get(fast.url, owner=("tests", "ada"), limit=10)
+        end.set()
+        late = await asyncio.gather(*requests)
+
+    assert (refused.value.status, refused.value.retry_after) == (503, 10)
+    assert fetched.content == b"soon"
+    assert {answer.content for answer in late} == {b"late"}
+
+
+async def test_a_look_up_that_nobody_waits_for_any_more_keeps_its_slot() -> None:
+    slow = SlowHosts()
+    client = OutboundClient(look_up=slow.look_up)
+    requests = [
+        asyncio.create_task(client.get("http://slow.example/", owner=OWNER, limit=1))
+        for _ in range(MAX_CONCURRENT_LOOK_UPS_OF_OWNER)
+    ]
+    await slow.begin(MAX_CONCURRENT_LOOK_UPS_OF_OWNER)
     for request in requests:
         request.cancel()
     await asyncio.gather(*requests, return_exceptions=True)
+
+    waiting = asyncio.create_task(client.get("http://other.example/", owner=OWNER, limit=1))
+    await turns()
+    before = [*slow.hosts]
+    slow.end.set()
+
     with pytest.raises(FetchRefusal):
-        await client.get("http://other.example/", tenant=1, limit=1)
+        await waiting
+    assert before == ["slow.example"] * MAX_CONCURRENT_LOOK_UPS_OF_OWNER
 
 
 async def test_a_proxy_of_the_environment_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     async with serving(ok(b"proxied")) as proxy, serving(ok(b"direct")) as server:
         for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
             monkeypatch.setenv(name, proxy.url)
-        assert (await reaching(server).get(server.url, tenant=1, limit=10)).content == b"direct"
+        assert (await reaching(server).get(server.url, owner=OWNER, limit=10)).content == b"direct"
         assert proxy.requests == []
 
 
 async def test_a_redirect_is_not_followed_by_those_who_want_none() -> None:
     async with serving(redirects("/elsewhere")) as server:
         with pytest.raises(FetchRefusal, match="redirects to another address"):
-            await reaching(server).get(server.url, tenant=1, limit=9, redirects=0)
+            await reaching(server).get(server.url, owner=OWNER, limit=9, redirects=0)
 
     assert len(server.requests) == 1

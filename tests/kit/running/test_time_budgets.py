@@ -51,8 +51,7 @@ def test_no_owner_ever_has_more_than_its_budget_and_one_piece_of_work_in_a_windo
         clock.now += pause
         try:
             budget.require(owner, seconds)
-        except Problem as problem:
-            assert 1 <= (problem.retry_after or 0) <= WINDOW + 1
+        except Problem:
             continue
         budget.spend(owner, cost)
         done.setdefault(owner, []).append((clock.now, cost))

@@ -14,6 +14,8 @@ import msgspec
 
 from holdfast.accounts.oauth.model import MAX_ID_CHARS, Client, client_of_metadata
 from holdfast.accounts.oauth.problems import INVALID_CLIENT
+from holdfast.kit.contract.client import request_source
+from holdfast.kit.contract.sources import path_of
 from holdfast.kit.security.outbound_requests import FetchRefusal, OutboundClient
 
 MAX_DOCUMENT_BYTES = 10_240
@@ -44,7 +46,11 @@ async def fetch(outbound: OutboundClient, address: str, account_id: int) -> tupl
     """
     try:
         fetched = await outbound.get(
-            address, tenant=account_id, limit=MAX_DOCUMENT_BYTES, accept="application/json", redirects=0
+            address,
+            owner=("accounts", *path_of(request_source()), account_id),
+            limit=MAX_DOCUMENT_BYTES,
+            accept="application/json",
+            redirects=0,
         )
     except FetchRefusal as refused:
         raise INVALID_CLIENT(f"The client's metadata document {refused}.") from refused

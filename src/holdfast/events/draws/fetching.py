@@ -7,8 +7,8 @@ from holdfast.events.draws import beacon
 from holdfast.kit.security.outbound_requests import OutboundClient
 
 MAX_BYTES = 4_096
-TENANT = 0
-"""The tenant of these requests: they are the operator's own."""
+OWNER = ("draws",)
+"""The owner of these requests: they are the operator's own."""
 
 
 class PublicRound(Struct):
@@ -26,7 +26,7 @@ async def fetch_signature(outbound: OutboundClient, address: str, round: int) ->
     Raises `FetchRefusal` if there is no answer with status 200, as before the time of the round, and `InvalidRound` if
     the answer is not that round.
     """
-    answer = await outbound.get(f"{address}/{beacon.CHAIN}/public/{round}", tenant=TENANT, limit=MAX_BYTES)
+    answer = await outbound.get(f"{address}/{beacon.CHAIN}/public/{round}", owner=OWNER, limit=MAX_BYTES)
     try:
         published = msgspec.json.decode(answer.content, type=PublicRound)
         signature = bytes.fromhex(published.signature)

@@ -40,7 +40,15 @@ from holdfast.events.users.model import ORGANIZER_CHANNEL
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Errors, sent_fields
 from holdfast.kit.contract.messages import message
-from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, VALIDATION_FAILED, Problem, invalid, refuses
+from holdfast.kit.contract.problems import (
+    FORBIDDEN,
+    NOT_FOUND,
+    RATE_LIMITED,
+    VALIDATION_FAILED,
+    Problem,
+    invalid,
+    refuses,
+)
 from holdfast.kit.postgres.pagination import OffsetPage, Page
 from holdfast.kit.running.run_modes import Batch
 
@@ -72,7 +80,7 @@ async def get(reader: Reader, batch: Batch[GetEvent]) -> Sequence[Event | Proble
     ]
 
 
-@refuses(FORBIDDEN, VALIDATION_FAILED, QUOTA_EXCEEDED)
+@refuses(FORBIDDEN, VALIDATION_FAILED, QUOTA_EXCEEDED, RATE_LIMITED)
 async def create(steps: Steps, caller: Caller, command: CreateEvent) -> Concluded[Event]:
     """Create an event. It takes registrations at once.
 
@@ -84,8 +92,12 @@ async def create(steps: Steps, caller: Caller, command: CreateEvent) -> Conclude
 
 async def prepare(steps: Steps, caller: Caller, command: CreateEvent) -> RenderedText:
     """Accept the photos of an event, and render its text. Raises `validation_failed`."""
-    await acceptance.accept(steps, caller, command.image_keys)
-    return await text.render(steps.resources, caller.tenant_id, command.body)
+    uploads = await acceptance.find_uploads(steps, caller, command.image_keys)
+    if uploads or text.takes_long(command.body):
+        organizer_id = owner(caller, command.organizer_id)
+        await steps.read(lambda reader: _require_keys(reader, caller, organizer_id, command.image_keys))
+    await _accept_uploads(steps, caller, uploads)
+    return await text.render(steps, caller, command.body)
 
 
 async def publish(tx: Tx, caller: Caller, command: CreateEvent, html: RenderedText | None) -> Event:
@@ -114,7 +126,7 @@ async def publish(tx: Tx, caller: Caller, command: CreateEvent, html: RenderedTe
     return await _present_stored(tx, id)
 
 
-@refuses(NOT_FOUND, FORBIDDEN, VALIDATION_FAILED, QUOTA_EXCEEDED, EVENT_HAS_REGISTRATIONS)
+@refuses(NOT_FOUND, FORBIDDEN, VALIDATION_FAILED, QUOTA_EXCEEDED, RATE_LIMITED, EVENT_HAS_REGISTRATIONS)
 async def update(steps: Steps, caller: Caller, command: UpdateEvent) -> Concluded[Event]:
     """Change an event. A cancelled one stays cancelled.
 
@@ -127,9 +139,45 @@ async def update(steps: Steps, caller: Caller, command: UpdateEvent) -> Conclude
 
 async def prepare_change(steps: Steps, caller: Caller, command: UpdateEvent) -> RenderedText | None:
     """Accept the new photos of an event, and render its new text if there is one. Raises `validation_failed`."""
-    if command.image_keys is not UNSET:
-        await acceptance.accept(steps, caller, command.image_keys)
-    return None if command.body is UNSET else await text.render(steps.resources, caller.tenant_id, command.body)
+    body = None if command.body is UNSET else command.body
+    keys = [] if command.image_keys is UNSET else command.image_keys
+    uploads = await acceptance.find_uploads(steps, caller, keys)
+    if uploads or (body is not None and text.takes_long(body)):
+        await steps.read(lambda reader: _require_possible(reader, caller, command))
+    await _accept_uploads(steps, caller, uploads)
+    return None if body is None else await text.render(steps, caller, body)
+
+
+async def _accept_uploads(steps: Steps, caller: Caller, uploads: Sequence[str]) -> None:
+    """Make photos of uploads. Raises `rate_limited` and `validation_failed`."""
+    if uploads:
+        await steps.resources.limits.admit("photos", caller)
+        await acceptance.accept(steps, caller, uploads)
+
+
+async def _require_keys(reader: Reader, caller: Caller, organizer_id: int, keys: Sequence[str]) -> None:
+    """Raise `validation_failed` if an organizer's event cannot show photos with these keys."""
+    if unknown := await acceptance.foreign_key_errors(reader, caller, organizer_id, keys):
+        raise invalid({"image_keys": unknown})
+
+
+async def _require_possible(reader: Reader, caller: Caller, command: UpdateEvent) -> None:
+    """Check what costs little before anything is decoded or rendered for a change of an event; `change` checks all.
+
+    Raises `not_found`, `forbidden` and `validation_failed`.
+    """
+    before = await find(reader, caller, command.event_id)
+    after = msgspec.structs.replace(before, **sent_fields(command, *EDITABLE))
+    if command.ends_at is UNSET:
+        after.ends_at = moved_end(before.ends_at, before.datetime, after.datetime)
+    organizer_id = before.organizer_id if command.organizer_id is UNSET else owner(caller, command.organizer_id)
+    added = [key for key in after.image_keys if key not in before.image_keys]
+    # A draw is looked at in the transaction, and what depends on it.
+    errors = _refused_changes(command, before, after) if command.opens_at is UNSET else {}
+    if unknown := await acceptance.foreign_key_errors(reader, caller, organizer_id, added):
+        errors["image_keys"] = unknown
+    if errors:
+        raise invalid(errors)
 
 
 async def change(tx: Tx, caller: Caller, command: UpdateEvent, html: RenderedText | None) -> Event:

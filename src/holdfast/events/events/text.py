@@ -8,7 +8,10 @@ from hashlib import sha256
 
 from holdfast.events.events.model import EventRow
 from holdfast.events.markdown import VERSION, RenderedText, plain
-from holdfast.events.resources import Database, Reader, Resources, Tx
+from holdfast.events.resources import Database, Reader, Steps, Tx
+from holdfast.events.text_rendering import MAX_INLINE_CHARACTERS
+from holdfast.events.users.shares import organizer_share, share_of
+from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.messages import message
 from holdfast.kit.contract.problems import invalid
 
@@ -17,22 +20,33 @@ TOO_MUCH_TEXT = message(
 )
 
 
-async def render(resources: Resources, tenant: int | None, body: str) -> RenderedText:
-    """Render the text of an organizer. Raises `validation_failed`, and `service_unavailable`."""
-    text = await resources.texts.render(tenant, body)
+def takes_long(body: str) -> bool:
+    """Whether a text is rendered outside this process."""
+    return len(body) > MAX_INLINE_CHARACTERS
+
+
+async def render(steps: Steps, caller: Caller, body: str) -> RenderedText:
+    """Render the text of an organizer for a caller. Raises `validation_failed`, and `service_unavailable`."""
+    owner = await share_of(steps, caller) if takes_long(body) else caller.owner
+    text = await steps.resources.texts.render(owner, body)
     if text is None:
         raise invalid({"body": [TOO_MUCH_TEXT]})
     return text
 
 
-async def find_or_render(database: Database, event: EventRow, stored: RenderedText | None) -> RenderedText:
+async def find_or_render(
+    database: Database, event: EventRow, stored: RenderedText | None, *, is_proved: bool
+) -> RenderedText:
     """The text that a page shows: the stored one, or one that is rendered and stored now, plain if it is too long.
+
+    is_proved    whether the organizer of the event has confirmed its address
 
     Raises `service_unavailable`.
     """
     if stored:
         return stored
-    text = await database.resources.texts.render(event.organizer_id, event.body) or plain(event.body)
+    owner = organizer_share(event.organizer_id, is_proved=is_proved)
+    text = await database.resources.texts.render(owner, event.body) or plain(event.body)
     await database.transact(lambda tx: store(tx, event.id, event.body, text))
     return text
 

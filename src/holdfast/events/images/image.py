@@ -3,22 +3,28 @@
 `sandbox.py` runs this file as a program in a subprocess. It reads a file and writes the photo.
 """
 
+import atexit
 import contextlib
 import io
 import os
 import sys
+import time
 import warnings
 
 from holdfast.events.images.container import MAX_PIXELS, TOO_LARGE, UnfitFile, strip_metadata
 from holdfast.kit.contract.messages import translatable
 
-MAX_ANIMATION_PIXELS = 200_000_000
-"""The most pixels in all frames of an animation after the first; they take some seconds to decode."""
+MAX_ANIMATION_PIXELS = 100_000_000
+"""The most pixels in all frames of an animation after the first; they take some seconds to decode. They are counted
+from the headers of the frames, before any is decoded."""
 
-TOO_LONG = translatable("moves too much: its frames have more than 200 million pixels together")
+TOO_LONG = translatable("moves too much: its frames have more than 100 million pixels together")
 
 UNFIT_STATUS = 65
 """The exit status for a refused file."""
+
+PROCESSOR_TIME = b"seconds of processor time: "
+"""The beginning of the last line that a decoder writes to its standard error."""
 
 MAX_MEMORY_BYTES = 1 << 30
 MAX_OUTPUT_BYTES = 6_000_000
@@ -68,7 +74,11 @@ def main() -> None:
 
 
 def confine() -> None:
-    """Lower the priority of this process, and limit its processor time, its memory and the size of its output."""
+    """Lower the priority of this process, and limit its processor time, its memory and the size of its output.
+
+    At its end it writes how much processor time it took.
+    """
+    atexit.register(lambda: sys.stderr.buffer.write(b"\n%s%f" % (PROCESSOR_TIME, time.process_time())))
     if sys.platform == "win32":
         return
     import resource

@@ -37,17 +37,37 @@ async def insert_photo(tx: Tx, photo: PhotoRow, *, upload: bool) -> bool:
     return bool(inserted)
 
 
-async def claim_awaited(tx: Tx, keys: Sequence[str], organizer_id: int | None) -> list[PhotoRow]:
-    """Keep the unaccepted photos with these keys, of one organizer or of all with None, for a day. Returns them."""
-    return await tx.rows(
-        PhotoRow,
+async def find_awaited(reader: Reader, keys: Sequence[str], organizer_id: int | None) -> set[str]:
+    """The keys of photos that are not accepted yet, of one organizer or of all with None."""
+    rows = await reader.tuples(
         """
-        update photos set idle_since = now()
+        select key from photos
          where key = any(%(keys)s) and state = 'awaited'
            and (%(organizer_id)s::bigint is null or organizer_id = %(organizer_id)s)
-        returning key, organizer_id, content_type, content_length
         """,
         {"keys": list(keys), "organizer_id": organizer_id},
+    )
+    return {key for (key,) in rows}
+
+
+async def find_owners(reader: Reader, keys: Sequence[str]) -> dict[str, int | None]:
+    """The owners of the photos and uploads with these keys."""
+    rows = await reader.tuples(
+        "select key, organizer_id from photos where key = any(%(keys)s) and state in ('awaited', 'accepted')",
+        {"keys": list(keys)},
+    )
+    return dict(rows)
+
+
+async def claim_awaited(tx: Tx, key: str) -> PhotoRow | None:
+    """Keep the photo with a key for a day, if it is not accepted yet. Returns it."""
+    return await tx.row(
+        PhotoRow,
+        """
+        update photos set idle_since = now() where key = %(key)s and state = 'awaited'
+        returning key, organizer_id, content_type, content_length
+        """,
+        {"key": key},
     )
 
 

@@ -96,7 +96,9 @@ class EventPage:
     async def _render(self, caller: Caller, language: Language, linked_event: LinkedEvent, **form_values: Any) -> str:
         content: EventContent = await self._read(caller, ReadEvent(event_id=linked_event.event.id))
         settings, event = self._settings, content.event
-        body = await text.find_or_render(self._database, event, content.text)
+        body = await text.find_or_render(
+            self._database, event, content.text, is_proved=content.organizer_name is not None
+        )
         images = urls(event.image_keys, settings)
         organizer = organizer_path(event.organizer_slug)
         address = settings.base_url + event_path(event.organizer_slug, event.id)

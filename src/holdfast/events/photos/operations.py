@@ -17,10 +17,10 @@ from holdfast.events.photos.model import (
     to_api,
 )
 from holdfast.events.problems import QUOTA_EXCEEDED, TOO_MANY_PHOTOS, TOO_MANY_UPLOADS
-from holdfast.events.resources import Concluded, Steps, Tx
+from holdfast.events.resources import Concluded, Reader, Steps, Tx
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.messages import message
-from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, VALIDATION_FAILED, invalid, refuses
+from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, RATE_LIMITED, VALIDATION_FAILED, invalid, refuses
 
 
 @refuses(TOO_MANY_UPLOADS, QUOTA_EXCEEDED)
@@ -43,7 +43,7 @@ async def presign(steps: Steps, caller: Caller, command: PresignUpload) -> Concl
     return await steps.conclude(expect)
 
 
-@refuses(NOT_FOUND, FORBIDDEN, VALIDATION_FAILED, TOO_MANY_PHOTOS, TOO_MANY_UPLOADS, QUOTA_EXCEEDED)
+@refuses(NOT_FOUND, FORBIDDEN, VALIDATION_FAILED, TOO_MANY_PHOTOS, TOO_MANY_UPLOADS, QUOTA_EXCEEDED, RATE_LIMITED)
 async def add(steps: Steps, caller: Caller, command: AddPhoto) -> Concluded[AddedPhoto]:
     """Add a photo to an event: from a public address, which the service downloads, or from an upload.
 
@@ -52,10 +52,11 @@ async def add(steps: Steps, caller: Caller, command: AddPhoto) -> Concluded[Adde
     event = await steps.read(lambda reader: events.find(reader, caller, command.event_id))
     _require_room(event)
     if command.url is not None:
-        key = await acceptance.download(steps, event.organizer_id, command.url)
+        key = await acceptance.download(steps, caller, event.organizer_id, command.url)
     else:
         key = str(command.key)
-        await acceptance.accept(steps, caller, [key], "key")
+        await steps.read(lambda reader: _require_key(reader, caller, event, key))
+        await acceptance.accept(steps, caller, await acceptance.find_uploads(steps, caller, [key]), "key")
 
     async def append(tx: Tx) -> AddedPhoto:
         photos = await _append(tx, caller, command.event_id, key)
@@ -98,6 +99,12 @@ async def _append(tx: Tx, caller: Caller, event_id: int, key: str) -> EventPhoto
 async def _store_keys(tx: Tx, event: EventRow, keys: list[str]) -> EventPhotos:
     await events.show_photos(tx, event, keys)
     return to_api(msgspec.structs.replace(event, image_keys=keys), tx.resources.settings)
+
+
+async def _require_key(reader: Reader, caller: Caller, event: EventRow, key: str) -> None:
+    """Raise `validation_failed` if an event cannot show a photo with this key."""
+    if unknown := await acceptance.foreign_key_errors(reader, caller, event.organizer_id, [key]):
+        raise invalid({"key": unknown})
 
 
 def _require_room(event: EventRow) -> None:

@@ -27,26 +27,26 @@ MAX_WAITING_TOGETHER = 4_000
 Turn = asyncio.Future[None]
 
 
-class _Share:
+class Share:
     """One part of the path of an owner: what runs and waits of it, and of the parts below."""
 
     __slots__ = ("above", "below", "key", "max_running", "max_waiting", "running", "turns", "waiting", "waiting_below")
 
-    def __init__(self, key: Hashable, above: "_Share | None", max_running: int, max_waiting: int) -> None:
+    def __init__(self, key: Hashable, above: "Share | None", max_running: int, max_waiting: int) -> None:
         self.key = key
         self.above = above
         self.max_running = max_running
         self.max_waiting = max_waiting
         self.running = 0
         self.waiting = 0
-        self.below: dict[Hashable, _Share] = {}
-        self.waiting_below: OrderedDict[Hashable, _Share] = OrderedDict()
+        self.below: dict[Hashable, Share] = {}
+        self.waiting_below: OrderedDict[Hashable, Share] = OrderedDict()
         """The parts below that wait, in the order of their next turns."""
         self.turns: deque[Turn] = deque()
         """Who waits here itself, in order of arrival. Those that are done were refused or have gone."""
 
-    def upwards(self) -> "Iterator[_Share]":
-        share: _Share | None = self
+    def upwards(self) -> "Iterator[Share]":
+        share: Share | None = self
         while share:
             yield share
             share = share.above
@@ -85,7 +85,7 @@ class Slots:
         self._max_waiting_together = max(max_waiting, max_waiting_together)
         self._timeout = timeout
         self._retry_after = retry_after
-        self._owners: dict[Hashable, _Share] = {}
+        self._owners: dict[Hashable, Share] = {}
 
     def of(self, owner: Owner) -> "Slot":
         """A slot, for as long as an `async with` block lasts.
@@ -94,7 +94,7 @@ class Slots:
         """
         return Slot(self, owner)
 
-    async def take(self, owner: Owner) -> _Share:
+    async def take(self, owner: Owner) -> Share:
         """Take a slot, in its turn. The result is given to `release`."""
         share = self._share_of(owner)
         if all(each.has_room for each in share.upwards()):
@@ -116,7 +116,7 @@ class Slots:
             raise
         return share
 
-    def release(self, share: _Share) -> None:
+    def release(self, share: Share) -> None:
         """Give a slot back, to the next whose turn it is."""
         for part in share.upwards():
             part.running -= 1
@@ -125,7 +125,7 @@ class Slots:
             _give(next_share)
         self._forget(share)
 
-    def _share_of(self, owner: Owner) -> _Share:
+    def _share_of(self, owner: Owner) -> Share:
         shares, above = self._owners, None
         for depth, key in enumerate(owner):
             share = shares.get(key)
@@ -133,12 +133,12 @@ class Slots:
                 max_running = self._max_running if above is None else self._max_per_address
                 together = len(owner) > 1 and not depth
                 max_waiting = self._max_waiting_together if together else self._max_waiting
-                share = shares[key] = _Share(key, above, max_running, max_waiting)
+                share = shares[key] = Share(key, above, max_running, max_waiting)
             shares, above = share.below, share
         assert above is not None, "an owner has a name"
         return above
 
-    def _require_room(self, share: _Share) -> None:
+    def _require_room(self, share: Share) -> None:
         """Raise `service_unavailable` if too many wait. Among several owners, the one with the most waiting gives way.
 
         It is refused what came last.
@@ -159,11 +159,11 @@ class Slots:
                     _stop_waiting(largest)
                     break
 
-    def _too_much(self, share: _Share) -> Problem:
+    def _too_much(self, share: Share) -> Problem:
         whose = "work" if share.above else "of your own work"
         return SERVICE_UNAVAILABLE(f"Too much {whose} waits already.", retry_after=self._retry_after())
 
-    def _leave(self, share: _Share, turn: Turn) -> None:
+    def _leave(self, share: Share, turn: Turn) -> None:
         """Stop waiting: the turn did not come, or came too late to be used."""
         if turn.done() and not turn.cancelled():
             if turn.exception() is None:
@@ -175,7 +175,7 @@ class Slots:
         _stop_waiting(share)
         self._forget(share)
 
-    def _forget(self, share: _Share) -> None:
+    def _forget(self, share: Share) -> None:
         """Forget parts that have no work."""
         for part in share.upwards():
             if part.running or part.waiting or part.below:
@@ -201,12 +201,12 @@ class Slot:
         self._slots.release(self._share)
 
 
-def _begin(share: _Share) -> None:
+def _begin(share: Share) -> None:
     for part in share.upwards():
         part.running += 1
 
 
-def _wait(share: _Share, turn: Turn) -> None:
+def _wait(share: Share, turn: Turn) -> None:
     share.turns.append(turn)
     for part in share.upwards():
         part.waiting += 1
@@ -214,7 +214,7 @@ def _wait(share: _Share, turn: Turn) -> None:
             part.above.waiting_below.setdefault(part.key, part)
 
 
-def _stop_waiting(share: _Share) -> None:
+def _stop_waiting(share: Share) -> None:
     for part in share.upwards():
         part.waiting -= 1
         if part.above and not part.waiting:
@@ -223,12 +223,12 @@ def _stop_waiting(share: _Share) -> None:
         share.turns.clear()
 
 
-def _top(share: _Share) -> _Share:
+def _top(share: Share) -> Share:
     *_, top = share.upwards()
     return top
 
 
-def _next(share: _Share) -> _Share | None:
+def _next(share: Share) -> Share | None:
     """The part whose turn it is, of those that wait and have room; None if there is none."""
     if not (share.waiting and share.has_room):
         return None
@@ -242,7 +242,7 @@ def _next(share: _Share) -> _Share | None:
     return None
 
 
-def _give(share: _Share) -> None:
+def _give(share: Share) -> None:
     """Give a slot to the one that has waited longest here. Its networks go to the end of their lines."""
     turn = share.turns.popleft()
     for part in share.upwards():

@@ -8,7 +8,6 @@ is checked in the same way.
 import asyncio
 import socket
 import ssl
-from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -18,8 +17,10 @@ from typing import NamedTuple
 
 import httpx2
 
+from holdfast.kit.contract.bounds import Bound
+from holdfast.kit.contract.caller import Owner
 from holdfast.kit.contract.messages import message
-from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE
+from holdfast.kit.running.slots import Share, Slots
 from holdfast.kit.security.certificates import trusted_certificates
 from holdfast.kit.security.http_client import reset_connections
 
@@ -35,8 +36,40 @@ NOT_PUBLIC = message("names a host that has no public address")
 MAX_CONCURRENT_REQUESTS = 32
 """Concurrent requests of one client. Each of them may use its whole limit of bytes."""
 
-MAX_CONCURRENT_REQUESTS_PER_TENANT = 8
-"""Concurrent requests for one tenant, so that a tenant with slow servers leaves places for others."""
+MAX_CONCURRENT_REQUESTS_OF_OWNER = 8
+"""Concurrent requests of one owner, so that an owner with slow servers leaves places for others."""
+
+MAX_WAITING = 16
+"""Requests of one owner that wait; they hold nothing yet."""
+
+WAIT_SECONDS = 10
+"""Seconds that a request waits for earlier ones."""
+
+MAX_CONCURRENT_LOOK_UPS = 8
+
+MAX_CONCURRENT_LOOK_UPS_OF_OWNER = 2
+"""A look-up cannot be cancelled: it holds its thread until the resolver gives up, also when nobody waits any more."""
+
+FETCHES = Bound(
+    name="Addresses that users give and the service fetches",
+    service="both",
+    total=f"{MAX_CONCURRENT_REQUESTS} at a time for photos, and as many for each other purpose",
+    tenant=f"{MAX_CONCURRENT_REQUESTS_OF_OWNER} at a time, in turns; {MAX_WAITING} wait",
+    address=f"unconfirmed organizers together: {MAX_CONCURRENT_REQUESTS_OF_OWNER}, in turns of addresses",
+    reserved="-",
+    stranger=f"{MAX_CONCURRENT_REQUESTS_OF_OWNER} of {MAX_CONCURRENT_REQUESTS}; other strangers wait for one turn, "
+    "of at most 10 seconds.",
+)
+LOOK_UPS = Bound(
+    name="Look-ups of the names in such addresses",
+    service="both",
+    total=f"{MAX_CONCURRENT_LOOK_UPS} at a time for each purpose",
+    tenant=f"{MAX_CONCURRENT_LOOK_UPS_OF_OWNER} at a time, in turns",
+    address=f"unconfirmed organizers together: {MAX_CONCURRENT_LOOK_UPS_OF_OWNER}",
+    reserved="-",
+    stranger=f"{MAX_CONCURRENT_LOOK_UPS_OF_OWNER} of {MAX_CONCURRENT_LOOK_UPS}; other strangers wait until the "
+    "resolver gives up a name.",
+)
 
 LookUp = Callable[[str, int], Awaitable[Sequence[str]]]
 """Returns the addresses of a host name, for a port. Raises OSError if there are none."""
@@ -79,36 +112,43 @@ class OutboundClient:
         self._exempt = frozenset((ip_address(address), port) for address, port in exempt)
         self._ports = {port for _, port in self._exempt}
         self._trust = trust
-        self._look_up = look_up or _look_up
-        self._under_way = Counter[int]()
+        self._look_up = look_up or self._resolve
+        self._look_ups = Slots(
+            LOOK_UPS, MAX_CONCURRENT_LOOK_UPS, max_per_address=MAX_CONCURRENT_LOOK_UPS_OF_OWNER, timeout=WAIT_SECONDS
+        )
+        self._threads = ThreadPoolExecutor(MAX_CONCURRENT_LOOK_UPS, thread_name_prefix="look-up")
+        self._slots = Slots(
+            FETCHES,
+            MAX_CONCURRENT_REQUESTS,
+            max_per_address=MAX_CONCURRENT_REQUESTS_OF_OWNER,
+            timeout=WAIT_SECONDS,
+            max_waiting=MAX_WAITING,
+            retry_after=lambda: 10,
+        )
 
     async def get(
-        self, url: str, *, tenant: int, limit: int, accept: str = "*/*", redirects: int = MAX_REDIRECTS
+        self, url: str, *, owner: Owner, limit: int, accept: str = "*/*", redirects: int = MAX_REDIRECTS
     ) -> FetchedContent:
-        """Fetch a URL of at most `limit` bytes for a tenant, following at most `redirects` redirects.
+        """Fetch a URL of at most `limit` bytes for an owner, following at most `redirects` redirects.
 
-        Raises `FetchRefusal`, or `service_unavailable` if too many requests run.
+        owner    who has the turn; its first part is the same for all who use this client
+
+        Raises `FetchRefusal`, or `service_unavailable` if too many requests wait.
         """
-        if self._under_way[tenant] >= MAX_CONCURRENT_REQUESTS_PER_TENANT:
-            raise SERVICE_UNAVAILABLE("Too many of your addresses are being fetched already.", retry_after=10)
-        if self._under_way.total() >= MAX_CONCURRENT_REQUESTS:
-            raise SERVICE_UNAVAILABLE("Too many addresses are being fetched already.", retry_after=10)
-        self._under_way[tenant] += 1
-        try:
-            async with asyncio.timeout(self._seconds):
-                return await self._follow(url, limit, accept, redirects)
-        except TimeoutError as error:
-            raise FetchRefusal(message("took longer than %(seconds)s seconds", seconds=f"{self._seconds:g}")) from error
-        except httpx2.TransportError as error:
-            raise FetchRefusal(message("broke off, or is not answered as HTTP has it")) from error
-        finally:
-            self._under_way[tenant] -= 1
-            self._under_way += Counter()  # removes counts of 0
-
-    async def _follow(self, url: str, limit: int, accept: str, redirects: int) -> FetchedContent:
         at = self._checked(url)
+        async with self._slots.of(owner):
+            try:
+                async with asyncio.timeout(self._seconds):
+                    return await self._follow(owner, at, limit, accept, redirects)
+            except TimeoutError as error:
+                seconds = f"{self._seconds:g}"
+                raise FetchRefusal(message("took longer than %(seconds)s seconds", seconds=seconds)) from error
+            except httpx2.TransportError as error:
+                raise FetchRefusal(message("broke off, or is not answered as HTTP has it")) from error
+
+    async def _follow(self, owner: Owner, at: httpx2.URL, limit: int, accept: str, redirects: int) -> FetchedContent:
         for _ in range(redirects + 1):
-            async with self._answer(at, accept) as response:
+            async with self._answer(owner, at, accept) as response:
                 if response.status_code not in REDIRECT_STATUSES:
                     return await _read(response, limit)
                 at = self._checked(response.headers.get("location", ""), at)
@@ -131,7 +171,7 @@ class OutboundClient:
         return parsed
 
     @asynccontextmanager
-    async def _answer(self, url: httpx2.URL, accept: str) -> AsyncGenerator[httpx2.Response]:
+    async def _answer(self, owner: Owner, url: httpx2.URL, accept: str) -> AsyncGenerator[httpx2.Response]:
         """The answer to one request, with its body unread."""
         headers = {
             "Host": url.netloc.decode("ascii"),
@@ -144,7 +184,7 @@ class OutboundClient:
         # The address replaces the name in the URL; the certificate is still checked against the name.
         extensions = {"sni_hostname": url.raw_host.decode("ascii"), "timeout": {"connect": CONNECT_TIMEOUT_SECONDS}}
         async with httpx2.AsyncHTTPTransport(verify=await self._trusted()) as transport:
-            for address in await self._addresses(url):
+            for address in await self._addresses(owner, url):
                 request = httpx2.Request("GET", url.copy_with(host=address), headers=headers, extensions=extensions)
                 try:
                     with reset_connections():
@@ -158,11 +198,11 @@ class OutboundClient:
     async def _trusted(self) -> ssl.SSLContext:
         return self._trust or await asyncio.to_thread(trusted_certificates)
 
-    async def _addresses(self, url: httpx2.URL) -> Sequence[str]:
+    async def _addresses(self, owner: Owner, url: httpx2.URL) -> Sequence[str]:
         """The addresses of a host. Raises `FetchRefusal` unless all of them may be reached."""
         port = url.port or {"http": 80, "https": 443}[url.scheme]
         try:
-            texts = await self._look_up(url.raw_host.decode("ascii"), port)
+            texts = await self._look_up_in_turn(owner, url.raw_host.decode("ascii"), port)
             addresses = [ip_address(text) for text in texts]
         except (OSError, ValueError) as error:
             raise FetchRefusal(NOT_PUBLIC) from error
@@ -171,6 +211,23 @@ class OutboundClient:
             if not exempt and (url.port is not None or not is_public(address)):
                 raise FetchRefusal(NOT_PUBLIC)
         return texts
+
+    async def _look_up_in_turn(self, owner: Owner, host: str, port: int) -> Sequence[str]:
+        """Look up a name. The slot is held until the look-up ends, also if nobody waits for it any more."""
+        slot = await self._look_ups.take(owner)
+        looking_up = asyncio.ensure_future(self._look_up(host, port))
+        looking_up.add_done_callback(partial(self._end_look_up, slot))
+        return await asyncio.shield(looking_up)
+
+    def _end_look_up(self, slot: Share, looking_up: asyncio.Future[Sequence[str]]) -> None:
+        self._look_ups.release(slot)
+        if not looking_up.cancelled():
+            looking_up.exception()  # it is raised to the request, if that still waits
+
+    async def _resolve(self, host: str, port: int) -> Sequence[str]:
+        ask = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
+        results = await asyncio.get_running_loop().run_in_executor(self._threads, ask)
+        return list(dict.fromkeys(str(place[0]) for *_, place in results))
 
 
 async def _read(response: httpx2.Response, limit: int) -> FetchedContent:
@@ -189,16 +246,6 @@ async def _read(response: httpx2.Response, limit: int) -> FetchedContent:
             raise too_large
     content_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     return FetchedContent(bytes(body), content_type, dict(response.headers))
-
-
-_LOOKING_UP = ThreadPoolExecutor(max_workers=8, thread_name_prefix="look-up")
-"""Threads for look-ups only. A look-up cannot be cancelled, and slow look-ups must not delay other work."""
-
-
-async def _look_up(host: str, port: int) -> Sequence[str]:
-    ask = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
-    results = await asyncio.get_running_loop().run_in_executor(_LOOKING_UP, ask)
-    return list(dict.fromkeys(str(place[0]) for *_, place in results))
 
 
 def is_public(address: IPv4Address | IPv6Address) -> bool:

@@ -7,7 +7,7 @@ from holdfast.events.problems import QUOTA_EXCEEDED
 from holdfast.events.resources import Concluded, Steps, Tx
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
-from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, VALIDATION_FAILED, refuses
+from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, RATE_LIMITED, VALIDATION_FAILED, refuses
 from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.run_modes import steps
 
@@ -22,7 +22,7 @@ class CopyEvent(Command):
     event: CreateEvent
 
 
-@refuses(NOT_FOUND, FORBIDDEN, VALIDATION_FAILED, QUOTA_EXCEEDED)
+@refuses(NOT_FOUND, FORBIDDEN, VALIDATION_FAILED, QUOTA_EXCEEDED, RATE_LIMITED)
 async def copy_event(steps: Steps, caller: Caller, command: CopyEvent) -> Concluded[Event]:
     """Create an event as a copy of another."""
 

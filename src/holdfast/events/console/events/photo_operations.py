@@ -11,10 +11,11 @@ from holdfast.events.images.sizes import accept, find_sizes
 from holdfast.events.pages.look import origin
 from holdfast.events.problems import QUOTA_EXCEEDED, TOO_MANY_UPLOADS
 from holdfast.events.resources import Concluded, Reader, Steps, Tx
+from holdfast.events.users.shares import share_of
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.messages import message_of
-from holdfast.kit.contract.problems import VALIDATION_FAILED, invalid, refuses
+from holdfast.kit.contract.problems import RATE_LIMITED, VALIDATION_FAILED, invalid, refuses
 from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.run_modes import read, steps
 
@@ -42,11 +43,12 @@ class PhotoList(Struct):
     images_from: str
 
 
-@refuses(VALIDATION_FAILED, QUOTA_EXCEEDED, TOO_MANY_UPLOADS)
+@refuses(VALIDATION_FAILED, QUOTA_EXCEEDED, TOO_MANY_UPLOADS, RATE_LIMITED)
 async def store_photo(steps: Steps, caller: Caller, command: StorePhoto) -> Concluded[StoredPhoto]:
     """Store a file as a photo that an event can show. A photo that no event shows for a day is deleted."""
     try:
-        key = await acceptance.store(steps, caller.tenant, command.content)
+        owner = await share_of(steps, caller)
+        key = await acceptance.store(steps, owner, caller.tenant, command.content)
     except UnfitFile as reason:
         raise invalid({"content": [message_of(reason)]}) from reason
 

@@ -4,6 +4,7 @@ The form sends its files to this service, with and without scripts, since the se
 wherever photos are stored. See `docs/decisions/0042`.
 """
 
+import math
 from collections.abc import Mapping
 from hashlib import sha256
 from typing import NamedTuple
@@ -16,7 +17,7 @@ from holdfast.events.problems import QUOTA_EXCEEDED, TOO_MANY_UPLOADS
 from holdfast.events.site import SITE
 from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.messages import message_text
-from holdfast.kit.contract.problems import VALIDATION_FAILED, Problem
+from holdfast.kit.contract.problems import RATE_LIMITED, VALIDATION_FAILED, Problem
 from holdfast.kit.http.handler import Request
 from holdfast.kit.pages.form_files import KIND, FileLimits, UploadedFile
 from holdfast.kit.pages.language import Language, language_of
@@ -116,4 +117,11 @@ def _reason_of(problem: Problem, language: Language) -> str:
         return texts.gettext(
             "is one too many: %(most)s photos of yours are shown by no event; they are deleted after a day"
         ) % {"most": MAX_IDLE_PHOTOS}
+    if problem.type is RATE_LIMITED:
+        minutes = math.ceil((problem.retry_after or 1) / 60)
+        return texts.ngettext(
+            "cannot be checked now: your photos have taken long to check. Try again in %(minutes)s minute.",
+            "cannot be checked now: your photos have taken long to check. Try again in %(minutes)s minutes.",
+            minutes,
+        ) % {"minutes": minutes}
     raise problem
