@@ -3,10 +3,9 @@
 import asyncio
 from collections import Counter
 
-import pytest
-
 from holdfast.accounts import passwords
 from holdfast.events.settings import Settings
+from holdfast.kit.contract.caller import Caller, nobody
 from tests.accounts.browser import Browser
 from tests.accounts.races import ending
 from tests.support import Service, eventually, running
@@ -55,7 +54,8 @@ async def test_who_signs_in_while_the_password_ends_does_not_stay_signed_in(serv
 
 async def test_a_try_that_is_refused_for_others_that_wait_reads_nothing(service: Service) -> None:
     await ada(service)
-    browsers = [Browser(service) for _ in range(passwords.MAX_WAITING + 5)]
+    most = 1 + passwords.MAX_WAITING
+    browsers = [Browser(service) for _ in range(most + 5)]
 
     async with service.database.transaction() as tx:
         await tx.run("lock table users in access exclusive mode")
@@ -67,18 +67,42 @@ async def test_a_try_that_is_refused_for_others_that_wait_reads_nothing(service:
         await eventually(lambda: asyncio.sleep(0, sum(task.done() for task in tries) == 5))
     answers = Counter([(await task).status_code for task in tries])
 
-    assert answers == {422: passwords.MAX_WAITING, 503: 5}
+    assert answers == {422: most, 503: 5}
 
 
-async def test_a_try_that_would_wait_too_long_is_refused_and_does_not_count(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def wait_for_place(caller: Caller) -> None:
+    async with passwords.place(caller):
+        pass
+
+
+async def test_a_crowd_of_one_address_takes_one_turn_from_a_password_of_another(service: Service) -> None:
+    await ada(service)
+    crowd = [nobody(f"network {0x20010DB8_0000_0000 + number:016x}") for number in range(40)]
+    end = asyncio.Event()
+
+    async def hold(caller: Caller) -> None:
+        async with passwords.place(caller):
+            await end.wait()
+
+    holding = [asyncio.create_task(hold(caller)) for caller in crowd]
+    await asyncio.sleep(0)
+    done = await Browser(service, address="192.0.2.1").send("/sign-in", email=ADA, password=PASSWORD)
+    end.set()
+    await asyncio.gather(*holding, return_exceptions=True)
+
+    assert done.status_code == 303
+
+
+async def test_a_try_that_would_wait_too_long_is_refused_and_does_not_count(service: Service) -> None:
     await ada(service)
     browser = Browser(service)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(passwords, "MAX_WAITING", 0)
+    caller = nobody("address 127.0.0.1")
+    async with passwords.place(caller):
+        waiting = [asyncio.create_task(wait_for_place(caller)) for _ in range(passwords.MAX_WAITING)]
+        await asyncio.sleep(0)
         refused = [await browser.send("/sign-in", email=ADA, password=PASSWORD) for _ in range(11)]
+    await asyncio.gather(*waiting)
     done = await browser.send("/sign-in", email=ADA, password=PASSWORD)
 
     assert {answer.status_code for answer in refused} == {503}

@@ -240,3 +240,30 @@ def test_slots_are_never_exceeded_lost_or_left_free_while_work_waits(
         assert not slots._owners  # pyright: ignore[reportPrivateUsage] - nothing is kept of owners without work
 
     asyncio.run(run())
+
+
+@given(
+    holders=st.lists(st.integers(0, len(OWNERS) - 1), max_size=40),
+    asking=st.integers(0, len(OWNERS) - 1),
+)
+def test_room_is_required_as_slots_are_taken(holders: list[int], asking: int) -> None:
+    async def run() -> None:
+        slots, end = Slots(BOUND, 2, max_waiting=3, max_waiting_together=6), asyncio.Event()
+        tasks = [asyncio.create_task(hold(slots, OWNERS[index], end, [])) for index in holders]
+        await turns()
+
+        try:
+            slots.require_room(OWNERS[asking])
+        except Problem:
+            has_room = False
+        else:
+            has_room = True
+        tasks.append(asyncio.create_task(hold(slots, OWNERS[asking], end, [])))
+        await turns()
+
+        is_refused = tasks[-1].done()
+        end.set()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        assert has_room == (not is_refused)
+
+    asyncio.run(run())

@@ -116,14 +116,18 @@ class SignInPages:
         if email is None:
             return self._form(request, fields, 422, notice="malformed")
         password = fields.get("password", "")
+        entered: PasswordSignInResult | None = None
         try:
             if password:
                 # First, so that a try that is refused for this does not count.
-                passwords.require_room()
+                passwords.require_room(caller)
             await self._limits.hit(SIGN_INS_OF_CLIENT, caller.name)
             # A password belongs to one address. Links to all tagged forms of an address reach the same person.
             tried = f"password {email}" if password else f"link {mailbox(email)}"
             await self._limits.hit(SIGN_INS_OF_ADDRESS, f"{tried} {await self._limit_group(caller, request, email)}")
+            if password:
+                user_agent = request.headers.get(b"user-agent", b"").decode("latin-1")
+                entered = await self._by_password(caller, SignIn(email=email, password=password, user_agent=user_agent))
         except Problem as problem:
             notice = TRY_LATER.get(problem.type)
             if notice is None:
@@ -132,10 +136,6 @@ class SignInPages:
         return_to = local_path(fields.get("return_to", ""))
         if not password:
             return await self._send(caller, request, email, return_to)
-        user_agent = request.headers.get(b"user-agent", b"").decode("latin-1")
-        entered: PasswordSignInResult | None = await self._by_password(
-            caller, SignIn(email=email, password=password, user_agent=user_agent)
-        )
         if entered is None:
             return self._form(request, fields, 422, notice="wrong")
         return self._enter(entered.secret, entered.known, return_to)

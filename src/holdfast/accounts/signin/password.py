@@ -46,7 +46,7 @@ class SignInByPassword:
 
         It takes as long for an address that no account has.
         """
-        with passwords.place():
+        async with passwords.place(caller):
             stored_password = await steps.read(lambda reader: self._directory.find_password(reader, command.email))
             is_right = await passwords.is_match(command.password, stored_password.hash if stored_password else None)
 

@@ -46,7 +46,7 @@ async def register(tx: Tx, caller: Caller, command: RegisterOrganizer) -> Regist
     the owner of the address signs in by a link and says that the organizer is theirs.
     """
     # Before the first statement, so that no connection is held meanwhile.
-    password_hash = None if command.password is None else await passwords.hash_password(command.password)
+    password_hash = None if command.password is None else await passwords.hash_password(caller, command.password)
     email = canonical(command.email)
     await _require_free(tx, email, command.slug)
     public_id = await find_free_public_id(tx)

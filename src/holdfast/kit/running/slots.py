@@ -94,6 +94,24 @@ class Slots:
         """
         return Slot(self, owner)
 
+    def require_room(self, owner: Owner) -> None:
+        """Raise `service_unavailable` if one more piece of work of an owner would be refused now."""
+        shares, path = self._owners, list[Share]()
+        for key in owner:
+            if key not in shares:
+                break
+            path.append(shares[key])
+            shares = shares[key].below
+        if all(part.has_room for part in path):
+            return
+        for depth, part in enumerate(path, 1):
+            if part.waiting < part.max_waiting:
+                continue
+            waiting = path[depth].waiting if depth < len(path) else 0
+            most = max((other.waiting for other in part.waiting_below.values()), default=0)
+            if depth == len(owner) or most <= waiting + 1:
+                raise self._too_much(part)
+
     async def take(self, owner: Owner) -> Share:
         """Take a slot, in its turn. The result is given to `release`."""
         share = self._share_of(owner)
