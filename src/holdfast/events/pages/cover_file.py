@@ -8,10 +8,12 @@ from holdfast.events.markdown import one_line
 from holdfast.events.pages.cover import cover_path
 from holdfast.events.pages.event_cache import LinkedEvent
 from holdfast.events.paths import id_of
+from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.caller import Caller
-from holdfast.kit.contract.problems import NOT_FOUND, SERVICE_UNAVAILABLE
+from holdfast.kit.contract.problems import NOT_FOUND
 from holdfast.kit.http.handler import NOSNIFF, Access, Reply, Request
 from holdfast.kit.postgres.lookup_cache import LookupCache
+from holdfast.kit.running.slots import Slots
 
 MAX_CACHED_COVERS = 100
 """Covers have about 20 kB."""
@@ -19,13 +21,36 @@ MAX_CACHED_COVERS = 100
 CACHE_TTL_SECONDS = 3600
 
 MAX_WAITING = 20
-"""The most requests that wait for a cover. Each takes about 0.3 seconds to draw."""
+"""The most requests for covers of one organizer that wait, or from one address. Each takes about 0.3 seconds."""
+
+WAIT_SECONDS = 20
+"""The most seconds that a request waits for a cover."""
 
 HEADERS = [(b"cache-control", b"public, max-age=604800, immutable"), NOSNIFF]
 
+COVERS = Bound(
+    name="Covers of events that are drawn",
+    service="events",
+    total="1 at a time",
+    tenant=f"1, in turns of organizers; {MAX_WAITING} wait",
+    address=f"1, in turns of addresses for one organizer; {MAX_WAITING} wait",
+    reserved="-",
+    stranger="One turn, of about 0.3 seconds, for each cover of another organizer.",
+)
+COVERS_OF_ADDRESS = Bound(
+    name="Requests for covers that are not drawn yet",
+    service="events",
+    total="none",
+    tenant="any number, of different addresses",
+    address=f"1 at a time; {MAX_WAITING} wait, also of a /48",
+    reserved="-",
+    stranger=f"Nothing of this. It can have the {MAX_CACHED_COVERS} covers that are kept drawn again, "
+    "in 0.3 seconds each.",
+)
+
 
 class CoverImage:
-    """Answers requests for covers. Each is drawn once; of several, one at a time."""
+    """Answers requests for covers. Each is drawn once; of several, one at a time, in turns of organizers."""
 
     access = Access("cover")
 
@@ -33,32 +58,28 @@ class CoverImage:
         self._linked_events = linked_events
         # A cover contains a title, which is not kept for long after its event has gone.
         self._drawn: TTLCache[str, bytes] = TTLCache(MAX_CACHED_COVERS, CACHE_TTL_SECONDS)
-        self._drawing = asyncio.Lock()
-        self._waiting = 0
+        # A visitor who asks for covers of many organizers has one turn, too.
+        self._of_address = Slots(COVERS_OF_ADDRESS, 1, timeout=WAIT_SECONDS, max_waiting=MAX_WAITING)
+        self._of_organizer = Slots(COVERS, 1, timeout=WAIT_SECONDS, max_waiting=MAX_WAITING)
 
-    async def answer(self, _: Caller, request: Request) -> Reply:
+    async def answer(self, caller: Caller, request: Request) -> Reply:
         """The cover of an event whose organizer has confirmed its address. Raises `not_found`."""
         path_params = request.scope["path_params"]
         event = (await self._linked_events.get(id_of(path_params["event_id"]))).event
         title = one_line(event.title)
         if not event.is_confirmed or request.path != cover_path(event.id, title):
             raise NOT_FOUND()
-        content = self._drawn.get(title) or await self._draw(title)
+        content = self._drawn.get(title) or await self._draw(caller, event.organizer_slug, title)
         return Reply(200, content, HEADERS, b"image/png")
 
-    async def _draw(self, title: str) -> bytes:
-        """Draw a cover after those that were requested before. Raises `service_unavailable` if many wait."""
-        if self._waiting >= MAX_WAITING:
-            raise SERVICE_UNAVAILABLE("Many covers are being drawn right now.", retry_after=5)
-        self._waiting += 1
-        try:
-            async with self._drawing:
-                content = self._drawn.get(title)
-                if content is None:
-                    content = self._drawn[title] = await asyncio.to_thread(_draw, title)
-                return content
-        finally:
-            self._waiting -= 1
+    async def _draw(self, caller: Caller, organizer: str, title: str) -> bytes:
+        """Draw a cover in the turn of its organizer. Raises `service_unavailable` if many wait, and `client_gone`."""
+        address = caller.owner[1:]
+        async with self._of_address.of(address), self._of_organizer.of(("covers", organizer, *address)):
+            content = self._drawn.get(title)
+            if content is None:
+                content = self._drawn[title] = await asyncio.to_thread(_draw, title)
+            return content
 
 
 def _draw(title: str) -> bytes:

@@ -1,0 +1,93 @@
+"""Covers are drawn in turns: a crowd at one organizer, or from one address, takes one turn from others."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+import pytest
+
+from holdfast.events.pages import cover_image
+from tests.events.pages.test_cover import preview
+from tests.support import Client, Service, eventually
+
+# Drawn covers are kept.
+pytestmark = pytest.mark.usefixtures("own_service")
+
+
+class Drawings:
+    """Real drawings, which wait until the test lets them go on. `titles` are those that have begun, in their order."""
+
+    def __init__(self) -> None:
+        self.titles: list[str] = []
+        self.go_on = threading.Event()
+        self._draw = cover_image.cover_png
+
+    def draw(self, title: str) -> bytes:
+        self.titles.append(title)
+        self.go_on.wait()
+        return self._draw(title)
+
+    async def begin(self) -> None:
+        """Wait until a cover is being drawn."""
+
+        async def is_begun() -> bool:
+            return bool(self.titles)
+
+        await eventually(is_begun)
+
+
+@pytest.fixture
+def drawings(monkeypatch: pytest.MonkeyPatch) -> Iterator[Drawings]:
+    drawings = Drawings()
+    monkeypatch.setattr(cover_image, "cover_png", drawings.draw)
+    yield drawings
+    drawings.go_on.set()
+
+
+def visitor(service: Service, address: str) -> httpx2.AsyncClient:
+    transport = httpx2.ASGITransport(service.app, client=(address, 1))
+    return httpx2.AsyncClient(transport=transport, base_url="http://events.test")
+
+
+async def cover_of(service: Service, organizer: Client, title: str) -> str:
+    event: dict[str, Any] = await organizer.create_event(title=title)
+    address = preview((await service.http.get(event["public_url"])).text)
+    assert address
+    return address
+
+
+@pytest.mark.parametrize(
+    ("organizers", "addresses"), [(1, 1), (1, 6), (6, 1)], ids=["both are one", "one organizer", "one address"]
+)
+async def test_a_cover_waits_for_one_turn_of_a_crowd(
+    service: Service, drawings: Drawings, organizers: int, addresses: int
+) -> None:
+    eves = [await service.organizer() for _ in range(organizers)]
+    slow = [await cover_of(service, eves[number % organizers], f"Number {number}") for number in range(6)]
+    honest = await cover_of(service, await service.organizer(), "Life drawing")
+    crowd = [visitor(service, f"192.0.2.{1 + number % addresses}") for number in range(6)]
+    hostile = [asyncio.create_task(client.get(url)) for client, url in zip(crowd, slow, strict=True)]
+    await drawings.begin()
+
+    answer = asyncio.create_task(visitor(service, "198.51.100.1").get(honest))
+    for _ in range(20):
+        await asyncio.sleep(0)
+    drawings.go_on.set()
+
+    assert (await answer).status_code == 200
+    assert drawings.titles.index("Life drawing") <= 2
+    assert {response.status_code for response in await asyncio.gather(*hostile)} == {200}
+
+
+async def test_a_cover_that_many_ask_for_is_drawn_once(service: Service, drawings: Drawings) -> None:
+    url = await cover_of(service, await service.organizer(), "Life drawing")
+    asking = [asyncio.create_task(visitor(service, f"192.0.2.{number}").get(url)) for number in range(1, 7)]
+    await drawings.begin()
+    drawings.go_on.set()
+
+    answers = await asyncio.gather(*asking)
+
+    assert {answer.status_code for answer in answers} == {200}
+    assert drawings.titles == ["Life drawing"]
