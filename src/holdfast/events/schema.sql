@@ -1957,6 +1957,7 @@ CREATE INDEX photos_idle ON photos USING btree (idle_since) WHERE (idle_since IS
 CREATE INDEX photos_idle_of_organizer ON photos USING btree (organizer_id) WHERE (idle_since IS NOT NULL);
 CREATE INDEX photos_of_organizer ON photos USING btree (organizer_id);
 CREATE INDEX photos_to_scale ON photos USING btree (scaling_due) WHERE ((state = 'accepted'::photo_state) AND (scaling_due IS NOT NULL));
+CREATE INDEX photos_to_scale_of_organizer ON photos USING btree (COALESCE(organizer_id, (0)::bigint), scaling_due DESC) WHERE ((state = 'accepted'::photo_state) AND (scaling_due IS NOT NULL));
 CREATE INDEX photos_uploaded ON photos USING btree (upload_ends) WHERE (upload_ends IS NOT NULL);
 CREATE TRIGGER tell_of_any_event AFTER UPDATE OF widths ON photos FOR EACH ROW WHEN ((old.widths IS DISTINCT FROM new.widths)) EXECUTE FUNCTION tell_of_any_event();
 

@@ -171,3 +171,16 @@ async def test_sizes_are_found_at_the_cdn_where_there_is_one(settings: Settings)
 
     assert picture.src == f"https://cdn.example.com/{key}.w960.webp"
     assert picture.srcset.endswith(f", https://cdn.example.com/{key}.w1920.webp 1920w")
+
+
+async def test_sizes_are_made_in_turns_of_organizers(service: Service) -> None:
+    ada, ben, eve = [await service.organizer() for _ in range(3)]
+    many = [key_of(eve.id, letter) for letter in "abcde"]
+    await accepted(service, key_of(ada.id, "a"), key_of(ben.id, "a"))
+    await accepted(service, *many)
+    claims = sizes.SizesWork(Steps(service.database))
+
+    organizers = [(await claims.lease(1, (), scan_all=True))[0].organizer for _ in range(4)]
+
+    assert sorted(organizers[:3]) == [ada.id, ben.id, eve.id]
+    assert organizers[3] == eve.id

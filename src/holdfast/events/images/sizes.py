@@ -1,4 +1,4 @@
-"""Makes the smaller sizes of photos, one photo at a time in each process. No request waits for it.
+"""Makes the smaller sizes of photos, one photo at a time in each process, in turns of organizers. No request waits.
 
 The row of a photo says whether its sizes are still to be made, so there is no job that could be lost, and older photos
 need no special handling. If a process is killed or stalls, another process claims the photo
@@ -55,10 +55,15 @@ class SizesWork(DueWork[UnscaledPhoto]):
     def __init__(self, steps: Steps) -> None:
         super().__init__()
         self._steps = steps
+        self._previous = -1
+        """The organizer that had the last turn."""
 
     async def lease(self, limit: int, excluded_owners: Sequence[int], *, scan_all: bool) -> list[UnscaledPhoto]:
-        photo = await self._steps.transact(sql.claim_unscaled)
-        return [photo] if photo else []
+        photo = await self._steps.transact(lambda tx: sql.claim_unscaled(tx, self._previous))
+        if photo is None:
+            return []
+        self._previous = photo.organizer
+        return [photo]
 
     async def renew(self, row: UnscaledPhoto) -> bool:
         return await self._steps.transact(partial(sql.keep_claim, claimed=row))

@@ -93,11 +93,13 @@ IS_DUE: LiteralString = f"{IS_WAITING} and scaling_due <= now()"
 class UnscaledPhoto(Struct):
     """A photo whose sizes are to be made.
 
-    claim    the number of its claims, this one included
+    claim        the number of its claims, this one included
+    organizer    the id of its organizer; 0: it is of an admin
     """
 
     key: str
     claim: int
+    organizer: int
 
     @property
     def again(self) -> bool:
@@ -105,12 +107,19 @@ class UnscaledPhoto(Struct):
         return self.claim > 1
 
 
-async def claim_unscaled(tx: Tx) -> UnscaledPhoto | None:
-    """Claim an accepted photo without sizes, the latest first. No other process claims it until its lease ends.
+async def claim_unscaled(tx: Tx, previous: int = -1) -> UnscaledPhoto | None:
+    """Claim an accepted photo without sizes. No other process claims it until its lease ends.
+
+    previous    the organizer of the photo before. It is the turn of the organizer with the next id, or else of the
+                first one. Of its photos, the latest is claimed.
 
     After three failed claims, a photo is not claimed for minutes. A claimed photo is not deleted within the next 22
     hours: a photo that no event has shown for an hour is not claimed.
     """
+    return await _claim_unscaled(tx, previous) or (await _claim_unscaled(tx, -1) if previous >= 0 else None)
+
+
+async def _claim_unscaled(tx: Tx, previous: int) -> UnscaledPhoto | None:
     return await tx.row(
         UnscaledPhoto,
         f"""
@@ -119,11 +128,11 @@ async def claim_unscaled(tx: Tx) -> UnscaledPhoto | None:
                scaling_due = clock_timestamp() + case
                    when scaling_tried < 3 then %(seconds)s * interval '1 second'
                    else interval '2 minutes' * 2 ^ least(scaling_tried - 3, 5) end
-         where key = (select key from photos where {IS_DUE}
-                       order by scaling_due desc limit 1 for no key update skip locked)
-        returning key, scaling_tried as claim
+         where key = (select key from photos where {IS_DUE} and coalesce(organizer_id, 0) > %(previous)s
+                       order by coalesce(organizer_id, 0), scaling_due desc limit 1 for no key update skip locked)
+        returning key, scaling_tried as claim, coalesce(organizer_id, 0) as organizer
         """,
-        {"seconds": LEASE_SECONDS},
+        {"seconds": LEASE_SECONDS, "previous": previous},
     )
 
 
