@@ -209,6 +209,21 @@ async def test_of_too_much_that_waits_the_oldest_is_dropped(monkeypatch: pytest.
         assert len(await clients[0].closed()) < HUGE / 2
 
 
+async def test_of_too_much_that_waits_the_address_with_the_most_loses_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counts, "MAX_UNREAD_BYTES", 2 * HUGE)
+    async with serving(answer, ConnectionLimits(1000, 500)) as site:
+        clients = [
+            await site.client(address, receive_buffer=4096) for address in ("127.0.0.2", "127.0.0.1", "127.0.0.1")
+        ]
+        for client in clients:
+            await client.send(b"GET /huge HTTP/1.1\r\nHost: here\r\n\r\n")
+            await client.read(100)
+
+        await until_left(site, 2)
+        assert len(await clients[1].closed()) < HUGE / 2
+        assert len(await clients[0].closed()) > HUGE // 2
+
+
 # How many there may be
 
 

@@ -145,7 +145,7 @@ class Connection(HttpToolsProtocol):
         super().pause_writing()
         size = self.transport.get_write_buffer_size()
         self._watch(size)
-        self._bounds.wait(self, size)
+        self._bounds.wait(self, size, self._source)
 
     def resume_writing(self) -> None:
         super().resume_writing()

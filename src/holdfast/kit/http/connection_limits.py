@@ -12,12 +12,26 @@ from typing import Any, Protocol, cast
 import structlog
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
+from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.problems import RATE_LIMITED, SERVICE_UNAVAILABLE, ErrorBody, Problem
 from holdfast.kit.contract.sources import WIDE_CONNECTIONS, path_of, source
 from holdfast.kit.http.pace import Pace
 
 MAX_UNREAD_BYTES = 256 * 1024 * 1024
-"""Bytes of answers that may wait for slow clients. Above it, the connection that has waited longest is closed."""
+"""Bytes of answers that may wait for slow clients. Above it, connections of the address with the most are closed."""
+
+PROXIES = "trusted proxies"
+"""What the unread bytes of connections without an address are counted under."""
+
+UNREAD = Bound(
+    name="Bytes of answers that clients have not read",
+    service="both",
+    total=f"{MAX_UNREAD_BYTES // 1024**2} MiB",
+    tenant="that of its addresses",
+    address="what others leave; above the total, the address or network of /48 with the most loses connections",
+    reserved="-",
+    stranger="Nothing: its own connections are closed first. Behind a trusted proxy, the proxy limits its clients.",
+)
 
 MAX_EXPLAINED_REFUSALS = 100
 """Refused connections at a time that get an answer with the reason; others are closed without an answer."""
@@ -61,8 +75,9 @@ class ConnectionLimits:
     _open: int = 0
     _refused: int = 0
     _by_source: Counter[str] = field(default_factory=Counter[str])
-    _unread: dict[UnreadConnection, int] = field(default_factory=dict[UnreadConnection, int])
-    _unread_bytes: int = 0
+    _unread: dict[UnreadConnection, tuple[int, str]] = field(default_factory=dict[UnreadConnection, tuple[int, str]])
+    """The unread bytes of connections, and what they are counted under; those that have waited longest are first."""
+    _unread_bytes: Counter[str] = field(default_factory=Counter[str])
     _warned_at: float = float("-inf")
 
     @cached_property
@@ -116,18 +131,27 @@ class ConnectionLimits:
             if not self._by_source[name]:
                 del self._by_source[name]
 
-    def wait(self, connection: UnreadConnection, size: int) -> None:
-        """Count unread bytes of a connection. If there are too many, close the connections that have waited longest."""
-        self._unread[connection] = size
-        self._unread_bytes += size
-        while self._unread_bytes > MAX_UNREAD_BYTES:
-            longest = next(iter(self._unread))
+    def wait(self, connection: UnreadConnection, size: int, client: str | None) -> None:
+        """Count unread bytes of a connection.
+
+        If there are too many, close connections of the address or network with the most of them; of these, the ones
+        that have waited longest.
+        """
+        group = PROXIES if client is None else path_of(client)[0]
+        self._unread[connection] = size, group
+        self._unread_bytes[group] += size
+        while self._unread_bytes.total() > MAX_UNREAD_BYTES:
+            [(largest, _)] = self._unread_bytes.most_common(1)
+            longest = next(other for other, (_, counted) in self._unread.items() if counted == largest)
             self.forget(longest)
             longest.abort()
 
     def forget(self, connection: UnreadConnection) -> None:
         """Stop counting the unread bytes of a connection that has read them or has closed."""
-        self._unread_bytes -= self._unread.pop(connection, 0)
+        size, group = self._unread.pop(connection, (0, PROXIES))
+        self._unread_bytes[group] -= size
+        if not self._unread_bytes[group]:
+            del self._unread_bytes[group]
 
     def _warn(self, problem: Problem, client: str | None) -> None:
         """Log a refusal, at most once a minute; the metrics count all of them."""
