@@ -25,11 +25,29 @@ from holdfast.events.processor.processor import (
     ProcessorUnreachable,
     RefundRequest,
 )
+from holdfast.kit.contract.bounds import Bound
+from holdfast.kit.contract.client import request_source, without_client
+from holdfast.kit.contract.problems import Problem
+from holdfast.kit.contract.sources import path_of
+from holdfast.kit.running.slots import Slots
 
 T = TypeVar("T")
 
 MAX_CONCURRENT_CALLS = 48
-"""The most calls at the same time. Background work uses fewer, so that calls for waiting people find a thread."""
+"""The most calls at the same time."""
+
+MAX_CONCURRENT_CALLS_OF_SOURCE = 46
+"""The most calls of background work, so that calls for waiting people find a thread; and of one address."""
+
+CALLS = Bound(
+    name="Calls of the payment processor",
+    service="events",
+    total=f"{MAX_CONCURRENT_CALLS} at a time",
+    tenant="that of its addresses; background work follows due dates, whoever it is for",
+    address=f"{MAX_CONCURRENT_CALLS_OF_SOURCE}, in turns of addresses",
+    reserved=f"background work has {MAX_CONCURRENT_CALLS_OF_SOURCE} at most",
+    stranger="One turn of a call, about half a second. Checkouts are opened in the order of registrations.",
+)
 
 CALL_TIMEOUT_SECONDS = 30
 """The longest time of one call."""
@@ -65,6 +83,7 @@ class Stripe:
         )
         self._country = country
         self._threads = ThreadPoolExecutor(MAX_CONCURRENT_CALLS, thread_name_prefix="stripe")
+        self._slots = Slots(CALLS, MAX_CONCURRENT_CALLS, max_per_address=MAX_CONCURRENT_CALLS_OF_SOURCE)
 
     async def create_account(self, account: NewAccount) -> str:
         # The processor answers the same key with the same account, also with one that was ended.
@@ -221,7 +240,12 @@ class Stripe:
 
     async def _do(self, call: Callable[..., T], *args: Any) -> T:
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._threads, partial(call, *args))
+            # What has begun with the processor goes on when the client has gone.
+            with without_client():
+                async with self._slots.of(("processor", *path_of(request_source()))):
+                    return await asyncio.get_running_loop().run_in_executor(self._threads, partial(call, *args))
+        except Problem as problem:
+            raise ProcessorUnreachable(problem.message, 0) from problem
         except (stripe.InvalidRequestError, stripe.CardError) as error:
             raise ProcessorRefusal(error.user_message or str(error)) from error
         except stripe.StripeError as error:

@@ -6,7 +6,9 @@ import os
 import tempfile
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO, ParamSpec, TypeVar
 from urllib.parse import urlencode
@@ -14,7 +16,7 @@ from urllib.parse import urlencode
 import structlog
 
 from holdfast.events.problems import UPLOAD_REFUSED
-from holdfast.events.storage.store import CHUNK_BYTES, OpenedFile
+from holdfast.events.storage.store import CHUNK_BYTES, MAX_CONCURRENT_FILES, OpenedFile, file_slots, file_turn
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE
 from holdfast.kit.security.secrets import HmacSigner
 
@@ -35,6 +37,8 @@ class DiskStore:
         self._root = root
         self._base_url = base_url
         self._signer = signer
+        self._threads = ThreadPoolExecutor(MAX_CONCURRENT_FILES, thread_name_prefix="files")
+        self._slots = file_slots()
 
     async def upload_url(self, name: str, content_type: str, content_length: int, seconds: int) -> str:
         terms = {"type": content_type, "length": str(content_length), "expires": str(int(time.time()) + seconds)}
@@ -53,12 +57,12 @@ class DiskStore:
 
     @asynccontextmanager
     async def open(self, name: str) -> AsyncGenerator[OpenedFile | None]:
-        file = await _in_thread(_open, self._root / name)
+        file = await self._in_thread(_open, self._root / name)
         if file is None:
             yield None
             return
         with file:
-            yield OpenedFile(os.fstat(file.fileno()).st_size, _chunks(file))
+            yield OpenedFile(os.fstat(file.fileno()).st_size, self._chunks(file))
 
     async def write(self, name: str, content: bytes, content_type: str) -> None:
         async def at_once() -> AsyncIterator[bytes]:
@@ -70,18 +74,31 @@ class DiskStore:
         """Store a file that arrives in chunks. It becomes visible only when it is complete."""
         path = self._root / name
         # A thread goes on when its caller is cancelled. The file that it makes is then removed too.
-        beginning = asyncio.ensure_future(_in_thread(_begin, path))
+        beginning = asyncio.ensure_future(self._in_thread(_begin, path))
         try:
             part = await asyncio.shield(beginning)
             async for chunk in chunks:
-                await _in_thread(part.write, chunk)
-            await _in_thread(_finish, part, path, self._root)
+                await self._in_thread(part.write, chunk)
+            await self._in_thread(_finish, part, path, self._root)
         except BaseException:
             _drop(await beginning)
             raise
 
     async def delete(self, names: Sequence[str]) -> None:
-        await _in_thread(_delete, [self._root / name for name in names])
+        await self._in_thread(_delete, [self._root / name for name in names])
+
+    async def _chunks(self, file: IO[bytes]) -> AsyncIterator[bytes]:
+        while chunk := await self._in_thread(file.read, CHUNK_BYTES):
+            yield chunk
+
+    async def _in_thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a blocking function in a thread. Raises `service_unavailable` if the disk fails."""
+        try:
+            async with file_turn(self._slots):
+                return await asyncio.get_running_loop().run_in_executor(self._threads, partial(work, *args, **kwargs))
+        except OSError as error:
+            log.error("the photo store is out of reach", error=str(error))
+            raise SERVICE_UNAVAILABLE("The photo store cannot be reached right now.", retry_after=5) from error
 
 
 def _signed(name: str, terms: Mapping[str, str]) -> str:
@@ -89,24 +106,10 @@ def _signed(name: str, terms: Mapping[str, str]) -> str:
     return "\n".join((name, *(terms.get(name_of_term, "") for name_of_term in ("type", "length", "expires"))))
 
 
-async def _in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run a blocking function in a thread. Raises `service_unavailable` if the disk fails."""
-    try:
-        return await asyncio.to_thread(work, *args, **kwargs)
-    except OSError as error:
-        log.error("the photo store is out of reach", error=str(error))
-        raise SERVICE_UNAVAILABLE("The photo store cannot be reached right now.", retry_after=5) from error
-
-
 def _open(path: Path) -> IO[bytes] | None:
     with contextlib.suppress(FileNotFoundError):
         return path.open("rb")
     return None
-
-
-async def _chunks(file: IO[bytes]) -> AsyncIterator[bytes]:
-    while chunk := await _in_thread(file.read, CHUNK_BYTES):
-        yield chunk
 
 
 def _begin(path: Path) -> IO[bytes]:

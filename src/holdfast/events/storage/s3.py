@@ -12,11 +12,15 @@ import structlog
 from botocore.config import Config  # pyright: ignore[reportMissingTypeStubs]
 from botocore.exceptions import BotoCoreError, ClientError  # pyright: ignore[reportMissingTypeStubs]
 
-from holdfast.events.storage.store import CACHE_CONTROL, CHUNK_BYTES, OpenedFile
+from holdfast.events.storage.store import (
+    CACHE_CONTROL,
+    CHUNK_BYTES,
+    MAX_CONCURRENT_FILES,
+    OpenedFile,
+    file_slots,
+    file_turn,
+)
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE
-
-MAX_CONCURRENT_REQUESTS = 10
-"""The most requests to the store at the same time."""
 
 log = structlog.get_logger()
 
@@ -44,10 +48,11 @@ class S3Store:
                 connect_timeout=3,
                 read_timeout=10,
                 retries={"mode": "standard", "total_max_attempts": 3},
-                max_pool_connections=MAX_CONCURRENT_REQUESTS,
+                max_pool_connections=MAX_CONCURRENT_FILES,
             ),
         )
-        self._threads = ThreadPoolExecutor(MAX_CONCURRENT_REQUESTS, thread_name_prefix="s3")
+        self._threads = ThreadPoolExecutor(MAX_CONCURRENT_FILES, thread_name_prefix="s3")
+        self._slots = file_slots()
 
     async def upload_url(self, name: str, content_type: str, content_length: int, seconds: int) -> str:
         parameters = {"Bucket": self._bucket, "Key": name, "ContentType": content_type, "ContentLength": content_length}
@@ -85,7 +90,8 @@ class S3Store:
 
     async def _do(self, work: Callable[..., Any], *args: Any, **options: Any) -> Any:
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._threads, partial(work, *args, **options))
+            async with file_turn(self._slots):
+                return await asyncio.get_running_loop().run_in_executor(self._threads, partial(work, *args, **options))
         except (BotoCoreError, ClientError) as error:
             log.error("the photo store is out of reach", error=str(error))
             raise SERVICE_UNAVAILABLE("The photo store cannot be reached right now.", retry_after=5) from error

@@ -3,11 +3,47 @@
 Uploads and photos have separate prefixes (`uploads/…`, `photos/…`). A presigned address never writes a photo.
 """
 
-from collections.abc import AsyncIterator, Sequence
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import NamedTuple, Protocol
 
+from holdfast.kit.contract.bounds import Bound
+from holdfast.kit.contract.client import request_source, without_client
+from holdfast.kit.contract.sources import path_of
+from holdfast.kit.running.slots import Slots
+
+MAX_CONCURRENT_FILES = 10
+"""The most reads and writes of a store at the same time."""
+
+MAX_CONCURRENT_FILES_OF_SOURCE = 8
+"""The most of one address, and of background work."""
+
 CHUNK_BYTES = 64 * 1024
+
+FILES = Bound(
+    name="Reads and writes of photos and uploads",
+    service="events",
+    total=f"{MAX_CONCURRENT_FILES} at a time",
+    tenant="that of its addresses",
+    address=f"{MAX_CONCURRENT_FILES_OF_SOURCE}, in turns of addresses; each part of 64 kB of a file takes a turn",
+    reserved=f"background work has {MAX_CONCURRENT_FILES_OF_SOURCE} at most",
+    stranger="One turn of a read or write, some milliseconds.",
+)
+
+
+def file_slots() -> Slots:
+    """The turns of a store."""
+    return Slots(FILES, MAX_CONCURRENT_FILES, max_per_address=MAX_CONCURRENT_FILES_OF_SOURCE)
+
+
+@contextlib.asynccontextmanager
+async def file_turn(slots: Slots) -> AsyncGenerator[None]:
+    """The turn of the request that this task answers. What has begun with a file goes on when the client has gone."""
+    with without_client():
+        async with slots.of(("files", *path_of(request_source()))):
+            yield
+
 
 CACHE_CONTROL = "public, max-age=31536000, immutable"
 """The Cache-Control header of photos: the photo of a key never changes."""
