@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from holdfast.kit.security.outbound_requests import FetchRefusal, OutboundClient
+from holdfast.kit.outbound.requests import FetchRefusal, OutboundClient
 
 OWNER = ("tests", 1)
 

@@ -127,7 +127,7 @@ class Settings(OAuthSettings, SignInSettings):
         30,
         ge=1,
         validation_alias="API_PHOTO_UPLOAD_RATE_LIMIT",
-        description="POST /api/events/<event_id>/photos per API key and minute.",
+        description="POST /api/events/<event_id>/photos, and requests that attach uploads, per API key and minute.",
     )
     cdn_base_url: str = Field(
         "",

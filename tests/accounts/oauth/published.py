@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 from typing import Any
 
-from holdfast.kit.security.outbound_requests import OutboundClient
+from holdfast.kit.outbound.requests import OutboundClient
 from tests.certificates import Authority
 from tests.outside import LOCAL, Script, Server, says, serving
 

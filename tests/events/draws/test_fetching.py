@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.events.draws import beacon
 from holdfast.events.draws.fetching import fetch_signature
-from holdfast.kit.security.outbound_requests import FetchRefusal
+from holdfast.kit.outbound.requests import FetchRefusal
 from tests.events.draws.beacon_double import serving_beacon
 from tests.events.draws.rounds import ROUNDS
 from tests.outside import reaching

@@ -6,11 +6,18 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import msgspec
 import pytest
 
+from holdfast.events.console.events.copy_event import COPY_EVENT, CopyEvent
+from holdfast.events.console.events.event_operations import EDIT_EVENT, EditEvent
+from holdfast.events.console.events.photo_operations import STORE_PHOTO, StorePhoto
+from holdfast.events.events.model import CreateEvent, UpdateEvent
 from holdfast.events.images import image, sandbox
 from holdfast.events.images.model import upload_name
 from holdfast.events.settings import Settings
+from holdfast.kit.contract.caller import person
+from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.time_budgets import TimeBudget
 from tests.events.crowds import Crowd, crowd_of
 from tests.events.photos.gate import Gate, program
@@ -222,3 +229,32 @@ async def test_a_file_that_replaces_a_refused_one_is_decoded(service: Service) -
     await put(service, presigned["upload_url"], good, GIF)
 
     assert (await attach(ada, event, presigned["key"])).status_code == 200
+
+
+async def test_forms_of_the_console_have_the_same_limits(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with running(settings.model_copy(update={"photos_per_minute": 1})) as service:
+        ada = await service.organizer()
+        event = await ada.create_event()
+        keys = [await upload(service, ada) for _ in range(2)]
+        caller = person(1, ada.id)
+        copy = CopyEvent(event_id=event["id"], event=msgspec.convert(event_fields(image_keys=[keys[1]]), CreateEvent))
+        edit = EditEvent(
+            event_id=event["id"], version="", changes=UpdateEvent(event_id=event["id"], image_keys=[keys[1]])
+        )
+        await service.runner[COPY_EVENT](caller, replaced(copy, image_keys=[keys[0]]))
+        monkeypatch.setattr(sandbox, "budget", TimeBudget(sandbox.DECODER_TIME, sandbox.BUDGET_SECONDS, "{seconds}"))
+        sandbox.budget.spend(ada.id, sandbox.DECODER_SECONDS)
+
+        for operation, command in (
+            (COPY_EVENT, copy),
+            (EDIT_EVENT, edit),
+            (STORE_PHOTO, StorePhoto(content=picture())),
+        ):
+            with pytest.raises(Problem) as refused:
+                await service.runner[operation](caller, command)
+            assert refused.value.code == "rate_limited"
+
+
+def replaced(copy: CopyEvent, **fields: Any) -> CopyEvent:
+    """The same copy with other fields of its event."""
+    return msgspec.structs.replace(copy, event=msgspec.structs.replace(copy.event, **fields))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.kit.security.outbound_requests import OutboundClient, is_public
+from holdfast.kit.outbound.requests import OutboundClient, is_public
 from tests.outside import LOCAL, ok, reaching, redirects, refusal, serving
 
 OWNER = ("tests", 1)

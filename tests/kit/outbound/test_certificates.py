@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.kit.security.outbound_requests import FetchRefusal, OutboundClient
+from holdfast.kit.outbound.requests import FetchRefusal, OutboundClient
 from tests.certificates import Authority
 from tests.outside import LOCAL, ok, reaching, refusal, serving
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.security.outbound_requests import (
+from holdfast.kit.outbound.requests import (
     MAX_CONCURRENT_LOOK_UPS_OF_OWNER,
     MAX_CONCURRENT_REQUESTS_OF_OWNER,
     MAX_WAITING,

@@ -8,9 +8,9 @@ from holdfast.accounts.oauth import metadata_documents
 from holdfast.accounts.oauth.limits import DOCUMENTS
 from holdfast.accounts.oauth.model import MAX_ID_CHARS, Client, client_of_metadata
 from holdfast.accounts.oauth.problems import INVALID_CLIENT, INVALID_CLIENT_METADATA
+from holdfast.kit.outbound.requests import OutboundClient
 from holdfast.kit.postgres.database import Database, Reader, Tx
 from holdfast.kit.running.rate_limits import Limits
-from holdfast.kit.security.outbound_requests import OutboundClient
 
 PREFIX = "client_"
 BATCH_SIZE = 5_000

@@ -16,7 +16,7 @@ from holdfast.accounts.oauth.model import MAX_ID_CHARS, Client, client_of_metada
 from holdfast.accounts.oauth.problems import INVALID_CLIENT
 from holdfast.kit.contract.client import request_source
 from holdfast.kit.contract.sources import path_of
-from holdfast.kit.security.outbound_requests import FetchRefusal, OutboundClient
+from holdfast.kit.outbound.requests import FetchRefusal, OutboundClient
 
 MAX_DOCUMENT_BYTES = 10_240
 """The maximum size of a document."""

@@ -31,8 +31,8 @@ from holdfast.events.draws.subject import DrawSubject
 from holdfast.events.log.sealing import wait_for_sealing
 from holdfast.events.resources import Database, Tx
 from holdfast.kit.contract.problems import Problem
+from holdfast.kit.outbound.requests import FetchRefusal
 from holdfast.kit.postgres.notifications import POLL_SECONDS, wait_for_notification
-from holdfast.kit.security.outbound_requests import FetchRefusal
 
 BUSY_SECONDS = 0.25
 """Seconds until the next look while a list waits to be frozen."""

@@ -4,7 +4,7 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.events.draws import beacon
-from holdfast.kit.security.outbound_requests import OutboundClient
+from holdfast.kit.outbound.requests import OutboundClient
 
 MAX_BYTES = 4_096
 OWNER = ("draws",)

@@ -20,8 +20,8 @@ from holdfast.kit.contract.caller import Caller, Owner
 from holdfast.kit.contract.client import without_client
 from holdfast.kit.contract.messages import message, message_of
 from holdfast.kit.contract.problems import invalid
+from holdfast.kit.outbound.requests import FetchRefusal
 from holdfast.kit.running.slots import MAX_WAITING, Slots
-from holdfast.kit.security.outbound_requests import FetchRefusal
 
 UNDECLARED = {"application/octet-stream", "binary/octet-stream"}
 

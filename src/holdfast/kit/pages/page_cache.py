@@ -10,6 +10,7 @@ from cachetools import LRUCache
 from msgspec import Struct
 from starlette.routing import BaseRoute, Route
 
+from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.client import create_shared_task
 from holdfast.kit.http.edge import LIVE
@@ -23,6 +24,16 @@ MAX_CACHE_BYTES = 32_000_000
 
 CACHE_TTL_SECONDS = 3600
 """Seconds that a page is cached. Nobody requests an outdated page by its key; the cache drops it when it gets full."""
+
+CACHED_PAGES = Bound(
+    name="Rendered pages that are kept",
+    service="both",
+    total=f"{MAX_CACHE_BYTES // 1_000_000} MB for each kind of page",
+    tenant="none: the page that was requested longest ago is dropped",
+    address="none",
+    reserved="-",
+    stranger="It can have pages of others rendered again, in some milliseconds each.",
+)
 
 NO_PAGE: tuple[None, float] = (None, 0.0)
 

@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from cachetools import LRUCache
 
+from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.client import create_shared_task
 from holdfast.kit.postgres.database import Database
 
@@ -24,6 +25,16 @@ TTL_SECONDS = 1.0
 
 MAX_RESULTS = 10_000
 """The maximum number of cached results."""
+
+CACHED_RESULTS = Bound(
+    name="Results of look-ups that are kept",
+    service="both",
+    total=f"{MAX_RESULTS:,} of each kind, for {TTL_SECONDS:g} s",
+    tenant="none: the result that was requested longest ago is dropped",
+    address="none",
+    reserved="-",
+    stranger="It can have results of others looked up again, which happens once a second anyway.",
+)
 
 
 class LookupCache(Generic[K, V]):
