@@ -67,7 +67,7 @@ class _Remembered(NamedTuple):
         return 200 + (len(self.text.html) if self.text else 0)
 
 
-class _Line:
+class _Renderer:
     """A subprocess, and the texts that wait for it."""
 
     def __init__(self) -> None:
@@ -86,7 +86,7 @@ class TextRenderer:
     """Renders texts, in turns of organizers (`users/shares.py`)."""
 
     def __init__(self) -> None:
-        self._usual, self._long = _Line(), _Line()
+        self._usual, self._long = _Renderer(), _Renderer()
         self._remembered: LRUCache[object, _Remembered] = LRUCache(
             MAX_REMEMBERED_CHARACTERS, lambda remembered: remembered.size
         )
@@ -101,24 +101,24 @@ class TextRenderer:
                 return render(source)
             except TextLimitExceeded:
                 return None
-        line = self._usual if len(source) <= MAX_SHORT_CHARACTERS else self._long
+        renderer = self._usual if len(source) <= MAX_SHORT_CHARACTERS else self._long
         key = owner[-1], sha256(source.encode()).digest()
         if known := self._remembered.get(key):
             return known.text
-        async with line.slots.of(owner):
+        async with renderer.slots.of(owner):
             # Of several requests with one text, the first one has it rendered.
             if known := self._remembered.get(key):
                 return known.text
             began = time.monotonic()
-            text = await self._render(line, source)
+            text = await self._render(renderer, source)
             if text is None or time.monotonic() - began >= SLOW_SECONDS:
                 self._remembered[key] = _Remembered(text)
             return text
 
-    async def _render(self, line: _Line, source: str) -> RenderedText | None:
+    async def _render(self, renderer: _Renderer, source: str) -> RenderedText | None:
         try:
             async with asyncio.timeout(TIMEOUT_SECONDS):
-                return await line.call(source)
+                return await renderer.call(source)
         except SubprocessCrash as error:
             if error.status == -signal.SIGPROF:
                 return None

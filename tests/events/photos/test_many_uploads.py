@@ -204,10 +204,10 @@ async def test_an_organizer_has_so_much_time_of_decoders(
     hers, event = await eve.create_event(), await ada.create_event()
     monkeypatch.setattr(sandbox, "budget", TimeBudget(sandbox.DECODER_TIME, sandbox.BUDGET_SECONDS, "{seconds}"))
     monkeypatch.setattr(sandbox, "UNPROVED_DECODER_SECONDS", 0.001)
-    key, kept = await upload(service, eve), await upload(service, eve)
+    key, other_key = await upload(service, eve), await upload(service, eve)
 
     first = await attach(eve, hers, key)
-    second = await attach(eve, hers, key, kept)
+    second = await attach(eve, hers, key, other_key)
     fetched = await add(eve, hers, url=site.has("/a.jpg", picture()))
     other = await attach(ada, event, await upload(service, ada))
 
@@ -215,7 +215,7 @@ async def test_an_organizer_has_so_much_time_of_decoders(
     assert (second.status_code, second.json()["code"]) == (429, "rate_limited")
     assert 1 <= int(second.headers["Retry-After"]) <= sandbox.BUDGET_SECONDS
     assert fetched.status_code == 429
-    assert upload_name(kept) in files(service, "uploads")
+    assert upload_name(other_key) in files(service, "uploads")
 
 
 async def test_a_file_that_replaces_a_refused_one_is_decoded(service: Service) -> None:

@@ -226,9 +226,9 @@ def _read(file: IO[bytes]) -> bytes:
 
 def _processor_seconds(errors: bytes, wall: float) -> float:
     """The processor time that a decoder has written as its last line; if it was killed, at most the time it ran."""
-    _, found, seconds = errors.rpartition(image.PROCESSOR_TIME)
+    _, separator, seconds = errors.rpartition(image.PROCESSOR_TIME)
     try:
-        return float(seconds) if found else min(wall, image.MAX_CPU_SECONDS)
+        return float(seconds) if separator else min(wall, image.MAX_CPU_SECONDS)
     except ValueError:
         return min(wall, image.MAX_CPU_SECONDS)
 
