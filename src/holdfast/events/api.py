@@ -58,7 +58,7 @@ from holdfast.kit.contract.problems import COMMON_PROBLEMS
 from holdfast.kit.http.event_streams import Streams
 from holdfast.kit.process.discovery import RESOURCE_PATH, ServiceDescription, reverse_dns
 from holdfast.kit.process.service import Service
-from holdfast.kit.running.operation import ADDS, FETCHES, OVERWRITES, READS, SETS, Operation
+from holdfast.kit.running.operation import ADDS, FETCHES, OVERWRITES, READS, SETS, SIGN_IN_LINE, Operation
 from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.run_modes import batched, read, read_batched, single, steps
 from holdfast.kit.running.runner import Runner
@@ -68,7 +68,7 @@ VERSION = "1.6.0"
 
 # fmt: off
 OPERATIONS = (
-    Operation("register_organizer",   "POST   /api/organizers/register", single(organizers.register), body_member="organizer", status=201, public=True, limit="organizer registration", content_limit=organizers.ADDRESS_LIMIT),
+    Operation("register_organizer",   "POST   /api/organizers/register", single(organizers.register), body_member="organizer", status=201, public=True, limit="organizer registration", content_limit=organizers.ADDRESS_LIMIT, line=SIGN_IN_LINE),
     Operation("list_organizers",      "GET    /api/organizers", read(organizers.list), READS, scope="read_events"),
     Operation("list_users",           "GET    /api/users", read(users.list), READS, scope="read_events"),
 
@@ -189,7 +189,7 @@ def service(database: Database) -> Service:
     live_events, live_changes = LiveEvents(database), LiveChanges(database)
     organizer_cache, live_organizers = (
         OrganizerCache(database, runner[page_routes.READ_ORGANIZER]),
-        LiveOrganizers(database),
+        LiveOrganizers(database, runner),
     )
     streams = Streams(
         {"address": settings.streams_per_address, "tenant": settings.streams_per_organizer}, settings.max_streams
@@ -219,7 +219,7 @@ def service(database: Database) -> Service:
             ),
             *signing_in.routes(),
             *StoppedMailsPages(runner, limits, SITE, secret).routes(),
-            *own_server.routes(database, signed_in, limits),
+            *own_server.routes(database, runner, signed_in, limits),
             *console_routes.routes(
                 signed_in,
                 console_runner,
@@ -233,7 +233,7 @@ def service(database: Database) -> Service:
             *SITE.assets("icon.svg", *SIGN_OUT_SCRIPTS),
             *photo_routes.routes(database.resources.photos, limits),
             *queue_routes.routes(database, runner, limits),
-            *log_routes.routes(database, runner, limits),
+            *log_routes.routes(runner, limits),
             *progress_page.routes(database, limits, queue_progress),
             *payment_routes.routes(database, runner, limits),
             *verify_page.routes(database, limits),

@@ -13,7 +13,7 @@ from starlette.routing import BaseRoute, Route
 from holdfast.events.log import operations
 from holdfast.events.log.model import LogAddress, Noun
 from holdfast.events.paths import id_of
-from holdfast.events.resources import Database, Reader
+from holdfast.events.resources import Reader
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.compression import accepts_gzip
@@ -82,21 +82,20 @@ OF_EVENTS_AND_QUEUES = ("/proofs/{number}", "/head-proof")
 """What the head log does not have."""
 
 
-def routes(database: Database, runner: Runner, limits: Limits) -> list[BaseRoute]:
-    """The routes of logs. Under overload they are refused like other reads."""
+def routes(runner: Runner, limits: Limits) -> list[BaseRoute]:
+    """The routes of logs. Under overload they are refused like other reads, and each caller has its share of them."""
     require_room = partial(runner.admission.require_room, Priority.READ)
-    read_database = runner.admission.counted(database.read)
     refuse = kept_refusals(envelope(Problem.body, ANY_ORIGIN))
 
-    async def list_keys(_: Caller, request: Request) -> Reply:
-        return Reply(200, encode(await read_database(operations.list_keys)), [FIVE_MINUTES, ANY_ORIGIN])
+    async def list_keys(caller: Caller, request: Request) -> Reply:
+        return Reply(200, encode(await runner.read(caller, operations.list_keys)), [FIVE_MINUTES, ANY_ORIGIN])
 
     def handler(noun: Noun, resource: LogResource) -> Handler:
-        async def answer(_: Caller, request: Request) -> Reply:
+        async def answer(caller: Caller, request: Request) -> Reply:
             fields: Fields = request.scope.get("path_params", {})
             generation = id_of(fields["generation"]) if "generation" in fields else None
             log = LogAddress(noun, id_of(fields["id"]) if "id" in fields else 0, generation)
-            content = await read_database(lambda reader: resource.read(reader, log, fields))
+            content = await runner.read(caller, lambda reader: resource.read(reader, log, fields))
             body = content.encode() if isinstance(content, str) else content
             # Without a generation it is the newest log, which is another one after a restored backup.
             is_fixed = generation is not None or resource.caching is not IMMUTABLE

@@ -29,13 +29,15 @@ from holdfast.kit.http.event_streams import (
 from holdfast.kit.http.handler import Access, Handler, Reply, Request, envelope
 from holdfast.kit.postgres.announced_changes import AnnouncedChanges
 from holdfast.kit.running.rate_limits import Limits
+from holdfast.kit.running.runner import Runner
 
 
 class LiveOrganizers:
     """The organizers whose pages are read in this process: a feed for each, by id."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, runner: Runner) -> None:
         self._database = database
+        self._runner = runner
         self._feeds: dict[int, Feed[None]] = {}
         self._changes = AnnouncedChanges(database, [CHANGE_CHANNEL], lambda _: bool(self._feeds), self._tell)
         self.listening: Callable[[], AbstractContextManager[None]] = self._changes.listening
@@ -43,18 +45,18 @@ class LiveOrganizers:
     def routes(self, limits: Limits, streams: Streams) -> Sequence[BaseRoute]:
         """The route of the streams."""
 
-        async def answer(_: Caller, request: Request) -> Reply:
-            return await self._open(request, streams)
+        async def answer(caller: Caller, request: Request) -> Reply:
+            return await self._open(caller, request, streams)
 
         handler = Handler(Access("organizer_stream"), limits, answer, envelope(Problem.body), methods=("GET",))
         return [Route("/organizers/{slug}/stream", handler)]
 
-    async def _open(self, request: Request, streams: Streams) -> Reply:
+    async def _open(self, caller: Caller, request: Request, streams: Streams) -> Reply:
         """Open a stream. Raises `not_found`, `rate_limited`, and `service_unavailable`."""
         owners: Mapping[StreamOwner, object] = {"address": address(request.scope)}
         streams.require_room(owners)
         slug = checked_slug(request)
-        organizer = await self._database.read(lambda reader: sql.find_organizer(reader, slug))
+        organizer = await self._runner.read(caller, lambda reader: sql.find_organizer(reader, slug))
         if organizer is None:
             raise NOT_FOUND(f"No organizer has the slug {slug}.")
         feed = self._feeds.setdefault(organizer.id, Feed())

@@ -53,9 +53,6 @@ class CommandLimit(Generic[C]):
 SIGN_IN_LINE = "signing in"
 """The line of signing in, registering an organizer and stopping mails."""
 
-PARTNER_LINE = "partners"
-"""The line of messages of partners whose signature is not checked yet."""
-
 
 @dataclass(frozen=True)
 class Operation:
