@@ -1,6 +1,7 @@
 """What one connection, one address, and all connections together may cost a server."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -9,9 +10,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from holdfast.kit.contract.client import begin_request
+from holdfast.kit.contract.problems import Problem
+from holdfast.kit.contract.sources import WIDE_CONNECTIONS, source
 from holdfast.kit.http import connection_limits as counts
 from holdfast.kit.http.connection import MAX_HEADER_BYTES
 from holdfast.kit.http.connection_limits import ConnectionLimits
+from holdfast.kit.running.slots import Slots
+from tests.kit.running.test_slots import BOUND
 from tests.kit.sockets import REQUEST, Site, serving
 
 HUGE = 16 * 1024 * 1024
@@ -209,7 +215,50 @@ async def test_of_too_much_that_waits_the_oldest_is_dropped(monkeypatch: pytest.
         assert len(await clients[0].closed()) < HUGE / 2
 
 
+# Clients that go
+
+
+async def test_a_request_whose_client_has_gone_while_it_waited_is_not_begun() -> None:
+    slots, end, arrived, began = Slots(BOUND, 1), asyncio.Event(), asyncio.Semaphore(0), list[str]()
+
+    async def wait_for_slot(scope: Scope, receive: Receive, send: Send) -> None:
+        begin_request(scope)
+        arrived.release()
+        with contextlib.suppress(Problem):
+            async with slots.of(("everybody",)):
+                began.append(scope["path"])
+                await end.wait()
+        await Response(b"here")(scope, receive, send)
+
+    async with serving(wait_for_slot, ConnectionLimits(10, 10)) as site:
+        first, gone, last = [await site.client() for _ in range(3)]
+        for client, path in ((first, b"/first"), (gone, b"/gone"), (last, b"/last")):
+            await client.send(b"GET %s HTTP/1.1\r\nHost: here\r\n\r\n" % path)
+            await arrived.acquire()
+        gone.close()
+        await until_left(site, 2)
+        end.set()
+        answers = [await client.answer() for client in (first, last)]
+
+    assert [status for status, _ in answers] == [200, 200]
+    assert began == ["/first", "/last"]
+
+
 # How many there may be
+
+
+def test_connections_from_one_wide_network_of_ipv6_are_limited() -> None:
+    limits = ConnectionLimits(1000, 3)
+    networks = [source(f"2001:db8:0:{number:x}::1") for number in range(10)]
+
+    problems = [limits.enter(network) for network in networks for _ in range(3)]
+    another = limits.enter(source("2001:db8:1::1"))
+    for network, problem in zip([network for network in networks for _ in range(3)], problems, strict=True):
+        limits.leave(network, problem)
+
+    assert [problem is None for problem in problems] == [True] * (3 * WIDE_CONNECTIONS) + [False] * 18
+    assert another is None
+    assert limits.enter(networks[-1]) is None
 
 
 async def test_connections_from_one_address_are_limited_and_others_served() -> None:

@@ -18,6 +18,7 @@ from holdfast.events.product import EVENTS
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import nobody
 from holdfast.kit.contract.problems import Problem
+from holdfast.kit.contract.sources import WIDE_SHARE, source
 from holdfast.kit.process.checks.inspection import Inspection
 from holdfast.kit.process.checks.partners import check_rate_limits
 from holdfast.kit.running.rate_limits import Limits
@@ -101,6 +102,17 @@ async def test_a_request_that_fails_is_counted_as_refused_also_when_the_limit_is
     with pytest.raises(Problem) as refusal:
         await limits.admit("three", caller)
     assert refusal.value.code == "rate_limited"
+
+
+@pytest.mark.usefixtures("clock")
+async def test_a_wide_network_of_ipv6_has_a_limit_for_all_networks_in_it() -> None:
+    limits = Limits("memory://", LIMITS)
+    networks = [source(f"2001:db8:0:{number:x}::1") for number in range(100)]
+
+    let_in = [await refused(limits, "three", network) is None for network in networks]
+
+    assert let_in == [True] * (3 * WIDE_SHARE) + [False] * (100 - 3 * WIDE_SHARE)
+    assert await let_through(limits, "three", source("2001:db8:1::1")) == 3
 
 
 async def test_the_refusal_names_the_window() -> None:
