@@ -218,11 +218,11 @@ def _order(known: MailFacts, language: Language) -> str:
 
 
 def _head(known: MailFacts, language: Language) -> str:
-    """The signed head of the log, such as "18,912 entries, 3f2a 9c1d"; empty if there is none.
+    """The signed head of the log, such as "18,912 entries, 3f2a 9c1d"; empty if it lacks the registration.
 
     A person who has it can see whether the log was rewritten later.
     """
-    if known.head_size is None or known.head_root is None:
+    if not known.is_logged or known.head_size is None or known.head_root is None:
         return ""
     sentence = FRAME.texts(language).ngettext(
         "Keep this line. It shows whether the log is changed later: %(number)s entry, %(root)s",
