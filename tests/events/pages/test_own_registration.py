@@ -91,7 +91,7 @@ async def test_the_outcome_and_the_page_say_the_number_and_what_organizers_did_t
     for path in (address, outcome):
         page = await visitor.http.get(path)
         assert "You were number 1 of 4. Organizers moved nobody. Check it yourself" in page_text(page)
-        assert f'href="/verify#{proof}"' in page.text
+        assert f'href="/verify#{proof}?shown=registered"' in page.text
     assert f'href="{proof}" download="{event["id"]}-1.tlog-proof"' in (await visitor.http.get(address)).text
 
     # Only what the organizer did counts: not who moved up for it, nor who left.

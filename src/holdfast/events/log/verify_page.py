@@ -20,7 +20,9 @@ from holdfast.kit.postgres.lookup_cache import LookupCache
 from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.tlog.signed_note import vkey
 
-SCRIPT = (Path(__file__).parent / "verify.js").read_text(encoding="utf-8")
+SCRIPT = "".join(
+    (Path(__file__).parent / name).read_text(encoding="utf-8") for name in ("verify_history.js", "verify.js")
+)
 """The script. It is inside the page, which can so be saved as one file; the policy allows it by its hash."""
 
 SCRIPT_SOURCE = f"'sha256-{b64encode(sha256(SCRIPT.encode()).digest()).decode()}'"
