@@ -198,6 +198,54 @@ def changed_after_people_entered() -> Log:
     return log
 
 
+def opened_after_the_round() -> Log:
+    log = list_of_five()
+    log[0]["at"] = at(121)
+    freeze(log)
+    draw(log)
+    return log
+
+
+def named_after_the_round() -> Log:
+    log = list_of_five()
+    del log[0]["draw"]
+    log.insert(1, {"kind": "change", "at": at(130), "draw": named(), "by": "organizer"})
+    freeze(log)
+    draw(log)
+    return log
+
+
+def opened_after_the_round_and_not_frozen_yet() -> Log:
+    log = list_of_five()
+    log[0]["at"] = at(121)
+    return log
+
+
+def list_sealed_after_the_round() -> Log:
+    log = list_of_five()
+    log[-1]["at"] = at(120)
+    freeze(log)
+    draw(log)
+    return log
+
+
+def confirmed_after_the_round() -> Log:
+    log = list_of_five()
+    log[-1:] = [{"kind": "confirmations", "at": at(125), "numbers": [3]}, {"kind": "seal", "at": at(1)}]
+    freeze(log)
+    draw(log)
+    return log
+
+
+def frozen_a_second_time() -> Log:
+    log = list_of_five()
+    freeze(log)
+    log[-2]["number"] = 7
+    log.insert(-3, arrival(6, -1))
+    freeze(log, entries=6)
+    return log
+
+
 def not_in_the_format() -> Log:
     log = drawn()
     del log[-2]["signature"]
@@ -225,6 +273,12 @@ def not_in_the_format() -> Log:
         (given_up_after_the_freeze, "although the list was frozen in time"),
         (given_up_too_early, "when the list could still be frozen"),
         (changed_after_people_entered, "after people had entered"),
+        (opened_after_the_round, "is before the freeze, and is dated"),
+        (named_after_the_round, "is before the freeze, and is dated"),
+        (opened_after_the_round_and_not_frozen_yet, "was named at"),
+        (list_sealed_after_the_round, "is before the freeze, and is dated"),
+        (confirmed_after_the_round, "is before the freeze, and is dated"),
+        (frozen_a_second_time, "The list was frozen more than once"),
         (not_in_the_format, "is not written as the format"),
     ],
 )

@@ -36,11 +36,12 @@ class _Draw:
         self._first = next((entry["first_number"] for entry in entries if entry["kind"] == "open"), 1)
 
     def faults(self) -> Iterator[str]:
-        naming = self._naming()
-        if naming is None:
+        named_by = self._naming()
+        if named_by is None:
             if self._freezes or self._draws or self._confirmations:
                 yield "There is a freeze or a draw, but the log names no round for it before people entered."
             return
+        naming = named_by["draw"]
         yield from self._changes()
         if naming["chain"] != beacon.CHAIN or naming["round"] != round_of(_time(naming["at"])):
             yield f"The round {naming['round']} is not the one that belongs to a draw at {naming['at']}."
@@ -49,6 +50,7 @@ class _Draw:
         if len(self._draws) > 1:
             yield "The list was drawn more than once."
         freeze = self._freezes[0] if self._freezes else None
+        yield from self._dated_late(named_by, freeze)
         yield from self._voids(freeze)
         yield from self._releases()
         yield from self._confirmed(freeze)
@@ -59,14 +61,32 @@ class _Draw:
             yield from self._drawn(self._draws[0], freeze, naming)
 
     def _naming(self) -> Entry | None:
-        """The draw that the log names before anybody entered: the last naming counts."""
+        """The entry that names the draw before anybody entered: the last naming counts."""
         naming = None
         for entry in self._entries:
             if entry["kind"] == "arrival":
                 break
             if "draw" in entry and not is_void(entry):
-                naming = None if is_given_up(entry) else entry["draw"]
+                naming = None if is_given_up(entry) else entry
         return naming
+
+    def _dated_late(self, named_by: Entry, freeze: int | None) -> Iterator[str]:
+        """What was done before the round, and is dated when the round could be known already.
+
+        A log that follows another one, after a restored backup, repeats what the other one names and has frozen.
+        """
+        round_at = beacon.time_of(named_by["draw"]["round"])
+        if freeze is None:
+            if "after" not in self._entries[0] and _time(named_by["at"]) >= round_at:
+                yield f"The draw was named at {named_by['at']}, when the round could be known already."
+            return
+        if self._is_repeated(freeze):
+            return
+        for place, entry in enumerate(self._entries[:freeze]):
+            if entry["kind"] != "arrival" and _time(entry["at"]) >= round_at:
+                time = f"{entry['at']}, when the round could be known already"
+                yield f"Entry {place} ({entry['kind']}) is before the freeze, and is dated {time}."
+                return
 
     def _changes(self) -> Iterator[str]:
         """Faults of changes of the draw after somebody has entered: only a void draw can be given up."""
