@@ -98,7 +98,8 @@ async def choose(page: Page, answer: dict[str, Any] | str) -> str:
 
 
 async def read_result(page: Page) -> str:
-    await expect(page.locator("#result")).to_have_attribute("data-state", re.compile("right|partly|attention|wrong"))
+    states = re.compile("right|partly|attention|wrong")
+    await expect(page.locator("#result")).to_have_attribute("data-state", states, timeout=60_000)
     return await page.locator("#result").inner_text()
 
 
@@ -367,6 +368,13 @@ async def test_who_is_not_in_a_restored_backup_reads_that_and_nothing_false(
     text = await choose(page, event.receipts[4])
     assert await state(page) == "attention"
     assert "restored from a backup that does not have this registration" in text
+    # Also if the number is that of somebody else since, or of nobody.
+    stranger = {**event.entries[1], "number": 4, "person": 43 * "A"}
+    for later in ([], [stranger]):
+        page = await opened(context, Site(service, tmp_path / f"{len(later)} later", event.entries, [opening, *later]))
+        text = await choose(page, saved_later(event, 4))
+        assert await state(page) == "attention"
+        assert "restored from a backup that does not have this registration" in text
 
 
 @looks

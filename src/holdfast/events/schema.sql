@@ -1392,6 +1392,22 @@ CREATE TRIGGER tell_of_moved_event AFTER UPDATE OF organizer_id ON events FOR EA
 CREATE TRIGGER tell_organizers_of_changed_events AFTER UPDATE ON events REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION tell_of_organizers();
 CREATE TRIGGER tell_organizers_of_new_events AFTER INSERT ON events REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION tell_of_organizers();
 
+-- freeze_proofs -------------------------------------------------------------------------------------------------------
+
+CREATE TABLE freeze_proofs (
+    log_id bigint NOT NULL,
+    size bigint NOT NULL,
+    proof text NOT NULL,
+    witnesses text[] NOT NULL,
+    cosigned_at timestamp with time zone[] NOT NULL,
+    CONSTRAINT each_witness_has_a_time CHECK (((cardinality(witnesses) > 0) AND (cardinality(witnesses) = cardinality(cosigned_at)))),
+    CONSTRAINT freeze_proofs_size_check CHECK ((size > 0))
+);
+ALTER TABLE ONLY freeze_proofs
+    ADD CONSTRAINT freeze_proofs_pkey PRIMARY KEY (log_id);
+ALTER TABLE ONLY freeze_proofs
+    ADD CONSTRAINT freeze_proofs_log_id_fkey FOREIGN KEY (log_id) REFERENCES logs(id) ON DELETE CASCADE;
+
 -- functions -----------------------------------------------------------------------------------------------------------
 
 CREATE TABLE functions (

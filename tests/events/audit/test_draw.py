@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from holdfast.events.audit.draw import check_draw
+from holdfast.events.audit.draw import check_cosigned_freeze, check_draw
 from holdfast.events.draws import beacon
 from holdfast.events.draws.order import PAUSE, Freeze, draw_order, freeze_details, hash_of_order, seed_of
+from holdfast.kit.tlog.signed_note import Checkpoint
 from holdfast.kit.tlog.tree import append, leaf_hash
 from tests.events.draws.rounds import ROUNDS
 
@@ -284,6 +285,31 @@ def not_in_the_format() -> Log:
 )
 def test_a_fraud_is_named(plant: Callable[[], Log], fault: str) -> None:
     assert fault in faults(plant())
+
+
+def test_what_a_witness_cosigned_before_the_round_shows_a_list_that_was_frozen_after_it() -> None:
+    log = drawn()
+    size = next(place for place, entry in enumerate(log) if entry["kind"] == "freeze") + 3
+    head, in_time = Checkpoint(ORIGIN, size, root_of(log, size)), {"w1": CLOSES + dt.timedelta(seconds=5)}
+
+    def cosigned_faults(log: Log, head: Checkpoint, cosigned_at: dict[str, dt.datetime]) -> str:
+        return " ".join(check_cosigned_freeze(log, head, cosigned_at, lambda size: root_of(log, size)))
+
+    assert cosigned_faults(log, head, in_time) == ""
+
+    forged = list_of_five()
+    forged[-1:] = [{"kind": "confirmations", "at": at(1), "numbers": [3]}, {"kind": "seal", "at": at(1)}]
+    freeze(forged)
+    draw(forged)
+    assert faults(forged) == "", "the log alone shows nothing"
+    assert "perhaps with another list" in cosigned_faults(forged, head, in_time)
+    assert "perhaps with another list" in cosigned_faults(log[: size - 1], head, in_time)
+
+    late = {"w1": CLOSES + PAUSE}
+    assert "w1 cosigned the freeze at" in cosigned_faults(log, head, late)
+    before = Checkpoint(ORIGIN, 6, root_of(log, 6))
+    assert "do not have the freeze" in cosigned_faults(log, before, in_time)
+    assert cosigned_faults(list_of_five(), before, in_time) == ""
 
 
 def test_a_void_draw_lets_people_in_only_once_the_organizer_gave_it_up() -> None:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import httpx2
 
 from holdfast.commands.verification.drawn_list import DrawnList
+from holdfast.commands.verification.freeze_proof import check_freeze_proof
 from holdfast.commands.verification.head_log import (
     check_cosignatures,
     check_in_head_log,
@@ -165,6 +166,7 @@ async def _check_log(
     report.findings += lost
     report.findings += audit.findings
     report.findings += drawn_list.findings(origin)
+    frozen = await check_freeze_proof(source, origin, drawn_list, key, witnesses)
     report.findings += await _check_repeated(source, origin, drawn_list, options, progress)
     report.findings += differences
     report.further = audit.further_findings
@@ -175,8 +177,9 @@ async def _check_log(
         result = check_cosignatures(head.note, witnesses)
     else:
         result = await check_in_head_log(source, head.checkpoint, key, witnesses)
-    report.checked |= result.checked
-    report.findings += result.findings
+    for part in (frozen, result):
+        report.checked |= part.checked
+        report.findings += part.findings
     if options.saved_head and hashes.is_whole and hashes.extends_earlier and not lost:
         _save_head(options.saved_head, head)
     return report

@@ -1,14 +1,16 @@
 """The list of a draw. After a restored backup, a log repeats what the log before it has of one that goes on."""
 
-from collections.abc import Sequence
+import datetime as dt
+from collections.abc import Mapping, Sequence
 
 import msgspec
 from msgspec.structs import replace
 
 from holdfast.events.audit.audit import Audit, AuditFinding
-from holdfast.events.audit.draw import check_draw
+from holdfast.events.audit.draw import check_cosigned_freeze, check_draw
 from holdfast.events.audit.entries import AuditedEntry, ConfirmationsEntry, FreezeEntry
 from holdfast.events.audit.heads import HeadAudit
+from holdfast.kit.tlog.signed_note import Checkpoint
 from holdfast.kit.tlog.tree import append, leaf_hash
 
 
@@ -60,6 +62,11 @@ class DrawnList:
             message = f"The confirmations that this log repeats are not those that {earlier_origin} has."
             findings.append(AuditFinding("fraud", "draw", message))
         return findings
+
+    def cosignature_faults(self, head: Checkpoint, cosigned_at: Mapping[str, dt.datetime]) -> list[str]:
+        """What is wrong with the freeze, by a head of the log that the witnesses with these names cosigned then."""
+        entries = [msgspec.json.decode(entry) for entry in self._entries]
+        return check_cosigned_freeze(entries, head, cosigned_at, self._root_at)
 
     def _root_at(self, size: int) -> bytes:
         return append(0, {}, [leaf_hash(entry) for entry in self._entries[:size]]).root

@@ -133,7 +133,7 @@ async def _wait_for_listed(source: LogSource, head: Checkpoint, key: TrustedKey)
     """The last head of a log that the head log has, when it is at least as large as this one. None: it is not."""
     for attempt in range(MAX_WAIT_SECONDS + 1):
         try:
-            listing = _open_proof(await source.get("head-proof"), head.origin, key)
+            listing = open_head_proof(await source.get("head-proof"), head.origin, key)
         except MissingFile as error:
             if not error.comes_later:
                 raise
@@ -145,7 +145,7 @@ async def _wait_for_listed(source: LogSource, head: Checkpoint, key: TrustedKey)
     return None
 
 
-def _open_proof(content: bytes, origin: str, key: TrustedKey) -> ListedHead:
+def open_head_proof(content: bytes, origin: str, key: TrustedKey) -> ListedHead:
     """The head of a log that a proof file proves to be in the head log of the same service.
 
     Raises `InvalidProofFile`, `InvalidNote`, `InvalidProof` and `VerificationError`.

@@ -2,11 +2,13 @@
 
 import datetime as dt
 from base64 import b64decode
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from holdfast.events.audit.turns import Entry, check_turns, is_given_up, is_void
 from holdfast.events.draws import beacon
 from holdfast.events.draws.order import Freeze, draw_order, freeze_until, hash_of_order, round_of, seed_of
+from holdfast.events.log.entries import timestamp
+from holdfast.kit.tlog.signed_note import Checkpoint
 
 
 def check_draw(entries: Sequence[Entry], origin: str, root_at: Callable[[int], bytes]) -> list[str]:
@@ -23,6 +25,33 @@ def check_draw(entries: Sequence[Entry], origin: str, root_at: Callable[[int], b
         return list(_Draw(entries, origin, root_at).faults())
     except (AttributeError, KeyError, TypeError, ValueError):
         return ["An entry about the draw is not written as the format of the log has it."]
+
+
+def check_cosigned_freeze(
+    entries: Sequence[Entry],
+    head: Checkpoint,
+    cosigned_at: Mapping[str, dt.datetime],
+    root_at: Callable[[int], bytes],
+) -> list[str]:
+    """What is wrong with the freeze of a log, by what witnesses cosigned before the round: a sentence for each fault.
+
+    head           the head of the log that is in the head log which they cosigned
+    cosigned_at    when they cosigned, by their names, of those whose cosignatures are verified
+    """
+    place = next((place for place, entry in enumerate(entries) if entry["kind"] == "freeze"), None)
+    if place is None:
+        return []
+    if head.size > len(entries) or root_at(head.size) != head.root:
+        size = f"{head.size:,} entries that were cosigned with the freeze"
+        return [f"The log does not begin with the {size}: it was rewritten since, perhaps with another list."]
+    if head.size <= place:
+        return [f"The {head.size:,} entries that were cosigned do not have the freeze, which is entry {place:,}."]
+    round_at = beacon.time_of(entries[place]["round"])
+    return [
+        f"{witness} cosigned the freeze at {timestamp(at)}, when the round could be known already."
+        for witness, at in cosigned_at.items()
+        if at >= round_at
+    ]
 
 
 class _Draw:

@@ -10,7 +10,7 @@ from functools import lru_cache, partial
 
 from starlette.routing import BaseRoute, Route
 
-from holdfast.events.log import operations
+from holdfast.events.log import freeze_proofs, operations
 from holdfast.events.log.model import LogAddress, Noun
 from holdfast.events.paths import id_of
 from holdfast.events.resources import Reader
@@ -69,6 +69,12 @@ RESOURCES = (
         "/head-proof", "get_log_head_proof", lambda reader, log, _: operations.read_head_proof(reader, log), BRIEF
     ),
     LogResource(
+        "/freeze-proof",
+        "get_log_freeze_proof",
+        lambda reader, log, _: freeze_proofs.read_freeze_proof(reader, log),
+        FIVE_MINUTES,
+    ),
+    LogResource(
         "/tile/{tile:path}",
         "get_log_tile",
         lambda reader, log, fields: operations.read_tile(reader, log, f"tile/{fields['tile']}"),
@@ -78,7 +84,7 @@ RESOURCES = (
 )
 
 
-OF_EVENTS_AND_QUEUES = ("/proofs/{number}", "/head-proof")
+OF_EVENTS_AND_QUEUES = ("/proofs/{number}", "/head-proof", "/freeze-proof")
 """What the head log does not have."""
 
 

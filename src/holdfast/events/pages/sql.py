@@ -7,7 +7,7 @@ from typing import Any, LiteralString
 import msgspec
 from msgspec import Struct
 
-from holdfast.events.draws.model import DrawCheck
+from holdfast.events.draws.model import CheckColumns
 from holdfast.events.draws.subject import CHECKED
 from holdfast.events.images.logo import LOGO
 from holdfast.events.pages.model import EventCard, FeedEvent, Opening, PricePoint
@@ -43,7 +43,7 @@ def read_opening(stored: Any) -> Opening | None:
     return None if stored is None else msgspec.convert(stored, Opening)
 
 
-class EventExtras(Struct):
+class EventExtras(CheckColumns, kw_only=True):
     """The data on the page of an event that is not in its row."""
 
     organizer_name: str | None
@@ -54,16 +54,6 @@ class EventExtras(Struct):
     version: str
     numbered: int | None
     opening: Any
-    check_origin: str | None
-    check_root: str | None
-    check_signature: str | None
-
-    @property
-    def check(self) -> DrawCheck | None:
-        """What the order of a drawn list is computed from."""
-        if self.check_origin is None or self.check_root is None or self.check_signature is None:
-            return None
-        return DrawCheck(self.check_origin, self.check_root, self.check_signature)
 
 
 async def find_extras(reader: Reader, event_id: int) -> EventExtras | None:
