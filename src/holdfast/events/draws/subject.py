@@ -56,8 +56,10 @@ class DrawSubject(NamedTuple):
                        witnesses as check_witnesses, cosigned_at as check_cosigned_at
                   from {self.noun}_freezes join {self.noun}_draws using ({self.key})
                   left join lateral (
-                    select witnesses, cosigned_at from log_heads join freeze_proofs using (log_id)
-                     where log_heads.origin = {self.noun}_freezes.origin limit 1) as proof on true
+                    select log_id from log_heads
+                     where log_heads.origin = {self.noun}_freezes.origin limit 1) as log on true
+                  left join lateral (
+                    select witnesses, cosigned_at from freeze_proofs where log_id = log.log_id limit 1) as proof on true
                  where {self.key} = {row}.id and {row}.drawn_at is not null limit 1) as checks on true
         """
 

@@ -302,7 +302,10 @@ async def find_kept_freeze(reader: Reader, origin: str) -> tuple[int, int] | Non
     rows = await reader.tuples(
         """
         select log_heads.log_id, coalesce(cardinality(witnesses), 0)
-          from log_heads left join freeze_proofs using (log_id) where origin = %(origin)s
+          from log_heads
+          left join lateral (
+            select witnesses from freeze_proofs where log_id = log_heads.log_id limit 1) as proof on true
+         where origin = %(origin)s
         """,
         {"origin": origin},
     )
@@ -340,7 +343,8 @@ async def find_freeze_proof(reader: Reader, address: LogAddress) -> str | None:
     """The proof of the freeze of a log; without a generation, of the newest log that has one."""
     return await reader.value(
         f"""
-        select proof from logs join freeze_proofs on log_id = logs.id
+        select proof from logs
+         cross join lateral (select proof from freeze_proofs where log_id = logs.id limit 1) as kept_proof
          where {_OF_NOUN[address.noun]} and (%(generation)s::integer is null or generation = %(generation)s)
          order by generation desc limit 1
         """,
