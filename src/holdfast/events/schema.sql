@@ -2250,6 +2250,7 @@ CREATE TABLE registrations (
     log_number bigint,
     nonce uuid,
     logged_as text,
+    form_digest uuid,
     CONSTRAINT only_held_seats_end CHECK (((status = 'held'::registration_status) = (held_until IS NOT NULL))),
     CONSTRAINT registrations_amount_due_check CHECK ((amount_due > 0)),
     CONSTRAINT registrations_amount_paid_check CHECK ((amount_paid >= 0)),

@@ -39,7 +39,7 @@ async def test_a_form_and_a_mail_lead_to_the_receipt_as_long_as_the_registration
     outcome = await visitor.register(event["id"], "ann@example.com")
     # Even before the page offers it.
     unsettled = await visitor.http.get(f"{outcome}?receipt")
-    ann, ben = await settled(service, ada, event, "ann", "ben")
+    ann, ben = await settled(service, ada, event, "ann", "ben", visitor=visitor)
     person = ann.rpartition("/")[2].split("-")[1]
 
     files = [await visitor.http.get(receipt_link(await visitor.http.get(path))) for path in (ann, outcome)]

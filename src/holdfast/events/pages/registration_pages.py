@@ -61,7 +61,7 @@ def routes(
     return [
         route("/events/{event_id}/registrations", framed=False),
         route("/events/{event_id}/embed", framed=True),
-        *SITE.assets("pages/embed.js", "pages/send_again.js"),
+        *SITE.assets("pages/embed.js", "pages/send_again.js", "pages/form_secret.js"),
     ]
 
 
@@ -117,7 +117,11 @@ class FormPage:
             if refusal.problem and refusal.problem.type in _ABOUT_THE_EVENT:
                 self._linked_events.forget(str(event_id))  # the event has changed
                 linked_event = await self._linked_events.get(event_id)
-            form_values = {"values": fields, **refusal.form_values}
+            form_values = {
+                "values": fields,
+                "form_secret": registration_form.form_secret(fields),
+                **refusal.form_values,
+            }
             if self._event_page and refusal.status not in (429, 503):
                 return await self._event_page.with_form(caller, language, linked_event, refusal.status, **form_values)
             # The form alone costs a crowded service less.
@@ -125,7 +129,7 @@ class FormPage:
             return self._page(linked_event.event, language, refusal.status, headers, **form_values)
         if signed_up.is_repeated:
             await self._send_details(caller, SendDetails(**signed_up.link._asdict()))
-        if not signed_up.is_new:
+        if not signed_up.is_from_form:
             values = look_values(event.accent, event.logo, self._settings)
             return SITE.page("pages/known.html", language=language, framed=self._framed, event=event, **values)
         path = links.outcome_path(self._secret, signed_up.link, framed=self._framed)
