@@ -1425,6 +1425,7 @@ CREATE TABLE idempotency_answers (
     sealed bytea NOT NULL,
     inserted_at timestamp with time zone DEFAULT now() NOT NULL,
     account text,
+    person text,
     CONSTRAINT idempotency_answers_id_check CHECK ((length(id) = 32)),
     CONSTRAINT idempotency_answers_print_check CHECK ((length(fingerprint) = 32))
 );
@@ -1432,6 +1433,7 @@ ALTER TABLE ONLY idempotency_answers
     ADD CONSTRAINT idempotency_answers_pkey PRIMARY KEY (id);
 CREATE INDEX idempotency_answers_by_age ON idempotency_answers USING btree (inserted_at);
 CREATE INDEX idempotency_answers_large ON idempotency_answers USING btree (account, inserted_at) WHERE (account IS NOT NULL);
+CREATE INDEX idempotency_answers_of_person ON idempotency_answers USING btree (person) WHERE (person IS NOT NULL);
 
 -- known_browsers ------------------------------------------------------------------------------------------------------
 
