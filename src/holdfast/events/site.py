@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from holdfast import accounts
+from holdfast.events.outbound_texts import page_title
 from holdfast.kit.pages.site import Site
 
 PARAMETERS = (
@@ -28,4 +29,10 @@ PARAMETERS = (
 )
 """The query parameters that the pages read."""
 
-SITE = Site("Holdfast Events", Path(__file__).parent, accounts.FOLDER, parameters=PARAMETERS)
+SITE = Site(
+    "Holdfast Events",
+    Path(__file__).parent,
+    accounts.FOLDER,
+    parameters=PARAMETERS,
+    filters={"page_title": page_title},
+)

@@ -20,6 +20,7 @@ from holdfast.events.events.recurrence import next_occurrence_at
 from holdfast.events.events.zones import zone
 from holdfast.events.images.model import image_attributes, urls
 from holdfast.events.markdown import one_line, without_links
+from holdfast.events.outbound_texts import OMISSION, outbound, outbound_text
 from holdfast.events.pages.cover import cover_path, cover_svg
 from holdfast.events.pages.event_cache import LinkedEvent
 from holdfast.events.pages.look import look_values, origin
@@ -103,7 +104,9 @@ class EventPage:
         # Until the organizer has confirmed its address, our pages show no name, logo or link that it has chosen.
         name = content.organizer_name
         previewed, html = (images, body.html) if name is not None else ([], without_links(body.html))
-        title = one_line(event.title)
+        outside = outbound(event, OMISSION, is_confirmed=name is not None)
+        summary = outbound_text(body.summary, is_confirmed=name is not None)
+        title = one_line(outside.title)
         drawn = [] if name is None or images else [settings.base_url + cover_path(event.id, title)]
         form = form_of(
             event, settings, self._secret, language, refund_days=linked_event.event.refund_days, **form_values
@@ -121,12 +124,12 @@ class EventPage:
             "is_confirmed": name is not None,
             "organizer_path": language.at(organizer),
             **look_values(content.accent, content.logo, settings),
-            "summary": body.summary,
+            "summary": summary,
             "body": Markup(html),  # noqa: S704 - it was cleaned when it was rendered
             "photos": [image_attributes(key, content.sizes.get(key), settings) for key in event.image_keys],
             "originals": images,
             "preview": next(iter(previewed or drawn), None),
-            "cover": cover_svg(title),
+            "cover": cover_svg(one_line(event.title)),
             "address": language.at(address),
             "alternates": {code: f"{address}?lang={code}" for code in LANGUAGES} | {"x-default": address},
             "is_running": event.status == "expired" and event.ends_at is not None and content.now < event.ends_at,
@@ -142,10 +145,10 @@ class EventPage:
             "history": price_chart(content.prices, min(content.now, event.datetime)),
             "price_text": partial(language.money, currency=event.currency, digits=digits(event.currency)),
             "structured": event_json_ld(
-                event,
+                outside,
                 address=address,
                 organizer=(name, settings.base_url + organizer) if name is not None else None,
-                summary=body.summary,
+                summary=summary,
                 images=previewed or drawn,
             ),
         }

@@ -13,6 +13,7 @@ import msgspec
 
 from holdfast.events.events.calendar import calendar_feed
 from holdfast.events.markdown import one_line
+from holdfast.events.outbound_texts import outbound
 from holdfast.events.pages.model import FeedContent, FeedEvent, ReadFeed
 from holdfast.events.pages.organizer import checked_slug
 from holdfast.events.paths import event_path, organizer_path
@@ -82,8 +83,12 @@ class OrganizerFeeds:
         return cached_page(document, _headers(content, language), media_type, cache_header=FEED).reply(request)
 
     async def _content(self, caller: Caller, request: Request) -> tuple[Language, FeedContent]:
-        slug = checked_slug(request)
-        return language_of(request), await self._read(caller, ReadFeed(slug=slug))
+        language = language_of(request)
+        content: FeedContent = await self._read(caller, ReadFeed(slug=checked_slug(request)))
+        if content.name is None:
+            replacement = SITE.texts(language).gettext("(see the event's page)")
+            content.events = [outbound(event, replacement) for event in content.events]
+        return language, content
 
     def _url(self, content: FeedContent, event: FeedEvent) -> str:
         return self._settings.base_url + event_path(content.slug, event.id)

@@ -36,7 +36,7 @@ class RoomView(NamedTuple):
     refresh     the number of seconds after which the page reloads; None: never
     progress    the part of the wait that is over, in percent; None: it is unknown
     tickets     the last ticket
-    enter       of a released visitor: the address of the target with the token. `origin` and `host` are those of the target
+    enter       of a released visitor: the address of the target with the token. `origin` and `host` are of the target
     shared      the path of the progress of the queue, for a visitor who waits
     waited      seconds since the visitor joined
     draw        how far the draw of the queue is; None: there is none
