@@ -1,4 +1,4 @@
-"""Redirects and links to other languages keep the query parameters that a site knows by name: all that its pages read."""
+"""Redirects, and links to other languages, keep the query parameters that a site knows by name: all that it reads."""
 
 import re
 from pathlib import Path
