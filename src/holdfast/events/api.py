@@ -187,10 +187,8 @@ def service(database: Database) -> Service:
     linked_events = event_cache.linked_event_cache(database, runner)
     queue_progress = progress.progress_cache(database, runner)
     live_events, live_changes = LiveEvents(database), LiveChanges(database)
-    organizer_cache, live_organizers = (
-        OrganizerCache(database, runner[page_routes.READ_ORGANIZER]),
-        LiveOrganizers(database, runner),
-    )
+    organizer_cache = OrganizerCache(database, runner[page_routes.READ_ORGANIZER])
+    live_organizers = LiveOrganizers(database, runner, organizer_cache)
     streams = Streams(
         {"address": settings.streams_per_address, "tenant": settings.streams_per_organizer}, settings.max_streams
     )
