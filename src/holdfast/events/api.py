@@ -86,7 +86,7 @@ OPERATIONS = (
     Operation("add_event_photo",      "POST   /api/events/{event_id}/photos", steps(photos.add), FETCHES, scope="write_events", status=201, limit="photos"),
     Operation("set_primary_photo",    "PUT    /api/events/{event_id}/photos/primary", single(photos.set_primary), SETS, scope="write_events"),
     Operation("remove_event_photo",   "DELETE /api/events/{event_id}/photos", single(photos.remove), OVERWRITES, scope="write_events"),
-    Operation("presign_upload",       "POST   /api/uploads/presign", steps(photos.presign), ADDS, scope="write_events", status=201),
+    Operation("presign_upload",       "POST   /api/uploads/presign", steps(photos.presign), ADDS, scope="write_events", status=201, limit="uploads"),
 
     Operation("list_registrations",   "GET    /api/registrations", read(registrations.list), READS, scope="read_events"),
     Operation("create_registration",  "POST   /api/registrations", batched(registrations.accept, signing(Accepted)), SETS, scope="write_events", body_member="registration", status=202, bare=True, limit="registrations"),

@@ -281,6 +281,15 @@ begin
     return new;
 end $$;
 
+CREATE FUNCTION forget_networks() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    new.registered_from = null;
+    update photos set networks = null where organizer_id = new.id and networks is not null;
+    return new;
+end $$;
+
 CREATE FUNCTION found_registrations(event bigint, part text) RETURNS TABLE(person bigint, at timestamp with time zone, number bigint)
     LANGUAGE plpgsql STABLE ROWS 100
     SET enable_seqscan TO 'off'
@@ -1959,6 +1968,7 @@ CREATE TABLE photos (
     widths integer[] DEFAULT '{}'::integer[] NOT NULL,
     scaling_due timestamp with time zone DEFAULT now(),
     scaling_tried integer DEFAULT 0 NOT NULL,
+    networks text[],
     CONSTRAINT a_key_names_whose_it_is CHECK ((split_part(key, '/'::text, 2) = COALESCE((organizer_id)::text, 'admin'::text))),
     CONSTRAINT a_size_is_not_wider_than_its_photo CHECK (((cardinality(widths) = 0) OR ((width IS NOT NULL) AND (height IS NOT NULL) AND (width >= ALL (widths))))),
     CONSTRAINT photos_content_length_check CHECK (((content_length >= 1) AND (content_length <= 5000000))),
@@ -1976,6 +1986,7 @@ ALTER TABLE ONLY photos
 CREATE INDEX photos_idle ON photos USING btree (idle_since) WHERE (idle_since IS NOT NULL);
 CREATE INDEX photos_idle_of_organizer ON photos USING btree (organizer_id) WHERE (idle_since IS NOT NULL);
 CREATE INDEX photos_of_organizer ON photos USING btree (organizer_id);
+CREATE INDEX photos_of_strangers ON photos USING btree (idle_since) INCLUDE (organizer_id, networks, content_length) WHERE (networks IS NOT NULL);
 CREATE INDEX photos_to_scale ON photos USING btree (scaling_due) WHERE ((state = 'accepted'::photo_state) AND (scaling_due IS NOT NULL));
 CREATE INDEX photos_uploaded ON photos USING btree (upload_ends) WHERE (upload_ends IS NOT NULL);
 CREATE TRIGGER tell_of_any_event AFTER UPDATE OF widths ON photos FOR EACH ROW WHEN ((old.widths IS DISTINCT FROM new.widths)) EXECUTE FUNCTION tell_of_any_event();
@@ -2420,6 +2431,7 @@ CREATE TABLE users (
     accent text,
     logo_key text,
     about text,
+    registered_from text[],
     CONSTRAINT no_look_of_the_erased_is_kept CHECK (((erased_at IS NULL) OR (COALESCE(accent, logo_key, about) IS NULL))),
     CONSTRAINT nothing_of_the_erased_is_kept CHECK (((erased_at IS NULL) OR ((role = 'user'::user_role) AND (COALESCE(name, password_hash) IS NULL) AND ((slug IS NULL) OR (slug ~ '^ended-[a-z2-7]{8}$'::text)) AND (COALESCE(proved_at, data_link_at) IS NULL) AND (data_link_holder IS NULL)))),
     CONSTRAINT only_the_erased_have_no_address CHECK (((email IS NULL) = (erased_at IS NOT NULL))),
@@ -2450,6 +2462,7 @@ CREATE UNIQUE INDEX users_email_of_organizer ON users USING btree (email) WHERE 
 CREATE UNIQUE INDEX users_email_of_owner ON users USING btree (email) WHERE ((role <> 'organizer'::user_role) OR (proved_at IS NOT NULL));
 CREATE UNIQUE INDEX users_logo ON users USING btree (logo_key) WHERE (logo_key IS NOT NULL);
 CREATE UNIQUE INDEX users_slug ON users USING btree (slug) WHERE (slug IS NOT NULL);
+CREATE TRIGGER forget_networks BEFORE UPDATE OF proved_at, erased_at ON users FOR EACH ROW WHEN (((old.slug IS NOT NULL) AND (COALESCE(old.proved_at, old.erased_at) IS NULL) AND (COALESCE(new.proved_at, new.erased_at) IS NOT NULL))) EXECUTE FUNCTION forget_networks();
 CREATE TRIGGER keep_logged_id BEFORE UPDATE OF public_id ON users FOR EACH ROW WHEN ((old.public_id <> new.public_id)) EXECUTE FUNCTION keep_logged_id();
 CREATE TRIGGER keep_registered_people AFTER DELETE ON users REFERENCING OLD TABLE AS before FOR EACH STATEMENT EXECUTE FUNCTION keep_registered_people();
 CREATE TRIGGER refuse_change_of_key BEFORE UPDATE OF id ON users FOR EACH ROW WHEN ((old.id <> new.id)) EXECUTE FUNCTION refuse_change_of_key();

@@ -10,6 +10,9 @@ from holdfast.accounts.signin.settings import SignInSettings
 from holdfast.kit.environment import settings as kit
 from holdfast.kit.tlog.cosignature import CosignatureVerifier
 
+UPLOADS_PER_PHOTO = 4
+"""How many times the limit of added photos addresses of uploads may be requested: to make one costs less."""
+
 
 class Settings(OAuthSettings, SignInSettings):
     """The settings, read from the environment once at start."""
@@ -127,7 +130,8 @@ class Settings(OAuthSettings, SignInSettings):
         30,
         ge=1,
         validation_alias="API_PHOTO_UPLOAD_RATE_LIMIT",
-        description="POST /api/events/<event_id>/photos per API key and minute.",
+        description="POST /api/events/<event_id>/photos per API key and minute, and four times as many "
+        "POST /api/uploads/presign.",
     )
     cdn_base_url: str = Field(
         "",
@@ -272,6 +276,7 @@ class Settings(OAuthSettings, SignInSettings):
             "messages": RateLimitItemPerSecond(self.messages_per_second),
             "registrations": RateLimitItemPerMinute(self.registrations_per_minute),
             "photos": RateLimitItemPerMinute(self.photos_per_minute),
+            "uploads": RateLimitItemPerMinute(UPLOADS_PER_PHOTO * self.photos_per_minute),
             "organizer registration": RateLimitItemPerHour(self.organizers_per_hour),
             "organizer registration of an address": RateLimitItemPerHour(self.organizers_per_email),
             "keys": RateLimitItemPerHour(self.keys_per_hour),
@@ -292,6 +297,7 @@ class Settings(OAuthSettings, SignInSettings):
             "messages": RateLimitItemPerSecond(share * self.messages_per_second),
             "registrations": RateLimitItemPerMinute(share * self.registrations_per_minute),
             "photos": RateLimitItemPerMinute(share * self.photos_per_minute),
+            "uploads": RateLimitItemPerMinute(share * UPLOADS_PER_PHOTO * self.photos_per_minute),
             "queue joins": RateLimitItemPerMinute(share * self.joins_per_minute),
             "keys": RateLimitItemPerHour(self.keys_per_hour),
         }

@@ -6,7 +6,7 @@ file without a row, and the file can be deleted later.
 
 from collections.abc import Sequence
 
-from holdfast.events.images import sandbox, sizes, sql
+from holdfast.events.images import sandbox, sizes, sql, stranger_shares
 from holdfast.events.images.container import UnfitFile
 from holdfast.events.images.model import EXTENSIONS, MAX_PHOTO_BYTES, PhotoRow, new_key, upload_name
 from holdfast.events.images.sandbox import CheckedPhoto
@@ -47,7 +47,7 @@ async def accept(steps: Steps, caller: Caller, keys: Sequence[str], field: str =
 
 
 async def _read_upload(store: Store, row: PhotoRow) -> CheckedPhoto:
-    """The photo in an upload. Raises `UnfitFile`."""
+    """The photo in an upload. Raises `UnfitFile`. A file that is no photo is deleted; another one may be uploaded."""
     async with store.open(upload_name(row.key)) as upload:
         if upload is None:
             raise UnfitFile(message("has not been uploaded yet"))
@@ -58,7 +58,11 @@ async def _read_upload(store: Store, row: PhotoRow) -> CheckedPhoto:
                 )
             )
         content = await upload.read()
-    return await sandbox.check(content, row.content_type)
+    try:
+        return await sandbox.check(content, row.content_type)
+    except UnfitFile:
+        await store.delete([upload_name(row.key)])
+        raise
 
 
 async def download(steps: Steps, organizer_id: int, url: str) -> str:
@@ -99,11 +103,13 @@ def _declared_type(content_type: str) -> str:
 
 async def expect(tx: Tx, row: PhotoRow, *, upload: bool) -> None:
     """Store the row of a photo whose file is not stored yet. Raises `quota_exceeded` and `too_many_uploads`."""
+    networks = None
     if row.organizer_id is not None:
         await require_room(
             tx, row.organizer_id, message("photos"), tx.resources.settings.photos_per_organizer, sql.COUNT
         )
-    if not await sql.insert_photo(tx, row, upload=upload):
+        networks = await stranger_shares.require_share(tx, row.organizer_id, row.content_length)
+    if not await sql.insert_photo(tx, row, networks, upload=upload):
         raise TOO_MANY_UPLOADS()
 
 
