@@ -97,10 +97,10 @@ class Scene(NamedTuple):
 @pytest.fixture
 async def scene(service: Service) -> Scene:
     ada, ben = await service.organizer(), await service.organizer()
-    hidden: dict[str, Any] = {"title": "Hidden event", "body": "kept-secret", "capacity": 71717}
+    secrets: dict[str, Any] = {"title": "Hidden event", "body": "kept-secret", "capacity": 71717}
     keys = {kind: await upload(service, ada) for kind in (DRAFT, WITHDRAWN, CANCELLED)}
     events = {
-        DRAFT: await ada.create_event(**hidden, published=False, image_keys=[keys[DRAFT]]),
+        DRAFT: await ada.create_event(**secrets, published=False, image_keys=[keys[DRAFT]]),
         WITHDRAWN: await ada.create_event(title="Shown event", image_keys=[keys[WITHDRAWN]]),
         CANCELLED: await ada.create_event(title="Shown event", image_keys=[keys[CANCELLED]]),
     }
@@ -108,7 +108,7 @@ async def scene(service: Service) -> Scene:
     await ada.delete(f"/api/events/{events[CANCELLED]['id']}")
     await publish(ada, events[WITHDRAWN], False)
     for kind in (WITHDRAWN, DRAFT):
-        await publish(ada, events[kind], False, **hidden, location_name="kept-secret studio")
+        await publish(ada, events[kind], False, **secrets, location_name="kept-secret studio")
     await seal_logs(service)
     return Scene(service, ada, ben, events, keys)
 
@@ -149,10 +149,12 @@ def faults(checkpoint: str, entries: bytes) -> list[str]:
 
 async def test_every_route_is_about_events_or_about_other_things(service: Service) -> None:
     built = EVENTS.build(service.database)
-    known = {*ABOUT_EVENTS, *STREAMS, "/"}
+    known_paths = {*ABOUT_EVENTS, *STREAMS, "/"}
 
-    assert [path for path in routes(service) if path not in known and not path.startswith(ABOUT_OTHER_THINGS)] == []
-    assert {*known} <= {*routes(service)}
+    assert [
+        path for path in routes(service) if path not in known_paths and not path.startswith(ABOUT_OTHER_THINGS)
+    ] == []
+    assert {*known_paths} <= {*routes(service)}
     assert [*built.handlers] == []
 
 
@@ -168,10 +170,12 @@ async def test_no_public_address_says_anything_of_what_is_not_public(scene: Scen
             assert (path, answer.status_code) == (path, ABOUT_EVENTS[path][kind])
             head = await scene.service.http.head(filled(path, scene, kind))
             assert (path, head.status_code) in {(path, ABOUT_EVENTS[path][kind]), (path, 405)}
-    listed = [f"/organizers/{scene.ada.slug}{end}" for end in ("", "/events.rss", "/events.ics")]
-    found = [f"/events/{scene.events[kind]['id']}" in (await scene.service.http.get(path)).text for path in listed]
+    listings = [f"/organizers/{scene.ada.slug}{end}" for end in ("", "/events.rss", "/events.ics")]
+    is_listed = [
+        f"/events/{scene.events[kind]['id']}" in (await scene.service.http.get(path)).text for path in listings
+    ]
     # A calendar learns that an event is cancelled.
-    assert found == [False, False, kind == CANCELLED]
+    assert is_listed == [False, False, kind == CANCELLED]
 
 
 @pytest.mark.parametrize("kind", [DRAFT, WITHDRAWN, CANCELLED])
@@ -250,26 +254,26 @@ async def test_the_streams_of_an_event_end_when_it_becomes_a_draft(service: Serv
 
 async def test_the_stream_of_an_organizer_tells_nothing_of_its_drafts(service: Service) -> None:
     ada = await service.organizer()
-    shown, draft = await ada.create_event(title="Shown event"), await ada.create_event(published=False)
+    public_event, draft = await ada.create_event(title="Shown event"), await ada.create_event(published=False)
     address = f"http://events.test/organizers/{ada.slug}/stream"
 
-    async def changes(*changed: dict[str, Any]) -> int:
+    async def changes(*events: dict[str, Any]) -> int:
         """How many changes a reader is told while events are changed, and then the shown one."""
         async with reading(service.app, address) as reader:
-            for number, event in enumerate(changed):
+            for number, event in enumerate(events):
                 await ada.patch(f"/api/events/{event['id']}", {"event": {"capacity": 20 + number}})
                 await service.run_sql("update photos set widths = widths")
                 await settled(service)
-            await ada.patch(f"/api/events/{shown['id']}", {"event": {"location_name": f"Studio {len(changed)}"}})
+            await ada.patch(f"/api/events/{public_event['id']}", {"event": {"location_name": f"Studio {len(events)}"}})
             await reader.next()
             await settled(service)
             return reader.sent.count("event: changed")
 
     assert await changes() == 1
     assert await changes(draft, draft) == 1
-    assert await changes(shown) == 2
+    assert await changes(public_event) == 2
     async with reading(service.app, address) as reader:
-        await publish(ada, shown, False)
+        await publish(ada, public_event, False)
         assert (await reader.next())["event"] == "changed"
 
 
@@ -284,8 +288,8 @@ async def settled(service: Service) -> None:
 
 async def test_the_events_of_an_erased_organizer_are_as_public_as_before(service: Service) -> None:
     eve = await service.organizer(is_proved=False)
-    hidden = await eve.create_event(title="Hidden event", published=False)
-    shown = await eve.create_event(title="Shown event")
+    draft = await eve.create_event(title="Hidden event", published=False)
+    public_event = await eve.create_event(title="Shown event")
     await seal_logs(service)
 
     async with service.database.transaction() as tx:
@@ -293,7 +297,7 @@ async def test_the_events_of_an_erased_organizer_are_as_public_as_before(service
         await accounts.end_unproved(tx, eve.id, None)
     [(slug,)] = await service.run_sql("select slug from users where id = %(id)s", id=eve.id)
 
-    for id, status in ((hidden["id"], 404), (shown["id"], 200)):
+    for id, status in ((draft["id"], 404), (public_event["id"], 200)):
         page = await service.http.get(f"/organizers/{slug}/events/{id}")
         calendar = await service.http.get(f"/events/{id}/calendar.ics")
         log = await service.http.get(f"/log/events/{id}/checkpoint")

@@ -31,8 +31,8 @@ async def wish(client: Client, size: int) -> httpx2.Response:
 async def wished(client: Client, size: int, times: int) -> int:
     """How many uploads of this size are allowed, of so many that are wished."""
     answers = [await wish(client, size) for _ in range(times)]
-    for refused in answers:
-        assert refused.status_code == 201 or (refused.status_code, refused.json()["code"]) == (422, "too_many_uploads")
+    for answer in answers:
+        assert answer.status_code == 201 or (answer.status_code, answer.json()["code"]) == (422, "too_many_uploads")
     return sum(answer.status_code == 201 for answer in answers)
 
 
@@ -43,8 +43,8 @@ async def test_an_unproved_organizer_has_few_uploads_that_no_event_shows(service
     assert await wished(await stranger(service, "203.0.113.2"), 1, 22) == MAX_IDLE_FILES
     assert await wished(ada, 5 * MEGABYTE, 22) == 22
 
-    refused = await wish(eve, 1 * MEGABYTE)
-    assert refused.json()["hint"] == stranger_shares.CONFIRM_HINT
+    refusal = await wish(eve, 1 * MEGABYTE)
+    assert refusal.json()["hint"] == stranger_shares.CONFIRM_HINT
 
 
 async def test_what_an_event_shows_does_not_count_as_unused(service: Service) -> None:
@@ -71,9 +71,9 @@ async def test_the_organizers_of_one_network_have_a_share_together(
     monkeypatch.setattr(stranger_shares, "MAX_NETWORK_BYTES", 30 * MEGABYTE)
     organizers = [await stranger(service, hosts[number % len(hosts)]) for number in range(4)]
 
-    allowed = [await wished(organizer, 4 * MEGABYTE, 2) for organizer in organizers]
+    counts = [await wished(organizer, 4 * MEGABYTE, 2) for organizer in organizers]
 
-    assert (allowed, sum(allowed) * 4) == ([2, 2, 2, 1], 28)
+    assert (counts, sum(counts) * 4) == ([2, 2, 2, 1], 28)
     for host in others:
         assert await wished(await stranger(service, host), 4 * MEGABYTE, 2) == 2
 
@@ -97,9 +97,9 @@ async def test_all_strangers_together_have_a_total_that_one_network_cannot_use_u
     ada = await service.organizer()
     first, second, third = [await stranger(service, f"203.0.113.{number}") for number in (1, 2, 3)]
 
-    allowed = [await wished(client, 5 * MEGABYTE, 1) for client in (first, second, third)]
+    counts = [await wished(client, 5 * MEGABYTE, 1) for client in (first, second, third)]
 
-    assert allowed == [1, 1, 0]
+    assert counts == [1, 1, 0]
     assert await wished(third, 2 * MEGABYTE, 1) == 1
     assert await wished(ada, 5 * MEGABYTE, 4) == 4
     await service.prove(first)
@@ -135,9 +135,9 @@ async def test_downloads_count_too(service: Service, site: Site) -> None:
     event = await eve.create_event()
     assert await wished(eve, 1, MAX_IDLE_FILES) == MAX_IDLE_FILES
 
-    added = await eve.post(f"/api/events/{event['id']}/photos", {"url": site.has("/a.jpg", picture())})
+    answer = await eve.post(f"/api/events/{event['id']}/photos", {"url": site.has("/a.jpg", picture())})
 
-    assert (added.status_code, added.json()["code"]) == (422, "too_many_uploads")
+    assert (answer.status_code, answer.json()["code"]) == (422, "too_many_uploads")
     assert files(service) == set()
 
 
@@ -161,13 +161,13 @@ async def test_an_upload_that_is_no_photo_is_deleted_when_that_is_found(service:
     presigned = await presign(ada, zeros)
     await put(service, presigned["upload_url"], zeros)
 
-    refused = await ada.patch(f"/api/events/{event['id']}", {"event": {"image_keys": [presigned["key"]]}})
+    refusal = await ada.patch(f"/api/events/{event['id']}", {"event": {"image_keys": [presigned["key"]]}})
 
-    assert refused.status_code == 422
+    assert refusal.status_code == 422
     assert files(service, "uploads") == set()
     await put(service, presigned["upload_url"], picture())
-    taken = await ada.patch(f"/api/events/{event['id']}", {"event": {"image_keys": [presigned["key"]]}})
-    assert taken.status_code == 200
+    accepted = await ada.patch(f"/api/events/{event['id']}", {"event": {"image_keys": [presigned["key"]]}})
+    assert accepted.status_code == 200
 
 
 async def test_a_key_presigns_so_many_uploads_a_minute(settings: Settings) -> None:
