@@ -54,6 +54,7 @@ ABOUT_EVENTS: Mapping[str, Statuses] = {
             ("/key", 200),
             ("/proofs/{number}", 404),
             ("/head-proof", 200),
+            ("/freeze-proof", 404),
             ("/tile/{tile:path}", 200),
         )
     },
