@@ -18,7 +18,7 @@ from holdfast.commands.verification.log_source import (
 from holdfast.commands.verification.trusted_key import BadSignature, TrustedKey
 from holdfast.events.audit.audit import AuditFinding
 from holdfast.events.log.entries import timestamp
-from holdfast.kit.tlog.cosignature import CosignatureVerifier, find_cosignature
+from holdfast.kit.tlog.cosignature import Cosignature, CosignatureVerifier, find_cosignature
 from holdfast.kit.tlog.proof_file import InvalidProofFile, parse_proof_file
 from holdfast.kit.tlog.signed_note import Checkpoint, InvalidNote, parse_checkpoint
 from holdfast.kit.tlog.tree import (
@@ -124,9 +124,15 @@ def check_cosignatures(note: str, witnesses: Sequence[CosignatureVerifier]) -> H
             message = f"{witness.name} has not cosigned the head of the head log."
             result.findings.append(AuditFinding("notice", "witness", message))
         else:
-            at = dt.datetime.fromtimestamp(cosignature.timestamp, dt.UTC)
-            result.checked[f"witness {witness.name}"] = f"has cosigned the head log at {timestamp(at)}"
+            result.checked[f"witness {witness.name}"] = f"has cosigned the head log at {_time_of(cosignature)}"
     return result
+
+
+def _time_of(cosignature: Cosignature) -> str:
+    try:
+        return timestamp(dt.datetime.fromtimestamp(cosignature.timestamp, dt.UTC))
+    except (OverflowError, ValueError, OSError):
+        return f"second {cosignature.timestamp}"
 
 
 async def _wait_for_listed(source: LogSource, head: Checkpoint, key: TrustedKey) -> ListedHead | None:

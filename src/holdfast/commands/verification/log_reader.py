@@ -25,6 +25,9 @@ from holdfast.kit.tlog.tree import (
     tree_root,
 )
 
+MAX_LOG_ENTRIES = 100_000_000
+"""The most entries of a log that is read. A head could claim any number, and a server could go on forever."""
+
 MAX_CONCURRENT_REQUESTS = 8
 """Bundles that are fetched at the same time, and so the most that are in memory."""
 
@@ -94,9 +97,14 @@ def open_head(note: bytes, key: TrustedKey, subject: str) -> SignedHead:
     origin = text.partition("\n")[0]
     signed = key.open_note(text, origin, subject)
     try:
-        return SignedHead(parse_checkpoint(signed), text)
+        head = SignedHead(parse_checkpoint(signed), text)
     except ValueError as error:
         raise VerificationError(f"{subject} is no checkpoint: {error}") from error
+    if head.checkpoint.size > MAX_LOG_ENTRIES:
+        raise VerificationError(
+            f"{subject} counts {head.checkpoint.size:,} entries. This program reads at most {MAX_LOG_ENTRIES:,}."
+        )
+    return head
 
 
 async def read_entries(

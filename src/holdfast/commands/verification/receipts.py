@@ -21,6 +21,7 @@ from holdfast.events.audit.entries import (
     SealEntry,
     parse_entry,
 )
+from holdfast.events.audit.foreign_json import decode_foreign
 from holdfast.events.log.entries import commitment, person_text, timestamp
 from holdfast.kit.tlog.proof_file import ProofFile, parse_proof_file
 from holdfast.kit.tlog.signed_note import decode_base64, parse_checkpoint
@@ -62,8 +63,8 @@ class Receipt(Struct):
     def content(self) -> Promise:
         """What is promised. Raises `VerificationError`."""
         try:
-            return msgspec.json.decode(self.promise, type=Promise)
-        except msgspec.DecodeError as error:
+            return decode_foreign(self.promise, Promise)
+        except ValueError as error:
             raise VerificationError(f"The promise of the receipt cannot be read: {error}.") from error
 
 
@@ -93,13 +94,14 @@ def parse_file(content: bytes) -> ReceiptFile | ProofFile:
         except ValueError as error:
             raise VerificationError(f"The proof file cannot be read: {error}") from error
     try:
-        answer = msgspec.json.decode(content, type=_Answer)
-    except msgspec.DecodeError:
+        answer: _Answer = decode_foreign(content, _Answer)
+        path = urlsplit(answer.next.url).path
+    except ValueError:
         try:
-            return ReceiptFile(msgspec.json.decode(content, type=Receipt))
-        except msgspec.DecodeError as error:
+            return ReceiptFile(decode_foreign(content, Receipt))
+        except ValueError as error:
             raise VerificationError(f"The file is neither a receipt nor a proof file: {error}.") from error
-    match = PERSON_PATH.fullmatch(urlsplit(answer.next.url).path)
+    match = PERSON_PATH.fullmatch(path)
     return ReceiptFile(answer.receipt, unquote(match[1]) if match else None)
 
 

@@ -10,6 +10,9 @@ from holdfast.events.draws.order import Freeze, draw_order, freeze_until, hash_o
 from holdfast.events.log.entries import timestamp
 from holdfast.kit.tlog.signed_note import Checkpoint
 
+MAX_EARLIER_TICKETS = 3_000_000
+"""Tickets of earlier logs that a list may have: an order is computed of so many more than the log has entries."""
+
 
 def check_draw(entries: Sequence[Entry], origin: str, root_at: Callable[[int], bytes]) -> list[str]:
     """What is wrong with the draw of a log: a sentence for each fault, none if all is right or there is no draw.
@@ -23,7 +26,7 @@ def check_draw(entries: Sequence[Entry], origin: str, root_at: Callable[[int], b
     """
     try:
         return list(_Draw(entries, origin, root_at).faults())
-    except (AttributeError, KeyError, TypeError, ValueError):
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         return ["An entry about the draw is not written as the format of the log has it."]
 
 
@@ -187,6 +190,8 @@ class _Draw:
 
     def _frozen(self, place: int, naming: Entry) -> Iterator[str]:
         entry, count = self._entries[place], self._entries[place]["entries"]
+        if not self._can_have(count):
+            yield f"The freeze has {count:,} entries, which is more than the log can have."
         if entry["round"] != naming["round"]:
             yield f"The list was frozen for round {entry['round']}, but round {naming['round']} was named before."
         if self._is_repeated(place):
@@ -255,7 +260,7 @@ class _Draw:
 
     def _can_have(self, count: int) -> bool:
         """Whether a list can have so many tickets. If not, something else is wrong, which is said."""
-        return 0 <= count < self._first + len(self._entries)
+        return 0 <= count < min(self._first, MAX_EARLIER_TICKETS) + len(self._entries)
 
     def _places(self, kind: str) -> list[int]:
         return [place for place, entry in enumerate(self._entries) if entry["kind"] == kind]

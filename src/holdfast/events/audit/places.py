@@ -17,7 +17,7 @@ _PUT_ASIDE = len(_STATUSES)
 SEATED = ("registered", "held")
 
 MAX_GAP = 100_000
-"""The largest gap of numbers, which is a fraud, across which the replay goes on."""
+"""The numbers in all gaps, which are frauds, across which the replay goes on."""
 
 
 class BrokenRule(NamedTuple):
@@ -51,6 +51,7 @@ class PlaceReplay:
         self.name_draw(entry.draw)
         self._first = entry.first_number
         self._codes = bytearray()
+        self._gap_left = MAX_GAP
         self._seated_before, self._waiting_before = entry.seated, entry.waiting
         self._line: list[tuple[int, int]] = []
         self._promoted: list[int] = []
@@ -134,8 +135,9 @@ class PlaceReplay:
     def _store(self, number: int, code: int) -> bool:
         """Keep what a number has. False if the number is far from those before it: the audit has said so."""
         index, gap = number - self._first, number - self._first - len(self._codes)
-        if index < 0 or gap > MAX_GAP:
+        if index < 0 or gap > self._gap_left:
             return False
+        self._gap_left -= max(gap, 0)
         self._codes.extend([_CODES["removed"]] * max(gap + 1, 0))
         self._codes[index] = code
         return True
