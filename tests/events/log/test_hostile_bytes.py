@@ -1,4 +1,4 @@
-"""Whatever bytes a log, a receipt or a page has, `holdfast verify` ends in a verdict or a sentence, not in a traceback."""
+"""Whatever bytes a log, a receipt or a page has, `holdfast verify` ends in a verdict or a sentence."""
 
 import contextlib
 import json
