@@ -69,7 +69,7 @@ class DrawnList:
 
     def cosignature_faults(self, head: Checkpoint, cosigned_at: Mapping[str, dt.datetime]) -> list[str]:
         """What is wrong with the freeze, by a head of the log that the witnesses with these names cosigned then."""
-        entries = [msgspec.json.decode(entry) for entry in self._entries]
+        entries = [decode_foreign(entry) for entry in self._entries]
         return check_cosigned_freeze(entries, head, cosigned_at, self._root_at)
 
     def _root_at(self, size: int) -> bytes:

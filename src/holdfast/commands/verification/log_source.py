@@ -57,8 +57,8 @@ class LogSource(Protocol):
         """The content of a file of the log, such as `checkpoint`. Raises `VerificationError`."""
         ...
 
-    def earlier(self, origin: str) -> "LogSource | None":
-        """The log before the one with an origin; None if there is none, or it is unknown where."""
+    def earlier(self, generation: int) -> "LogSource | None":
+        """The log of the same event or queue with a generation; None: it is unknown where."""
         ...
 
     def head_log(self) -> "LogSource":
@@ -82,7 +82,7 @@ class DirectoryLog:
             raise VerificationError(f"{file} has more than {MAX_FILE_BYTES:,} bytes.")
         return file.read_bytes()
 
-    def earlier(self, origin: str) -> LogSource | None:
+    def earlier(self, generation: int) -> LogSource | None:
         return None
 
     def head_log(self) -> LogSource:
@@ -100,9 +100,8 @@ class HttpLog:
     async def get(self, path: str) -> bytes:
         return await fetch(self.client, f"{self.name}/{path}")
 
-    def earlier(self, origin: str) -> LogSource | None:
-        generation = generation_of(origin)
-        return HttpLog(self.client, f"{without_generation(self.name)}/{generation - 1}") if generation > 1 else None
+    def earlier(self, generation: int) -> LogSource | None:
+        return HttpLog(self.client, f"{without_generation(self.name)}/{generation}")
 
     def head_log(self) -> LogSource:
         return HttpLog(self.client, f"{self.name.rpartition('/log/')[0]}{HEAD_LOG_PATH}")

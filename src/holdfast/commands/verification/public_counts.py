@@ -4,24 +4,19 @@ Counts and log change while they are read. So counts are right if they are those
 """
 
 import asyncio
-import copy
 import re
 from typing import NamedTuple
 
 import httpx2
 from msgspec import Struct
 
-from holdfast.commands.verification.log_reader import LogEnd, open_head, read_growth
+from holdfast.commands.verification.catching_up import CaughtUp, LogFollower, wait_until_equal
+from holdfast.commands.verification.check_progress import CheckProgress
 from holdfast.commands.verification.log_source import REQUEST_TIMEOUT_SECONDS, HttpLog, VerificationError, fetch
-from holdfast.commands.verification.trusted_key import TrustedKey
 from holdfast.events.audit.audit import Audit, AuditFinding
 from holdfast.events.audit.entries import Count
 from holdfast.events.audit.foreign_json import decode_foreign
 
-TIMEOUT_SECONDS = 65.0
-"""Seconds for which counts that differ are read again: what is done is in the log within 60."""
-
-PAUSE_SECONDS = 1.0
 MAX_MESSAGE_BYTES = 1_000_000
 
 _NEWEST_LOG = re.compile(r"(.*)/log/(event|queue)s/(\d+)")
@@ -40,8 +35,17 @@ class Counts(NamedTuple):
 
     def __str__(self) -> str:
         if self.of == "event":
-            return f"seats left {self.first:,}, waiting {self.second:,}"
-        return f"tickets let in {self.first:,} of {self.second:,}"
+            seats = "1 free seat" if self.first == 1 else f"{self.first:,} free seats"
+            return f"{seats} and {self.second:,} on the waiting list"
+        return f"{self.second:,} tickets given, and let in up to ticket {self.first:,}"
+
+
+class CountsResult(NamedTuple):
+    """What was compared; why it was not, as a sentence; and what is wrong."""
+
+    compared: str | None = None
+    not_compared: str | None = None
+    finding: AuditFinding | None = None
 
 
 class _Numbers(Struct):
@@ -51,41 +55,25 @@ class _Numbers(Struct):
     waiting: Count
 
 
-async def compare_counts(source: HttpLog, key: TrustedKey, audit: Audit, end: LogEnd) -> tuple[str, list[AuditFinding]]:
-    """Compare the public counts with a log that was read. Returns what was compared, and what is wrong.
-
-    audit    the audit of the entries up to `end`; it is not changed
-    """
-    match = _NEWEST_LOG.fullmatch(source.name)
-    if match is None or audit.opening is None:
-        return "not compared: this is not the newest log", []
-    if audit.closing:
-        return "not compared: the log has ended", []
-    address, of, id = match.groups()
-    states, audit = {_replayed(audit)}, copy.deepcopy(audit)
-    readings: set[Counts] = set()
-
-    def read(_: int, entry: bytes) -> None:
-        audit.read(entry)
-        states.add(_replayed(audit))
-
-    give_up_at = asyncio.get_running_loop().time() + TIMEOUT_SECONDS
-    while True:
-        try:
-            counts = await _read_counts(source.client, address, of, id)
-            readings.add(counts)
-            if counts not in states:
-                head = open_head(await source.get("checkpoint"), key, "The newer head of the log")
-                end = await read_growth(source, head.checkpoint, end, read)
-        except VerificationError as error:
-            return f"not compared: {error}", []
-        # Under load the log is always a little behind. It reaches counts that were shown a moment before.
-        for reached in readings & states:
-            return f"{reached}: so says the log", []
-        if asyncio.get_running_loop().time() > give_up_at:
-            message = f"The page says {counts}. The log leads to {_replayed(audit)}."
-            return f"{counts}: not what the log says", [AuditFinding("fraud", "counts", message)]
-        await asyncio.sleep(PAUSE_SECONDS)
+async def compare_counts(follower: LogFollower, progress: CheckProgress) -> CountsResult:
+    """Compare the public counts with a log that was read."""
+    match = _NEWEST_LOG.fullmatch(follower.source.name)
+    if match is None or not isinstance(follower.source, HttpLog):
+        return CountsResult(not_compared="The counts on the page were not compared: this is not the newest log.")
+    client, (address, of, id) = follower.source.client, match.groups()
+    try:
+        result = await wait_until_equal(
+            follower,
+            lambda: _read_counts(client, address, of, id),
+            lambda: _replayed(follower.audit),
+            "The page shows {shown}. The log leads to {logged}.",
+            progress,
+        )
+    except VerificationError as error:
+        return CountsResult(not_compared=f"The counts on the page were not compared: {error}")
+    if isinstance(result, CaughtUp):
+        return CountsResult(compared=f"{result.value}, and so says the log")
+    return CountsResult(f"{result.shown}: not what the log says", finding=AuditFinding("fraud", "counts", str(result)))
 
 
 def _replayed(audit: Audit) -> Counts:

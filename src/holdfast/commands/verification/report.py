@@ -24,11 +24,12 @@ class SlowestArrival(Struct):
 class VerificationReport(Struct):
     """What was found out.
 
-    origin     the origin of the log; empty: no head of a log was checked
-    checked    what was checked, by name, each as a text
-    figures    what the log tells, by name
-    findings   what is wrong; empty: nothing
-    further    findings beyond those
+    origin         the origin of the log; empty: no head of a log was checked
+    checked        what was checked, by name, each as a text
+    figures        what the newest log tells, by name
+    findings       what is wrong; empty: nothing
+    further        findings beyond those
+    not_checked    sentences about what was not checked
     """
 
     subject: str
@@ -37,28 +38,47 @@ class VerificationReport(Struct):
     figures: dict[str, Any] = field(default_factory=dict[str, Any])
     findings: list[AuditFinding] = field(default_factory=list[AuditFinding])
     further: int = 0
+    not_checked: list[str] = field(default_factory=list[str])
 
     def as_json(self) -> dict[str, Any]:
         """The report as JSON has it."""
         return {"ok": not self.findings, **msgspec.to_builtins(self)}
 
     def lines(self) -> Sequence[str]:
-        """The report as people read it."""
+        """The report as people read it. What was not checked stands at the end."""
         rows = {**self.checked, **{name: _text(value) for name, value in self.figures.items()}}
         width = max(map(len, rows), default=0)
         lines = [self.subject, *(f"  {name:<{width}}  {text}" for name, text in rows.items())]
-        lines += [f"{finding.kind.upper()} ({finding.rule})  {finding.message}" for finding in self.findings]
-        if self.findings:
-            count = len(self.findings) + self.further
-            shown_of = f", of which {len(self.findings)} are shown" if self.further else ""
-            return [*lines, f"It is not right: {count:,} finding{'s' if count > 1 else ''}{shown_of}."]
-        return [*lines, "Everything that was checked is right."]
+        lines += [f"{finding.kind.upper()} ({finding.rule})  {_message(finding)}" for finding in self.findings]
+        lines.append(self._verdict())
+        if self.not_checked:
+            lines += ["Not checked:", *(f"  * {sentence}" for sentence in self.not_checked)]
+        return [_printable(line) for line in lines]
+
+    def _verdict(self) -> str:
+        if not self.findings:
+            return "Everything that was checked is right."
+        count = len(self.findings) + self.further
+        shown = f", of which {len(self.findings)} are shown" if self.further else ""
+        if all(finding.kind == "notice" for finding in self.findings):
+            things = "1 thing is" if count == 1 else f"{count:,} things are"
+            return f"No fraud was found, but {things} not proved either: read above{shown}."
+        return f"It is not right: {count:,} finding{'s' if count > 1 else ''}{shown}."
+
+
+def _message(finding: AuditFinding) -> str:
+    return f"In {finding.log}: {finding.message}" if finding.log else finding.message
+
+
+def _printable(line: str) -> str:
+    """A line without what a stranger's text could do to a terminal."""
+    return "".join(character if character.isprintable() else "?" for character in line)
 
 
 def key_text(key: TrustedKey) -> str:
     """Which key was used. It has a short form that people can compare: the beginning of its hash."""
     short = " or ".join(sha256(public_key).hexdigest()[:16] for public_key in key.public_keys)
-    return f"{short}, {'which you gave' if key.is_given else 'which the log itself serves: compare it with --key'}"
+    return f"{short}, {'which you gave' if key.is_given else 'which the log itself serves'}"
 
 
 def head_text(head: Checkpoint) -> str:

@@ -52,6 +52,7 @@ class AuditFinding(Struct, omit_defaults=True):
     message   a sentence
     index     the index of the entry, from 0
     number    the number of the person or visitor
+    log       the origin of the log, if it is not the one that was named to be checked
     """
 
     kind: FindingKind
@@ -59,6 +60,7 @@ class AuditFinding(Struct, omit_defaults=True):
     message: str
     index: int | None = None
     number: int | None = None
+    log: str | None = None
 
 
 class Audit:
