@@ -8,6 +8,7 @@ import httpx2
 from holdfast.commands.verification.check_progress import CheckProgress
 from holdfast.commands.verification.log_check import LogCheck
 from holdfast.commands.verification.log_source import (
+    LOG_PATH,
     DirectoryLog,
     HttpLog,
     LogSource,
@@ -16,6 +17,7 @@ from holdfast.commands.verification.log_source import (
     address_of_origin,
     http_client,
     log_address,
+    without_generation,
 )
 from holdfast.commands.verification.options import Options
 from holdfast.commands.verification.promise_watch import GOT
@@ -23,6 +25,7 @@ from holdfast.commands.verification.receipt_check import check_receipt_file, rea
 from holdfast.commands.verification.receipts import ReceiptFile, check_proof, parse_file
 from holdfast.commands.verification.report import VerificationReport, key_text
 from holdfast.commands.verification.trusted_key import key_of
+from holdfast.events.audit.audit import AuditFinding
 from holdfast.events.audit.entries import ArrivalEntry
 from holdfast.events.log.entries import timestamp
 from holdfast.kit.tlog.proof_file import ProofFile
@@ -94,10 +97,19 @@ async def _check_proof_file(client: httpx2.AsyncClient, proof: ProofFile, option
     key = await key_of(HttpLog(client, address_of_origin(origin)), options.key)
     report = VerificationReport(f"Proof of entry {proof.index} of {origin}", checked={"key": key_text(key)})
     entry, report.findings = check_proof(proof, key)
+    if options.log:
+        named = LOG_PATH.fullmatch(options.log.partition("://")[2])
+        if named is None or without_generation(named[1]) != without_generation(origin):
+            message = f"The proof is of another log, {origin}."
+            report.findings.append(AuditFinding("fraud", "path", message))
+    else:
+        report.not_checked.append(
+            f"Whether you meant this log, {origin}, was not compared: --log names the one that you mean."
+        )
     if isinstance(entry, ArrivalEntry):
         got = GOT[entry.outcome] if entry.outcome else "an entry"
         report.checked["entry"] = f"number {entry.number:,}, {got}, at {timestamp(entry.at)}"
-    report.not_checked = [
+    report.not_checked += [
         "The log was not read: whether the order is right, and what came later for this number, is unknown.",
         "Whose number it is, was not checked: a receipt shows that.",
     ]
