@@ -33,7 +33,7 @@ class FraudRow(NamedTuple):
 
 LOG, SAVED, PUBLISHED = "LOG", "LOG --head FILE", "LOG --head-log"
 RECEIPT, LINK = "RECEIPT", "RECEIPT --registration LINK"
-NOBODY = "nobody: the log alone shows it"
+NOBODY = "nobody: everybody can check the log"
 NO_HEAD = "whoever has no earlier head, and does not read the head log: the new log is right in itself"
 NO_RECEIPT = "whoever has not the receipt of one of them: the log does not say who is who"
 
@@ -126,19 +126,19 @@ ORDER_FRAUDS = {
         "switches the log off, gives out seats, and switches it on again",
         LOG,
         "From … to … the log was switched off. What happened then is in no log. Before it, …; after it, …",
-        "nobody sees what happened then; that something did is a notice, since organizers may switch it off",
+        "everybody: what happened then is in no log. That it was off is a notice, since organizers may do that",
     ),
     "restored backup": FraudRow(
         "restores a backup to get rid of the last registrations",
         RECEIPT,
-        "The arrival at … is not in the log, … seconds later: it was promised within 60",
-        "whoever has no receipt or head of them: a restored backup that lost something looks the same",
+        "The arrival at … is not in the log, … A backup was restored at …, which loses what came shortly before",
+        "whoever has no receipt or head of them. It is a notice, since a real backup loses them too",
     ),
     "restored backup without an entry": FraudRow(
         "changes seats in a backup before it is restored",
         LOG,
         "A backup was restored at …. What the service did after … and before is in no log. Before it, …; after it, …",
-        "nobody sees what happened then; that something did is a notice, since a real backup loses entries too",
+        "everybody: what happened then is in no log. That it differs is a notice, since a real backup loses entries",
     ),
     "proof of another log": FraudRow(
         "gives somebody the proof of a number in another log",
@@ -148,7 +148,7 @@ ORDER_FRAUDS = {
     ),
 }
 
-NO_KEPT_HEAD = "nobody: the log alone shows it. If the log is written anew as a whole, whoever has kept no head of it"
+NO_KEPT_HEAD = "nobody, unless the whole log is written anew: then whoever has kept no head of it"
 
 DRAW_FRAUDS = {
     "list swapped": FraudRow(
@@ -213,7 +213,7 @@ FRAUDS = {**ORDER_FRAUDS, **DRAW_FRAUDS}
 
 def table() -> str:
     """The tables of the page."""
-    head = "| the operator … | found with | which says | cannot be found by |\n|---|---|---|---|\n"
+    head = "| the operator … | found with | which says | who cannot find it |\n|---|---|---|---|\n"
     return "\n".join(head + "".join(map(_line, rows.values())) for rows in (ORDER_FRAUDS, DRAW_FRAUDS))
 
 

@@ -84,10 +84,10 @@ def verdict(*arguments: str | Path) -> tuple[int, str]:
     return ran.exit_code, ran.output
 
 
-def _ignore(*errors: type[Exception]) -> Callable[[Callable[[bytes], Any]], Callable[[bytes], None]]:
+def _ignore(error: type[Exception]) -> Callable[[Callable[[bytes], Any]], Callable[[bytes], None]]:
     def decorate(decode: Callable[[bytes], Any]) -> Callable[[bytes], None]:
         def decoded(content: bytes) -> None:
-            with contextlib.suppress(errors):
+            with contextlib.suppress(error):
                 decode(content)
 
         return decoded

@@ -4,7 +4,16 @@ import datetime as dt
 
 from holdfast.commands.verification.receipts import Promise
 from holdfast.events.audit.audit import AuditFinding
-from holdfast.events.audit.entries import Actor, ArrivalEntry, AuditedEntry, ChangeEntry, PlaceEntry, SealEntry
+from holdfast.events.audit.entries import (
+    Actor,
+    ArrivalEntry,
+    AuditedEntry,
+    ChangeEntry,
+    EarlierLog,
+    OpenEntry,
+    PlaceEntry,
+    SealEntry,
+)
 from holdfast.events.log.entries import timestamp
 
 GOT = {
@@ -37,6 +46,7 @@ class PromiseWatch:
         self.story: list[str] = []
         self._cancelled: ChangeEntry | None = None
         self._seal: SealEntry | None = None
+        self._restored: OpenEntry | None = None
 
     @property
     def has_found(self) -> bool:
@@ -45,6 +55,8 @@ class PromiseWatch:
     def read(self, index: int, entry: AuditedEntry | None) -> None:
         """Look at the next entry."""
         match entry:
+            case OpenEntry(at=at, after=EarlierLog()) if at > self.promise.at:
+                self._restored = entry
             case ArrivalEntry(person=person) if person == self.promise.person and self.arrival is None:
                 self.arrival, self.index = entry, index
                 self.status = entry.outcome or ("in_draw" if self._is_of_event() else None)
@@ -108,6 +120,12 @@ class PromiseWatch:
             f"The arrival at {timestamp(promise.at)} is not in the log, {waited:.0f} seconds later: it was "
             f"promised within {promise.within}."
         )
+        if self._restored:
+            message += (
+                f" A backup was restored at {_time(self._restored.at)}, which loses what came shortly before it. "
+                "If that was done to get rid of it, this receipt is the evidence."
+            )
+            return AuditFinding("notice", "promise", message)
         return AuditFinding("fraud", "promise", message)
 
     def _change(self, entry: ChangeEntry) -> None:

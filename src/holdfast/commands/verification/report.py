@@ -8,10 +8,19 @@ import msgspec
 from msgspec import Struct, field
 
 from holdfast.commands.verification.trusted_key import TrustedKey
-from holdfast.events.audit.audit import Audit, AuditFinding
+from holdfast.events.audit.audit import MAX_DELAY_SECONDS, Audit, AuditFinding
 from holdfast.events.audit.heads import HeadAudit
 from holdfast.events.log.entries import timestamp
 from holdfast.kit.tlog.signed_note import Checkpoint
+
+OUTCOMES = {
+    "registered": "got a seat",
+    "held": "got a seat that has to be paid",
+    "waitlisted": "got a place on the waiting list",
+    "rejected": "got no place",
+    "joined": "joined",
+}
+"""What arrivals got, by outcome."""
 
 
 class SlowestArrival(Struct):
@@ -46,7 +55,7 @@ class VerificationReport(Struct):
 
     def lines(self) -> Sequence[str]:
         """The report as people read it. What was not checked stands at the end."""
-        rows = {**self.checked, **{name: _text(value) for name, value in self.figures.items()}}
+        rows = {**self.checked, **{name: _text(name, value) for name, value in self.figures.items()}}
         width = max(map(len, rows), default=0)
         lines = [self.subject, *(f"  {name:<{width}}  {text}" for name, text in rows.items())]
         lines += [f"{finding.kind.upper()} ({finding.rule})  {_message(finding)}" for finding in self.findings]
@@ -118,13 +127,23 @@ def figures_of(audit: Audit | HeadAudit) -> dict[str, Any]:
     return figures
 
 
-def _text(value: Any) -> str:
-    if isinstance(value, SlowestArrival):
-        return f"{value.seconds:,} seconds, of number {value.number:,}"
-    if isinstance(value, dict):
-        items: dict[str, Any] = value  # pyright: ignore[reportUnknownVariableType] - figures have no other ones
-        return ", ".join(f"{_number(figure)} {name}" for name, figure in items.items()) or "none"
-    return str(value)
+def _text(name: str, value: Any) -> str:
+    """A figure as people read it."""
+    match name, value:
+        case _, SlowestArrival(seconds=seconds, number=number):
+            return f"number {number:,} was logged {seconds:,} seconds after it came; {MAX_DELAY_SECONDS} are promised"
+        case "places now", {**places}:
+            text = "{seats taken:,} of {seats:,} seats taken, {waiting:,} of {waiting places:,} waiting places"
+            draw = f", {places['waiting for the draw']:,} wait for the draw" if "waiting for the draw" in places else ""
+            return text.format_map(places) + draw
+        case "tickets", {**tickets}:
+            return "{last given:,} given, and let in up to ticket {last let in:,}".format_map(tickets)
+        case "arrivals", {**outcomes}:
+            return ", ".join(f"{count:,} {OUTCOMES[outcome]}" for outcome, count in outcomes.items()) or "none"
+        case _, {**figures}:
+            return ", ".join(f"{_number(figure)} {text}" for text, figure in figures.items()) or "none"
+        case _:
+            return _number(value)
 
 
 def _number(value: Any) -> str:
