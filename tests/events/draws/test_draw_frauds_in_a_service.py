@@ -129,8 +129,8 @@ async def test_a_fraud_is_found(
 
     await forger.rewrite(plant)
 
-    found = await findings(forger)
-    assert FRAUDS[name].is_in(found), found
+    messages = await findings(forger)
+    assert FRAUDS[name].is_in(messages), messages
 
 
 async def test_an_invention_that_is_called_confirmed_before_the_freeze_is_found_by_nobody(

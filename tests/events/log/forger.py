@@ -51,12 +51,19 @@ class Forger:
 
     # What people do
 
-    async def register(self, *names: str) -> None:
-        """Let people register, one after the other, and give them their numbers. Nothing is sealed."""
+    async def register(self, *names: str, together: bool = False) -> None:
+        """Let people register, one after the other, and give them their numbers. Nothing is sealed.
+
+        together    whether they get their numbers together: then some of them may be rejected, and not refused
+        """
         for name in names:
             body = {"registration": {"event_id": self.event["id"], "email": f"{name}@example.com"}}
-            self.answers[name] = (await self.ada.post("/api/registrations", body)).json()
-            await self.service.settle()
+            answer = await self.ada.post("/api/registrations", body)
+            assert answer.status_code == 202, answer.text
+            self.answers[name] = answer.json()
+            if not together:
+                await self.service.settle()
+        await self.service.settle()
 
     async def link(self, name: str) -> str:
         """The link of a registration, as mails have it."""

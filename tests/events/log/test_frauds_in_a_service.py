@@ -3,6 +3,7 @@
 The sentences are those of the table in docs/events/frauds.md.
 """
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from holdfast.events.settings import Settings
 from tests.events.audit.honest_event import Entry
 from tests.events.log.forger import Forger, cheating
 from tests.events.log.fraud_table import FRAUDS
+from tests.events.log.verification import verify
 
 RIGHT = (0, list[str]())
 
@@ -228,7 +230,7 @@ async def test_a_forged_cancellation_is_named_to_whoever_holds_the_receipt(forge
 async def test_seats_that_others_have_than_in_the_log_are_found_with_the_link_of_the_registration(
     forger: Forger,
 ) -> None:
-    await forger.register("ann", "ben", "cid", "dan", "eve")
+    await forger.register("ann", "ben", "cid", "dan", "eve", together=True)
     await forger.seal()
     receipt, link = await forger.save_receipt("ann"), await forger.link("ann")
     honest = await forger.verify(receipt, "--registration", link), await forger.verify(link)
@@ -380,7 +382,7 @@ async def test_a_proof_of_another_log_is_found_when_the_log_is_named(forger: For
 
 async def test_what_honest_people_and_organizers_do_is_no_fraud(forger: Forger) -> None:
     head = forger.directory / "head.txt"
-    await forger.register("ann", "ben", "cid", "dan", "eve")
+    await forger.register("ann", "ben", "cid", "dan", "eve", together=True)
     await forger.seal()
     receipts = {name: await forger.save_receipt(name) for name in ("ann", "cid", "dan")}
     link = await forger.link("cid")
@@ -400,3 +402,53 @@ async def test_what_honest_people_and_organizers_do_is_no_fraud(forger: Forger) 
     await forger.seal()
     assert await forger.verify(None, "--head", head, "--head-log") == RIGHT
     assert await forger.verify(f"{forger.url}/log/heads") == RIGHT
+
+
+async def test_the_address_of_an_earlier_log_does_not_make_the_later_one_look_hidden(forger: Forger) -> None:
+    head = forger.directory / "head.txt"
+    await forger.register("ann")
+    await forger.seal()
+    forger.restore()
+    await forger.seal()
+    assert await forger.verify(None, "--head", head) == RIGHT
+
+    assert await forger.verify(f"{forger.log}/1", "--head-log") == RIGHT
+    code, report = await asyncio.to_thread(verify, f"{forger.log}/1", "--head", head)
+    assert (code, "give the address of the log without a number" in report["error"]) == (2, True)
+
+
+async def test_a_later_log_that_is_hidden_is_found_with_a_head_of_it_and_in_the_head_log(forger: Forger) -> None:
+    head = forger.directory / "head.txt"
+    await forger.register("ann")
+    await forger.seal()
+    forger.restore()
+    await forger.seal()
+    assert await forger.verify(None, "--head", head) == RIGHT
+    last = "(select max(id) from logs where event_id is not null)"
+    await forger.run_sql(f"delete from log_heads where log_id = {last}")
+    await forger.run_sql(f"delete from logs where id = {last}")
+    await forger.run_sql("update logs set closed_at = null where event_id is not null")
+
+    code, findings = await forger.verify(None, "--head", head)
+    assert (code, "The service shows it no more" in " ".join(findings)) == (1, True)
+    code, findings = await forger.verify(None, "--head-log")
+    assert (code, "The service shows that log no more" in " ".join(findings)) == (1, True)
+
+
+async def test_a_rejection_that_the_service_has_forgotten_since_is_no_difference(forger: Forger) -> None:
+    await forger.register("ann", "ben", "cid", "dan", "eve", together=True)
+    await forger.seal()
+    receipt, link = await forger.save_receipt("eve"), await forger.link("eve")
+    await forger.service.run_sql("delete from registrations where status = 'rejected'")
+
+    assert await forger.verify(receipt, "--registration", link) == RIGHT
+
+
+async def test_the_link_of_another_registration_is_refused(forger: Forger) -> None:
+    await forger.register("ann", "ben")
+    await forger.seal()
+    receipt, link = await forger.save_receipt("ann"), await forger.link("ben")
+
+    code, report = await asyncio.to_thread(verify, receipt, "--registration", link)
+
+    assert (code, "is of another registration" in report["error"]) == (2, True)

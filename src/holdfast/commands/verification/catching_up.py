@@ -54,12 +54,12 @@ class CaughtUp(NamedTuple):
 class Difference(NamedTuple):
     """What the service shows, and what the log leads to, as long as it was waited for. `sentence` has both."""
 
-    shown: Hashable
-    logged: Hashable
+    shown_value: Hashable
+    logged_value: Hashable
     sentence: str
 
     def __str__(self) -> str:
-        return self.sentence.format(shown=self.shown, logged=self.logged)
+        return self.sentence.format(shown=self.shown_value, logged=self.logged_value)
 
 
 async def wait_until_equal(
@@ -81,14 +81,14 @@ async def wait_until_equal(
     try:
         async with asyncio.timeout_at(give_up_at + MAX_ANSWER_SECONDS):
             while True:
-                shown = await read_shown()
-                readings.add(shown)
-                if shown not in states:
+                value = await read_shown()
+                readings.add(value)
+                if value not in states:
                     await follower.follow(lambda: states.add(logged()))
                 # Under load the log is always a little behind. It reaches what was shown a moment before.
                 for reached in readings & states:
                     return CaughtUp(reached)
-                difference = Difference(shown, logged(), sentence)
+                difference = Difference(value, logged(), sentence)
                 if (seconds := give_up_at - clock()) < 0:
                     return difference
                 progress.wait(f"{difference} The log may be up to 60 seconds behind: waiting, {seconds:.0f} s left.")

@@ -43,13 +43,13 @@ class Generations(Struct):
     not_checked    sentences about logs that are not read
     """
 
-    found: list[FoundLog]
+    logs: list[FoundLog]
     findings: list[AuditFinding] = field(default_factory=list[AuditFinding])
     not_checked: list[str] = field(default_factory=list[str])
 
     @property
     def newest(self) -> FoundLog:
-        return self.found[-1]
+        return self.logs[-1]
 
 
 class ReadLog(NamedTuple):
@@ -87,7 +87,7 @@ async def find_generations(source: LogSource, key: TrustedKey, subject: str = "T
         except BadSignature as error:
             result.findings.append(AuditFinding("fraud", "signature", str(error)))
         else:
-            result.found.insert(0, FoundLog(earlier, head))
+            result.logs.insert(0, FoundLog(earlier, head))
     return result
 
 

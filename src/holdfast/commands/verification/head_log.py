@@ -156,9 +156,9 @@ async def read_head_logs(
     read    gives what reads the entries of the head log with an origin
     """
     logs, heads = list[ReadLog](), dict[str, Checkpoint]()
-    for found in generations.found:
+    for found_log in generations.logs:
         audit = HeadAudit(heads)
-        logs.append(await read_log(found, audit, [], progress, *([read(found.origin)] if read else [])))
+        logs.append(await read_log(found_log, audit, [], progress, *([read(found_log.origin)] if read else [])))
         heads = audit.heads
     return logs
 

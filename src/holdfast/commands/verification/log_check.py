@@ -56,6 +56,7 @@ class LogCheck:
     ) -> None:
         self._source, self._options, self._key, self._progress = source, options, key, progress
         self._witnesses = parse_witnesses(options.witnesses)
+        self._has_newest = without_generation(source.name) == source.name
         self.watch = watch
         self.follower: LogFollower | None = None
         self.report = VerificationReport(f"Log {source.name}", checked={"key": key_text(key)})
@@ -124,7 +125,7 @@ class LogCheck:
             head = open_head(await newest.source.get("checkpoint"), self._key, "The head of the log")
             if head.checkpoint.origin != newest.origin:  # a further log has begun meanwhile
                 return await find_generations(self._source, self._key)
-            generations.found[-1] = FoundLog(newest.source, head)
+            generations.logs[-1] = FoundLog(newest.source, head)
         return generations
 
     async def _read_logs(
@@ -132,13 +133,13 @@ class LogCheck:
     ) -> list[ReadLog]:
         logs, heads = list[ReadLog](), dict[str, Checkpoint]()
         mailed = mailed_head(self._options.mail_line) if self._options.mail_line else None
-        for found in generations.found:
-            earlier = [head for head in published.heads.get(found.origin, ()) if head.size <= found.size]
+        for found_log in generations.logs:
+            earlier = [head for head in published.heads.get(found_log.origin, ()) if head.size <= found_log.size]
             earlier += [mailed] if mailed else []
-            if saved and saved.checkpoint.origin == found.origin:
+            if saved and saved.checkpoint.origin == found_log.origin:
                 earlier.append(saved_head(saved.checkpoint))
-            audit = HeadAudit(heads) if is_head_log(found.origin) else Audit(found.origin)
-            log = await read_log(found, audit, earlier, self._progress, self._watch_entry)
+            audit = HeadAudit(heads) if is_head_log(found_log.origin) else Audit(found_log.origin)
+            log = await read_log(found_log, audit, earlier, self._progress, self._watch_entry)
             if isinstance(audit, HeadAudit):
                 heads = audit.heads
             logs.append(log)
@@ -169,7 +170,10 @@ class LogCheck:
     def _check_saved_head(self, saved: SavedHead | None, logs: list[ReadLog]) -> list[AuditFinding]:
         if saved is None:
             return []
-        return [*([saved.finding] if saved.finding else []), *check_saved_head(saved.checkpoint, logs)]
+        return [
+            *([saved.finding] if saved.finding else []),
+            *check_saved_head(saved.checkpoint, logs, has_newest=self._has_newest),
+        ]
 
     def _check_mailed_head(self, logs: list[ReadLog]) -> None:
         """Compare the line of a mail: one of the logs must begin with it."""
@@ -182,7 +186,7 @@ class LogCheck:
             self.report.findings.append(finding)
 
     def _report_published(self, published: PublishedHeads, generations: Generations) -> None:
-        findings = check_published_heads(published, generations.found)
+        findings = check_published_heads(published, generations.logs, has_newest=self._has_newest)
         count = sum(map(len, published.heads.values()))
         self.report.checked["heads"] = f"{count:,} of this log are in the head log, and were compared with it"
         self.report.findings += findings
@@ -260,6 +264,10 @@ class LogCheck:
             limits.append(
                 f"{oldest.seated:,} seats were taken and {oldest.waiting:,} people waited before the log began. "
                 "How they got there is in no log."
+            )
+        if not self._has_newest:
+            limits.append(
+                "Later logs, if there are any, were not read: give the address without the number at its end."
             )
         if "saved head" not in self.report.checked and not options.mail_line:
             sentence = "No earlier head was compared, so a log that was rewritten is not found. "

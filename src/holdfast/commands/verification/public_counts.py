@@ -73,7 +73,9 @@ async def compare_counts(follower: LogFollower, progress: CheckProgress) -> Coun
         return CountsResult(not_compared=f"The counts on the page were not compared: {error}")
     if isinstance(result, CaughtUp):
         return CountsResult(compared=f"{result.value}, and so says the log")
-    return CountsResult(f"{result.shown}: not what the log says", finding=AuditFinding("fraud", "counts", str(result)))
+    return CountsResult(
+        f"{result.shown_value}: not what the log says", finding=AuditFinding("fraud", "counts", str(result))
+    )
 
 
 def _replayed(audit: Audit) -> Counts:

@@ -96,8 +96,12 @@ async def _compare_registration(
         return
     link = options.registration
 
+    if await _read_status(client, link, file, watch.status) is None:
+        report.not_checked.append("The page of the registration was not compared: it does not tell its status.")
+        return
+
     async def read_shown() -> ShownStatus:
-        return ShownStatus(await _read_status(client, link, file))
+        return ShownStatus(await _read_status(client, link, file, watch.status) or "")
 
     def logged() -> ShownStatus:
         return ShownStatus(watch.status or "pending")
@@ -105,24 +109,25 @@ async def _compare_registration(
     sentence = "The page of the registration shows {shown}. The log leads to {logged}."
     result = await wait_until_equal(check.follower, read_shown, logged, sentence, progress)
     if isinstance(result, Difference):
-        report.checked["registration"] = f"{result.shown}: not what the log says"
+        report.checked["registration"] = f"{result.shown_value}: not what the log says"
         message = f"{result} The service does not do what its log says."
         report.findings.append(AuditFinding("fraud", "registration", message))
     else:
         report.checked["registration"] = f"{result.value}, and so says the log"
 
 
-async def _read_status(client: httpx2.AsyncClient, link: str, file: ReceiptFile) -> str:
-    """The status that the page of a registration shows. Raises `VerificationError`."""
+async def _read_status(
+    client: httpx2.AsyncClient, link: str, file: ReceiptFile, logged_status: str | None
+) -> str | None:
+    """The status that the page of a registration shows; None: it tells none. Raises `VerificationError`."""
     try:
-        shown = await read_own_receipt(client, link)
+        file_now = await read_own_receipt(client, link)
     except MissingFile:
-        return "removed"
-    if shown.receipt.content.person != file.receipt.content.person:
+        # The service forgets rejections a while after the event.
+        return "rejected" if logged_status == "rejected" else "removed"
+    if file_now.receipt.content.person != file.receipt.content.person:
         raise VerificationError("The link of --registration is of another registration than the receipt.")
-    if shown.status is None:
-        raise VerificationError("The page of the registration does not tell its status: the service is older.")
-    return shown.status
+    return file_now.status
 
 
 async def read_own_receipt(client: httpx2.AsyncClient, link: str) -> ReceiptFile:

@@ -68,11 +68,11 @@ class VerificationReport(Struct):
         if not self.findings:
             return "Everything that was checked is right."
         count = len(self.findings) + self.further
-        shown = f", of which {len(self.findings)} are shown" if self.further else ""
+        suffix = f", of which {len(self.findings)} are shown" if self.further else ""
         if all(finding.kind == "notice" for finding in self.findings):
             things = "1 thing is" if count == 1 else f"{count:,} things are"
-            return f"No fraud was found, but {things} not proved either: read above{shown}."
-        return f"It is not right: {count:,} finding{'s' if count > 1 else ''}{shown}."
+            return f"No fraud was found, but {things} not proved either: read above{suffix}."
+        return f"It is not right: {count:,} finding{'s' if count > 1 else ''}{suffix}."
 
 
 def _message(finding: AuditFinding) -> str:

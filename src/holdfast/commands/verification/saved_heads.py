@@ -50,8 +50,10 @@ def read_saved_head(file: Path, key: TrustedKey) -> SavedHead | None:
     return SavedHead(checkpoint)
 
 
-def check_saved_head(saved: Checkpoint, logs: Sequence[ReadLog]) -> list[AuditFinding]:
+def check_saved_head(saved: Checkpoint, logs: Sequence[ReadLog], *, has_newest: bool) -> list[AuditFinding]:
     """What is wrong with the logs of an event or queue, oldest first, of which a head was saved.
+
+    has_newest    whether the last log is the newest that there is
 
     Raises `VerificationError` if the head is of another event or queue.
     """
@@ -75,6 +77,10 @@ def check_saved_head(saved: Checkpoint, logs: Sequence[ReadLog]) -> list[AuditFi
     if without_generation(saved.origin) != without_generation(newest.origin):
         raise VerificationError(f"The saved head is of another log, {saved.origin}. Name another file for --head.")
     if generation_of(saved.origin) > generation_of(newest.origin):
+        if not has_newest:
+            raise VerificationError(
+                f"The saved head is of {saved.origin}: give the address of the log without a number."
+            )
         message = (
             f"The saved head is of {saved.origin}, a later log than {newest.origin}. The service shows it no more: "
             "it went back to an older copy of its data."
@@ -83,13 +89,20 @@ def check_saved_head(saved: Checkpoint, logs: Sequence[ReadLog]) -> list[AuditFi
     return [AuditFinding("notice", "consistency", f"{saved.origin}, of which the saved head is, could not be read.")]
 
 
-def check_published_heads(published: PublishedHeads, logs: Sequence[FoundLog]) -> list[AuditFinding]:
-    """What is wrong with logs, of which the head log has these heads: larger ones, and logs that are not there."""
+def check_published_heads(
+    published: PublishedHeads, logs: Sequence[FoundLog], *, has_newest: bool
+) -> list[AuditFinding]:
+    """What is wrong with logs, of which the head log has these heads: larger ones, and logs that are not there.
+
+    has_newest    whether the last log is the newest that there is
+    """
     findings = [*published.findings]
     by_origin = {log.origin: log for log in logs}
     oldest = generation_of(logs[0].origin)
     for origin in published.heads:
         largest, log = published.largest(origin), by_origin.get(origin)
+        if not has_newest and generation_of(origin) > generation_of(logs[-1].origin):
+            continue
         if log is None and largest and generation_of(origin) >= oldest:
             message = (
                 f"{largest.name.capitalize()} is a head of {origin} with {largest.size:,} entries. The service shows "

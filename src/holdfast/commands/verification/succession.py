@@ -1,10 +1,9 @@
 """Compares how one log of an event or queue ends with how the next one begins."""
 
-import datetime as dt
 from typing import NamedTuple
 
 from holdfast.commands.verification.generations import ReadLog
-from holdfast.events.audit.audit import MAX_DELAY_SECONDS, Audit, AuditFinding
+from holdfast.events.audit.audit import Audit, AuditFinding
 from holdfast.events.audit.entries import EarlierLog, OpenEntry
 from holdfast.events.log.entries import timestamp
 from holdfast.kit.tlog.signed_note import encode_base64
@@ -34,7 +33,7 @@ def check_succession(before: ReadLog, after: ReadLog) -> Succession:
     named = after.audit.earlier_log
     findings = _check_named_end(before, after, named) if named else []
     if isinstance(before.audit, Audit) and isinstance(after.audit, Audit) and after.audit.opening:
-        result = _check_state(before.audit, before.origin, after.audit, after.audit.opening, named)
+        result = _check_state(before.audit, before.origin, after.audit.opening, named)
         return Succession([*findings, *result.findings], result.not_checked)
     if named is None:
         findings.append(
@@ -57,9 +56,7 @@ def _check_named_end(before: ReadLog, after: ReadLog, named: EarlierLog) -> list
     return [AuditFinding("fraud", "consistency", message)]
 
 
-def _check_state(
-    before: Audit, before_origin: str, after: Audit, opening: OpenEntry, named: EarlierLog | None
-) -> Succession:
+def _check_state(before: Audit, before_origin: str, opening: OpenEntry, named: EarlierLog | None) -> Succession:
     findings = list[AuditFinding]()
     if opening.first_number <= before.last_number:
         message = (
@@ -79,15 +76,11 @@ def _check_state(
             f"From {timestamp(before.closing.at)} to {until} the log was switched off. What happened then is in no log."
         )
     else:
-        kind = "fraud" if _is_sealed_for(after, dt.timedelta(seconds=MAX_DELAY_SECONDS)) else "notice"
+        # Honest only if a backup was made just before the close entry was logged.
         message = f"{before_origin} does not end with a close entry, though {opening.origin} follows it."
-        return Succession([*findings, AuditFinding(kind, "generations", message)])
+        return Succession([*findings, AuditFinding("notice", "generations", message)])
     findings.append(AuditFinding("notice", "gap", f"{gap}{changes}"))
     return Succession(findings)
-
-
-def _is_sealed_for(audit: Audit, duration: dt.timedelta) -> bool:
-    return bool(audit.opening and audit.last_seal and audit.last_seal.at - audit.opening.at > duration)
 
 
 def _changes(before: Audit, opening: OpenEntry) -> str:
