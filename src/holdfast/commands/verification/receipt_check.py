@@ -110,10 +110,20 @@ async def _compare_registration(
     result = await wait_until_equal(check.follower, read_shown, logged, sentence, progress)
     if isinstance(result, Difference):
         report.checked["registration"] = f"{result.shown_value}: not what the log says"
-        message = f"{result} The service does not do what its log says."
-        report.findings.append(AuditFinding("fraud", "registration", message))
+        report.findings.append(_difference(result))
     else:
         report.checked["registration"] = f"{result.value}, and so says the log"
+
+
+def _difference(result: Difference) -> AuditFinding:
+    """What is wrong if the service shows something else than its log leads to."""
+    if result.shown_value == ShownStatus("removed"):  # also after an event, for whoever had the data erased
+        message = (
+            f"The service shows no registration behind the link. The log leads to {result.logged_value}. "
+            "If you have not had your data erased, this receipt is the evidence."
+        )
+        return AuditFinding("notice", "registration", message)
+    return AuditFinding("fraud", "registration", f"{result} The service does not do what its log says.")
 
 
 async def _read_status(
