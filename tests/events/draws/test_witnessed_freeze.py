@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.commands.verification import public_counts
+from holdfast.commands.verification import catching_up
 from holdfast.events.draws import drawing
 from holdfast.events.log.witness_client import WitnessClient, http_client
 from holdfast.events.settings import Settings
@@ -61,7 +61,7 @@ class WitnessedDraw:
 async def witnessed(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> AsyncIterator[WitnessedDraw]:
-    monkeypatch.setattr(public_counts, "TIMEOUT_SECONDS", 0)
+    monkeypatch.setattr(catching_up, "TIMEOUT_SECONDS", 0)
     at = listener()
     url = f"http://127.0.0.1:{at.getsockname()[1]}"
     async with (

@@ -25,9 +25,11 @@ from holdfast.events.audit.entries import parse_entry
 from holdfast.events.audit.heads import HeadAudit
 from holdfast.kit.tlog.proof_file import ProofFile, parse_proof_file
 from holdfast.kit.tlog.signed_note import Checkpoint, Signer
+from holdfast.kit.tlog.tree import append, leaf_hash
 from tests.events.audit.honest_event import KEY, ORIGIN, VKEY, HonestEvent, compact, write_texts
 from tests.events.audit.test_draw import drawn, list_of_five
 from tests.events.audit.test_event_draw import frozen_with, placed
+from tests.events.log.test_head_log_frauds import WITNESS, write_proof
 
 DEEP = b"[" * 60_000
 HOSTILE = (
@@ -166,6 +168,20 @@ def test_a_hostile_file_of_a_log_ends_in_a_verdict(name: str, content: bytes, tm
     assert code in (1, 2)
     assert code != 2 or output.startswith("It could not be checked. ")
     (log / name).unlink()
+
+
+@given(log=hostile_logs(), is_listed=st.booleans(), content=hostile_bytes)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_hostile_proof_of_a_freeze_ends_in_a_verdict(
+    log: list[bytes], is_listed: bool, content: bytes, tmp_path: Path
+) -> None:
+    write_texts(tmp_path, log)
+    tree = append(0, {}, [leaf_hash(text) for text in log])
+    write_proof(tmp_path, [Checkpoint(ORIGIN, tree.size, tree.root).text.encode()])
+    proof = (tmp_path / "head-proof").read_bytes() if is_listed else content
+    (tmp_path / "freeze-proof").write_bytes(proof)
+
+    assert verdict(tmp_path, "--key", VKEY, "--witness", WITNESS.vkey)[0] in (0, 1, 2)
 
 
 @given(

@@ -11,9 +11,6 @@ from holdfast.events.audit.audit import AuditFinding
 from holdfast.events.draws import beacon
 from holdfast.events.log.entries import timestamp
 from holdfast.kit.tlog.cosignature import CosignatureVerifier, find_cosignature
-from holdfast.kit.tlog.proof_file import InvalidProofFile
-from holdfast.kit.tlog.signed_note import InvalidNote
-from holdfast.kit.tlog.tree import InvalidProof
 
 ONLY_KEPT_HEADS = (
     "only somebody who kept a head from before the round can tell whether another list was frozen after it"
@@ -39,7 +36,7 @@ async def check_freeze_proof(
     except MissingFile:
         findings = [_not_cosigned(witness) for witness in witnesses]
         return HeadLogResult({"freeze": f"no witness cosigned it before the round: {ONLY_KEPT_HEADS}"}, findings)
-    except (BadSignature, InvalidProof, InvalidNote, InvalidProofFile) as error:
+    except (BadSignature, ArithmeticError, OSError, ValueError) as error:
         return HeadLogResult(findings=[AuditFinding("fraud", "draw", f"The proof of the freeze is wrong: {error}")])
     faults = drawn_list.cosignature_faults(listing.checkpoint, cosigned_at)
     if faults:

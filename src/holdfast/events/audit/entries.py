@@ -15,6 +15,9 @@ Actor = Literal["person", "organizer", "service"]
 Moment = Annotated[dt.datetime, Meta(tz=True)]
 Count = Annotated[int, Meta(ge=0, le=2**53)]
 Number = Annotated[int, Meta(ge=1, le=2**53)]
+Round = Annotated[int, Meta(ge=1, le=10**10)]
+"""A round of the beacon. The last one is in the year 2974: of later ones Python cannot compute the times."""
+
 Commitment = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{43}$")]
 
 
@@ -29,7 +32,7 @@ class EarlierLog(Struct):
 class DrawNaming(Struct):
     """The draw of a list, as it is named in advance, given up, or void."""
 
-    round: Number
+    round: Round
     given_up: bool = False
     void: bool = False
 
@@ -115,7 +118,7 @@ class FreezeEntry(Struct, tag_field="kind", tag="freeze"):
     entries: Count
     size: Count
     root: str
-    round: Number
+    round: Round
     origin: str | None = None
 
 
@@ -123,7 +126,7 @@ class DrawEntry(Struct, tag_field="kind", tag="draw"):
     """The order of a list was drawn. Bytes are in hexadecimal digits."""
 
     at: Moment
-    round: Number
+    round: Round
     signature: str
     seed: str
     order: str
