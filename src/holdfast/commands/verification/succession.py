@@ -72,9 +72,8 @@ def _check_state(before: Audit, before_origin: str, opening: OpenEntry, named: E
         if not changes:
             return Succession(findings, gap)
     elif before.closing:
-        gap = (
-            f"From {timestamp(before.closing.at)} to {until} the log was switched off. What happened then is in no log."
-        )
+        why = "the event was a draft" if before.closing.reason == "draft" else "the log was switched off"
+        gap = f"From {timestamp(before.closing.at)} to {until} {why}. What happened then is in no log."
     else:
         # Honest only if a backup was made just before the close entry was logged.
         message = f"{before_origin} does not end with a close entry, though {opening.origin} follows it."
