@@ -1,6 +1,11 @@
 """The names of the rate limits of signing in. The settings of a service set the limits."""
 
 SIGN_INS_OF_CLIENT = "sign in"
-SIGN_INS_OF_ADDRESS = "sign in to an address"
-"""The names of the rate limits: of a client address, and of an e-mail address. Browsers in which the owner of an
-address has signed in before have a separate limit, so that other people cannot use it up."""
+"""What one client address asks for."""
+
+LINKS_TO_ADDRESS = "links to an e-mail address"
+PASSWORDS_OF_ADDRESS = "passwords of an e-mail address"
+"""What all client addresses together ask for one e-mail address, with a share for each of them."""
+
+SIGN_INS_OF_OWNER = "sign in by the owner"
+"""What browsers ask for one e-mail address in which its owner has signed in before. Other people cannot use it up."""

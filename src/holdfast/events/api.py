@@ -156,6 +156,7 @@ def service(database: Database) -> Service:
     limits = Limits(
         settings.rate_limit_storage_url,
         settings.limits,
+        shared=settings.limits_shared,
         together=settings.limits_together,
         refused=settings.limits_refused,
     )

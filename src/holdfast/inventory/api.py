@@ -135,7 +135,7 @@ def service(database: Database) -> Service:
     runner = Runner(ALL_OPERATIONS, database, IDEMPOTENCY)
     # Under a crowd those who wait until their key is found are work that waits, too.
     ring = KeyRing(database, shops.find_callers, waiting=runner.admission.work)
-    limits = Limits(settings.rate_limit_storage_url, settings.limits)
+    limits = Limits(settings.rate_limit_storage_url, settings.limits, shared=settings.sign_in_shared_limits)
     credentials = Credentials(ring, TokenSigner(database, settings.base_url, settings.is_issuer), settings.base_url)
     live = AvailabilityCache(database)
     streams = Streams(

@@ -116,7 +116,7 @@ class Endpoints:
                 raise
             raise INVALID_CLIENT_METADATA(problem.message) from problem
         new = clients.register(metadata)
-        await self._limits.hit(ALL_REGISTRATIONS, "everybody")
+        await self._limits.hit_shared(ALL_REGISTRATIONS, "everybody", caller.name)
         issued_at = await self._runner.transact(caller, lambda tx: clients.insert(tx, new))
         about = {
             "client_id": new.id,

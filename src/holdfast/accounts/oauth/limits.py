@@ -5,6 +5,6 @@ ALL_REGISTRATIONS = "client registrations of all"
 TOKENS = "oauth tokens"
 DOCUMENTS = "client documents"
 CONSENTS = "consents"
-"""Registrations of one client address, and of all together; requests for tokens of one client address; metadata
-documents that are read for one account, and its requests that another authorization server is asked about
-(`handover.py`); consents of one account."""
+"""Registrations of one client address, and of all together with a share for each of them; requests for tokens of one
+client address; metadata documents that are read for one account, and its requests that another authorization server is
+asked about (`handover.py`); consents of one account."""

@@ -9,6 +9,7 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from holdfast.accounts.oauth.limits import ALL_REGISTRATIONS, CONSENTS, DOCUMENTS, REGISTRATIONS, TOKENS
 from holdfast.kit.environment import settings as kit
+from holdfast.kit.running.rate_limits import SharedLimit
 
 _ISSUER = re.compile(r"""https?://[^/?#@"\\ ]+(/[^?#"\\ ]*)?""")
 _UNFIT = re.compile(r"""[\x00-\x1f\x7f-\x9f"'\\]""")
@@ -61,7 +62,8 @@ class OAuthSettings(kit.Settings):
         60,
         ge=1,
         validation_alias="OAUTH_REGISTER_RATE_LIMIT",
-        description="OAuth clients that may register per client address and hour.",
+        description="OAuth clients that may register per client address and hour: a tenth of them whatever others do, "
+        "and above that 100 times as many from all client addresses together.",
     )
     tokens_per_minute: int = Field(
         120,
@@ -85,10 +87,18 @@ class OAuthSettings(kit.Settings):
         """The rate limits of the authorization server."""
         return {
             REGISTRATIONS: RateLimitItemPerHour(self.clients_per_hour),
-            ALL_REGISTRATIONS: RateLimitItemPerHour(100 * self.clients_per_hour),
             TOKENS: RateLimitItemPerMinute(self.tokens_per_minute),
             DOCUMENTS: RateLimitItemPerMinute(20),
             CONSENTS: RateLimitItemPerHour(60),
+        }
+
+    @property
+    def oauth_shared_limits(self) -> dict[str, SharedLimit]:
+        return {
+            ALL_REGISTRATIONS: SharedLimit(
+                RateLimitItemPerHour(100 * self.clients_per_hour),
+                RateLimitItemPerHour(max(1, self.clients_per_hour // 10)),
+            )
         }
 
     @field_validator("oauth_issuer")

@@ -34,7 +34,7 @@ NOTE = (
 ADDRESS_LIMIT = CommandLimit[RegisterOrganizer](
     "organizer registration of an address", lambda command: canonical(command.email)
 )
-"""Limits how often a caller can test whether an address belongs to an organizer."""
+"""Limits how often callers can test whether an address belongs to an organizer."""
 
 
 @refuses(VALIDATION_FAILED)

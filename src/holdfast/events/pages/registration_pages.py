@@ -145,8 +145,13 @@ class FormPage:
         try:
             await admit(self._sending, self._limits, caller)
             command = self._check(linked_event, fields, language)
-            await self._limits.hit("forms of an event", f"event {linked_event.event.id}")
-            return await self._sign_up(caller, command)
+            # A form that stores nothing, such as a repeated one, takes nothing from what all addresses have together.
+            event = f"event {linked_event.event.id}"
+            is_above_share = await self._limits.require_room("forms of an event", event, caller.name)
+            signed_up: SignUpResult = await self._sign_up(caller, command)
+            if is_above_share and signed_up.is_stored:
+                await self._limits.count_together("forms of an event", event)
+            return signed_up
         except Problem as problem:
             if problem.type is RATE_LIMITED:
                 raise RegistrationRefusal(

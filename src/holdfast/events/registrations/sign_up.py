@@ -60,11 +60,13 @@ class SignUpResult(Struct, frozen=True):
 
     is_from_form  whether this form made it, so that the visitor may see its status
     is_repeated   whether it was received more than a minute ago: the form was sent again, and not by a double click
+    is_stored     whether this request stored it
     """
 
     link: Link
     is_from_form: bool
     is_repeated: bool
+    is_stored: bool = False
 
 
 def clean_name(name: str) -> str | None:
@@ -119,7 +121,8 @@ async def _store(tx: Tx, commands: Sequence[SignUp], *, waits: bool) -> list[Sig
     people = [(command.event_id, outcome.public_id) for command, outcome in zip(commands, outcomes, strict=True)]
     arrivals = await find_arrivals(tx, people)
     return [
-        _refusal(command.event_id, outcome) or _sign_up_result(command, outcome.public_id, *arrival)
+        _refusal(command.event_id, outcome)
+        or _sign_up_result(command, outcome.public_id, *arrival, is_stored=outcome.stored)
         for command, outcome, arrival in zip(commands, outcomes, arrivals, strict=True)
     ]
 
@@ -130,7 +133,13 @@ def _refusal(event_id: int, outcome: intake.IntakeResult) -> Problem | LockedRow
 
 
 def _sign_up_result(
-    command: SignUp, public_id: str | None, arrival: int | None, age: float | None, stored_digest: str | None
+    command: SignUp,
+    public_id: str | None,
+    arrival: int | None,
+    age: float | None,
+    stored_digest: str | None,
+    *,
+    is_stored: bool,
 ) -> SignUpResult | Problem:
     if public_id is None or arrival is None or age is None:  # another transaction has just deleted it
         return REFUSALS["removed"](command.event_id)
@@ -138,6 +147,7 @@ def _sign_up_result(
         Link(command.event_id, public_id, arrival),
         is_from_form=stored_digest == form_digest(command.secret),
         is_repeated=age > DOUBLE_CLICK_SECONDS,
+        is_stored=is_stored,
     )
 
 

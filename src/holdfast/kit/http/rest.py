@@ -20,6 +20,7 @@ from holdfast.kit.contract.command import (
     fields,
 )
 from holdfast.kit.contract.problems import BAD_REQUEST, NOT_FOUND, ErrorBody
+from holdfast.kit.contract.sources import address
 from holdfast.kit.http.body import has_body, read_body
 from holdfast.kit.http.command_reader import CommandReader, require_empty
 from holdfast.kit.http.constant_answers import ConstantAnswer
@@ -205,7 +206,8 @@ class OperationEndpoint:
             require_empty(await read_body(request))
         command = self._command(parts, request.query, body)
         if self._content_limit:
-            await self._limits.hit(self._content_limit.name, self._content_limit.key(command))
+            limit = self._content_limit
+            await self._limits.hit_shared(limit.name, limit.key(command), address(request.scope))
         key = idempotency_key(request.headers) if operation.takes_idempotency_key else None
         answer = await self._run(caller, command, key)
         content = b"" if answer is None else encode({"data": answer} if self._wraps_answer else answer)

@@ -40,9 +40,9 @@ REWRITES = Hints(read_only=False, destructive=True, idempotent=False)
 
 @dataclass(frozen=True)
 class CommandLimit(Generic[C]):
-    """A rate limit that counts calls by the content of their command, independent of the caller.
+    """A rate limit that counts calls by the content of their command, with a share for each address.
 
-    name    the name of the limit
+    name    the name of the limit, which is a shared one
     key     returns the key that is counted, from a command
     """
 
