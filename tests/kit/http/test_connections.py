@@ -286,17 +286,52 @@ async def test_connections_of_a_trusted_proxy_are_not_limited_by_its_address() -
 
 async def test_above_the_limit_of_all_connections_the_answer_is_503() -> None:
     async with serving(answer, ConnectionLimits(3, 3)) as site:
-        clients = [await site.client() for _ in range(3)]
+        clients = [await site.client(f"127.0.0.{number}") for number in (1, 2, 3)]
         for client in clients:
             assert await client.is_served()
 
-        refused = await site.client("127.0.0.2")
+        refused = await site.client("127.0.0.4")
         await refused.send(REQUEST)
 
         status, body = await refused.answer()
         assert (status, body["code"], body["retry_after"]) == (503, "service_unavailable", 1)
         clients[0].close()
         await eventually_served(site)
+
+
+async def test_an_address_with_many_connections_gives_room_to_others() -> None:
+    async with serving(answer, ConnectionLimits(9, 8)) as site:
+        crowd = [await site.client() for _ in range(8)]
+        for client in crowd:
+            assert await client.is_served()
+
+        others = [await site.client(f"127.0.0.{number}") for number in range(2, 7)]
+
+        for client in others:
+            assert await client.is_served()
+        await until_left(site, 9)
+        # An idle one of the newest is closed, so the oldest ones stay.
+        for client in crowd[:4]:
+            assert await client.is_served()
+        assert await crowd[-1].closed() == b""
+        refused = await site.client()
+        await refused.send(REQUEST)
+        assert (await refused.answer())[0] == 503
+
+
+async def test_a_connection_with_a_request_is_not_closed_for_others_while_there_is_an_idle_one() -> None:
+    async with serving(answer, ConnectionLimits(3, 3)) as site:
+        idle, first, second = [await site.client() for _ in range(3)]
+        assert await idle.is_served()
+        for busy in (first, second):
+            await busy.send(b"POST / HTTP/1.1\r\nHost: here\r\nContent-Length: 4\r\n\r\n")
+
+        assert await (await site.client("127.0.0.2")).is_served()
+
+        assert await idle.closed() == b""
+        for busy in (first, second):
+            await busy.send(b"body")
+            assert (await busy.answer())[0] == 200
 
 
 async def test_connections_that_are_refused_do_not_take_the_places_of_others() -> None:

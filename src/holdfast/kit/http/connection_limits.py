@@ -14,6 +14,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from holdfast.kit.contract.problems import RATE_LIMITED, SERVICE_UNAVAILABLE, ErrorBody, Problem
 from holdfast.kit.contract.sources import WIDE_CONNECTIONS, path_of, source
+from holdfast.kit.http.holdings import Holdings
 from holdfast.kit.http.pace import Pace
 
 MAX_UNREAD_BYTES = 256 * 1024 * 1024
@@ -33,10 +34,14 @@ WARNING_INTERVAL_SECONDS = 60
 log = structlog.get_logger()
 
 
-class UnreadConnection(Protocol):
-    """A connection whose client does not read its answer."""
+class LimitedConnection(Protocol):
+    """A connection that the limits can close."""
 
     def abort(self) -> None: ...
+
+    def is_idle(self) -> bool:
+        """Whether no request is in progress."""
+        ...
 
 
 @dataclass
@@ -61,7 +66,10 @@ class ConnectionLimits:
     _open: int = 0
     _refused: int = 0
     _by_source: Counter[str] = field(default_factory=Counter[str])
-    _unread: dict[UnreadConnection, int] = field(default_factory=dict[UnreadConnection, int])
+    _sources: dict[LimitedConnection, str] = field(default_factory=dict[LimitedConnection, str])
+    """The open connections that are counted by address, each with its source."""
+    _holdings: Holdings[LimitedConnection] = field(default_factory=Holdings[LimitedConnection])
+    _unread: dict[LimitedConnection, int] = field(default_factory=dict[LimitedConnection, int])
     _unread_bytes: int = 0
     _warned_at: float = float("-inf")
 
@@ -74,8 +82,11 @@ class ConnectionLimits:
         """The name that a connection is counted under; None for a trusted proxy and for a local socket."""
         return None if client is None or client[0] in self._trusted else source(client[0])
 
-    def enter(self, client: str | None) -> Problem | None:
-        """Count a connection. Returns the problem to answer with if there are too many."""
+    def enter(self, client: str | None, connection: LimitedConnection) -> Problem | None:
+        """Count a connection. Returns the problem to answer with if there are too many.
+
+        If there are too many together, the address that has the most of them loses one to an address that has fewer.
+        """
         problem = None
         if client is not None and (exceeded := self._exceeded(client)):
             problem = RATE_LIMITED(
@@ -83,11 +94,14 @@ class ConnectionLimits:
                 hint="Close some of them, or use one of them for this request.",
                 retry_after=1,
             )
-        elif self._open >= self.most:
+        elif self._open >= self.most and not self._make_room(client):
             problem = SERVICE_UNAVAILABLE("Too many connections are open.", retry_after=1)
         if problem is None:
             self._open += 1
-            self._by_source.update(() if client is None else path_of(client))
+            if client is not None:
+                self._by_source.update(path_of(client))
+                self._sources[connection] = client
+                self._holdings.add(client, connection)
         else:
             self._refused += 1
             self._warn(problem, client)
@@ -105,18 +119,35 @@ class ConnectionLimits:
         """Whether too many connections are being refused to answer another one with the reason."""
         return self._refused > MAX_EXPLAINED_REFUSALS
 
-    def leave(self, client: str | None, problem: Problem | None) -> None:
+    def leave(self, client: str | None, connection: LimitedConnection, problem: Problem | None) -> None:
         """Stop counting a connection that has closed."""
         if problem:
             self._refused -= 1
-            return
+        elif client is None:
+            self._open -= 1
+        elif connection in self._sources:
+            self._stop_counting(connection)
+
+    def _make_room(self, client: str | None) -> bool:
+        """Close a connection of the address that has the most. Returns whether there was one."""
+        excess = client and self._holdings.find_excess(client, lambda connection: connection.is_idle())
+        if not excess:
+            return False
+        self._warn(SERVICE_UNAVAILABLE("The address with the most connections loses some."), self._sources[excess])
+        self._stop_counting(excess)
+        excess.abort()
+        return True
+
+    def _stop_counting(self, connection: LimitedConnection) -> None:
+        source = self._sources.pop(connection)
         self._open -= 1
-        for name in () if client is None else path_of(client):
+        self._holdings.remove(source, connection)
+        for name in path_of(source):
             self._by_source[name] -= 1
             if not self._by_source[name]:
                 del self._by_source[name]
 
-    def wait(self, connection: UnreadConnection, size: int) -> None:
+    def wait(self, connection: LimitedConnection, size: int) -> None:
         """Count unread bytes of a connection. If there are too many, close the connections that have waited longest."""
         self._unread[connection] = size
         self._unread_bytes += size
@@ -125,7 +156,7 @@ class ConnectionLimits:
             self.forget(longest)
             longest.abort()
 
-    def forget(self, connection: UnreadConnection) -> None:
+    def forget(self, connection: LimitedConnection) -> None:
         """Stop counting the unread bytes of a connection that has read them or has closed."""
         self._unread_bytes -= self._unread.pop(connection, 0)
 
