@@ -215,6 +215,20 @@ async def test_of_too_much_that_waits_the_oldest_is_dropped(monkeypatch: pytest.
         assert len(await clients[0].closed()) < HUGE / 2
 
 
+async def test_of_too_much_that_waits_an_address_with_little_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counts, "MAX_UNREAD_BYTES", 2 * HUGE)
+    async with serving(answer, ConnectionLimits(1000, 500)) as site:
+        patient = await site.client("127.0.0.2", receive_buffer=4096)
+        crowd = [await site.client(receive_buffer=4096) for _ in range(2)]
+        for client in (patient, *crowd):
+            await client.send(b"GET /huge HTTP/1.1\r\nHost: here\r\n\r\n")
+            await client.read(100)
+
+        await until_left(site, 2)
+        assert len(await crowd[0].closed()) < HUGE / 2
+        await patient.read(HUGE - 100)
+
+
 # Clients that go
 
 

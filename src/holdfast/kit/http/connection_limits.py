@@ -12,13 +12,14 @@ from typing import Any, Protocol, cast
 import structlog
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
+from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.problems import RATE_LIMITED, SERVICE_UNAVAILABLE, ErrorBody, Problem
 from holdfast.kit.contract.sources import WIDE_CONNECTIONS, path_of, source
 from holdfast.kit.http.holdings import Holdings
 from holdfast.kit.http.pace import Pace
 
 MAX_UNREAD_BYTES = 256 * 1024 * 1024
-"""Bytes of answers that may wait for slow clients. Above it, the connection that has waited longest is closed."""
+"""Bytes of answers that may wait for slow clients. Above it, the address with the most of them loses connections."""
 
 MAX_EXPLAINED_REFUSALS = 100
 """Refused connections at a time that get an answer with the reason; others are closed without an answer."""
@@ -30,6 +31,34 @@ RESERVED_FILES = 200
 """Open files reserved for everything except connections: the database, files, and refused connections."""
 
 WARNING_INTERVAL_SECONDS = 60
+
+CONNECTIONS = Bound(
+    name="Open connections",
+    service="both",
+    total="`MAX_CONNECTIONS` in a process, or as many as the system allows open files",
+    tenant="none",
+    address=f"`MAX_CONNECTIONS_PER_ADDRESS`; a /48 {WIDE_CONNECTIONS} times as many",
+    reserved="connections of `TRUSTED_PROXIES` are counted together only",
+    stranger="Nothing: when all are taken, the address with the most loses one to each address that has fewer.",
+)
+UNREAD_ANSWERS = Bound(
+    name="Bytes of answers that clients have not read",
+    service="both",
+    total=f"{MAX_UNREAD_BYTES // 1_048_576} MiB in a process; of each connection for 30 seconds",
+    tenant="none",
+    address="what others leave; above the total, the address with the most loses its oldest answer",
+    reserved="-",
+    stranger="Nothing: its own answers are dropped first.",
+)
+EXPLAINED_REFUSALS = Bound(
+    name="Refused connections that are told why",
+    service="both",
+    total=f"{MAX_EXPLAINED_REFUSALS} at a time in a process; others are closed without an answer",
+    tenant="none",
+    address="none",
+    reserved="-",
+    stranger="The reason: others who are refused at the same moment are not told it.",
+)
 
 log = structlog.get_logger()
 
@@ -148,13 +177,29 @@ class ConnectionLimits:
                 del self._by_source[name]
 
     def wait(self, connection: LimitedConnection, size: int) -> None:
-        """Count unread bytes of a connection. If there are too many, close the connections that have waited longest."""
+        """Count unread bytes of a connection.
+
+        If there are too many, close the connections that have waited longest, of the address with the most bytes.
+        """
         self._unread[connection] = size
         self._unread_bytes += size
         while self._unread_bytes > MAX_UNREAD_BYTES:
-            longest = next(iter(self._unread))
+            longest = self._longest_of_largest()
             self.forget(longest)
             longest.abort()
+
+    def _longest_of_largest(self) -> LimitedConnection:
+        """The connection that has waited longest, of the address that has left the most bytes unread."""
+        unread: Counter[str] = Counter()
+        for connection, size in self._unread.items():
+            unread[self._address_of(connection)] += size
+        [(largest, _)] = unread.most_common(1)
+        return next(connection for connection in self._unread if self._address_of(connection) == largest)
+
+    def _address_of(self, connection: LimitedConnection) -> str:
+        """The address of a connection. All connections of trusted proxies count as one."""
+        source = self._sources.get(connection)
+        return path_of(source)[0] if source else ""
 
     def forget(self, connection: LimitedConnection) -> None:
         """Stop counting the unread bytes of a connection that has read them or has closed."""
