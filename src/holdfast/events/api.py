@@ -15,6 +15,7 @@ from holdfast.accounts.signin.pages import SignInPages
 from holdfast.accounts.stopped_mails import mailboxes
 from holdfast.accounts.stopped_mails.pages import StoppedMailsPages
 from holdfast.events import jobs
+from holdfast.events.bounds import STREAMS
 from holdfast.events.console import routes as console_routes
 from holdfast.events.console.account.account import ACCOUNT_TEMPLATE
 from holdfast.events.console.check_in.check_in import SIGN_OUT_SCRIPTS
@@ -191,7 +192,9 @@ def service(database: Database) -> Service:
     organizer_cache = OrganizerCache(database, runner[page_routes.READ_ORGANIZER])
     live_organizers = LiveOrganizers(database, runner, organizer_cache)
     streams = Streams(
-        {"address": settings.streams_per_address, "tenant": settings.streams_per_organizer}, settings.max_streams
+        STREAMS,
+        {"address": settings.streams_per_address, "tenant": settings.streams_per_organizer},
+        settings.max_streams,
     )
     spec = openapi.document(TITLE, VERSION, DESCRIPTION, settings.base_url, OPERATIONS, (*COMMON_PROBLEMS, *ALL))
     documents = discovery.documents(OPERATIONS, spec, settings)

@@ -19,6 +19,7 @@ from holdfast.inventory.availability import operations as availability
 from holdfast.inventory.availability.availability_cache import AvailabilityCache
 from holdfast.inventory.availability.cached_shop import STATUS
 from holdfast.inventory.availability.storefront import Storefront
+from holdfast.inventory.bounds import STREAMS
 from holdfast.inventory.catalog import operations as catalog
 from holdfast.inventory.console import routes as console_routes
 from holdfast.inventory.console.embedded import EmbeddedSessionGate
@@ -139,6 +140,7 @@ def service(database: Database) -> Service:
     credentials = Credentials(ring, TokenSigner(database, settings.base_url, settings.is_issuer), settings.base_url)
     live = AvailabilityCache(database)
     streams = Streams(
+        STREAMS,
         {
             "address": settings.streams_per_address,
             "key": settings.streams_per_key,

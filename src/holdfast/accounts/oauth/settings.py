@@ -7,7 +7,17 @@ from urllib.parse import urlsplit
 from limits import RateLimitItem, RateLimitItemPerHour, RateLimitItemPerMinute
 from pydantic import Field, ValidationInfo, field_validator
 
-from holdfast.accounts.oauth.limits import ALL_REGISTRATIONS, CONSENTS, DOCUMENTS, REGISTRATIONS, TOKENS
+from holdfast.accounts.oauth.limits import (
+    ALL_REGISTRATIONS,
+    ALL_REGISTRATIONS_FACTOR,
+    CONSENTS,
+    CONSENTS_PER_HOUR,
+    DOCUMENTS,
+    DOCUMENTS_PER_MINUTE,
+    REGISTRATIONS,
+    SHARE_DIVISOR,
+    TOKENS,
+)
 from holdfast.kit.environment import settings as kit
 from holdfast.kit.running.rate_limits import SharedLimit
 
@@ -88,16 +98,16 @@ class OAuthSettings(kit.Settings):
         return {
             REGISTRATIONS: RateLimitItemPerHour(self.clients_per_hour),
             TOKENS: RateLimitItemPerMinute(self.tokens_per_minute),
-            DOCUMENTS: RateLimitItemPerMinute(20),
-            CONSENTS: RateLimitItemPerHour(60),
+            DOCUMENTS: RateLimitItemPerMinute(DOCUMENTS_PER_MINUTE),
+            CONSENTS: RateLimitItemPerHour(CONSENTS_PER_HOUR),
         }
 
     @property
     def oauth_shared_limits(self) -> dict[str, SharedLimit]:
         return {
             ALL_REGISTRATIONS: SharedLimit(
-                RateLimitItemPerHour(100 * self.clients_per_hour),
-                RateLimitItemPerHour(max(1, self.clients_per_hour // 10)),
+                RateLimitItemPerHour(ALL_REGISTRATIONS_FACTOR * self.clients_per_hour),
+                RateLimitItemPerHour(max(1, self.clients_per_hour // SHARE_DIVISOR)),
             )
         }
 

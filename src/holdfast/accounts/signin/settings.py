@@ -3,12 +3,15 @@
 from limits import RateLimitItem, RateLimitItemPerHour
 from pydantic import Field
 
-from holdfast.accounts.limits import LINKS_TO_ADDRESS, PASSWORDS_OF_ADDRESS, SIGN_INS_OF_CLIENT, SIGN_INS_OF_OWNER
+from holdfast.accounts.limits import (
+    LINKS_TO_ADDRESS,
+    LINKS_WITH_SHARES,
+    PASSWORDS_OF_ADDRESS,
+    SIGN_INS_OF_CLIENT,
+    SIGN_INS_OF_OWNER,
+)
 from holdfast.kit.environment import settings as kit
 from holdfast.kit.running.rate_limits import SharedLimit
-
-LINKS_WITH_SHARES = 3
-"""How many times the links that one client address can ask for an e-mail address gets from all of them together."""
 
 
 class SignInSettings(kit.Settings):

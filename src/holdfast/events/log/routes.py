@@ -14,6 +14,7 @@ from holdfast.events.log import freeze_proofs, operations
 from holdfast.events.log.model import LogAddress, Noun
 from holdfast.events.paths import id_of
 from holdfast.events.resources import Reader
+from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.compression import accepts_gzip
@@ -125,6 +126,11 @@ def routes(runner: Runner, limits: Limits) -> list[BaseRoute]:
             if noun != "heads" or resource.path not in OF_EVENTS_AND_QUEUES
         ),
     ]
+
+
+COMPRESSED_BUNDLES = cache_bound(
+    "Compressed bundles of log entries", "events", f"{MAX_COMPRESSED_BUNDLES} in a process", lost="is compressed again"
+)
 
 
 @lru_cache(MAX_COMPRESSED_BUNDLES)

@@ -31,12 +31,13 @@ from holdfast.events.paths import event_path, id_of, organizer_path
 from holdfast.events.processor.currencies import digits
 from holdfast.events.resources import Database
 from holdfast.events.site import SITE
+from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND
 from holdfast.kit.http.handler import Access, Header, Reply, Request
 from holdfast.kit.pages.chart import Chart, draw_steps
 from holdfast.kit.pages.language import LANGUAGES, Language, language_of
-from holdfast.kit.pages.page_cache import CachedPage, PageCache, cached_page
+from holdfast.kit.pages.page_cache import MAX_CACHE_BYTES, CachedPage, PageCache, cached_page
 from holdfast.kit.pages.site import HTML, redirect, security_headers
 from holdfast.kit.postgres.lookup_cache import LookupCache
 from holdfast.kit.running.runner import Run
@@ -45,6 +46,9 @@ MAP_SITE = "https://www.openstreetmap.org"
 
 _RELEASE_TOKEN = b"queue_token="
 """How the token of a waiting room begins in a query."""
+
+
+EVENT_PAGES = cache_bound("Rendered pages of events", "events", f"{MAX_CACHE_BYTES // 1_000_000} MB in a process")
 
 
 class EventPage:
@@ -62,7 +66,7 @@ class EventPage:
         self._secret = database.resources.secret
         self._linked_events = linked_events
         self._read = read
-        self._pages = PageCache()
+        self._pages = PageCache(EVENT_PAGES)
 
     async def answer(self, caller: Caller, request: Request) -> Reply:
         """The page of the event in the address, or of the next occurrence if that is over. Raises `not_found`.

@@ -20,13 +20,14 @@ from holdfast.events.registrations.details_mail import SendDetails
 from holdfast.events.registrations.sign_up import SignUp, SignUpResult
 from holdfast.events.resources import Database
 from holdfast.events.site import SITE
+from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import RATE_LIMITED, SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.http.edge import kept_refusals
 from holdfast.kit.http.handler import Access, Handler, Reply, Request, admit, headers_of
 from holdfast.kit.pages.forms import read_form, require_same_site
 from holdfast.kit.pages.language import Language, language_of
-from holdfast.kit.pages.page_cache import CachedPage, PageCache, cached_page
+from holdfast.kit.pages.page_cache import MAX_CACHE_BYTES, CachedPage, PageCache, cached_page
 from holdfast.kit.pages.site import redirect
 from holdfast.kit.postgres.lookup_cache import LookupCache
 from holdfast.kit.running.operation import Operation
@@ -65,6 +66,11 @@ def routes(
     ]
 
 
+FORM_PAGES = cache_bound(
+    "Rendered pages with a form alone", "events", f"{MAX_CACHE_BYTES // 1_000_000} MB in a process"
+)
+
+
 class RegistrationRefusal(Exception):
     """A sent form was refused and is shown again. `form_values` are keyword arguments of `form_of`."""
 
@@ -95,7 +101,7 @@ class FormPage:
         self._limits = limits
         self._event_page = event_page
         self._framed = framed
-        self._pages = PageCache()
+        self._pages = PageCache(FORM_PAGES)
         self.access = Access("framed_form" if framed else "form")
         self._sending = Access.of(SIGN_UP, runner)
 

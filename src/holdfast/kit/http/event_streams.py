@@ -18,6 +18,7 @@ from msgspec import Struct
 from prometheus_client import Gauge
 from starlette.types import Receive, Send
 
+from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.problems import RATE_LIMITED, SERVICE_UNAVAILABLE
 from holdfast.kit.contract.sources import WIDE_CONNECTIONS, wide_network
 from holdfast.kit.http.handler import NOSNIFF, Reply, Request
@@ -190,6 +191,7 @@ class OpenStream:
 class Streams:
     """The open event streams of a process. All of them end when a signal stops the process.
 
+    bound               what is limited, for the page of all bounds
     most                the maximum number of open streams of one owner
     most_in_process     the maximum number of open streams of all owners together; None: no maximum
 
@@ -197,7 +199,10 @@ class Streams:
     that has fewer.
     """
 
-    def __init__(self, most: Mapping[StreamOwner, int] | None = None, most_in_process: int | None = None) -> None:
+    def __init__(
+        self, bound: Bound, most: Mapping[StreamOwner, int] | None = None, most_in_process: int | None = None
+    ) -> None:
+        self.bound = bound
         self._most = most or {}
         self._most_in_process = most_in_process
         self._open: Counter[tuple[StreamOwner, object]] = Counter()
