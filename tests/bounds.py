@@ -210,6 +210,8 @@ def _has_limit(call: ast.Call) -> bool:
             return True
         case "asyncio.Queue":
             return bool(call.args or call.keywords)
+        case "Limits":
+            return any(keyword.arg == "max_connections" for keyword in call.keywords)
         case "deque":
             return any(keyword.arg == "maxlen" for keyword in call.keywords) or len(call.args) > 1
         case _:
