@@ -17,7 +17,7 @@ from holdfast.kit.http import connection_limits as counts
 from holdfast.kit.http.connection import MAX_HEADER_BYTES
 from holdfast.kit.http.connection_limits import ConnectionLimits
 from holdfast.kit.running.slots import Slots
-from tests.kit.running.test_slots import BOUND
+from tests.any_bound import ANY_BOUND
 from tests.kit.sockets import REQUEST, Site, serving
 
 HUGE = 16 * 1024 * 1024
@@ -233,7 +233,7 @@ async def test_of_too_much_that_waits_an_address_with_little_loses_nothing(monke
 
 
 async def test_a_request_whose_client_has_gone_while_it_waited_is_not_begun() -> None:
-    slots, end, arrived, began = Slots(BOUND, 1), asyncio.Event(), asyncio.Semaphore(0), list[str]()
+    slots, end, arrived, began = Slots(ANY_BOUND, 1), asyncio.Event(), asyncio.Semaphore(0), list[str]()
 
     async def wait_for_slot(scope: Scope, receive: Receive, send: Send) -> None:
         begin_request(scope)
@@ -261,18 +261,29 @@ async def test_a_request_whose_client_has_gone_while_it_waited_is_not_begun() ->
 # How many there may be
 
 
+class IdleConnection:
+    """A connection without a request, which is not closed in these tests."""
+
+    def abort(self) -> None:
+        raise AssertionError("there is room")
+
+    def is_idle(self) -> bool:
+        return True
+
+
 def test_connections_from_one_wide_network_of_ipv6_are_limited() -> None:
     limits = ConnectionLimits(1000, 3)
     networks = [source(f"2001:db8:0:{number:x}::1") for number in range(10)]
 
-    problems = [limits.enter(network) for network in networks for _ in range(3)]
-    another = limits.enter(source("2001:db8:1::1"))
-    for network, problem in zip([network for network in networks for _ in range(3)], problems, strict=True):
-        limits.leave(network, problem)
+    connections = [(network, IdleConnection()) for network in networks for _ in range(3)]
+    problems = [limits.enter(network, connection) for network, connection in connections]
+    another = limits.enter(source("2001:db8:1::1"), IdleConnection())
+    for (network, connection), problem in zip(connections, problems, strict=True):
+        limits.leave(network, connection, problem)
 
     assert [problem is None for problem in problems] == [True] * (3 * WIDE_CONNECTIONS) + [False] * 18
     assert another is None
-    assert limits.enter(networks[-1]) is None
+    assert limits.enter(networks[-1], IdleConnection()) is None
 
 
 async def test_connections_from_one_address_are_limited_and_others_served() -> None:

@@ -177,7 +177,7 @@ async def test_any_other_error_fails_the_whole_batch_but_not_the_next_one() -> N
     assert await outcomes(later) == [6]
 
 
-async def test_a_caller_who_goes_away_disturbs_nobody_and_its_call_is_still_run() -> None:
+async def test_a_caller_who_goes_away_disturbs_nobody_and_its_call_is_run_only_if_it_had_begun() -> None:
     gate = Gate()
     batcher = Batcher[int, int](ANY_BOUND, "test", gate.run)
     in_flight = submit(batcher, 1, 2)
@@ -190,7 +190,7 @@ async def test_a_caller_who_goes_away_disturbs_nobody_and_its_call_is_still_run(
     gate.open()
 
     assert await outcomes([in_flight[1], waiting[1]]) == [4, 8]
-    assert gate.batches == [[1, 2], [3, 4]]
+    assert gate.batches == [[1, 2], [4]]
     assert [task.cancelled() for task in (*in_flight, *waiting)] == [True, False, True, False]
 
 

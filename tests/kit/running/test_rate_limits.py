@@ -348,18 +348,18 @@ def test_whatever_others_send_an_address_has_its_share_and_all_together_no_more_
 ) -> None:
     async def admitted() -> list[bool]:
         limits = Limits("memory://", {}, shared={"shared": SHARED})
-        return [await is_admitted(limits, "event 7", source) for source in history]
+        return [await is_admitted(limits, "event 7", name) for name in history]
 
     results = asyncio.run(admitted())
 
     in_shares, counts, wide = 0, Counter[str](), 0
-    for source, result in zip(history, results, strict=True):
-        is_wide = source.startswith("network")
-        if counts[source] < 2 and not (is_wide and wide == 4):
+    for name, result in zip(history, results, strict=True):
+        is_wide = name.startswith("network")
+        if counts[name] < 2 and not (is_wide and wide == 4):
             assert result
             in_shares += 1
             wide += is_wide
-        counts[source] += 1
+        counts[name] += 1
     assert sum(results) <= in_shares + 5
 
 

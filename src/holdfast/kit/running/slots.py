@@ -93,7 +93,7 @@ class Slots:
     async def take(self, owner: Owner) -> _Share:
         """Take a slot, in its turn. The result is given to `release`."""
         share = self._share_of(owner)
-        if all(each.has_room for each in share.upwards()):
+        if all(part.has_room for part in share.upwards()):
             _begin(share)
             return share
         self._require_room(share)
@@ -231,8 +231,8 @@ def _next(share: _Share) -> _Share | None:
     if share.turns:
         return share
     for below in share.waiting_below.values():
-        if found := _next(below):
-            return found
+        if next_share := _next(below):
+            return next_share
     return None
 
 
