@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from holdfast.accounts.limits import BOUNDS as SIGN_IN_BOUNDS
 from holdfast.accounts.oauth.limits import BOUNDS as OAUTH_BOUNDS
-from holdfast.events.settings import ORGANIZER_ADDRESS_SHARE
+from holdfast.events.settings import ORGANIZER_ADDRESS_SHARE, UPLOADS_PER_PHOTO
 from holdfast.kit.contract.bounds import Bound, address_limit, credential_limit, quota
 from holdfast.kit.contract.sources import WIDE_CONNECTIONS, WIDE_SHARE
 
@@ -31,6 +31,13 @@ LIMITS: Mapping[str, Bound] = {
         "Photos that are fetched from an address",
         "events",
         "`API_PHOTO_UPLOAD_RATE_LIMIT`",
+        "a minute",
+        together=_TOGETHER,
+    ),
+    "uploads": credential_limit(
+        "Addresses for uploads of photos",
+        "events",
+        f"{UPLOADS_PER_PHOTO} times `API_PHOTO_UPLOAD_RATE_LIMIT`",
         "a minute",
         together=_TOGETHER,
     ),

@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import queue
+import threading
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -233,22 +235,23 @@ async def test_of_too_much_that_waits_an_address_with_little_loses_nothing(monke
 
 
 async def test_a_request_whose_client_has_gone_while_it_waited_is_not_begun() -> None:
-    slots, end, arrived, began = Slots(ANY_BOUND, 1), asyncio.Event(), asyncio.Semaphore(0), list[str]()
+    # The server runs in a thread of its own.
+    slots, end, arrived, began = Slots(ANY_BOUND, 1), threading.Event(), queue.SimpleQueue[str](), list[str]()
 
     async def wait_for_slot(scope: Scope, receive: Receive, send: Send) -> None:
         begin_request(scope)
-        arrived.release()
+        arrived.put(scope["path"])
         with contextlib.suppress(Problem):
             async with slots.of(("everybody",)):
                 began.append(scope["path"])
-                await end.wait()
+                await asyncio.to_thread(end.wait)
         await Response(b"here")(scope, receive, send)
 
     async with serving(wait_for_slot, ConnectionLimits(10, 10)) as site:
         first, gone, last = [await site.client() for _ in range(3)]
         for client, path in ((first, b"/first"), (gone, b"/gone"), (last, b"/last")):
             await client.send(b"GET %s HTTP/1.1\r\nHost: here\r\n\r\n" % path)
-            await arrived.acquire()
+            await asyncio.to_thread(arrived.get)
         gone.close()
         await until_left(site, 2)
         end.set()
