@@ -14,6 +14,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from holdfast.kit.postgres.group_commit import Batcher
+from tests.any_bound import ANY_BOUND
 
 pool = AsyncConnectionPool(os.environ["EVENTS_DATABASE_URL"], open=False, kwargs={"autocommit": True})
 
@@ -27,7 +28,7 @@ async def store(bodies: Sequence[dict[str, dict[str, str]]]) -> Sequence[bool]:
     return [True] * len(bodies)
 
 
-inbox = Batcher("bare", store)
+inbox = Batcher(ANY_BOUND, "bare", store)
 
 
 async def accept(request: Request) -> JSONResponse:

@@ -21,6 +21,7 @@ from holdfast.kit.mail import sender
 from tests.browser.conftest import started
 from tests.browser.entrance import entered, organized
 from tests.browser.registering import Stage, Watch, staged
+from tests.events.log.scene import seal_logs
 from tests.events.people.scene import sign_up
 from tests.support import eventually
 
@@ -42,6 +43,7 @@ async def picture(stage: Stage, folder: Path) -> Image.Image:
     async def is_sent() -> bool:
         return not await stage.service.run_sql("select from mails where ended_at is null")
 
+    await seal_logs(stage.service)
     loop = asyncio.create_task(sender.run(stage.service.database, partial(sending.render, writer)))
     try:
         await eventually(is_sent)

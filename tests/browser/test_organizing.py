@@ -12,6 +12,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.async_api import expect
 
+from holdfast.events.log import sealing
 from holdfast.events.mails import sending
 from holdfast.events.registrations import settlement
 from holdfast.events.settings import Settings
@@ -40,7 +41,11 @@ async def test_an_organizer_signs_in_by_mail_publishes_watches_exports_and_check
     with mail_server() as server:
         async with (
             staged(settings.model_copy(update=server.settings)) as stage,
-            at_work(settlement.run(stage.service.database), sending.run(stage.service.database)),
+            at_work(
+                settlement.run(stage.service.database),
+                sealing.run(stage.service.database),
+                sending.run(stage.service.database),
+            ),
             started("--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream", seen) as chromium,
         ):
             await stage.service.organizer("Ada Events", is_proved=False, email="ada@example.com")

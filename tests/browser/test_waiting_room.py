@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, Error, Page, Response, expect
 from starlette.applications import Starlette
@@ -121,6 +122,30 @@ async def test_ten_visitors_watch_their_position_fall_and_are_let_in(
     assert sorted(tickets[visitor_id] for visitor_id in shop.let_in) == list(range(1, 11))
     for context in contexts:
         await context.close()
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+async def test_of_an_unproved_organizer_the_page_names_the_host_and_waits_for_a_click(
+    chromium: Browser, shop: Shop, scripts: bool
+) -> None:
+    await shop.line.service.run_sql("update users set proved_at = null where id = %(id)s", id=shop.line.ada.id)
+    context = await chromium.new_context(java_script_enabled=scripts, viewport={"width": 320, "height": 700})
+    page = await context.new_page()
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    await page.goto(shop.room)
+
+    await expect(page.locator("main[data-state=released] .note strong")).to_have_text(
+        shop.url.removeprefix("http://"), timeout=30_000
+    )
+    assert not [url for url in requests if url.startswith(shop.url)]
+    if scripts:
+        assert await too_wide(page) == []
+        assert (await violations(page)) == []
+    await page.get_by_role("link", name="Go on").click()
+
+    await expect(page.locator("h1")).to_have_text("Welcome")
+    assert shop.turned_away == 0
 
 
 async def test_a_page_that_is_closed_and_opened_again_has_kept_its_place(chromium: Browser, shop: Shop) -> None:

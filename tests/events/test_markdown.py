@@ -2,11 +2,13 @@
 
 import contextlib
 import time
+from pathlib import Path
 
 import nh3
 import pytest
 
 from holdfast.events.markdown import (
+    MAX_CPU_SECONDS,
     MAX_HTML_CHARACTERS,
     TAGS,
     RenderedText,
@@ -16,6 +18,11 @@ from holdfast.events.markdown import (
     render,
     without_links,
 )
+
+DOCUMENTS = Path(__file__).parents[2] / "docs" / "events"
+
+ENOUGH_SECONDS = 1_000.0
+"""More seconds than the steps of any text take."""
 
 
 @pytest.mark.parametrize(
@@ -133,19 +140,53 @@ def test_headings_never_go_beyond_the_sixth_level() -> None:
             "`a``",
             "<",
         ),
+        *("[a]: b\n[a]: b\n> ", "a b@c.de http://x.y ", "\n\n> a", "a\n", "1. a\n"),
         *("http://a.a.", "a@", "x@a.", "[a](http://b 'c ", "# a\n", "a\n=\n", "http://", "ab", "\x00", "\u202e", "&"),
     ],
 )
 def test_no_text_of_the_full_length_takes_longer_than_it_may(unit: str) -> None:
+    """The steps end each of them, whatever time there is. On a busy machine the same work takes longer now and then."""
+
     def render_seconds() -> float:
         began = time.thread_time()
         with contextlib.suppress(TextLimitExceeded):
-            assert len(render((unit * 100_000)[:100_000], seconds=0.2).html) <= 5 * MAX_HTML_CHARACTERS
+            assert len(render((unit * 100_000)[:100_000], ENOUGH_SECONDS).html) <= 5 * MAX_HTML_CHARACTERS
         return time.thread_time() - began
 
-    # Four times as long as it may: between two looks at the clock there is some work that nothing ends. On a busy
-    # machine the same work takes longer now and then.
-    assert any(render_seconds() < 0.8 for _ in range(3))
+    assert any(render_seconds() < MAX_CPU_SECONDS for _ in range(3))
+
+
+@pytest.mark.parametrize("unit", ["[", "\n\n> a", "http://x.y "])
+@pytest.mark.parametrize("length", [50_000, 90_000])
+def test_whether_a_text_is_rendered_does_not_depend_on_the_time_that_there_is(unit: str, length: int) -> None:
+    source = (unit * length)[:length]
+
+    def is_rendered(seconds: float) -> bool:
+        try:
+            return bool(render(source, seconds).html)
+        except TextLimitExceeded:
+            return False
+
+    assert is_rendered(MAX_CPU_SECONDS) == is_rendered(ENOUGH_SECONDS)
+
+
+def test_a_text_of_signs_alone_is_refused_however_fast_the_machine_is() -> None:
+    with pytest.raises(TextLimitExceeded):
+        render("[" * 90_000, ENOUGH_SECONDS)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        " ".join(file.read_text(encoding="utf-8") for file in sorted(DOCUMENTS.glob("*.md")))[:100_000],
+        "".join(f"* [{number}](https://example.com/{number}): *what* it is\n" for number in range(2_000)),
+        "".join(f"See https://example.com/events/{number} for it.\n\n" for number in range(2_000)),
+        "".join(f"[{number}]: https://example.com/{number}\n" for number in range(1_000)) + "[1]",
+    ],
+    ids=["a handbook", "a list of links", "addresses", "references"],
+)
+def test_an_ordinary_text_of_full_length_is_rendered_in_a_part_of_its_time(source: str) -> None:
+    assert "<a " in render(source, MAX_CPU_SECONDS / 2).html
 
 
 def test_a_text_that_takes_too_long_is_not_rendered() -> None:

@@ -155,7 +155,7 @@ async def test_requests_at_once_make_no_more_organizers_than_are_allowed(service
 
 
 async def test_few_may_ask_in_an_hour_whether_an_address_is_an_organizers(settings: Settings) -> None:
-    async with running(settings.model_copy(update={"organizers_per_email": 3})) as service:
+    async with running(settings.model_copy(update={"organizers_per_email": 1})) as service:
         tries = [await sign_up(service, 1, slug=f"ada-{number}") for number in range(3)]
         tries.append(await sign_up(service, 1, email="Ada1@Example.com", slug="another"))
         other = await sign_up(service, 2)
@@ -165,3 +165,26 @@ async def test_few_may_ask_in_an_hour_whether_an_address_is_an_organizers(settin
     assert refused["code"] == "rate_limited"
     assert 3500 < int(tries[-1].headers["retry-after"]) <= 3600
     assert other.status_code == 201
+
+
+async def test_no_stranger_keeps_an_address_from_becoming_an_organizer(settings: Settings) -> None:
+    async with running(settings.model_copy(update={"organizers_per_email": 3})) as service:
+        slug = (await service.organizer()).slug
+        stranger, ada = at(service, "203.0.113.7"), at(service, "198.51.100.1")
+
+        tries = [await register(stranger, slug) for _ in range(8)]
+        made = await register(ada, "ada")
+
+    assert tries == [422] * 5 + [429] * 3
+    assert made == 201
+
+
+def at(service: Service, address: str) -> Client:
+    """A program without a key at an address."""
+    transport = httpx2.ASGITransport(service.app, client=(address, 1))
+    return Client(httpx2.AsyncClient(transport=transport, base_url="http://events.test"))
+
+
+async def register(program: Client, slug: str) -> int:
+    organizer = {"name": "Ada Events", "email": "ada@example.com", "slug": slug}
+    return (await program.post("/api/organizers/register", {"organizer": organizer})).status_code

@@ -212,6 +212,8 @@ def _logs(connection: psycopg.Connection[Any]) -> None:
         insert into log_heads (log_id, origin, size, root, arrivals, signed_size, checkpoint, sealed_at)
         select logs.id, 'host/' || logs.id, 12, root, 10, 12, checkpoint, sealed_at
           from logs, (select * from log_heads limit 1) as one where event_id > 50000;
+        insert into freeze_proofs (log_id, size, proof, witnesses, cosigned_at)
+        select id, 12, 'proof', array['witness.example.org'], array[now()] from logs where event_id > 50000;
         insert into log_tiles (log_id, level, number, hashes)
         select id, 0, 0, decode(repeat('00', 12 * 32), 'hex') from logs where event_id > 50000;
         insert into log_entries (log_id, number, arrivals_before, entries)

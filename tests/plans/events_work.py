@@ -85,7 +85,7 @@ ALONE: dict[str, dict[str, Any]] = {
     "read_event_page": {"event_id": 1},
     "read_organizer_page": {"slug": "other-7", "after": ["2020-01-01T00:00:00Z", 1]},
     "read_organizer_feed": {"slug": "other-7"},
-    "sign_up": {"event_id": 1, "email": "cleo@example.com", "name": "Cleo", "language": "en"},
+    "sign_up": {"event_id": 1, "email": "cleo@example.com", "name": "Cleo", "language": "en", "secret": "0" * 32},
     "send_details": OWN,
     "look_at_own": OWN,
     "get_own_receipt": OWN,

@@ -1,6 +1,52 @@
 """The names of the rate limits of signing in. The settings of a service set the limits."""
 
+from collections.abc import Mapping
+
+from holdfast.kit.contract.bounds import Bound, address_limit
+
+LINKS_WITH_SHARES = 3
+"""How many times the links that one client address can ask for an e-mail address gets from all of them together."""
+
 SIGN_INS_OF_CLIENT = "sign in"
-SIGN_INS_OF_ADDRESS = "sign in to an address"
-"""The names of the rate limits: of a client address, and of an e-mail address. Browsers in which the owner of an
-address has signed in before have a separate limit, so that other people cannot use it up."""
+"""What one client address asks for."""
+
+LINKS_TO_ADDRESS = "links to an e-mail address"
+PASSWORDS_OF_ADDRESS = "passwords of an e-mail address"
+"""What all client addresses together ask for one e-mail address, with a share for each of them."""
+
+SIGN_INS_OF_OWNER = "sign in by the owner"
+"""What browsers ask for one e-mail address in which its owner has signed in before. Other people cannot use it up."""
+
+BOUNDS: Mapping[str, Bound] = {
+    SIGN_INS_OF_CLIENT: address_limit(
+        "Links to sign in, tries of passwords, and wrong links", "both", "`SIGN_IN_RATE_LIMIT`", "an hour"
+    ),
+    LINKS_TO_ADDRESS: Bound(
+        name="Links to sign in that one e-mail address is sent",
+        service="both",
+        total=f"{LINKS_WITH_SHARES} times `SIGN_IN_ADDRESS_RATE_LIMIT` an hour",
+        tenant="-",
+        address="`SIGN_IN_ADDRESS_RATE_LIMIT` an hour; a /48 about as many; 1 of them of its own",
+        reserved="browsers in which the owner has signed in have a limit of their own",
+        stranger="With 21 addresses: links in browsers that the owner has not used before.",
+    ),
+    PASSWORDS_OF_ADDRESS: Bound(
+        name="Tries of the password of one e-mail address",
+        service="both",
+        total="`SIGN_IN_ADDRESS_RATE_LIMIT` an hour, so that it cannot be guessed",
+        tenant="-",
+        address="half of them; a /48 about as many; 1 of them of its own",
+        reserved="browsers in which the owner has signed in have a limit of their own",
+        stranger="With 6 addresses: the password in browsers that the owner has not used before. A link still works.",
+    ),
+    SIGN_INS_OF_OWNER: Bound(
+        name="Signing in in browsers in which the owner has signed in before",
+        service="both",
+        total="`SIGN_IN_ADDRESS_RATE_LIMIT` links an hour for one e-mail address, and as many tries of its password",
+        tenant="-",
+        address="none of its own",
+        reserved="all of it is for the owner",
+        stranger="Nothing: a stranger has no such browser.",
+    ),
+}
+"""The bound of each rate limit, by its name."""

@@ -16,15 +16,27 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from holdfast.accounts.directory import Account, Directory
+from holdfast.kit.contract.bounds import Bound, cache_bound
 from holdfast.kit.contract.caller import Caller, person
 from holdfast.kit.http.handler import Header, Request
 from holdfast.kit.postgres.database import Database, Reader, Tx
-from holdfast.kit.postgres.group_commit import Batcher
-from holdfast.kit.postgres.lookup_cache import LookupCache
+from holdfast.kit.postgres.group_commit import MAX_CALLS_IN_BATCH, MAX_WAITING_CALLS, Batcher
+from holdfast.kit.postgres.lookup_cache import MAX_RESULTS, LookupCache
 
 CHANNEL = "sessions"
 """The channel that announces that a session has ended, was moved to another account, or that its account has changed.
 The payload is the hexadecimal digest of its cookie; empty: all sessions."""
+
+SESSION_LOOK_UPS = Bound(
+    name="Requests that wait until their session is looked up",
+    service="both",
+    total=f"{MAX_WAITING_CALLS} in a process; one statement looks up {MAX_CALLS_IN_BATCH}",
+    tenant="none: in order of arrival",
+    address="as many as it has connections",
+    reserved="-",
+    stranger="A statement: as many look-ups before those of others as it has connections.",
+)
+FOUND_SESSIONS = cache_bound("Sessions that were looked up", "both", f"{MAX_RESULTS} in a process, for a second")
 
 MAX_ANNOUNCED_SESSIONS = 20
 """If more sessions are concerned at once, the whole cache is dropped instead of their entries."""
@@ -113,8 +125,8 @@ class Sessions:
         self._directory = directory
         self._secure = base_url.startswith("https:")
         self._port = urlsplit(base_url).port
-        batches = Batcher[str, Session | None]("find_sessions", self._look_up)
-        self._cache = LookupCache(database, CHANNEL, str, batches.submit)
+        batches = Batcher[str, Session | None](SESSION_LOOK_UPS, "find_sessions", self._look_up)
+        self._cache = LookupCache(FOUND_SESSIONS, database, CHANNEL, str, batches.submit)
 
     async def of(self, request: Request) -> Session | None:
         """Return the session of the browser that sent a request; None if it has none."""

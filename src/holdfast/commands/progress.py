@@ -21,7 +21,7 @@ class Progress:
     """Writes lines about the work that goes on."""
 
     def __init__(self) -> None:
-        self._is_terminal = sys.stderr.isatty()
+        self.is_terminal = sys.stderr.isatty()
 
     def line(self, text: str) -> None:
         """Write a line."""
@@ -30,7 +30,7 @@ class Progress:
 
     def show(self, text: str) -> None:
         """Show on a terminal how far it is, until the next text or line replaces it. Empty: show nothing any more."""
-        if self._is_terminal:
+        if self.is_terminal:
             sys.stderr.write(f"{text}\x1b[K\r")
             sys.stderr.flush()
 
@@ -47,12 +47,12 @@ class Progress:
             nonlocal size, printed_at
             size += more
             now = time.monotonic()
-            if now - printed_at > (TERMINAL_SECONDS if self._is_terminal else LOG_SECONDS):
+            if now - printed_at > (TERMINAL_SECONDS if self.is_terminal else LOG_SECONDS):
                 printed_at = now
-                (self.show if self._is_terminal else self.line)(_state(title, size, total_bytes, now - started))
+                (self.show if self.is_terminal else self.line)(_state(title, size, total_bytes, now - started))
 
         yield count
-        end = "\x1b[K" if self._is_terminal else ""
+        end = "\x1b[K" if self.is_terminal else ""
         self.line(f"{_state(title, size, 0, time.monotonic() - started)}{end}")
 
 

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from holdfast.commands.progress import Progress
 from holdfast.commands.services import AsJson, print_json
 from holdfast.kit.process.garbage_collection import importing
 
@@ -13,9 +14,27 @@ Target = Annotated[
     typer.Argument(
         metavar="URL|FILE",
         help="The address of a log (https://host/log/events/7, or https://host/log/heads), or of a page that links to "
-        "one; a directory with a copy of a log; a receipt (JSON) or a .tlog-proof file.",
+        "one; the link of your registration; a directory with a copy of a log; a receipt (JSON) or a .tlog-proof file.",
     ),
 ]
+
+
+class TerminalProgress:
+    """Shows how far a check is on a terminal. Elsewhere it says once what it waits for."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress, self._read_count, self._has_waited = progress, 0, False
+
+    def count(self, more: int, total: int) -> None:
+        self._read_count += more
+        self._progress.show(f"{self._read_count:,} entries read")
+
+    def wait(self, text: str) -> None:
+        if self._progress.is_terminal:
+            self._progress.show(text)
+        elif not self._has_waited:
+            self._has_waited = True
+            self._progress.line(text)
 
 
 def verify(
@@ -48,31 +67,32 @@ def verify(
         bool,
         typer.Option("--head-log", help="Read the head log too: the log must begin with each head that it has of it."),
     ] = False,
+    registration: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", help="The link of your registration, from the mail: its page must say what the log says."
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Check that nobody jumped the line.
 
     Of a log: the signature of its head, the hashes of all entries, that each outcome follows by the rules, and that the
-    head log of the service has the head. Of a receipt: its signature, and that the log has the arrival. Exits with 0 if
-    all is right, with 1 if something is wrong, and with 2 if it could not be checked.
+    head log of the service has the head; earlier logs of the same event are read too. Of a receipt: its signature, that
+    the log has the arrival, and what came later. It says at the end what was not checked. Exits with 0 if all that was
+    checked is right, with 1 if something is wrong or not proved, and with 2 if it could not be checked.
     """
     with importing():
         import asyncio
 
-        from holdfast.commands.progress import Progress
-        from holdfast.commands.verification.checks import Options, check
+        from holdfast.commands.verification.checks import check
         from holdfast.commands.verification.log_source import VerificationError
+        from holdfast.commands.verification.options import Options
 
-    progress, read_count = Progress(), 0
-
-    def count(more: int, total: int) -> None:
-        nonlocal read_count
-        read_count += more
-        progress.show(f"{read_count:,} of {total:,} entries")
-
+    progress = Progress()
     try:
-        options = Options(key, head, person, log, offline, mail_line, tuple(witness or ()), head_log)
-        report = asyncio.run(check(target, options, count))
+        options = Options(key, head, person, log, offline, mail_line, tuple(witness or ()), head_log, registration)
+        report = asyncio.run(check(target, options, TerminalProgress(progress)))
     except (VerificationError, OSError) as error:
         progress.show("")
         if as_json:

@@ -15,6 +15,7 @@ from holdfast.accounts.signin.pages import SignInPages
 from holdfast.accounts.stopped_mails import mailboxes
 from holdfast.accounts.stopped_mails.pages import StoppedMailsPages
 from holdfast.events import jobs
+from holdfast.events.bounds import STREAMS
 from holdfast.events.console import routes as console_routes
 from holdfast.events.console.account.account import ACCOUNT_TEMPLATE
 from holdfast.events.console.check_in.check_in import SIGN_OUT_SCRIPTS
@@ -58,7 +59,7 @@ from holdfast.kit.contract.problems import COMMON_PROBLEMS
 from holdfast.kit.http.event_streams import Streams
 from holdfast.kit.process.discovery import RESOURCE_PATH, ServiceDescription, reverse_dns
 from holdfast.kit.process.service import Service
-from holdfast.kit.running.operation import ADDS, FETCHES, OVERWRITES, READS, SETS, Operation
+from holdfast.kit.running.operation import ADDS, FETCHES, OVERWRITES, READS, SETS, SIGN_IN_LINE, Operation
 from holdfast.kit.running.run_modes import batched, read, read_batched, single, steps
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.security.api_keys import KeyRing
@@ -67,7 +68,7 @@ VERSION = "1.6.0"
 
 # fmt: off
 OPERATIONS = (
-    Operation("register_organizer",   "POST   /api/organizers/register", single(organizers.register), body_member="organizer", status=201, public=True, limit="organizer registration", content_limit=organizers.ADDRESS_LIMIT),
+    Operation("register_organizer",   "POST   /api/organizers/register", single(organizers.register), body_member="organizer", status=201, public=True, limit="organizer registration", content_limit=organizers.ADDRESS_LIMIT, line=SIGN_IN_LINE),
     Operation("list_organizers",      "GET    /api/organizers", read(organizers.list), READS, scope="read_events"),
     Operation("list_users",           "GET    /api/users", read(users.list), READS, scope="read_events"),
 
@@ -85,7 +86,7 @@ OPERATIONS = (
     Operation("add_event_photo",      "POST   /api/events/{event_id}/photos", steps(photos.add), FETCHES, scope="write_events", status=201, limit="photos"),
     Operation("set_primary_photo",    "PUT    /api/events/{event_id}/photos/primary", single(photos.set_primary), SETS, scope="write_events"),
     Operation("remove_event_photo",   "DELETE /api/events/{event_id}/photos", single(photos.remove), OVERWRITES, scope="write_events"),
-    Operation("presign_upload",       "POST   /api/uploads/presign", steps(photos.presign), ADDS, scope="write_events", status=201),
+    Operation("presign_upload",       "POST   /api/uploads/presign", steps(photos.presign), ADDS, scope="write_events", status=201, limit="uploads"),
 
     Operation("list_registrations",   "GET    /api/registrations", read(registrations.list), READS, scope="read_events"),
     Operation("create_registration",  "POST   /api/registrations", batched(registrations.accept, signing(Accepted)), SETS, scope="write_events", body_member="registration", status=202, bare=True, limit="registrations"),
@@ -181,12 +182,12 @@ def service(database: Database) -> Service:
     linked_events = event_cache.linked_event_cache(database, runner)
     queue_progress = progress.progress_cache(database, runner)
     live_events, live_changes = LiveEvents(database), LiveChanges(database)
-    organizer_cache, live_organizers = (
-        OrganizerCache(database, runner[page_routes.READ_ORGANIZER]),
-        LiveOrganizers(database),
-    )
+    organizer_cache = OrganizerCache(database, runner[page_routes.READ_ORGANIZER])
+    live_organizers = LiveOrganizers(database, runner, organizer_cache)
     streams = Streams(
-        {"address": settings.streams_per_address, "tenant": settings.streams_per_organizer}, settings.max_streams
+        STREAMS,
+        {"address": settings.streams_per_address, "tenant": settings.streams_per_organizer},
+        settings.max_streams,
     )
     spec = openapi.document(TITLE, VERSION, DESCRIPTION, settings.base_url, OPERATIONS, (*COMMON_PROBLEMS, *ALL))
     documents = discovery.documents(OPERATIONS, spec, settings)
@@ -213,7 +214,7 @@ def service(database: Database) -> Service:
             ),
             *signing_in.routes(),
             *StoppedMailsPages(runner, limits, SITE, secret).routes(),
-            *own_server.routes(database, signed_in, limits),
+            *own_server.routes(database, runner, signed_in, limits),
             *console_routes.routes(
                 signed_in,
                 console_runner,
@@ -227,7 +228,7 @@ def service(database: Database) -> Service:
             *SITE.assets("icon.svg", *SIGN_OUT_SCRIPTS),
             *photo_routes.routes(database.resources.photos, limits),
             *queue_routes.routes(database, runner, limits),
-            *log_routes.routes(database, runner, limits),
+            *log_routes.routes(runner, limits),
             *progress_page.routes(database, limits, queue_progress),
             *payment_routes.routes(database, runner, limits),
             *verify_page.routes(database, limits),

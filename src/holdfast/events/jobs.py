@@ -17,12 +17,13 @@ from holdfast.events.queues import retention as queue_retention
 from holdfast.events.queues.draws import QUEUE_DRAWS
 from holdfast.events.registrations import placing, retention, settlement, substring_search
 from holdfast.events.registrations.draws import EVENT_DRAWS
+from holdfast.events.registrations.stored_answers import PEOPLE_IN_ANSWERS
 from holdfast.events.resources import Database
 from holdfast.kit.background.jobs import Job, PeriodicJob, in_batches, in_transaction
 from holdfast.kit.mail import outbox
 from holdfast.kit.running.idempotency import Idempotency
 
-IDEMPOTENCY = Idempotency()
+IDEMPOTENCY = Idempotency(people=PEOPLE_IN_ANSWERS)
 
 
 async def draw(database: Database) -> None:

@@ -2,16 +2,17 @@
 
 Only headings, paragraphs, lists, quotes, code and links are kept. An image becomes a link, since pages load nothing
 from other servers. Headings begin at the third level, since the page uses the first two.
-A text that takes too long, or becomes too long, is not rendered. `text_rendering.py` runs this in a subprocess.
+A text that takes too many steps, or becomes too long, is not rendered. `text_rendering.py` runs this in a subprocess.
+Steps are counted, so whether a text is rendered does not depend on how busy the machine is.
 """
 
 import re
 import signal
 import time
-from collections.abc import MutableMapping
-from typing import Any
+from typing import Any, cast
 
 import nh3
+from linkify_it import LinkifyIt  # pyright: ignore[reportMissingTypeStubs]
 from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock
 from markdown_it.rules_core import StateCore
@@ -20,11 +21,25 @@ from markdown_it.token import Token
 from markupsafe import Markup
 from msgspec import Struct
 
-VERSION = 1
+VERSION = 2
 """The version of the HTML. Increase it with every change of the rendering: stored HTML of others is rendered again."""
 
-MAX_CPU_SECONDS = 1.0
-"""The most seconds of CPU time that one text may take."""
+MAX_STEPS = 60_000
+"""The most steps of one text. The parser takes one at every position where it tries its rules. A handbook of 100,000
+characters takes 5,000. The worst texts take 0.7 seconds of CPU time for so many."""
+
+LINK_STEPS = 10
+"""The steps of an address that becomes a link."""
+
+CHARACTERS_A_STEP = 50
+"""The characters that the search for addresses looks at in one step."""
+
+MAX_ADDRESS_CHARACTERS = 2_000
+"""The most characters of an address that becomes a link without brackets."""
+
+MAX_CPU_SECONDS = 3.0
+"""The most seconds of CPU time that one text may take. Also on a busy machine a text takes `MAX_STEPS` steps before:
+this limit is for kinds of texts that the steps do not count rightly."""
 
 MAX_HTML_CHARACTERS = 1_000_000
 """The most characters of the HTML of one text."""
@@ -35,6 +50,11 @@ MAX_SUMMARY_CHARACTERS = 200
 TAGS = set("p br strong em ul ol li blockquote code pre a hr h3 h4 h5 h6".split())
 
 _BARE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]+|\\s+")
+
+_SCHEME = re.compile(r"(?:^|[^a-z0-9.+-])(https?|ftp)$", re.IGNORECASE)
+_MAX_SCHEME_CHARACTERS = len(" https")
+_WORD = re.compile(r"\S*")
+_MAX_LABEL_CHARACTERS = 64
 
 _LINK = re.compile('</?a(?: [a-z]+="[^"]*")*>')
 """The start or end tag of a link in cleaned HTML: no other tag begins like it, and its values have no quotes."""
@@ -48,7 +68,27 @@ class RenderedText(Struct, frozen=True):
 
 
 class TextLimitExceeded(Exception):
-    """The rendering of a text takes too long, or its HTML is too long."""
+    """The rendering of a text takes too many steps or too long, or its HTML is too long."""
+
+
+class Work:
+    """The steps of one text, and its CPU time."""
+
+    def __init__(self, seconds: float) -> None:
+        self.steps = 0
+        self._until = time.thread_time() + seconds
+
+    def add(self, steps: int) -> None:
+        """Count steps. Raises `TextLimitExceeded` if they are too many, or take too long."""
+        self.steps += steps
+        if self.steps > MAX_STEPS:
+            raise TextLimitExceeded
+        self.look_at_clock()
+
+    def look_at_clock(self) -> None:
+        """Raise `TextLimitExceeded` if the text takes too long."""
+        if time.thread_time() > self._until:
+            raise TextLimitExceeded
 
 
 def render_or_end(source: str) -> RenderedText | None:
@@ -64,7 +104,9 @@ def render_or_end(source: str) -> RenderedText | None:
 
 def render(source: str, seconds: float = MAX_CPU_SECONDS) -> RenderedText:
     """The text as HTML. Raises `TextLimitExceeded`, also if it takes more than `seconds` of CPU time."""
-    env = {"until": time.thread_time() + seconds}
+    work = Work(seconds)
+    env = {"work": work}
+    _linkifier.work = work
     try:
         tokens = _markdown.parse(source, env)
         html = _markdown.renderer.render(tokens, _markdown.options, {})
@@ -72,7 +114,7 @@ def render(source: str, seconds: float = MAX_CPU_SECONDS) -> RenderedText:
         raise TextLimitExceeded from error
     if len(html) > MAX_HTML_CHARACTERS:
         raise TextLimitExceeded
-    _look_at_clock(env)
+    work.look_at_clock()
     clean = nh3.clean(
         html,
         tags=TAGS,
@@ -81,7 +123,7 @@ def render(source: str, seconds: float = MAX_CPU_SECONDS) -> RenderedText:
         link_rel="noopener nofollow ugc",
     )
     text = RenderedText(clean, one_line(_words(tokens), MAX_SUMMARY_CHARACTERS))
-    _look_at_clock(env)
+    work.look_at_clock()
     return text
 
 
@@ -115,15 +157,59 @@ def _words(tokens: list[Token]) -> str:
     return "".join(words)
 
 
-def _in_time(state: StateInline | StateBlock, *_: object) -> bool:
-    """A rule that matches nothing, and raises if time is up. The parser tries it at every position."""
-    _look_at_clock(state.env)
+def _count_step(state: StateInline | StateBlock, *_: object) -> bool:
+    """A rule that matches nothing, and raises if a limit is exceeded. The parser tries it at every position."""
+    work: Work = state.env["work"]
+    work.add(1)
     return False
 
 
-def _look_at_clock(env: MutableMapping[str, Any]) -> None:
-    if time.thread_time() > env["until"]:
-        raise TextLimitExceeded
+def _link_address(state: StateInline, silent: bool) -> bool:
+    """Make a link of an address with a scheme, as the rule of the library does, which looks at all text before it."""
+    if state.linkLevel > 0 or not state.src.startswith("://", state.pos):
+        return False
+    scheme = _SCHEME.search(state.pending[-_MAX_SCHEME_CHARACTERS:])
+    if scheme is None:
+        return False
+    begin, end = state.pos - len(scheme[1]), state.pos + 1
+    length = _linkifier.test_schema_at(state.src, f"{scheme[1]}:", end)
+    # A star at the end is emphasis.
+    address = state.src[begin : end + length].rstrip("*")
+    target = state.md.normalizeLink(address) if length else ""
+    if not target or not state.md.validateLink(target):
+        return False
+    if not silent:
+        state.pending = state.pending[: -len(scheme[1])]
+        state.push("link_open", "a", 1).attrs = {"href": target}
+        state.push("text", "", 0).content = address
+        state.push("link_close", "a", -1)
+        work: Work = state.env["work"]
+        work.add(LINK_STEPS)
+    state.pos = begin + len(address)
+    return True
+
+
+class _Linkifier(LinkifyIt):
+    """Finds addresses in texts. It looks at a part of a text for each, and counts the steps."""
+
+    work: Work
+
+    def test_schema_at(self, text: str, name: str, position: int) -> int:
+        """The number of characters of an address after its scheme; 0: it is none, or too long for a link."""
+        end = position + MAX_ADDRESS_CHARACTERS
+        word = _WORD.match(text, position, end)
+        self.work.add((word.end() - position if word else 0) // CHARACTERS_A_STEP)
+        # The library looks at up to three characters before the position.
+        begin = max(0, position - 3)
+        length: int = cast(Any, super()).test_schema_at(text[begin:end], name, position - begin)
+        # An address that goes on behind the part may have been found without its last label.
+        return length if position + length < end - _MAX_LABEL_CHARACTERS else 0
+
+    def match(self, text: str) -> list[Any] | None:
+        """The addresses in a text."""
+        matches: list[Any] | None = cast(Any, super()).match(text)
+        self.work.add(LINK_STEPS * len(matches or ()))
+        return matches
 
 
 def _nest_headings(state: StateCore) -> None:
@@ -185,14 +271,19 @@ class _Markdown(MarkdownIt):
 
 def _build_markdown() -> MarkdownIt:
     markdown = _Markdown("commonmark", {"html": False, "linkify": True}).enable("linkify")
-    assert markdown.linkify
-    # Only text with a scheme becomes a link, not every word with a dot.
-    markdown.linkify.set({"fuzzy_link": False})  # pyright: ignore[reportUnknownMemberType] - not annotated
-    markdown.inline.ruler.before("text", "in_time", _in_time)
-    markdown.block.ruler.before("code", "in_time", _in_time)
+    markdown.linkify = _linkifier
+    markdown.inline.ruler.at("linkify", _link_address)
+    markdown.inline.ruler.before("text", "count_step", _count_step)
+    # Also in the search for the line that ends a paragraph, a quote or a list.
+    markdown.block.ruler.before(
+        "code", "count_step", _count_step, {"alt": ["paragraph", "reference", "blockquote", "list"]}
+    )
     markdown.core.ruler.push("name_links", _name_links)
     markdown.core.ruler.push("nest_headings", _nest_headings)
     return markdown
 
 
+# Only text with a scheme becomes a link, not every word with a dot.
+_linkifier = _Linkifier(options={"fuzzy_link": False})
+_linkifier.work = Work(0)
 _markdown = _build_markdown()

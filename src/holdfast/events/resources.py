@@ -43,6 +43,7 @@ class Resources(resources.Resources[Settings]):
         return Limits(
             self.settings.rate_limit_storage_url,
             self.settings.limits,
+            shared=self.settings.limits_shared,
             together=self.settings.limits_together,
             refused=self.settings.limits_refused,
         )

@@ -281,6 +281,15 @@ begin
     return new;
 end $$;
 
+CREATE FUNCTION forget_networks() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    new.registered_from = null;
+    update photos set networks = null where organizer_id = new.id and networks is not null;
+    return new;
+end $$;
+
 CREATE FUNCTION found_registrations(event bigint, part text) RETURNS TABLE(person bigint, at timestamp with time zone, number bigint)
     LANGUAGE plpgsql STABLE ROWS 100
     SET enable_seqscan TO 'off'
@@ -524,12 +533,14 @@ declare
     log_id bigint = (select id from logs where event_id = new.id and closed_at is null);
     last_arrival bigint;
 begin
-    if not new.public_log then
+    if not (new.public_log and new.published) then
         update logs set closed_at = now() where id = log_id;
         insert into log_pending (log_id, kind, details)
-        select log_id, 'close', '{"reason": "switched_off"}' where log_id is not null;
+        select log_id, 'close',
+               jsonb_build_object('reason', case when new.public_log then 'draft' else 'switched_off' end)
+         where log_id is not null;
     elsif log_id is null then
-        if not new.published or new.cancelled_at is not null or new.datetime <= now() then
+        if new.cancelled_at is not null or new.datetime <= now() then
             return null;
         end if;
         -- The numbers and the counts go on from an earlier log.
@@ -1392,6 +1403,22 @@ CREATE TRIGGER tell_of_moved_event AFTER UPDATE OF organizer_id ON events FOR EA
 CREATE TRIGGER tell_organizers_of_changed_events AFTER UPDATE ON events REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION tell_of_organizers();
 CREATE TRIGGER tell_organizers_of_new_events AFTER INSERT ON events REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION tell_of_organizers();
 
+-- freeze_proofs -------------------------------------------------------------------------------------------------------
+
+CREATE TABLE freeze_proofs (
+    log_id bigint NOT NULL,
+    size bigint NOT NULL,
+    proof text NOT NULL,
+    witnesses text[] NOT NULL,
+    cosigned_at timestamp with time zone[] NOT NULL,
+    CONSTRAINT each_witness_has_a_time CHECK (((cardinality(witnesses) > 0) AND (cardinality(witnesses) = cardinality(cosigned_at)))),
+    CONSTRAINT freeze_proofs_size_check CHECK ((size > 0))
+);
+ALTER TABLE ONLY freeze_proofs
+    ADD CONSTRAINT freeze_proofs_pkey PRIMARY KEY (log_id);
+ALTER TABLE ONLY freeze_proofs
+    ADD CONSTRAINT freeze_proofs_log_id_fkey FOREIGN KEY (log_id) REFERENCES logs(id) ON DELETE CASCADE;
+
 -- functions -----------------------------------------------------------------------------------------------------------
 
 CREATE TABLE functions (
@@ -1409,6 +1436,7 @@ CREATE TABLE idempotency_answers (
     sealed bytea NOT NULL,
     inserted_at timestamp with time zone DEFAULT now() NOT NULL,
     account text,
+    person text,
     CONSTRAINT idempotency_answers_id_check CHECK ((length(id) = 32)),
     CONSTRAINT idempotency_answers_print_check CHECK ((length(fingerprint) = 32))
 );
@@ -1416,6 +1444,7 @@ ALTER TABLE ONLY idempotency_answers
     ADD CONSTRAINT idempotency_answers_pkey PRIMARY KEY (id);
 CREATE INDEX idempotency_answers_by_age ON idempotency_answers USING btree (inserted_at);
 CREATE INDEX idempotency_answers_large ON idempotency_answers USING btree (account, inserted_at) WHERE (account IS NOT NULL);
+CREATE INDEX idempotency_answers_of_person ON idempotency_answers USING btree (person) WHERE (person IS NOT NULL);
 
 -- known_browsers ------------------------------------------------------------------------------------------------------
 
@@ -1939,6 +1968,7 @@ CREATE TABLE photos (
     widths integer[] DEFAULT '{}'::integer[] NOT NULL,
     scaling_due timestamp with time zone DEFAULT now(),
     scaling_tried integer DEFAULT 0 NOT NULL,
+    networks text[],
     CONSTRAINT a_key_names_whose_it_is CHECK ((split_part(key, '/'::text, 2) = COALESCE((organizer_id)::text, 'admin'::text))),
     CONSTRAINT a_size_is_not_wider_than_its_photo CHECK (((cardinality(widths) = 0) OR ((width IS NOT NULL) AND (height IS NOT NULL) AND (width >= ALL (widths))))),
     CONSTRAINT photos_content_length_check CHECK (((content_length >= 1) AND (content_length <= 5000000))),
@@ -1956,6 +1986,7 @@ ALTER TABLE ONLY photos
 CREATE INDEX photos_idle ON photos USING btree (idle_since) WHERE (idle_since IS NOT NULL);
 CREATE INDEX photos_idle_of_organizer ON photos USING btree (organizer_id) WHERE (idle_since IS NOT NULL);
 CREATE INDEX photos_of_organizer ON photos USING btree (organizer_id);
+CREATE INDEX photos_of_strangers ON photos USING btree (idle_since) INCLUDE (organizer_id, networks, content_length) WHERE (networks IS NOT NULL);
 CREATE INDEX photos_to_scale ON photos USING btree (scaling_due) WHERE ((state = 'accepted'::photo_state) AND (scaling_due IS NOT NULL));
 CREATE INDEX photos_to_scale_of_organizer ON photos USING btree (COALESCE(organizer_id, (0)::bigint), scaling_due DESC) WHERE ((state = 'accepted'::photo_state) AND (scaling_due IS NOT NULL));
 CREATE INDEX photos_uploaded ON photos USING btree (upload_ends) WHERE (upload_ends IS NOT NULL);
@@ -2235,6 +2266,7 @@ CREATE TABLE registrations (
     log_number bigint,
     nonce uuid,
     logged_as text,
+    form_digest uuid,
     CONSTRAINT only_held_seats_end CHECK (((status = 'held'::registration_status) = (held_until IS NOT NULL))),
     CONSTRAINT registrations_amount_due_check CHECK ((amount_due > 0)),
     CONSTRAINT registrations_amount_paid_check CHECK ((amount_paid >= 0)),
@@ -2400,6 +2432,7 @@ CREATE TABLE users (
     accent text,
     logo_key text,
     about text,
+    registered_from text[],
     CONSTRAINT no_look_of_the_erased_is_kept CHECK (((erased_at IS NULL) OR (COALESCE(accent, logo_key, about) IS NULL))),
     CONSTRAINT nothing_of_the_erased_is_kept CHECK (((erased_at IS NULL) OR ((role = 'user'::user_role) AND (COALESCE(name, password_hash) IS NULL) AND ((slug IS NULL) OR (slug ~ '^ended-[a-z2-7]{8}$'::text)) AND (COALESCE(proved_at, data_link_at) IS NULL) AND (data_link_holder IS NULL)))),
     CONSTRAINT only_the_erased_have_no_address CHECK (((email IS NULL) = (erased_at IS NOT NULL))),
@@ -2430,6 +2463,7 @@ CREATE UNIQUE INDEX users_email_of_organizer ON users USING btree (email) WHERE 
 CREATE UNIQUE INDEX users_email_of_owner ON users USING btree (email) WHERE ((role <> 'organizer'::user_role) OR (proved_at IS NOT NULL));
 CREATE UNIQUE INDEX users_logo ON users USING btree (logo_key) WHERE (logo_key IS NOT NULL);
 CREATE UNIQUE INDEX users_slug ON users USING btree (slug) WHERE (slug IS NOT NULL);
+CREATE TRIGGER forget_networks BEFORE UPDATE OF proved_at, erased_at ON users FOR EACH ROW WHEN (((old.slug IS NOT NULL) AND (COALESCE(old.proved_at, old.erased_at) IS NULL) AND (COALESCE(new.proved_at, new.erased_at) IS NOT NULL))) EXECUTE FUNCTION forget_networks();
 CREATE TRIGGER keep_logged_id BEFORE UPDATE OF public_id ON users FOR EACH ROW WHEN ((old.public_id <> new.public_id)) EXECUTE FUNCTION keep_logged_id();
 CREATE TRIGGER keep_registered_people AFTER DELETE ON users REFERENCING OLD TABLE AS before FOR EACH STATEMENT EXECUTE FUNCTION keep_registered_people();
 CREATE TRIGGER refuse_change_of_key BEFORE UPDATE OF id ON users FOR EACH ROW WHEN ((old.id <> new.id)) EXECUTE FUNCTION refuse_change_of_key();

@@ -8,7 +8,14 @@ from pydantic import Field, field_validator
 from holdfast.accounts.oauth.settings import OAuthSettings
 from holdfast.accounts.signin.settings import SignInSettings
 from holdfast.kit.environment import settings as kit
+from holdfast.kit.running.rate_limits import SharedLimit
 from holdfast.kit.tlog.cosignature import CosignatureVerifier
+
+UPLOADS_PER_PHOTO = 4
+"""How many times the limit of added photos addresses of uploads may be requested: to make one costs less."""
+
+ORGANIZER_ADDRESS_SHARE = 2
+"""How often in an hour each client address may register an organizer with one e-mail address, whatever others do."""
 
 
 class Settings(OAuthSettings, SignInSettings):
@@ -108,7 +115,8 @@ class Settings(OAuthSettings, SignInSettings):
         5,
         ge=1,
         validation_alias="API_ORGANIZER_REGISTER_EMAIL_RATE_LIMIT",
-        description="POST /api/organizers/register per e-mail address and hour, refused ones included.",
+        description="POST /api/organizers/register per e-mail address and hour, refused ones included, of all client "
+        "addresses together; each of them has 2 of its own.",
     )
     keys_per_hour: int = Field(
         60,
@@ -127,7 +135,8 @@ class Settings(OAuthSettings, SignInSettings):
         30,
         ge=1,
         validation_alias="API_PHOTO_UPLOAD_RATE_LIMIT",
-        description="POST /api/events/<event_id>/photos, and requests that attach uploads, per API key and minute.",
+        description="POST /api/events/<event_id>/photos, and requests that attach uploads, per API key and minute; "
+        "four times as many POST /api/uploads/presign.",
     )
     cdn_base_url: str = Field(
         "",
@@ -176,7 +185,15 @@ class Settings(OAuthSettings, SignInSettings):
         3_000,
         ge=1,
         validation_alias="FORM_EVENT_RATE_LIMIT",
-        description="Registration forms that are taken per event and minute.",
+        description="New registrations per event and minute by forms of all client addresses together, above what "
+        "`FORM_EVENT_ADDRESS_RATE_LIMIT` gives to each of them.",
+    )
+    forms_share: int = Field(
+        5,
+        ge=1,
+        validation_alias="FORM_EVENT_ADDRESS_RATE_LIMIT",
+        description="Registration forms for one event that each client address may send per minute, however many "
+        "others send.",
     )
     wrong_links_per_minute: int = Field(
         30,
@@ -272,16 +289,29 @@ class Settings(OAuthSettings, SignInSettings):
             "messages": RateLimitItemPerSecond(self.messages_per_second),
             "registrations": RateLimitItemPerMinute(self.registrations_per_minute),
             "photos": RateLimitItemPerMinute(self.photos_per_minute),
+            "uploads": RateLimitItemPerMinute(UPLOADS_PER_PHOTO * self.photos_per_minute),
             "organizer registration": RateLimitItemPerHour(self.organizers_per_hour),
-            "organizer registration of an address": RateLimitItemPerHour(self.organizers_per_email),
             "keys": RateLimitItemPerHour(self.keys_per_hour),
             "queue joins": RateLimitItemPerMinute(self.joins_per_minute),
             "waiting room joins": RateLimitItemPerMinute(self.room_joins_per_minute),
             "forms": RateLimitItemPerMinute(self.forms_per_minute),
-            "forms of an event": RateLimitItemPerMinute(self.forms_per_event),
             "wrong links": RateLimitItemPerMinute(self.wrong_links_per_minute),
             **self.oauth_limits,
             **self.sign_in_limits,
+        }
+
+    @property
+    def limits_shared(self) -> dict[str, SharedLimit]:
+        """The rate limits of one thing that many addresses use, with the share of each address."""
+        return {
+            "forms of an event": SharedLimit(
+                RateLimitItemPerMinute(self.forms_per_event), RateLimitItemPerMinute(self.forms_share)
+            ),
+            "organizer registration of an address": SharedLimit(
+                RateLimitItemPerHour(self.organizers_per_email), RateLimitItemPerHour(ORGANIZER_ADDRESS_SHARE)
+            ),
+            **self.oauth_shared_limits,
+            **self.sign_in_shared_limits,
         }
 
     @property
@@ -292,6 +322,7 @@ class Settings(OAuthSettings, SignInSettings):
             "messages": RateLimitItemPerSecond(share * self.messages_per_second),
             "registrations": RateLimitItemPerMinute(share * self.registrations_per_minute),
             "photos": RateLimitItemPerMinute(share * self.photos_per_minute),
+            "uploads": RateLimitItemPerMinute(share * UPLOADS_PER_PHOTO * self.photos_per_minute),
             "queue joins": RateLimitItemPerMinute(share * self.joins_per_minute),
             "keys": RateLimitItemPerHour(self.keys_per_hour),
         }

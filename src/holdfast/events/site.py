@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from holdfast import accounts
+from holdfast.events.outbound_texts import page_title
 from holdfast.kit.pages.site import Site
 
 PARAMETERS = (
@@ -12,13 +13,16 @@ PARAMETERS = (
             "app",
             "before",
             "copy",
+            "count",
             "device",
+            "do",
             "done",
             "fate",
             "offset",
             "organizer",
             "paid",
             "q",
+            "receipt",
             "sort",
             "state",
         }
@@ -28,4 +32,10 @@ PARAMETERS = (
 )
 """The query parameters that the pages read."""
 
-SITE = Site("Holdfast Events", Path(__file__).parent, accounts.FOLDER, parameters=PARAMETERS)
+SITE = Site(
+    "Holdfast Events",
+    Path(__file__).parent,
+    accounts.FOLDER,
+    parameters=PARAMETERS,
+    filters={"page_title": page_title},
+)

@@ -14,7 +14,7 @@ from cachetools import LRUCache
 
 from holdfast.events.markdown import RenderedText, TextLimitExceeded, render, render_or_end
 from holdfast.kit.background.subprocess_call import SubprocessCall, SubprocessCrash, SubprocessStartError
-from holdfast.kit.contract.bounds import Bound
+from holdfast.kit.contract.bounds import Bound, cache_bound
 from holdfast.kit.contract.caller import Owner
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE
 from holdfast.kit.running.slots import Slots
@@ -54,6 +54,13 @@ TEXTS = Bound(
     address=f"unconfirmed organizers together: 1 of each, in turns of addresses; {MAX_WAITING} wait",
     reserved="-",
     stranger="One turn, of about a second of a processor, before each text of others.",
+)
+
+REMEMBERED = cache_bound(
+    "Results of texts that were refused or took long",
+    "events",
+    f"{MAX_REMEMBERED_CHARACTERS // 1_000_000} million characters",
+    lost="is rendered again",
 )
 
 

@@ -19,6 +19,7 @@ from holdfast.inventory.availability import operations as availability
 from holdfast.inventory.availability.availability_cache import AvailabilityCache
 from holdfast.inventory.availability.cached_shop import STATUS
 from holdfast.inventory.availability.storefront import Storefront
+from holdfast.inventory.bounds import STREAMS
 from holdfast.inventory.catalog import operations as catalog
 from holdfast.inventory.console import routes as console_routes
 from holdfast.inventory.console.embedded import EmbeddedSessionGate
@@ -135,10 +136,11 @@ def service(database: Database) -> Service:
     runner = Runner(ALL_OPERATIONS, database, IDEMPOTENCY)
     # Under a crowd those who wait until their key is found are work that waits, too.
     ring = KeyRing(database, shops.find_callers, waiting=runner.admission.work)
-    limits = Limits(settings.rate_limit_storage_url, settings.limits)
+    limits = Limits(settings.rate_limit_storage_url, settings.limits, shared=settings.sign_in_shared_limits)
     credentials = Credentials(ring, TokenSigner(database, settings.base_url, settings.is_issuer), settings.base_url)
     live = AvailabilityCache(database)
     streams = Streams(
+        STREAMS,
         {
             "address": settings.streams_per_address,
             "key": settings.streams_per_key,

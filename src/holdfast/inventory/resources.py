@@ -9,6 +9,7 @@ from holdfast.inventory.settings import Settings
 from holdfast.inventory.shopify.admin import AdminApi
 from holdfast.inventory.shopify.platform import Platform
 from holdfast.inventory.shopify.token_endpoint import TokenEndpoint
+from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.mail.transport import mailer_of
 from holdfast.kit.postgres import database
 from holdfast.kit.process import resources
@@ -19,6 +20,14 @@ MAX_REMEMBERED_POOLS = 20_000
 
 REMEMBERED_SECONDS = 60
 """Seconds for which a process remembers a shop after its last change."""
+
+
+REMEMBERED_POOLS = cache_bound(
+    "Pools whose stock a process remembers",
+    "inventory",
+    f"{MAX_REMEMBERED_POOLS} in a process, for {REMEMBERED_SECONDS} seconds",
+    lost="is read again",
+)
 
 
 @dataclass(frozen=True)

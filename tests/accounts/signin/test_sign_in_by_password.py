@@ -133,6 +133,35 @@ async def test_tries_are_bounded_and_the_owner_is_not_locked_out(settings: Setti
         assert (await Browser(service).send("/sign-in", email=ADA)).status_code == 303
 
 
+async def test_one_stranger_uses_up_neither_the_passwords_nor_the_links_of_others(settings: Settings) -> None:
+    settings = settings.model_copy(update={"sign_ins_per_address": 10})
+    async with running(settings) as service:
+        await ada(service)
+        thieves = [Browser(service, address=f"2001:db8:1:{number:x}::1") for number in range(4)]
+
+        tries = [
+            (await thief.send("/sign-in", email=ADA, password="a wrong one")).status_code
+            for thief in thieves
+            for _ in range(5)
+        ]
+        links = [(await thief.send("/sign-in", email=ADA)).status_code for thief in thieves for _ in range(5)]
+        on_the_way = Browser(service, address="198.51.100.1")
+
+        assert (tries.count(422), links.count(303)) == (5, 10)
+        assert (await on_the_way.send("/sign-in", email=ADA, password=PASSWORD)).status_code == 303
+        assert (await Browser(service, address="198.51.100.2").send("/sign-in", email=ADA)).status_code == 303
+
+
+async def test_many_strangers_together_have_few_links_sent_to_an_address(settings: Settings) -> None:
+    async with running(settings.model_copy(update={"sign_ins_per_address": 4})) as service:
+        answers = [
+            await Browser(service, address=f"198.51.100.{number}").send("/sign-in", email=ADA) for number in range(20)
+        ]
+
+        assert [answer.status_code for answer in answers] == [303] * 12 + [429] * 8
+        assert len(await service.run_sql("select from mails")) == 12
+
+
 async def test_the_cookie_of_another_address_is_no_way_around_the_bound(settings: Settings) -> None:
     settings = settings.model_copy(update={"sign_ins_per_address": 2})
     async with running(settings) as service:

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from holdfast.events.audit.draw import check_draw
+from holdfast.events.audit.draw import check_cosigned_freeze, check_draw
 from holdfast.events.draws import beacon
 from holdfast.events.draws.order import PAUSE, Freeze, draw_order, freeze_details, hash_of_order, seed_of
+from holdfast.kit.tlog.signed_note import Checkpoint
 from holdfast.kit.tlog.tree import append, leaf_hash
 from tests.events.draws.rounds import ROUNDS
 
@@ -198,6 +199,54 @@ def changed_after_people_entered() -> Log:
     return log
 
 
+def opened_after_the_round() -> Log:
+    log = list_of_five()
+    log[0]["at"] = at(121)
+    freeze(log)
+    draw(log)
+    return log
+
+
+def named_after_the_round() -> Log:
+    log = list_of_five()
+    del log[0]["draw"]
+    log.insert(1, {"kind": "change", "at": at(130), "draw": named(), "by": "organizer"})
+    freeze(log)
+    draw(log)
+    return log
+
+
+def opened_after_the_round_and_not_frozen_yet() -> Log:
+    log = list_of_five()
+    log[0]["at"] = at(121)
+    return log
+
+
+def list_sealed_after_the_round() -> Log:
+    log = list_of_five()
+    log[-1]["at"] = at(120)
+    freeze(log)
+    draw(log)
+    return log
+
+
+def confirmed_after_the_round() -> Log:
+    log = list_of_five()
+    log[-1:] = [{"kind": "confirmations", "at": at(125), "numbers": [3]}, {"kind": "seal", "at": at(1)}]
+    freeze(log)
+    draw(log)
+    return log
+
+
+def frozen_a_second_time() -> Log:
+    log = list_of_five()
+    freeze(log)
+    log[-2]["number"] = 7
+    log.insert(-3, arrival(6, -1))
+    freeze(log, entries=6)
+    return log
+
+
 def not_in_the_format() -> Log:
     log = drawn()
     del log[-2]["signature"]
@@ -225,11 +274,42 @@ def not_in_the_format() -> Log:
         (given_up_after_the_freeze, "although the list was frozen in time"),
         (given_up_too_early, "when the list could still be frozen"),
         (changed_after_people_entered, "after people had entered"),
+        (opened_after_the_round, "is before the freeze, and is dated"),
+        (named_after_the_round, "is before the freeze, and is dated"),
+        (opened_after_the_round_and_not_frozen_yet, "was named at"),
+        (list_sealed_after_the_round, "is before the freeze, and is dated"),
+        (confirmed_after_the_round, "is before the freeze, and is dated"),
+        (frozen_a_second_time, "The list was frozen more than once"),
         (not_in_the_format, "is not written as the format"),
     ],
 )
 def test_a_fraud_is_named(plant: Callable[[], Log], fault: str) -> None:
     assert fault in faults(plant())
+
+
+def test_what_a_witness_cosigned_before_the_round_shows_a_list_that_was_frozen_after_it() -> None:
+    log = drawn()
+    size = next(place for place, entry in enumerate(log) if entry["kind"] == "freeze") + 3
+    head, in_time = Checkpoint(ORIGIN, size, root_of(log, size)), {"w1": CLOSES + dt.timedelta(seconds=5)}
+
+    def cosigned_faults(log: Log, head: Checkpoint, cosigned_at: dict[str, dt.datetime]) -> str:
+        return " ".join(check_cosigned_freeze(log, head, cosigned_at, lambda size: root_of(log, size)))
+
+    assert cosigned_faults(log, head, in_time) == ""
+
+    forged = list_of_five()
+    forged[-1:] = [{"kind": "confirmations", "at": at(1), "numbers": [3]}, {"kind": "seal", "at": at(1)}]
+    freeze(forged)
+    draw(forged)
+    assert faults(forged) == "", "the log alone shows nothing"
+    assert "perhaps with another list" in cosigned_faults(forged, head, in_time)
+    assert "perhaps with another list" in cosigned_faults(log[: size - 1], head, in_time)
+
+    late = {"w1": CLOSES + PAUSE}
+    assert "w1 cosigned the freeze at" in cosigned_faults(log, head, late)
+    before = Checkpoint(ORIGIN, 6, root_of(log, 6))
+    assert "do not have the freeze" in cosigned_faults(log, before, in_time)
+    assert cosigned_faults(list_of_five(), before, in_time) == ""
 
 
 def test_a_void_draw_lets_people_in_only_once_the_organizer_gave_it_up() -> None:

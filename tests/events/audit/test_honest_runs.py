@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from hypothesis import given, settings
+import pytest
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from holdfast.events.audit.audit import Audit
@@ -119,3 +120,67 @@ def test_a_queue_lets_in_by_ticket_and_nobody_who_has_not_come() -> None:
     assert audit(queue(first, rate, second)).released == 3
     for releases in ([second], [first, first], [first, {**second, "to": 9}]):
         assert {finding.rule for finding in audit(queue(*releases)).findings} == {"release"}
+
+
+def settled_event() -> HonestEvent:
+    """Two seats, two waiting places, seven people; then two leave, and two move up."""
+    event = HonestEvent(capacity=2, waiting_places=2)
+    for _ in range(5):
+        event.arrive()
+    event.seal()
+    event.remove(1)
+    event.seal()
+    event.arrive()
+    event.remove(2)
+    event.arrive()
+    event.seal()
+    return event
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 4, 5, 6, 7])
+@pytest.mark.parametrize("outcome", ["registered", "waitlisted", "rejected"])
+def test_one_wrong_outcome_is_one_finding_though_all_that_follows_was_logged_by_the_rules(
+    number: int, outcome: str
+) -> None:
+    entries = settled_event().entries
+    entry = next(entry for entry in entries if entry["kind"] == "arrival" and entry["number"] == number)
+    if entry["outcome"] == outcome:
+        return
+    was, entry["outcome"] = entry["outcome"], outcome
+
+    [finding] = audit(entries).findings
+
+    assert (finding.rule, finding.number) == ("outcome", number)
+    assert f"Number {number} was {outcome}, although" in finding.message, was
+
+
+def test_a_second_wrong_outcome_is_a_second_finding() -> None:
+    entries = settled_event().entries
+    arrivals = [entry for entry in entries if entry["kind"] == "arrival"]
+    arrivals[2]["outcome"], arrivals[5]["outcome"] = "registered", "rejected"
+
+    assert [finding.number for finding in audit(entries).findings] == [3, 6]
+
+
+@given(
+    steps=st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 30)), min_size=5, max_size=60),
+    choice=st.integers(0, 60),
+    outcome=st.sampled_from(("registered", "waitlisted", "rejected")),
+)
+@settings(max_examples=150, deadline=None)
+def test_a_wrong_outcome_in_any_honest_run_is_found_and_is_the_only_finding(
+    steps: list[tuple[str, int]], choice: int, outcome: str
+) -> None:
+    event = HonestEvent(capacity=2, waiting_places=2)
+    for step, place in steps:
+        take_step(event, step, place)
+    event.seal()
+    arrivals = [entry for entry in event.entries if entry["kind"] == "arrival"]
+    assume(arrivals)
+    entry = arrivals[choice % len(arrivals)]
+    assume(entry["outcome"] not in (outcome, "held"))
+    entry["outcome"] = outcome
+
+    findings = audit(event.entries).findings
+
+    assert [(finding.rule, finding.number) for finding in findings] == [("outcome", entry["number"])]

@@ -136,7 +136,7 @@ async def test_who_loses_the_mail_gets_another_by_the_form_at_most_once_an_hour(
     await draw.service.run_sql("delete from mails")
     for _ in range(2):
         answer = await Visitor(draw.service).send(draw.event["id"], email="ann@example.com")
-        assert "This address was registered before." in answer.text
+        assert "This address is registered already." in answer.text
     assert await draw.service.run_sql("select kind, recipient from mails") == [("confirm", "ann@example.com")]
 
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from holdfast.commands.verification import public_counts
+from holdfast.commands.verification import catching_up
 from holdfast.events.settings import Settings
 from tests.events.draws.event_scene import EventDraw, opening_event
 from tests.events.draws.test_confirmed_entries import confirm
@@ -19,7 +19,7 @@ from tests.support import running
 @pytest.fixture
 async def restored(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[EventDraw]:
     """An event whose list was frozen, in a database that was restored then. Nothing of its new log is sealed."""
-    monkeypatch.setattr(public_counts, "TIMEOUT_SECONDS", 0)
+    monkeypatch.setattr(catching_up, "TIMEOUT_SECONDS", 0)
     at = listener()
     url = f"http://127.0.0.1:{at.getsockname()[1]}"
     async with (

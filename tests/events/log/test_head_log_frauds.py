@@ -123,7 +123,7 @@ def test_a_witness_is_demanded_of_a_log_without_a_head_log_too(event: HonestEven
     code, report = verify(tmp_path, "--witness", WITNESS.vkey)
 
     assert (code, rules(report)) == (1, {"witness"})
-    assert verify(tmp_path)[1]["checked"]["head log"] == "not checked: the log shows no proof"
+    assert any("shows no proof" in sentence for sentence in verify(tmp_path)[1]["not_checked"])
     assert verify(tmp_path, "--witness", Signer("w", KEY).vkey)[0] == 2
     assert "is a copy of one log" in verify(tmp_path, "--head-log")[1]["error"]
     (tmp_path / "receipt.json").write_text(json.dumps(event.receipts[1]))

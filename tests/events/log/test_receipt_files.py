@@ -39,16 +39,17 @@ async def test_a_form_and_a_mail_lead_to_the_receipt_as_long_as_the_registration
     outcome = await visitor.register(event["id"], "ann@example.com")
     # Even before the page offers it.
     unsettled = await visitor.http.get(f"{outcome}?receipt")
-    ann, ben = await settled(service, ada, event, "ann", "ben")
+    ann, ben = await settled(service, ada, event, "ann", "ben", visitor=visitor)
     person = ann.rpartition("/")[2].split("-")[1]
 
     files = [await visitor.http.get(receipt_link(await visitor.http.get(path))) for path in (ann, outcome)]
 
     assert files[0].content == files[1].content
-    assert files[0].json() == {**unsettled.json(), "number": 1}
+    assert unsettled.json()["status"] == "pending"
+    assert files[0].json() == {**unsettled.json(), "number": 1, "status": "registered"}
     assert files[0].headers["content-disposition"] == f'attachment; filename="receipt-event-{event["id"]}.json"'
     assert files[0].headers["cache-control"] == "no-store"
-    assert await findings(service, files[0], tmp_path) == [f"it is for {person}"]
+    assert await findings(service, files[0], tmp_path) == [f"the receipt was made for the id {person}"]
     assert (await visitor.http.get(f"{ben}?receipt")).json()["receipt"] != files[0].json()["receipt"]
     assert (await visitor.http.get(f"{ann[:-1]}{'1' if ann[-1] == '0' else '0'}?receipt")).status_code == 404
 
@@ -68,7 +69,7 @@ async def test_a_waiting_room_gives_the_receipt_to_the_browser_with_the_cookie(
         saved = await browser.http.get(receipt_link(await browser.line_up()))
         assert saved.headers["content-disposition"] == f'attachment; filename="receipt-queue-{line.id}.json"'
         [opened] = await findings(service, saved, tmp_path)
-        assert opened.startswith("it is for room_")
+        assert opened.startswith("the receipt was made for the id room_")
     # What pages poll is the same for all who wait, in the frame too.
     assert 'href="?receipt"' in (await service.http.get(f"{path}/progress")).text
 

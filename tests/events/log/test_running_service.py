@@ -68,11 +68,11 @@ async def test_the_log_of_a_busy_event_and_of_a_queue_is_right(settings: Setting
             assert (code, report["findings"]) == (0, [])
             receipts.append(report["checked"]["log"])
 
-    assert "rejected" in receipts[0]
-    assert receipts[1].startswith("number 3, joined, entry ")
+    assert "got no place" in receipts[0]
+    assert receipts[1].startswith("number 3, entered at ")
     assert (busy["findings"], of_event["findings"], of_queue["findings"]) == ([], [], [])
-    assert busy["checked"]["page"].endswith("so says the log")
-    assert of_queue["checked"]["page"] == "tickets let in 0 of 3: so says the log"
+    assert busy["checked"]["page"].endswith("and so says the log")
+    assert of_queue["checked"]["page"] == "3 tickets given, and let in up to ticket 0, and so says the log"
     assert {*of_event["figures"]["arrivals"]} == {"registered", "waitlisted", "rejected"}
     assert {*of_event["figures"]["changes of people"]} == {"by organizer", "by service"}
     assert of_queue["figures"]["arrivals"] == {"joined": 3}

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from holdfast.commands.verification import public_counts
+from holdfast.commands.verification import catching_up
 from holdfast.events.settings import Settings
 from tests.events.audit.honest_event import HonestEvent, write_log, write_texts
 from tests.events.log.scene import open_log, seal_logs
@@ -26,8 +26,8 @@ from tests.support import running
 async def test_a_log_is_verified_over_http_and_again_when_it_has_grown(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(public_counts, "TIMEOUT_SECONDS", 0)
-    monkeypatch.setattr(public_counts, "PAUSE_SECONDS", 0)
+    monkeypatch.setattr(catching_up, "TIMEOUT_SECONDS", 0)
+    monkeypatch.setattr(catching_up, "PAUSE_SECONDS", 0)
     at = listener()
     url = f"http://127.0.0.1:{at.getsockname()[1]}"
     async with (
@@ -50,7 +50,10 @@ async def test_a_log_is_verified_over_http_and_again_when_it_has_grown(
     # nobody of them is registered.
     assert {"late", "outcome", "counts"} == rules(report)
     [message] = [finding["message"] for finding in report["findings"] if finding["rule"] == "counts"]
-    assert message == "The page says seats left 100, waiting 0. The log leads to seats left 0, waiting 0."
+    assert message == (
+        "The page shows 100 free seats and 0 on the waiting list. "
+        "The log leads to 0 free seats and 0 on the waiting list."
+    )
     assert report["figures"]["arrivals"] == {"registered": 600}
     assert head.read_text().splitlines()[1] == "603"
     assert report["checked"]["head log"] == "has this head, entry 1 of 2"
@@ -62,7 +65,7 @@ async def test_a_log_is_verified_over_http_and_again_when_it_has_grown(
 async def test_counts_that_the_log_does_not_have_yet_are_no_difference(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(public_counts, "PAUSE_SECONDS", 0)
+    monkeypatch.setattr(catching_up, "PAUSE_SECONDS", 0)
     at = listener()
     url = f"http://127.0.0.1:{at.getsockname()[1]}"
     were_counts_read = asyncio.Event()
@@ -85,15 +88,15 @@ async def test_counts_that_the_log_does_not_have_yet_are_no_difference(
             code, report = await checked
 
     assert (code, report["findings"]) == (0, [])
-    assert report["checked"]["page"] == "seats left 4, waiting 0: so says the log"
+    assert report["checked"]["page"] == "4 free seats and 0 on the waiting list, and so says the log"
     assert report["checked"]["head"].startswith("2 entries")
 
 
 async def test_counts_of_an_event_whose_log_is_always_a_little_behind_are_no_difference(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(public_counts, "PAUSE_SECONDS", 0)
-    monkeypatch.setattr(public_counts, "TIMEOUT_SECONDS", 5)
+    monkeypatch.setattr(catching_up, "PAUSE_SECONDS", 0)
+    monkeypatch.setattr(catching_up, "TIMEOUT_SECONDS", 5)
     at = listener()
     url = f"http://127.0.0.1:{at.getsockname()[1]}"
     people = 0
@@ -115,7 +118,7 @@ async def test_counts_of_an_event_whose_log_is_always_a_little_behind_are_no_dif
             code, report = await asyncio.to_thread(verify, f"{url}/log/events/{event['id']}")
 
     assert (code, report["findings"]) == (0, [])
-    assert report["checked"]["page"] == "seats left 999, waiting 0: so says the log"
+    assert report["checked"]["page"] == "999 free seats and 0 on the waiting list, and so says the log"
 
 
 class QuietHandler(SimpleHTTPRequestHandler):
@@ -144,6 +147,9 @@ def test_a_receipt_is_looked_for_in_earlier_logs_and_a_page_names_its_log(tmp_pa
     for event in (first, later):
         event.arrive()
         event.seal()
+    first.entries.append({**first.entries[-1], "kind": "close", "reason": "switched_off"})
+    first.seal()
+    later.entries[0]["first_number"] = later.entries[1]["number"] = 2
     later.entries[1]["person"] = "p" * 43
     file = tmp_path / "receipt.json"
     file.write_text(json.dumps(first.receipts[1]))
@@ -156,8 +162,9 @@ def test_a_receipt_is_looked_for_in_earlier_logs_and_a_page_names_its_log(tmp_pa
         by_page, page_report = verify(f"http://{host}/event.html")
         code, report = verify(file, "--log", f"http://{host}/log/events/7")
 
-    assert (by_page, page_report["origin"]) == (0, f"{host}/log/events/7/2")
-    assert (code, report["checked"]["log"]) == (0, "number 1, registered, entry 1")
+    assert page_report["origin"] == f"{host}/log/events/7/2"
+    assert report["checked"]["log"] == "number 1, got a seat at 2026-11-26 13:00:00 UTC, entry 1"
+    assert (by_page, rules(page_report), code, rules(report)) == (1, {"gap"}, 1, {"gap"})
 
 
 def test_a_log_that_another_person_was_shown_is_found_in_the_head_log(tmp_path: Path) -> None:

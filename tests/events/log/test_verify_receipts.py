@@ -46,7 +46,7 @@ def test_a_proof_file_is_checked_without_the_service(tmp_path: Path) -> None:
     file, proof = tmp_path / "2.tlog-proof", proof_file(settled_event().entries, 2)
     file.write_text(proof.text)
     code, report = verify(file, "--key", VKEY)
-    assert (code, report["checked"]["entry"]) == (0, "number 2, registered, at 2026-11-26T13:00:00.030000Z")
+    assert (code, report["checked"]["entry"]) == (0, "number 2, a seat, at 2026-11-26T13:00:00.030000Z")
 
     file.write_text(proof._replace(index=3).text)
     assert rules(verify(file, "--key", VKEY)[1]) == {"path"}

@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from holdfast.commands.verification import public_counts
+from holdfast.commands.verification import catching_up
 from holdfast.events.log.witness_client import WitnessClient, http_client
 from holdfast.events.settings import Settings
 from holdfast.kit.tlog.cosignature import CosignatureVerifier, find_cosignature
@@ -109,7 +109,7 @@ def test_a_client_that_we_did_not_write_gets_cosignatures_and_is_refused_a_fork(
 async def test_ours_and_another_witness_cosign_the_head_log_of_a_service(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(public_counts, "TIMEOUT_SECONDS", 0)
+    monkeypatch.setattr(catching_up, "TIMEOUT_SECONDS", 0)
     at = listener()
     url = f"http://127.0.0.1:{at.getsockname()[1]}"
     async with (

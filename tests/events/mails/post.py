@@ -14,6 +14,7 @@ from holdfast.events.mails.model import MailBatch
 from holdfast.events.registrations import intake
 from holdfast.kit.mail import sender
 from holdfast.kit.mail.rendering import ContentRenderer
+from tests.events.log.scene import seal_logs
 from tests.smtp import Received, Server
 from tests.support import Client, Service, eventually
 
@@ -47,12 +48,13 @@ class Post:
         return f"/api/registrations/{event_id}/{id}"
 
     async def deliver(self) -> list[Received]:
-        """Let ten minutes go by, and every mail leave that waits and is not held.
+        """Let ten minutes go by, in which the logs are sealed, and every mail leave that waits and is not held.
 
         Returns those that have arrived since the last time.
         """
         known = len(self.server.received)
         await tell_changes(self.service)
+        await seal_logs(self.service)
         loop = asyncio.create_task(sender.run(self.service.database, partial(sending.render, self.writer)))
 
         async def empty() -> bool:

@@ -105,7 +105,7 @@ async def test_whoever_is_registered_with_the_address_of_an_unproved_organizer_i
     event = await ada.create_event()
 
     await ada.register(event["id"], email=ANN)
-    await sign_up(service, event, "ann")
+    await Visitor(service).send(event["id"], email=ANN, name="Ann Example")
     await service.settle()
 
     [seat] = await listed(ada, event)

@@ -1,6 +1,7 @@
 """The stream of an event tells anybody its numbers at once, and then each change, from whichever process."""
 
 import asyncio
+import contextlib
 import re
 import time
 from collections.abc import AsyncIterator
@@ -270,6 +271,23 @@ async def test_more_streams_than_may_be_open_are_refused_until_one_ends(
                 assert (await service.http.get(event["public_url"])).status_code == 200
             async with reading(service.app, stream(event)) as again:
                 assert again.status == 200
+
+
+async def test_an_address_with_many_streams_gives_room_to_others(settings: Settings) -> None:
+    async with running(settings.model_copy(update={"max_streams": 4})) as service, contextlib.AsyncExitStack() as stack:
+        event = await (await service.organizer()).create_event()
+
+        async def opened(client: str) -> Reader:
+            return await stack.enter_async_context(reading(service.app, stream(event), client=client))
+
+        crowd = [await opened("203.0.113.1") for _ in range(4)]
+        others = [await opened(f"198.51.100.{number}") for number in range(3)]
+
+        assert [reader.status for reader in others] == [200] * 3
+        for reader in crowd[1:]:
+            await reader.closed()
+        assert (await opened("203.0.113.1")).status == 503
+        assert (await opened("198.51.100.9")).status == 503
 
 
 async def next_event(lines: AsyncIterator[str]) -> Event:

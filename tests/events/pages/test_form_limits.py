@@ -12,7 +12,7 @@ from tests.support import Service, running
 
 @pytest.fixture
 async def limited(settings: Settings) -> AsyncIterator[Service]:
-    limits = {"forms_per_minute": 20, "forms_per_event": 50, "wrong_links_per_minute": 5}
+    limits = {"forms_per_minute": 20, "forms_per_event": 50, "forms_share": 5, "wrong_links_per_minute": 5}
     async with running(settings.model_copy(update=limits)) as service:
         yield service
 
@@ -52,19 +52,57 @@ async def test_looking_at_the_form_is_not_limited(limited: Service) -> None:
     assert {(await visitor.open(event["id"])).status_code for _ in range(60)} == {200}
 
 
-async def test_one_event_takes_so_many_forms_a_minute_and_another_its_own(limited: Service) -> None:
+async def test_many_addresses_with_one_e_mail_address_keep_nobody_else_out(limited: Service) -> None:
+    event = await (await limited.organizer()).create_event()
+    programs = [Visitor(limited, address=f"203.0.113.{number}") for number in range(5)]
+
+    for program in programs:
+        token = value(await program.open(event["id"]), "token")
+        for _ in range(20):
+            await program.post(event["id"], token=token, email="x@example.com")
+    people = [Visitor(limited, address=f"198.51.100.{number}") for number in range(3)]
+    answers = [await person.send(event["id"], email=f"{number}@example.com") for number, person in enumerate(people)]
+
+    assert [answer.status_code for answer in answers] == [303] * 3
+    # Nor did the repeated forms use up what the addresses may send together above their shares.
+    assert (await forms(limited, event["id"], "192.0.2.1", 20)).count(303) == 20
+
+
+async def test_a_crowd_uses_up_what_is_shared_and_everybody_else_has_a_share(limited: Service) -> None:
     ada = await limited.organizer()
     crowded, quiet = await ada.create_event(capacity=500), await ada.create_event()
 
-    answers = [
-        await Visitor(limited, address=f"203.0.113.{number}").send(crowded["id"], email=f"x{number}@example.com")
-        for number in range(60)
-    ]
+    crowd = [await forms(limited, crowded["id"], f"203.0.113.{number}", 20) for number in range(5)]
+    person = Visitor(limited, address="198.51.100.1")
+    last = [await person.send(crowded["id"], email=f"ann{number}@example.com") for number in range(6)]
 
-    assert [answer.status_code for answer in answers] == [303] * 50 + [429] * 10
-    assert state(answers[-1]) == "open"
-    assert "Too many forms are being sent." in page_text(answers[-1])
-    assert (await Visitor(limited).send(quiet["id"], email="ann@example.com")).status_code == 303
+    # Of each address five, and of all together 50 more.
+    assert sum(statuses.count(303) for statuses in crowd) == 5 * 5 + 50
+    assert [answer.status_code for answer in last] == [303] * 5 + [429]
+    assert state(last[-1]) == "open"
+    assert "Too many forms are being sent." in page_text(last[-1])
+    assert (await forms(limited, quiet["id"], "198.51.100.2", 20)).count(303) == 20
+
+
+async def test_a_large_network_has_a_share_that_its_parts_cannot_multiply(limited: Service) -> None:
+    event = await (await limited.organizer()).create_event(capacity=5_000)
+
+    crowd = [await forms(limited, event["id"], f"2001:db8:1:{number:x}::1", 10) for number in range(32)]
+
+    # 16 times the share of a small network, and 50 more.
+    assert sum(statuses.count(303) for statuses in crowd) == 16 * 5 + 50
+    assert set(await forms(limited, event["id"], "2001:db8:2::1", 5)) == {303}
+
+
+async def forms(service: Service, event_id: int, address: str, times: int) -> list[int]:
+    """The statuses of forms from one address, each with an e-mail address of its own."""
+    visitor = Visitor(service, address=address)
+    token = value(await visitor.open(event_id), "token")
+    name = address.replace(":", "-")
+    return [
+        (await visitor.post(event_id, token=token, email=f"{name}.{number}@example.com")).status_code
+        for number in range(times)
+    ]
 
 
 @pytest.mark.parametrize("path", ["", "/outcome", "/outcome/embed", "/cancel", "/unsubscribe"])

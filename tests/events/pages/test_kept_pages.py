@@ -11,6 +11,7 @@ from holdfast.kit.http.edge import LIVE
 from holdfast.kit.pages import page_cache
 from holdfast.kit.pages.page_cache import CachedPage, PageCache, cached_page
 from holdfast.kit.postgres import lookup_cache
+from tests.any_bound import ANY_BOUND
 from tests.events.pages.reading import text
 from tests.events.pages.visitor import state
 from tests.support import Service, eventually, running
@@ -191,7 +192,7 @@ async def test_a_moving_price_is_told_with_its_bounds_and_its_history(service: S
 
 
 async def test_a_page_is_rendered_once_for_all_who_wait_for_it() -> None:
-    pages, rendered = PageCache(), 0
+    pages, rendered = PageCache(ANY_BOUND), 0
     go_on = asyncio.Event()
 
     async def render() -> CachedPage:
@@ -215,7 +216,7 @@ async def test_a_page_is_rendered_once_for_all_who_wait_for_it() -> None:
 
 
 async def test_a_page_that_fails_is_rendered_again() -> None:
-    pages = PageCache()
+    pages = PageCache(ANY_BOUND)
 
     async def fail() -> CachedPage:
         raise LookupError
@@ -229,7 +230,7 @@ async def test_a_page_that_fails_is_rendered_again() -> None:
 
 
 async def test_only_so_many_bytes_of_pages_are_kept() -> None:
-    pages, rendered = PageCache(most=100_000), 0
+    pages, rendered = PageCache(ANY_BOUND, most=100_000), 0
 
     async def render() -> CachedPage:
         nonlocal rendered
@@ -250,7 +251,7 @@ async def test_only_so_many_bytes_of_pages_are_kept() -> None:
 
 async def test_a_page_is_not_kept_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page_cache, "CACHE_TTL_SECONDS", 0)
-    pages, times = PageCache(), 0
+    pages, times = PageCache(ANY_BOUND), 0
 
     async def render() -> CachedPage:
         nonlocal times

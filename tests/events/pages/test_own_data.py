@@ -10,7 +10,7 @@ from holdfast.events.payments import erasing
 from holdfast.events.people import proof
 from holdfast.events.people.links import DataLink, path
 from holdfast.events.people.proof import EraseOwnData, ExportOwnData, PreviewOwnErasure
-from holdfast.kit.contract.caller import NOBODY
+from holdfast.kit.contract.caller import nobody
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.security.secrets import Secret
 from tests.events.pages.own_data import Reader, ask, sent
@@ -152,7 +152,7 @@ async def run(service: Service, command: ExportOwnData | PreviewOwnErasure | Era
     work: Any = {ExportOwnData: proof.export, PreviewOwnErasure: proof.preview, EraseOwnData: erasing.erase_own}[
         type(command)
     ]
-    await service.database.transact(lambda tx: work(tx, NOBODY, command))
+    await service.database.transact(lambda tx: work(tx, nobody("address 192.0.2.1"), command))
 
 
 async def test_a_newer_link_ends_the_one_before(service: Service) -> None:

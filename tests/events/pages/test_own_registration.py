@@ -12,9 +12,11 @@ from tests.events.pages.visitor import Visitor, page_text, state, value
 from tests.support import Client, Service
 
 
-async def settled(service: Service, ada: Client, event: dict[str, Any], *people: str) -> list[str]:
+async def settled(
+    service: Service, ada: Client, event: dict[str, Any], *people: str, visitor: Visitor | None = None
+) -> list[str]:
     """Register people on the form, settle them, and return the addresses of their own pages, as mails have them."""
-    visitor = Visitor(service)
+    visitor = visitor or Visitor(service)
     for person in people:
         await visitor.register(event["id"], f"{person}@example.com", name=person.title())
     await service.settle()
@@ -84,14 +86,14 @@ async def test_the_outcome_and_the_page_say_the_number_and_what_organizers_did_t
     visitor = Visitor(service)
     outcome = await visitor.register(event["id"], "ann@example.com")
     assert "number" not in page_text(await visitor.http.get(outcome))
-    address, ben = await settled(service, ada, event, "ann", "ben")
+    address, ben = await settled(service, ada, event, "ann", "ben", visitor=visitor)
     await settled(service, ada, event, "cal", "dee")
     proof = f"/log/events/{event['id']}/proofs/1"
 
     for path in (address, outcome):
         page = await visitor.http.get(path)
         assert "You were number 1 of 4. Organizers moved nobody. Check it yourself" in page_text(page)
-        assert f'href="/verify#{proof}"' in page.text
+        assert f'href="/verify#{proof}?shown=registered"' in page.text
     assert f'href="{proof}" download="{event["id"]}-1.tlog-proof"' in (await visitor.http.get(address)).text
 
     # Only what the organizer did counts: not who moved up for it, nor who left.

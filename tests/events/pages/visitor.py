@@ -1,6 +1,7 @@
 """Somebody at a browser who fills in the registration form of an event."""
 
 import re
+import secrets
 from html import unescape
 from typing import Any
 
@@ -13,10 +14,17 @@ class Visitor:
     """A browser without cookies. It fills in what it is shown, as people do.
 
     framed    whether the form is in a frame of another site
+    secret    what the script of the page adds to the form
     """
 
     def __init__(
-        self, service: Service, *, framed: bool = True, address: str = "127.0.0.1", language: str = "en"
+        self,
+        service: Service,
+        *,
+        framed: bool = True,
+        address: str = "127.0.0.1",
+        language: str = "en",
+        scripts: bool = True,
     ) -> None:
         self.http = httpx2.AsyncClient(
             transport=httpx2.ASGITransport(service.app, client=(address, 1)),
@@ -24,6 +32,7 @@ class Visitor:
             headers={"Accept": "text/html", "Accept-Language": language},
         )
         self.framed = framed
+        self.secret = secrets.token_hex(16) if scripts else None
 
     async def open(self, event_id: int) -> httpx2.Response:
         """The page with the form."""
@@ -40,6 +49,8 @@ class Visitor:
         if content is not None:
             kind = {"Content-Type": "application/x-www-form-urlencoded"}
             return await self.http.post(path, content=content, headers=kind)
+        if self.secret:
+            fields = {"form_secret": self.secret, **fields}
         return await self.http.post(path, data=fields)
 
     async def register(self, event_id: int, email: str, **fields: str) -> str:

@@ -48,7 +48,7 @@ async def stored(service: Service) -> str:
     )
     rows = [row for (table,) in tables for row in await service.run_sql(f"select t::text from {table} as t")]
     secret = service.database.resources.secret
-    answers = await service.run_sql("select sealed from idempotency_answers")
+    answers = await service.run_sql("select sealed from idempotency_answers where sealed <> ''")
     return "\n".join([*(text for (text,) in rows), *(secret.unseal(sealed) for (sealed,) in answers)])
 
 

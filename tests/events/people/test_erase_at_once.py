@@ -14,12 +14,14 @@ from holdfast.events.people.model import AccountSelector
 from holdfast.events.registrations import intake, settlement
 from holdfast.events.resources import Tx
 from holdfast.events.users.directory import UserDirectory
-from holdfast.kit.contract.caller import NOBODY
+from holdfast.kit.contract.caller import nobody
 from holdfast.kit.contract.problems import Problem
 from tests.accounts.browser import Browser
 from tests.events.people.scene import ANN, erase, listed, mentions, over, sign_up, stored
 from tests.faults.holder import holding
 from tests.support import Service, eventually
+
+STRANGER = nobody("address 192.0.2.1")
 
 BOB = AccountSelector(email="bob@example.com")
 
@@ -180,14 +182,14 @@ async def test_who_signs_in_at_the_same_time_is_signed_out_or_somebody_new(servi
     use = links.SignInByLink(UserDirectory()).use
 
     if first == "the sign-in":
-        async with open_transaction(service, lambda tx: use(tx, NOBODY, command)) as commit:
+        async with open_transaction(service, lambda tx: use(tx, STRANGER, command)) as commit:
             other = asyncio.create_task(erase(service))
             await is_waited_for(service)
             await commit()
         await other
     else:
         async with open_transaction(service, lambda tx: erasing.erase(tx, ANN)) as commit:
-            signing_in = asyncio.create_task(service.database.transact(lambda tx: use(tx, NOBODY, command)))
+            signing_in = asyncio.create_task(service.database.transact(lambda tx: use(tx, STRANGER, command)))
             await is_waited_for(service)
             await commit()
         assert (await signing_in).state == "expired"

@@ -7,18 +7,20 @@ import pytest
 
 from holdfast.events.pages.registration_pages import SIGN_UP
 from holdfast.events.registrations.sign_up import SignUp, SignUpResult, clean_name
-from holdfast.kit.contract.caller import NOBODY
+from holdfast.kit.contract.caller import nobody
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.runner import Runner
 from tests.support import Service
 
 
-async def sign_up(service: Service, *people: tuple[int, str]) -> list[SignUpResult | str]:
-    """Sign people up at the same time. Returns the answer, or the code of the refusal, for each."""
+async def sign_up(service: Service, *people: tuple[int, str], secret: str = "0" * 32) -> list[SignUpResult | str]:
+    """Sign people up at the same time, with one secret. Returns the answer, or the code of the refusal, for each."""
     runner = Runner((SIGN_UP,), service.database)
-    commands = [SignUp(event_id=event_id, email=email, name=None, language="en") for event_id, email in people]
+    commands = [
+        SignUp(event_id=event_id, email=email, name=None, language="en", secret=secret) for event_id, email in people
+    ]
     answers: list[Any] = await asyncio.gather(
-        *(runner[SIGN_UP](NOBODY, command) for command in commands), return_exceptions=True
+        *(runner[SIGN_UP](nobody("address 192.0.2.1"), command) for command in commands), return_exceptions=True
     )
     return [answer.code if isinstance(answer, Problem) else answer for answer in answers]
 
@@ -42,7 +44,7 @@ async def test_each_of_a_batch_gets_an_answer_of_its_own(service: Service) -> No
 
     assert isinstance(ann, SignUpResult)
     assert isinstance(ben, SignUpResult)
-    assert (ann.is_new, again) == (True, ann)
+    assert (ann.is_from_form, again) == (True, ann)
     assert (refused, gone, unknown) == ("payment_unavailable", "event_cancelled", "not_found")
     assert ann.link.arrival < ben.link.arrival
     assert await service.run_sql("select count(*) from registrations") == [(2,)]
@@ -69,19 +71,22 @@ async def test_five_hundred_people_who_sign_up_at_once_have_links_of_their_own(s
     assert await service.settle() == 500
 
 
-async def test_who_is_known_for_longer_is_not_new(service: Service) -> None:
+async def test_the_secret_decides_whose_registration_it_is_and_the_time_whether_it_is_repeated(
+    service: Service,
+) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     [first] = await sign_up(service, (event["id"], "ann@example.com"))
     assert isinstance(first, SignUpResult)
 
-    for minutes, is_new in ((14, True), (16, False)):
+    for seconds, is_repeated in ((50, False), (70, True), (7_000, True)):
         await service.run_sql(
-            "update registrations set received_at = now() - %(minutes)s * interval '1 minute'", minutes=minutes
+            "update registrations set received_at = now() - %(seconds)s * interval '1 second'", seconds=seconds
         )
-        assert await sign_up(service, (event["id"], "ann@example.com")) == [
-            SignUpResult(first.link, is_new, is_repeated=True)
-        ]
+        for secret, is_from_form in (("0" * 32, True), ("1" * 32, False)):
+            assert await sign_up(service, (event["id"], "ann@example.com"), secret=secret) == [
+                SignUpResult(first.link, is_from_form, is_repeated)
+            ]
 
 
 @pytest.mark.parametrize("name", ["", " ", "\u200b", "\u202e\u2066", "\x00\x1f", "\u200d"])

@@ -20,12 +20,14 @@ from holdfast.inventory.settings import Settings
 from holdfast.inventory.shops import operations as shops
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
+from holdfast.kit.http.event_streams import Streams
 from holdfast.kit.process.service import Service
 from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.run_modes import read
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.security.api_keys import KeyRing
+from tests.any_bound import ANY_BOUND
 
 DOMAIN = "ada.myshopify.com"
 BASE_URL = "http://inventory.test"
@@ -110,6 +112,7 @@ async def running(settings: Settings) -> AsyncGenerator[tuple[httpx2.AsyncClient
         authenticate=credentials.caller,
         limits=limits,
         caches=[ring.forgetting],
+        streams=Streams(ANY_BOUND),
         error_body=error_body,
     ).app(background=False)
     async with (

@@ -95,6 +95,20 @@ async def test_streams_of_one_shop_are_limited(bounded: Inventory, opened: conte
     assert (await storefront(bounded, opened, other, "10.0.0.77")).status == 200
 
 
+async def test_strangers_do_not_keep_the_merchant_from_the_streams_of_a_shop(
+    bounded: Inventory, opened: contextlib.AsyncExitStack
+) -> None:
+    shop = await bounded.shop()
+    strangers = [await storefront(bounded, opened, shop, f"203.0.113.{number // 3}") for number in range(6)]
+
+    assert (await agents(bounded, opened, shop, "198.51.100.1")).status == 200
+
+    await strangers[2].closed()
+    assert "At most 6 streams of one tenant may be open." in refused(
+        await storefront(bounded, opened, shop, "203.0.113.1")
+    )
+
+
 async def test_a_stream_that_ended_makes_room(bounded: Inventory) -> None:
     shop = await bounded.shop()
     for _ in range(10):

@@ -1,6 +1,9 @@
 """What one connection, one address, and all connections together may cost a server."""
 
 import asyncio
+import contextlib
+import queue
+import threading
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -9,9 +12,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from holdfast.kit.contract.client import begin_request
+from holdfast.kit.contract.problems import Problem
+from holdfast.kit.contract.sources import WIDE_CONNECTIONS, source
 from holdfast.kit.http import connection_limits as counts
 from holdfast.kit.http.connection import MAX_HEADER_BYTES
 from holdfast.kit.http.connection_limits import ConnectionLimits
+from holdfast.kit.running.slots import Slots
+from tests.any_bound import ANY_BOUND
 from tests.kit.sockets import REQUEST, Site, serving
 
 HUGE = 16 * 1024 * 1024
@@ -209,22 +217,76 @@ async def test_of_too_much_that_waits_the_oldest_is_dropped(monkeypatch: pytest.
         assert len(await clients[0].closed()) < HUGE / 2
 
 
-async def test_of_too_much_that_waits_the_address_with_the_most_loses_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_of_too_much_that_waits_an_address_with_little_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counts, "MAX_UNREAD_BYTES", 2 * HUGE)
     async with serving(answer, ConnectionLimits(1000, 500)) as site:
-        clients = [
-            await site.client(address, receive_buffer=4096) for address in ("127.0.0.2", "127.0.0.1", "127.0.0.1")
-        ]
-        for client in clients:
+        patient = await site.client("127.0.0.2", receive_buffer=4096)
+        crowd = [await site.client(receive_buffer=4096) for _ in range(2)]
+        for client in (patient, *crowd):
             await client.send(b"GET /huge HTTP/1.1\r\nHost: here\r\n\r\n")
             await client.read(100)
 
         await until_left(site, 2)
-        assert len(await clients[1].closed()) < HUGE / 2
-        assert len(await clients[0].closed()) > HUGE // 2
+        assert len(await crowd[0].closed()) < HUGE / 2
+        await patient.read(HUGE - 100)
+
+
+# Clients that go
+
+
+async def test_a_request_whose_client_has_gone_while_it_waited_is_not_begun() -> None:
+    # The server runs in a thread of its own.
+    slots, end, arrived, began = Slots(ANY_BOUND, 1), threading.Event(), queue.SimpleQueue[str](), list[str]()
+
+    async def wait_for_slot(scope: Scope, receive: Receive, send: Send) -> None:
+        begin_request(scope)
+        arrived.put(scope["path"])
+        with contextlib.suppress(Problem):
+            async with slots.of(("everybody",)):
+                began.append(scope["path"])
+                await asyncio.to_thread(end.wait)
+        await Response(b"here")(scope, receive, send)
+
+    async with serving(wait_for_slot, ConnectionLimits(10, 10)) as site:
+        first, gone, last = [await site.client() for _ in range(3)]
+        for client, path in ((first, b"/first"), (gone, b"/gone"), (last, b"/last")):
+            await client.send(b"GET %s HTTP/1.1\r\nHost: here\r\n\r\n" % path)
+            await asyncio.to_thread(arrived.get)
+        gone.close()
+        await until_left(site, 2)
+        end.set()
+        answers = [await client.answer() for client in (first, last)]
+
+    assert [status for status, _ in answers] == [200, 200]
+    assert began == ["/first", "/last"]
 
 
 # How many there may be
+
+
+class IdleConnection:
+    """A connection without a request, which is not closed in these tests."""
+
+    def abort(self) -> None:
+        raise AssertionError("there is room")
+
+    def is_idle(self) -> bool:
+        return True
+
+
+def test_connections_from_one_wide_network_of_ipv6_are_limited() -> None:
+    limits = ConnectionLimits(1000, 3)
+    networks = [source(f"2001:db8:0:{number:x}::1") for number in range(10)]
+
+    connections = [(network, IdleConnection()) for network in networks for _ in range(3)]
+    problems = [limits.enter(network, connection) for network, connection in connections]
+    another = limits.enter(source("2001:db8:1::1"), IdleConnection())
+    for (network, connection), problem in zip(connections, problems, strict=True):
+        limits.leave(network, connection, problem)
+
+    assert [problem is None for problem in problems] == [True] * (3 * WIDE_CONNECTIONS) + [False] * 18
+    assert another is None
+    assert limits.enter(networks[-1], IdleConnection()) is None
 
 
 async def test_connections_from_one_address_are_limited_and_others_served() -> None:
@@ -252,17 +314,52 @@ async def test_connections_of_a_trusted_proxy_are_not_limited_by_its_address() -
 
 async def test_above_the_limit_of_all_connections_the_answer_is_503() -> None:
     async with serving(answer, ConnectionLimits(3, 3)) as site:
-        clients = [await site.client() for _ in range(3)]
+        clients = [await site.client(f"127.0.0.{number}") for number in (1, 2, 3)]
         for client in clients:
             assert await client.is_served()
 
-        refused = await site.client("127.0.0.2")
+        refused = await site.client("127.0.0.4")
         await refused.send(REQUEST)
 
         status, body = await refused.answer()
         assert (status, body["code"], body["retry_after"]) == (503, "service_unavailable", 1)
         clients[0].close()
         await eventually_served(site)
+
+
+async def test_an_address_with_many_connections_gives_room_to_others() -> None:
+    async with serving(answer, ConnectionLimits(9, 8)) as site:
+        crowd = [await site.client() for _ in range(8)]
+        for client in crowd:
+            assert await client.is_served()
+
+        others = [await site.client(f"127.0.0.{number}") for number in range(2, 7)]
+
+        for client in others:
+            assert await client.is_served()
+        await until_left(site, 9)
+        # An idle one of the newest is closed, so the oldest ones stay.
+        for client in crowd[:4]:
+            assert await client.is_served()
+        assert await crowd[-1].closed() == b""
+        refused = await site.client()
+        await refused.send(REQUEST)
+        assert (await refused.answer())[0] == 503
+
+
+async def test_a_connection_with_a_request_is_not_closed_for_others_while_there_is_an_idle_one() -> None:
+    async with serving(answer, ConnectionLimits(3, 3)) as site:
+        idle, first, second = [await site.client() for _ in range(3)]
+        assert await idle.is_served()
+        for busy in (first, second):
+            await busy.send(b"POST / HTTP/1.1\r\nHost: here\r\nContent-Length: 4\r\n\r\n")
+
+        assert await (await site.client("127.0.0.2")).is_served()
+
+        assert await idle.closed() == b""
+        for busy in (first, second):
+            await busy.send(b"body")
+            assert (await busy.answer())[0] == 200
 
 
 async def test_connections_that_are_refused_do_not_take_the_places_of_others() -> None:

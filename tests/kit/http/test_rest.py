@@ -1,10 +1,12 @@
 """How the REST door answers and refuses."""
 
 import json
+import re
 
 import pytest
 from structlog.testing import capture_logs
 
+from holdfast.events.api import OPERATIONS
 from holdfast.events.site import SITE
 from holdfast.kit.contract.sources import address
 from tests.kit.wire import code, straight, with_key
@@ -171,16 +173,42 @@ async def test_a_slash_too_many_is_redirected_to_the_address_without_it(ada: Cli
                 assert (response.status_code, response.headers["location"]) == (308, f"{path[:-1]}?limit=1")
 
 
+@pytest.mark.parametrize("method", ["GET", "POST"])
+@pytest.mark.parametrize("query", ["evnt_id=7", "event_id=7&evnt_id=7", "%65vent_id=7", "evnt_id"])
+async def test_a_misspelt_parameter_is_never_left_out_by_a_redirect(ada: Client, method: str, query: str) -> None:
+    response = await ada.request(method, f"/api/registrations/?{query}", follow_redirects=True)
+
+    assert code(response, 404) == "not_found"
+    assert response.json()["hint"] == "Leave out the slash at the end of the path."
+
+
+async def test_no_operation_is_redirected_without_a_part_of_the_query(service: Service) -> None:
+    for operation in OPERATIONS:
+        path = re.sub(r"\{[^}]*\}", "4711", operation.path)
+        redirected = await service.http.request(operation.method, f"{path}/?limit=1&lang=de", follow_redirects=False)
+        refused = await service.http.request(operation.method, f"{path}/?limit=1&limt=2", follow_redirects=False)
+
+        assert (redirected.status_code, redirected.headers["location"]) == (308, f"{path}?limit=1&lang=de")
+        assert code(refused, 404) == "not_found"
+
+
 @pytest.mark.parametrize(
     ("path", "name"),
     [("/api/queues/verify", "token"), ("/api/organizers/register", "password"), ("/api/events", "title")],
 )
-async def test_the_redirect_repeats_nothing_that_is_read_from_bodies_alone(
+async def test_nothing_that_is_read_from_bodies_alone_is_repeated_in_an_answer(
     service: Service, path: str, name: str
 ) -> None:
     response = await service.http.post(f"{path}/?{name}=secret&limit=1", follow_redirects=False)
 
-    assert (response.status_code, response.headers["location"]) == (308, f"{path}?limit=1")
+    assert (code(response, 404), response.headers.get("location")) == ("not_found", None)
+    assert "secret" not in response.text
+
+
+async def test_a_page_is_redirected_with_the_parameters_that_pages_read(service: Service) -> None:
+    response = await service.http.get("/docs/?lang=de&utm_source=letter&signature=1", follow_redirects=False)
+
+    assert (response.status_code, response.headers["location"]) == (308, "/docs?lang=de")
 
 
 async def test_whoever_follows_the_redirect_sends_the_same_body_again(ada: Client) -> None:

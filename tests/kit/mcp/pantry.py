@@ -19,7 +19,7 @@ from holdfast.kit.contract.problems import (
     Problem,
     ProblemType,
 )
-from holdfast.kit.http.event_streams import Feed
+from holdfast.kit.http.event_streams import Feed, Streams
 from holdfast.kit.postgres.database import Database, Reader, Tx
 from holdfast.kit.process.service import Service
 from holdfast.kit.running.operation import ADDS, OVERWRITES, READS, SETS, Operation, Operations
@@ -28,6 +28,7 @@ from holdfast.kit.running.run_modes import Batch, read, read_batched, single
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.security import api_keys
 from holdfast.kit.security.api_keys import KeyRing, digest, mint
+from tests.any_bound import ANY_BOUND
 from tests.connections import ReusedConnection
 
 JAR_FULL = ProblemType("jar_full", 409, "The jar is full.", "Put in less, or empty the jar first.")
@@ -261,6 +262,7 @@ class Pantry:
             authenticate=ring.caller,
             caches=[ring.forgetting, self.listening],
             limits=Limits("memory://", {"calls": RateLimitItemPerHour(per_hour)}),
+            streams=Streams(ANY_BOUND),
             agents=replace(AGENTS, changes=changes, **agents),
         )
 

@@ -11,6 +11,7 @@ from psycopg import DataError, IntegrityError
 
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from holdfast.kit.postgres.group_commit import Batcher
+from tests.any_bound import ANY_BOUND
 
 Run = Callable[[Sequence[int]], Awaitable[Sequence[int | Problem]]]
 
@@ -63,7 +64,7 @@ def doubling(but: Callable[[int], int | Problem] = lambda call: 2 * call) -> Run
 
 async def test_calls_that_arrive_while_a_batch_is_in_flight_share_the_next_one() -> None:
     gate = Gate()
-    batcher = Batcher[int, int]("test", gate.run)
+    batcher = Batcher[int, int](ANY_BOUND, "test", gate.run)
     first = submit(batcher, 1)
     await gate.has_batch()
     second = submit(batcher, 2, 3)
@@ -79,7 +80,7 @@ async def test_calls_that_arrive_while_a_batch_is_in_flight_share_the_next_one()
 async def test_calls_that_are_ready_at_once_share_the_first_batch() -> None:
     gate = Gate()
     gate.open()
-    batcher = Batcher[int, int]("test", gate.run)
+    batcher = Batcher[int, int](ANY_BOUND, "test", gate.run)
 
     assert await outcomes(submit(batcher, *range(50))) == list(range(0, 100, 2))
     assert gate.batches == [list(range(50))]
@@ -88,7 +89,7 @@ async def test_calls_that_are_ready_at_once_share_the_first_batch() -> None:
 async def test_a_batch_holds_no_more_than_its_size_and_keeps_the_order_of_arrival() -> None:
     gate = Gate()
     gate.open()
-    batcher = Batcher[int, int]("test", gate.run, size=3)
+    batcher = Batcher[int, int](ANY_BOUND, "test", gate.run, size=3)
 
     assert await outcomes(submit(batcher, *range(8))) == list(range(0, 16, 2))
     assert gate.batches == [[0, 1, 2], [3, 4, 5], [6, 7]]
@@ -96,7 +97,7 @@ async def test_a_batch_holds_no_more_than_its_size_and_keeps_the_order_of_arriva
 
 async def test_one_batch_is_in_flight_at_a_time() -> None:
     gate = Gate()
-    tasks = submit(Batcher[int, int]("test", gate.run, size=1), 1, 2, 3)
+    tasks = submit(Batcher[int, int](ANY_BOUND, "test", gate.run, size=1), 1, 2, 3)
     await gate.has_batch()
     for _ in range(10):
         await turn()
@@ -114,7 +115,7 @@ async def test_the_next_batch_is_in_flight_while_answers_are_completed() -> None
         batches_before_completion.append(len(gate.batches))
         return [answer + 1 for answer in answers]
 
-    batcher = Batcher[int, int]("test", gate.run, complete=complete, size=2)
+    batcher = Batcher[int, int](ANY_BOUND, "test", gate.run, complete=complete, size=2)
 
     assert await outcomes(submit(batcher, 1, 2, 3)) == [3, 5, 7]
     assert batches_before_completion == [2, 2]
@@ -126,7 +127,7 @@ async def test_answers_that_cannot_be_completed_fail_their_own_batch() -> None:
             raise RuntimeError("it cannot be completed")
         return answers
 
-    batcher = Batcher[int, int]("test", doubling(), complete=complete, size=1)
+    batcher = Batcher[int, int](ANY_BOUND, "test", doubling(), complete=complete, size=1)
 
     [failed, answer] = await outcomes(submit(batcher, 1, 2))
     assert (str(failed), answer) == ("it cannot be completed", 4)
@@ -134,7 +135,7 @@ async def test_answers_that_cannot_be_completed_fail_their_own_batch() -> None:
 
 async def test_a_problem_among_the_answers_is_raised_for_its_own_caller_alone() -> None:
     refusal = NOT_FOUND("There is no 2.")
-    batcher = Batcher[int, int]("test", doubling(lambda call: refusal if call == 2 else 2 * call))
+    batcher = Batcher[int, int](ANY_BOUND, "test", doubling(lambda call: refusal if call == 2 else 2 * call))
 
     assert await outcomes(submit(batcher, 1, 2, 3)) == [2, refusal, 6]
 
@@ -149,7 +150,7 @@ async def test_a_call_whose_data_breaks_the_statement_fails_alone(kind: type[Exc
             raise kind("5 is not acceptable")
         return [2 * call for call in calls]
 
-    answers = await outcomes(submit(Batcher[int, int]("test", run), *range(8)))
+    answers = await outcomes(submit(Batcher[int, int](ANY_BOUND, "test", run), *range(8)))
 
     assert [answer for call, answer in enumerate(answers) if call != 5] == [0, 2, 4, 6, 8, 12, 14]
     assert isinstance(answers[5], kind)
@@ -165,7 +166,7 @@ async def test_any_other_error_fails_the_whole_batch_but_not_the_next_one() -> N
             raise RuntimeError("the connection is gone")
         return answers
 
-    batcher = Batcher[int, int]("test", run)
+    batcher = Batcher[int, int](ANY_BOUND, "test", run)
     failing = submit(batcher, 1, 2)
     await gate.has_batch()
     later = submit(batcher, 3)
@@ -176,9 +177,9 @@ async def test_any_other_error_fails_the_whole_batch_but_not_the_next_one() -> N
     assert await outcomes(later) == [6]
 
 
-async def test_a_caller_who_goes_away_disturbs_nobody_and_its_call_is_still_run() -> None:
+async def test_a_caller_who_goes_away_disturbs_nobody_and_its_call_is_run_only_if_it_had_begun() -> None:
     gate = Gate()
-    batcher = Batcher[int, int]("test", gate.run)
+    batcher = Batcher[int, int](ANY_BOUND, "test", gate.run)
     in_flight = submit(batcher, 1, 2)
     await gate.has_batch()
     waiting = submit(batcher, 3, 4)
@@ -189,7 +190,7 @@ async def test_a_caller_who_goes_away_disturbs_nobody_and_its_call_is_still_run(
     gate.open()
 
     assert await outcomes([in_flight[1], waiting[1]]) == [4, 8]
-    assert gate.batches == [[1, 2], [3, 4]]
+    assert gate.batches == [[1, 2], [4]]
     assert [task.cancelled() for task in (*in_flight, *waiting)] == [True, False, True, False]
 
 
@@ -202,7 +203,7 @@ async def test_a_failure_nobody_waits_for_any_more_is_not_reported_as_unread() -
         await gate.run(calls)
         raise RuntimeError("the connection is gone")
 
-    tasks = submit(Batcher[int, int]("test", run), 1, 2)
+    tasks = submit(Batcher[int, int](ANY_BOUND, "test", run), 1, 2)
     await gate.has_batch()
     for task in tasks:
         task.cancel()
@@ -215,7 +216,7 @@ async def test_a_failure_nobody_waits_for_any_more_is_not_reported_as_unread() -
 
 async def test_one_call_too_many_is_refused_and_those_that_wait_are_served() -> None:
     gate = Gate()
-    batcher = Batcher[int, int]("test", gate.run, max_waiting=2)
+    batcher = Batcher[int, int](ANY_BOUND, "test", gate.run, max_waiting=2)
     in_flight = submit(batcher, 1)
     await gate.has_batch()
     waiting = submit(batcher, 2, 3)
@@ -234,7 +235,7 @@ async def test_a_run_that_answers_too_few_calls_leaves_no_caller_waiting() -> No
     async def forgetful(calls: Sequence[int]) -> Sequence[int]:
         return [2 * call for call in calls][:-1]
 
-    answers = await outcomes(submit(Batcher[int, int]("test", forgetful), 1, 2, 3))
+    answers = await outcomes(submit(Batcher[int, int](ANY_BOUND, "test", forgetful), 1, 2, 3))
 
     assert isinstance(answers[2], Exception)
 
@@ -242,7 +243,7 @@ async def test_a_run_that_answers_too_few_calls_leaves_no_caller_waiting() -> No
 @given(calls=st.lists(st.integers(), max_size=60), size=st.integers(1, 12))
 def test_every_caller_gets_the_answer_to_its_own_call(calls: list[int], size: int) -> None:
     async def answers() -> list[int | BaseException]:
-        batcher = Batcher[int, int]("test", doubling(), size=size)
+        batcher = Batcher[int, int](ANY_BOUND, "test", doubling(), size=size)
         return await outcomes(submit(batcher, *calls))
 
     assert asyncio.run(answers()) == [2 * call for call in calls]
@@ -256,7 +257,7 @@ def test_whichever_calls_are_bad_only_they_fail(calls: list[int], bad: set[int],
         return [2 * call for call in batch]
 
     async def answers() -> list[int | BaseException]:
-        return await outcomes(submit(Batcher[int, int]("test", run, size=size), *calls))
+        return await outcomes(submit(Batcher[int, int](ANY_BOUND, "test", run, size=size), *calls))
 
     answered = asyncio.run(answers())
     assert [isinstance(answer, DataError) for answer in answered] == [call in bad for call in calls]

@@ -9,6 +9,7 @@ from psycopg.errors import LockNotAvailable
 
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.postgres.group_commit import Batcher, LockedRow
+from tests.any_bound import ANY_BOUND
 
 ODD, TEN = LockedRow("odd", 1), LockedRow("ten", 2)
 
@@ -19,7 +20,7 @@ class Rows:
     def __init__(self) -> None:
         self.waited: list[tuple[LockedRow, list[int]]] = []
         self.free = {ODD: asyncio.Event(), TEN: asyncio.Event()}
-        self.batcher = Batcher[int, int]("test", self.run, self.wait)
+        self.batcher = Batcher[int, int](ANY_BOUND, "test", self.run, self.wait)
 
     async def run(self, calls: Sequence[int]) -> Sequence[int | LockedRow]:
         return [self._needs(call) or 2 * call for call in calls]
@@ -90,7 +91,7 @@ async def test_a_row_that_stays_locked_refuses_all_who_wait_for_it_and_nobody_el
         await given_up.wait()
         raise refusal from LockNotAvailable()
 
-    batcher = Batcher[int, int]("test", run, wait)
+    batcher = Batcher[int, int](ANY_BOUND, "test", run, wait)
     tasks = [asyncio.create_task(batcher.submit(call)) for call in (1, 2)]
     assert await tasks[1] == 4
     tasks += [asyncio.create_task(batcher.submit(call)) for call in (3, 4)]
@@ -110,7 +111,7 @@ async def test_a_call_whose_data_breaks_the_statement_while_it_waits_fails_alone
             raise DataError("5 is not acceptable")
         return [2 * call for call in calls]
 
-    batcher = Batcher[int, int]("test", run, wait)
+    batcher = Batcher[int, int](ANY_BOUND, "test", run, wait)
     results = await answers([asyncio.create_task(batcher.submit(call)) for call in range(8)])
 
     assert [answer for call, answer in enumerate(results) if call != 5] == [0, 2, 4, 6, 8, 12, 14]
@@ -123,7 +124,7 @@ async def test_a_call_for_which_a_lock_is_not_granted_is_refused_alone() -> None
             raise SERVICE_UNAVAILABLE() from LockNotAvailable()
         return [2 * call for call in calls]
 
-    batcher = Batcher[int, int]("test", run)
+    batcher = Batcher[int, int](ANY_BOUND, "test", run)
     results = await answers([asyncio.create_task(batcher.submit(call)) for call in range(8)])
 
     assert [answer for call, answer in enumerate(results) if call != 5] == [0, 2, 4, 6, 8, 12, 14]
@@ -132,7 +133,7 @@ async def test_a_call_for_which_a_lock_is_not_granted_is_refused_alone() -> None
 
 async def test_calls_that_wait_for_rows_count_among_those_that_may_wait() -> None:
     rows = Rows()
-    rows.batcher = Batcher[int, int]("test", rows.run, rows.wait, max_waiting=2)
+    rows.batcher = Batcher[int, int](ANY_BOUND, "test", rows.run, rows.wait, max_waiting=2)
     first = rows.submit(1)
     await waiting(rows, 1)
     later = rows.submit(3, 5)

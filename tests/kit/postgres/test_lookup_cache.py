@@ -7,6 +7,7 @@ import pytest
 from holdfast.kit.postgres import lookup_cache
 from holdfast.kit.postgres.lookup_cache import LookupCache
 from holdfast.kit.running.admission import Admission
+from tests.any_bound import ANY_BOUND
 from tests.support import Service
 
 HOUR = 3600.0
@@ -18,7 +19,9 @@ class Shelf:
 
     def __init__(self, service: Service, max_results: int = 100) -> None:
         self.lookups: list[int] = []
-        self.cache = LookupCache(service.database, CHANNEL, int, self._look_up, lambda value: value < 100, max_results)
+        self.cache = LookupCache(
+            ANY_BOUND, service.database, CHANNEL, int, self._look_up, lambda value: value < 100, max_results
+        )
         self.looking = asyncio.Event()
         self.go_on = asyncio.Event()
         self.go_on.set()
@@ -55,7 +58,7 @@ async def test_whoever_waits_for_a_look_up_counts_as_work_in_progress(service: S
         await answer_is_there.wait()
         return number
 
-    cache = LookupCache(service.database, CHANNEL, int, look_up, waiting=admission.work)
+    cache = LookupCache(ANY_BOUND, service.database, CHANNEL, int, look_up, waiting=admission.work)
     crowd = [asyncio.create_task(cache.get(1)) for _ in range(3)]
     await asyncio.sleep(0)
     assert admission.in_progress == 3

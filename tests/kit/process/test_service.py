@@ -11,10 +11,12 @@ from holdfast.events.keys.operations import find_callers
 from holdfast.events.queues.release_tokens import KEYS as QUEUE_KEYS
 from holdfast.events.resources import Database, Steps
 from holdfast.kit.background.jobs import PeriodicJob
+from holdfast.kit.http.event_streams import Streams
 from holdfast.kit.process import service as kit
 from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.security.api_keys import KeyRing
+from tests.any_bound import ANY_BOUND
 from tests.support import Service, eventually
 
 
@@ -26,6 +28,7 @@ def with_loops(database: Database, *loops: kit.Loop) -> kit.Service:
         routes=(),
         authenticate=KeyRing(database, find_callers).caller,
         limits=Limits("memory://", {}),
+        streams=Streams(ANY_BOUND),
         loops=loops,
     )
 

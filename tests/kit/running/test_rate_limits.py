@@ -7,10 +7,13 @@ import shutil
 import socket
 import subprocess
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from limits import RateLimitItem, RateLimitItemPerHour, RateLimitItemPerMinute
 from structlog.testing import capture_logs
 
@@ -18,9 +21,10 @@ from holdfast.events.product import EVENTS
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import nobody
 from holdfast.kit.contract.problems import Problem
+from holdfast.kit.contract.sources import WIDE_SHARE, source
 from holdfast.kit.process.checks.inspection import Inspection
 from holdfast.kit.process.checks.partners import check_rate_limits
-from holdfast.kit.running.rate_limits import Limits
+from holdfast.kit.running.rate_limits import Limits, SharedLimit
 from tests.support import Client, running
 
 NOWHERE = "redis://127.0.0.1:1"
@@ -101,6 +105,17 @@ async def test_a_request_that_fails_is_counted_as_refused_also_when_the_limit_is
     with pytest.raises(Problem) as refusal:
         await limits.admit("three", caller)
     assert refusal.value.code == "rate_limited"
+
+
+@pytest.mark.usefixtures("clock")
+async def test_a_wide_network_of_ipv6_has_a_limit_for_all_networks_in_it() -> None:
+    limits = Limits("memory://", LIMITS)
+    networks = [source(f"2001:db8:0:{number:x}::1") for number in range(100)]
+
+    let_in = [await refused(limits, "three", network) is None for network in networks]
+
+    assert let_in == [True] * (3 * WIDE_SHARE) + [False] * (100 - 3 * WIDE_SHARE)
+    assert await let_through(limits, "three", source("2001:db8:1::1")) == 3
 
 
 async def test_the_refusal_names_the_window() -> None:
@@ -313,3 +328,63 @@ async def test_the_check_of_operators_finds_that_redis_answers(shared: Settings,
 
     assert finding.status == "ok"
     assert (await redis(redis_port, "CLIENT LIST TYPE normal")).count(" addr=") == 1
+
+
+SHARED = SharedLimit(RateLimitItemPerMinute(5), RateLimitItemPerMinute(2), wide_share=2)
+SOURCES = ["address 192.0.2.1", "address 192.0.2.2", *(f"network 20010db80001000{number}" for number in range(4))]
+
+
+async def is_admitted(limits: Limits, thing: str, source: str) -> bool:
+    try:
+        await limits.hit_shared("shared", thing, source)
+    except Problem:
+        return False
+    return True
+
+
+@given(st.lists(st.sampled_from(SOURCES), max_size=60))
+def test_whatever_others_send_an_address_has_its_share_and_all_together_no_more_than_is_left(
+    history: list[str],
+) -> None:
+    async def admitted() -> list[bool]:
+        limits = Limits("memory://", {}, shared={"shared": SHARED})
+        return [await is_admitted(limits, "event 7", name) for name in history]
+
+    results = asyncio.run(admitted())
+
+    in_shares, counts, wide = 0, Counter[str](), 0
+    for name, result in zip(history, results, strict=True):
+        is_wide = name.startswith("network")
+        if counts[name] < 2 and not (is_wide and wide == 4):
+            assert result
+            in_shares += 1
+            wide += is_wide
+        counts[name] += 1
+    assert sum(results) <= in_shares + 5
+
+
+@pytest.mark.usefixtures("clock")
+async def test_what_stores_nothing_uses_up_only_the_share_of_its_address() -> None:
+    limits = Limits("memory://", {}, shared={"shared": SHARED})
+
+    tried = [await limits.require_room("shared", "event 7", SOURCES[0]) for _ in range(50)]
+
+    assert tried == [False] * 2 + [True] * 48
+    for _ in range(5):
+        await limits.count_together("shared", "event 7")
+    with pytest.raises(Problem):
+        await limits.require_room("shared", "event 7", SOURCES[0])
+    assert not await limits.require_room("shared", "event 7", SOURCES[1])
+    assert await limits.require_room("shared", "event 8", SOURCES[1]) is False
+
+
+@pytest.mark.usefixtures("clock")
+async def test_a_limit_of_everything_ends_the_shares_too_and_refused_requests_do_not_count_for_it() -> None:
+    most = SharedLimit(RateLimitItemPerMinute(2), RateLimitItemPerMinute(1), most=RateLimitItemPerMinute(5))
+    limits = Limits("memory://", {}, shared={"shared": most})
+
+    alone = [await is_admitted(limits, "ann", SOURCES[0]) for _ in range(50)]
+    others = [await is_admitted(limits, "ann", f"address 198.51.100.{number}") for number in range(4)]
+
+    assert alone == [True] * 3 + [False] * 47
+    assert others == [True, True, False, False]

@@ -7,14 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.caller import Owner, nobody
 from holdfast.kit.contract.client import CLIENT, Client, begin_request
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.contract.sources import source
 from holdfast.kit.running.slots import MAX_WAITING, MAX_WAITING_TOGETHER, Slots
+from tests.any_bound import ANY_BOUND
 
-BOUND = Bound(name="Tests", service="both", total="", tenant="", address="", reserved="", stranger="")
 ADA, BEN = ("ada",), ("ben",)
 
 
@@ -35,7 +34,7 @@ async def turns() -> None:
 
 
 async def test_each_owner_has_its_own_slots() -> None:
-    slots, end, began = Slots(BOUND, 2), asyncio.Event(), list[Owner]()
+    slots, end, began = Slots(ANY_BOUND, 2), asyncio.Event(), list[Owner]()
 
     async with asyncio.TaskGroup() as group:
         for owner in (ADA, ADA, ADA, BEN):
@@ -48,7 +47,7 @@ async def test_each_owner_has_its_own_slots() -> None:
 
 
 async def test_work_that_waits_for_too_long_is_refused_and_takes_no_slot() -> None:
-    slots, end, began = Slots(BOUND, 1, timeout=0.01), asyncio.Event(), list[Owner]()
+    slots, end, began = Slots(ANY_BOUND, 1, timeout=0.01), asyncio.Event(), list[Owner]()
     holding = asyncio.create_task(hold(slots, ADA, end, began))
     await turns()
 
@@ -64,7 +63,7 @@ async def test_work_that_waits_for_too_long_is_refused_and_takes_no_slot() -> No
 
 
 async def test_too_much_work_of_one_owner_is_refused_at_once() -> None:
-    slots, end, began = Slots(BOUND, 1), asyncio.Event(), list[Owner]()
+    slots, end, began = Slots(ANY_BOUND, 1), asyncio.Event(), list[Owner]()
     tasks = [asyncio.create_task(hold(slots, ADA, end, began)) for _ in range(1 + MAX_WAITING)]
     await turns()
 
@@ -79,7 +78,7 @@ async def test_too_much_work_of_one_owner_is_refused_at_once() -> None:
 
 
 async def test_another_address_waits_for_one_turn_of_a_crowd() -> None:
-    slots, began = Slots(BOUND, 1), list[Owner]()
+    slots, began = Slots(ANY_BOUND, 1), list[Owner]()
     crowd, other = stranger("192.0.2.1"), stranger("192.0.2.2")
     *ends, end_of_other = [asyncio.Event() for _ in range(10)]
     tasks = [asyncio.create_task(hold(slots, crowd, end, began)) for end in ends]
@@ -99,7 +98,7 @@ async def test_another_address_waits_for_one_turn_of_a_crowd() -> None:
 
 
 async def test_one_address_never_holds_all_slots_of_strangers() -> None:
-    slots, end, began = Slots(BOUND, 3), asyncio.Event(), list[Owner]()
+    slots, end, began = Slots(ANY_BOUND, 3), asyncio.Event(), list[Owner]()
     crowd = [asyncio.create_task(hold(slots, stranger("192.0.2.1"), end, began)) for _ in range(50)]
     await turns()
 
@@ -110,7 +109,7 @@ async def test_one_address_never_holds_all_slots_of_strangers() -> None:
 
 
 async def test_networks_of_one_ipv6_network_share_one_turn() -> None:
-    slots, began = Slots(BOUND, 1), list[Owner]()
+    slots, began = Slots(ANY_BOUND, 1), list[Owner]()
     first = asyncio.Event()
     networks = [stranger(f"2001:db8:0:{number:x}::1") for number in range(20)]
     other = stranger("2001:db8:1::1")
@@ -132,7 +131,7 @@ async def test_networks_of_one_ipv6_network_share_one_turn() -> None:
 
 
 async def test_when_too_many_strangers_wait_the_largest_crowd_gives_way() -> None:
-    slots, end, began = Slots(BOUND, 1), asyncio.Event(), list[Owner]()
+    slots, end, began = Slots(ANY_BOUND, 1), asyncio.Event(), list[Owner]()
     crowd = [
         asyncio.create_task(hold(slots, stranger(f"192.0.2.{number}"), end, began))
         for number in range(1, 1 + MAX_WAITING_TOGETHER // MAX_WAITING)
@@ -154,7 +153,7 @@ async def test_when_too_many_strangers_wait_the_largest_crowd_gives_way() -> Non
 
 
 async def test_work_whose_client_has_gone_is_not_begun() -> None:
-    slots, end, began = Slots(BOUND, 1), asyncio.Event(), list[Owner]()
+    slots, end, began = Slots(ANY_BOUND, 1), asyncio.Event(), list[Owner]()
     first = asyncio.create_task(hold(slots, ADA, end, began))
     await turns()
     client = Client()
@@ -191,7 +190,7 @@ def test_slots_are_never_exceeded_lost_or_left_free_while_work_waits(
     steps: list[tuple[str, int]], max_running: int
 ) -> None:
     async def run() -> None:
-        slots = Slots(BOUND, max_running)
+        slots = Slots(ANY_BOUND, max_running)
         running: dict[asyncio.Task[None], Owner] = {}
         tasks: dict[asyncio.Task[None], tuple[Owner, asyncio.Event]] = {}
 
@@ -248,7 +247,7 @@ def test_slots_are_never_exceeded_lost_or_left_free_while_work_waits(
 )
 def test_room_is_required_as_slots_are_taken(holders: list[int], asking: int) -> None:
     async def run() -> None:
-        slots, end = Slots(BOUND, 2, max_waiting=3, max_waiting_together=6), asyncio.Event()
+        slots, end = Slots(ANY_BOUND, 2, max_waiting=3, max_waiting_together=6), asyncio.Event()
         tasks = [asyncio.create_task(hold(slots, OWNERS[index], end, [])) for index in holders]
         await turns()
 

@@ -36,9 +36,10 @@ from holdfast.kit.http.handler import (
     read_query,
 )
 from holdfast.kit.pages.forms import KIND
-from holdfast.kit.postgres.database import Database, Tx
+from holdfast.kit.postgres.database import Tx
 from holdfast.kit.process import discovery
 from holdfast.kit.running.rate_limits import Limits
+from holdfast.kit.running.runner import Runner
 from holdfast.kit.running.slots import MAX_WAITING, SLOT_TIMEOUT_SECONDS, Slots
 
 T = TypeVar("T")
@@ -52,12 +53,12 @@ PREFLIGHT: tuple[Header, ...] = (
     (b"access-control-max-age", b"600"),
 )
 
-Answer = Callable[[Request], Awaitable[Reply]]
+Answer = Callable[[Caller, Request], Awaitable[Reply]]
 
 
-def routes(database: Database[Any], terms: Terms, limits: Limits) -> list[BaseRoute]:
+def routes(runner: Runner, terms: Terms, limits: Limits) -> list[BaseRoute]:
     """The routes of the endpoints."""
-    endpoints = Endpoints(database, terms, limits)
+    endpoints = Endpoints(runner, terms, limits)
 
     def post(path: str, name: str, limit: str, answer: Answer) -> Route:
         access = Access(name, None, limit)
@@ -66,7 +67,7 @@ def routes(database: Database[Any], terms: Terms, limits: Limits) -> list[BaseRo
             if request.method == "OPTIONS":
                 return Reply(204, headers=(ALLOW_ANY_ORIGIN, *PREFLIGHT))
             await admit(access, limits, caller)
-            reply = await answer(request)
+            reply = await answer(caller, request)
             reply.headers = (NO_STORE, ALLOW_ANY_ORIGIN)
             return reply
 
@@ -100,13 +101,13 @@ EXCHANGES = Bound(
 class Endpoints:
     """Answers the requests that clients make without a person."""
 
-    def __init__(self, database: Database[Any], terms: Terms, limits: Limits) -> None:
-        self._database = database
+    def __init__(self, runner: Runner, terms: Terms, limits: Limits) -> None:
+        self._runner = runner
         self._terms = terms
         self._limits = limits
         self._locks = Slots(EXCHANGES, 1, timeout=SLOT_TIMEOUT_SECONDS)
 
-    async def register(self, request: Request) -> Reply:
+    async def register(self, caller: Caller, request: Request) -> Reply:
         """Register a client (RFC 7591). It gets an id and no secret."""
         try:
             metadata = decode_object(await read_body(request))
@@ -115,8 +116,8 @@ class Endpoints:
                 raise
             raise INVALID_CLIENT_METADATA(problem.message) from problem
         new = clients.register(metadata)
-        await self._limits.hit(ALL_REGISTRATIONS, "everybody")
-        issued_at = await self._database.transact(lambda tx: clients.insert(tx, new))
+        await self._limits.hit_shared(ALL_REGISTRATIONS, "everybody", caller.name)
+        issued_at = await self._runner.transact(caller, lambda tx: clients.insert(tx, new))
         about = {
             "client_id": new.id,
             "client_id_issued_at": issued_at,
@@ -128,7 +129,7 @@ class Endpoints:
         }
         return Reply(201, encode(about))
 
-    async def token(self, request: Request) -> Reply:
+    async def token(self, caller: Caller, request: Request) -> Reply:
         """Issue tokens for a code or a refresh token (RFC 6749, sections 4.1.3 and 6)."""
         form = await _form(request)
         client_id = _required(form, "client_id")
@@ -139,29 +140,31 @@ class Endpoints:
                 if not VERIFIER.fullmatch(verifier):
                     raise INVALID_GRANT("The code_verifier cannot belong to a code.")
                 redirect_uri = form.get("redirect_uri")
-                issued = await self._once(code, lambda tx: tokens.redeem(tx, code, client_id, verifier, redirect_uri))
+                issued = await self._once(
+                    caller, code, lambda tx: tokens.redeem(tx, code, client_id, verifier, redirect_uri)
+                )
             case "refresh_token":
                 token = _required(form, "refresh_token")
                 scopes = form["scope"].split() if "scope" in form else None
-                issued = await self._once(token, lambda tx: tokens.refresh(tx, token, client_id, scopes))
+                issued = await self._once(caller, token, lambda tx: tokens.refresh(tx, token, client_id, scopes))
             case other:
                 raise UNSUPPORTED_GRANT_TYPE(f"This grant type is not supported: {other[:100]}.")
         return Reply(200, encode(_token_response(issued)))
 
-    async def revoke(self, request: Request) -> Reply:
+    async def revoke(self, caller: Caller, request: Request) -> Reply:
         """End a token (RFC 7009). The answer is the same if the token is not known, or has ended before."""
         form = await _form(request)
         token, client_id = _required(form, "token"), _required(form, "client_id")
-        await self._once(token, lambda tx: tokens.revoke(tx, token, client_id))
+        await self._once(caller, token, lambda tx: tokens.revoke(tx, token, client_id))
         return Reply(200)
 
-    async def _once(self, secret: str, work: Callable[[Tx[Any]], Awaitable[T | Problem]]) -> T:
+    async def _once(self, caller: Caller, secret: str, work: Callable[[Tx[Any]], Awaitable[T | Problem]]) -> T:
         """Run `work`, and raise the problem that it returns: after the commit, since its writes must be kept.
 
         Work with the same secret locks the same rows, so only one such call at a time takes a connection.
         """
         async with self._locks.of((secret,)):
-            done = await self._database.transact(work)
+            done = await self._runner.transact(caller, work)
         if isinstance(done, Problem):
             raise done
         return done

@@ -7,8 +7,19 @@ from urllib.parse import urlsplit
 from limits import RateLimitItem, RateLimitItemPerHour, RateLimitItemPerMinute
 from pydantic import Field, ValidationInfo, field_validator
 
-from holdfast.accounts.oauth.limits import ALL_REGISTRATIONS, CONSENTS, DOCUMENTS, REGISTRATIONS, TOKENS
+from holdfast.accounts.oauth.limits import (
+    ALL_REGISTRATIONS,
+    ALL_REGISTRATIONS_FACTOR,
+    CONSENTS,
+    CONSENTS_PER_HOUR,
+    DOCUMENTS,
+    DOCUMENTS_PER_MINUTE,
+    REGISTRATIONS,
+    SHARE_DIVISOR,
+    TOKENS,
+)
 from holdfast.kit.environment import settings as kit
+from holdfast.kit.running.rate_limits import SharedLimit
 
 _ISSUER = re.compile(r"""https?://[^/?#@"\\ ]+(/[^?#"\\ ]*)?""")
 _UNFIT = re.compile(r"""[\x00-\x1f\x7f-\x9f"'\\]""")
@@ -61,7 +72,8 @@ class OAuthSettings(kit.Settings):
         60,
         ge=1,
         validation_alias="OAUTH_REGISTER_RATE_LIMIT",
-        description="OAuth clients that may register per client address and hour.",
+        description="OAuth clients that may register per client address and hour: a tenth of them whatever others do, "
+        "and above that 100 times as many from all client addresses together.",
     )
     tokens_per_minute: int = Field(
         120,
@@ -85,10 +97,18 @@ class OAuthSettings(kit.Settings):
         """The rate limits of the authorization server."""
         return {
             REGISTRATIONS: RateLimitItemPerHour(self.clients_per_hour),
-            ALL_REGISTRATIONS: RateLimitItemPerHour(100 * self.clients_per_hour),
             TOKENS: RateLimitItemPerMinute(self.tokens_per_minute),
-            DOCUMENTS: RateLimitItemPerMinute(20),
-            CONSENTS: RateLimitItemPerHour(60),
+            DOCUMENTS: RateLimitItemPerMinute(DOCUMENTS_PER_MINUTE),
+            CONSENTS: RateLimitItemPerHour(CONSENTS_PER_HOUR),
+        }
+
+    @property
+    def oauth_shared_limits(self) -> dict[str, SharedLimit]:
+        return {
+            ALL_REGISTRATIONS: SharedLimit(
+                RateLimitItemPerHour(ALL_REGISTRATIONS_FACTOR * self.clients_per_hour),
+                RateLimitItemPerHour(max(1, self.clients_per_hour // SHARE_DIVISOR)),
+            )
         }
 
     @field_validator("oauth_issuer")

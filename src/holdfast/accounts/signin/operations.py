@@ -1,5 +1,6 @@
 """The operations of signing in and out. They have no routes and no tools of their own."""
 
+from functools import partial
 from typing import Any
 
 from holdfast.accounts import known_browsers, sessions
@@ -10,7 +11,7 @@ from holdfast.accounts.signin.password import SignInByPassword
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
 from holdfast.kit.postgres.database import Reader, Tx
-from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.operation import SIGN_IN_LINE, Operation
 from holdfast.kit.running.run_modes import read, single, steps
 
 
@@ -41,11 +42,14 @@ class SignInOperations:
     """The sign-in operations for the accounts of a service."""
 
     def __init__(self, directory: Directory) -> None:
-        self.ask = Operation("ask_sign_in_link", None, single(links.ask))
-        self.look = Operation("look_at_sign_in_link", None, read(links.look))
-        self.use = Operation("sign_in_by_link", None, single(SignInByLink(directory).use))
-        self.by_password = Operation("sign_in_by_password", None, steps(SignInByPassword(directory).sign_in))
-        self.known = Operation("look_at_known_browser", None, read(known_browsers.is_known_browser))
-        self.list = Operation("list_sessions", None, read(list_open))
-        self.end = Operation("end_sessions", None, single(end))
+        operation = partial(Operation, line=SIGN_IN_LINE)
+        self.ask = operation("ask_sign_in_link", None, single(links.ask))
+        self.look = operation("look_at_sign_in_link", None, read(links.look))
+        self.use = operation("sign_in_by_link", None, single(SignInByLink(directory).use))
+        self.by_password = Operation(
+            "sign_in_by_password", None, steps(SignInByPassword(directory).sign_in), line=SIGN_IN_LINE
+        )
+        self.known = operation("look_at_known_browser", None, read(known_browsers.is_known_browser))
+        self.list = operation("list_sessions", None, read(list_open))
+        self.end = operation("end_sessions", None, single(end))
         self.all = (self.ask, self.look, self.use, self.by_password, self.known, self.list, self.end)

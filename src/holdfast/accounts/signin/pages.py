@@ -12,7 +12,7 @@ from starlette.routing import BaseRoute, Route
 from holdfast.accounts import passwords, sessions
 from holdfast.accounts.directory import Directory
 from holdfast.accounts.known_browsers import KNOWN_DAYS, LookAtKnownBrowser
-from holdfast.accounts.limits import SIGN_INS_OF_ADDRESS, SIGN_INS_OF_CLIENT
+from holdfast.accounts.limits import LINKS_TO_ADDRESS, PASSWORDS_OF_ADDRESS, SIGN_INS_OF_CLIENT, SIGN_INS_OF_OWNER
 from holdfast.accounts.session_gate import ACCOUNT, SIGN_IN, local_path, return_query
 from holdfast.accounts.sessions import Session, is_secret
 from holdfast.accounts.signed_in_pages import TIMES_SCRIPT, SignedInPages
@@ -123,8 +123,11 @@ class SignInPages:
                 passwords.require_room(caller)
             await self._limits.hit(SIGN_INS_OF_CLIENT, caller.name)
             # A password belongs to one address. Links to all tagged forms of an address reach the same person.
-            tried = f"password {email}" if password else f"link {mailbox(email)}"
-            await self._limits.hit(SIGN_INS_OF_ADDRESS, f"{tried} {await self._limit_group(caller, request, email)}")
+            limit, tried = (PASSWORDS_OF_ADDRESS, email) if password else (LINKS_TO_ADDRESS, mailbox(email))
+            if await self._is_known_browser(caller, request, email):
+                await self._limits.hit(SIGN_INS_OF_OWNER, f"{limit} {tried}")
+            else:
+                await self._limits.hit_shared(limit, tried, caller.name)
             if password:
                 user_agent = request.headers.get(b"user-agent", b"").decode("latin-1")
                 entered = await self._by_password(caller, SignIn(email=email, password=password, user_agent=user_agent))
@@ -224,11 +227,10 @@ class SignInPages:
     def _signed_out(self) -> Reply:
         return _with_headers(redirect("/"), self._sessions.cookie("session", "", 0))
 
-    async def _limit_group(self, caller: Caller, request: Request, email: str) -> str:
-        """Return the group of the rate limit: browsers in which the owner of the address has signed in, or others."""
+    async def _is_known_browser(self, caller: Caller, request: Request, email: str) -> bool:
+        """Return whether the owner of an address has signed in in this browser."""
         secret = request.cookies.get(self._sessions.cookie_name("known"), "")
-        is_known: bool = is_secret(secret) and await self._known(caller, LookAtKnownBrowser(email=email, secret=secret))
-        return "owner" if is_known else "others"
+        return is_secret(secret) and await self._known(caller, LookAtKnownBrowser(email=email, secret=secret))
 
     def _form(
         self,

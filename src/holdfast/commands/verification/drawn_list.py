@@ -1,14 +1,16 @@
 """The list of a draw. After a restored backup, a log repeats what the log before it has of one that goes on."""
 
-from collections.abc import Sequence
+import datetime as dt
+from collections.abc import Mapping, Sequence
 
-import msgspec
 from msgspec.structs import replace
 
 from holdfast.events.audit.audit import Audit, AuditFinding
-from holdfast.events.audit.draw import check_draw
+from holdfast.events.audit.draw import check_cosigned_freeze, check_draw
 from holdfast.events.audit.entries import AuditedEntry, ConfirmationsEntry, FreezeEntry
+from holdfast.events.audit.foreign_json import decode_foreign
 from holdfast.events.audit.heads import HeadAudit
+from holdfast.kit.tlog.signed_note import Checkpoint
 from holdfast.kit.tlog.tree import append, leaf_hash
 
 
@@ -47,7 +49,11 @@ class DrawnList:
         """What is wrong with the draw of the log with this origin. Without a draw nothing is."""
         if not any(_is_of_draw(entry) for entry in self._entries):
             return []
-        faults = check_draw([msgspec.json.decode(entry) for entry in self._entries], origin, self._root_at)
+        try:
+            entries = [decode_foreign(entry) for entry in self._entries]
+        except ValueError:
+            return [AuditFinding("fraud", "draw", "The draw cannot be checked: an entry of the log cannot be read.")]
+        faults = check_draw(entries, origin, self._root_at)
         return [AuditFinding("fraud", "draw", fault) for fault in faults]
 
     def differences(self, earlier: "DrawnList", earlier_origin: str) -> Sequence[AuditFinding]:
@@ -60,6 +66,14 @@ class DrawnList:
             message = f"The confirmations that this log repeats are not those that {earlier_origin} has."
             findings.append(AuditFinding("fraud", "draw", message))
         return findings
+
+    def cosignature_faults(self, head: Checkpoint, cosigned_at: Mapping[str, dt.datetime]) -> list[str]:
+        """What is wrong with the freeze, by a head of the log that the witnesses with these names cosigned then."""
+        try:
+            entries = [decode_foreign(entry) for entry in self._entries]
+            return check_cosigned_freeze(entries, head, cosigned_at, self._root_at)
+        except (ArithmeticError, LookupError, TypeError, ValueError):
+            return []  # an entry cannot be read, as `findings` says
 
     def _root_at(self, size: int) -> bytes:
         return append(0, {}, [leaf_hash(entry) for entry in self._entries[:size]]).root

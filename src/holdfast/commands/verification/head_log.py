@@ -3,11 +3,14 @@
 import asyncio
 import contextlib
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
-from holdfast.commands.verification.log_reader import EarlierHead, SignedHead, open_head, read_entries, saved_head
+from holdfast.commands.verification.check_progress import CheckProgress
+from holdfast.commands.verification.generations import EntryReader, Generations, ReadLog, find_generations, read_log
+from holdfast.commands.verification.log_reader import EarlierHead, SignedHead, open_head, saved_head
 from holdfast.commands.verification.log_source import (
     HEAD_LOG_PATH,
     LogSource,
@@ -15,10 +18,12 @@ from holdfast.commands.verification.log_source import (
     VerificationError,
     without_generation,
 )
+from holdfast.commands.verification.succession import check_succession
 from holdfast.commands.verification.trusted_key import BadSignature, TrustedKey
 from holdfast.events.audit.audit import AuditFinding
+from holdfast.events.audit.heads import HeadAudit
 from holdfast.events.log.entries import timestamp
-from holdfast.kit.tlog.cosignature import CosignatureVerifier, find_cosignature
+from holdfast.kit.tlog.cosignature import Cosignature, CosignatureVerifier, find_cosignature
 from holdfast.kit.tlog.proof_file import InvalidProofFile, parse_proof_file
 from holdfast.kit.tlog.signed_note import Checkpoint, InvalidNote, parse_checkpoint
 from holdfast.kit.tlog.tree import (
@@ -39,10 +44,11 @@ MAX_WAIT_SECONDS = 10
 
 
 class HeadLogResult(Struct):
-    """What was checked, by name, and what is wrong."""
+    """What was checked, by name, what is wrong, and sentences about what was not checked."""
 
     checked: dict[str, str] = field(default_factory=dict[str, str])
     findings: list[AuditFinding] = field(default_factory=list[AuditFinding])
+    not_checked: list[str] = field(default_factory=list[str])
 
 
 class ListedHead(Struct):
@@ -66,18 +72,23 @@ def parse_witnesses(vkeys: Sequence[str]) -> list[CosignatureVerifier]:
 
 
 async def check_in_head_log(
-    source: LogSource, head: Checkpoint, key: TrustedKey, witnesses: Sequence[CosignatureVerifier]
+    source: LogSource,
+    head: Checkpoint,
+    key: TrustedKey,
+    witnesses: Sequence[CosignatureVerifier],
+    progress: CheckProgress,
 ) -> HeadLogResult:
     """Check that the head log has this head of a log, or a later one that begins with it; and who has cosigned it."""
     try:
-        listing = await _wait_for_listed(source, head, key)
+        listing = await _wait_for_listed(source, head, key, progress)
         if listing is None:
             message = f"The head of {head.size:,} entries is not in the head log after {MAX_WAIT_SECONDS} seconds."
             return HeadLogResult(findings=[AuditFinding("late", "heads", message)])
         await _check_same_log(source, head, listing.checkpoint)
     except MissingFile:
         missing = [AuditFinding("notice", "witness", "The log shows no proof that its head is in a head log.")]
-        return HeadLogResult({"head log": "not checked: the log shows no proof"}, missing if witnesses else [])
+        sentence = "The head log was not asked: this log shows no proof that its head is there."
+        return HeadLogResult(findings=missing if witnesses else [], not_checked=[sentence])
     except BadSignature as error:
         return HeadLogResult(findings=[AuditFinding("fraud", "signature", str(error))])
     except (InvalidProof, InvalidNote, InvalidProofFile) as error:
@@ -89,26 +100,67 @@ async def check_in_head_log(
     return result
 
 
-async def read_listed_heads(source: LogSource, head: Checkpoint, key: TrustedKey) -> list[EarlierHead]:
-    """All heads of a log that the head logs of its service have, up to the size of this one.
+class PublishedHeads(Struct):
+    """The heads of the logs of one event or queue that the head logs of the service have.
 
-    Raises `VerificationError`, also if the hashes of a head log are wrong.
+    heads       by the origin of the log
+    findings    what is wrong with the head logs
     """
-    heads: list[EarlierHead] = []
-    head_log: LogSource | None = source.head_log()
-    while head_log:
-        signed = open_head(await head_log.get("checkpoint"), key, "The head of the head log").checkpoint
 
-        def read(index: int, entry: bytes, origin: str = signed.origin) -> None:
-            if entry.startswith(f"{head.origin}\n".encode()):
-                with contextlib.suppress(InvalidNote):  # the audit of the head log finds it
-                    heads.append(saved_head(parse_checkpoint(entry.decode()), f"entry {index} of {origin}"))
+    heads: dict[str, list[EarlierHead]] = field(default_factory=dict[str, list[EarlierHead]])
+    findings: list[AuditFinding] = field(default_factory=list[AuditFinding])
 
-        hashes = await read_entries(head_log, signed, [], read)
-        if hashes.findings:
-            raise VerificationError(f"The head log is wrong: {hashes.findings[0].message}")
-        head_log = head_log.earlier(signed.origin)
-    return [earlier for earlier in heads if earlier.size <= head.size]
+    def largest(self, origin: str) -> EarlierHead | None:
+        """The largest head of a log; None: there is none."""
+        return max(self.heads.get(origin, ()), key=lambda head: head.size, default=None)
+
+
+async def read_published_heads(
+    source: LogSource, origin: str, key: TrustedKey, progress: CheckProgress
+) -> PublishedHeads:
+    """All heads of a log, and of the earlier and later ones of its event or queue. The head logs are audited with it.
+
+    Raises `VerificationError`.
+    """
+    subject = without_generation(origin)
+    generations = await find_generations(source.head_log(), key, "The head of the head log")
+    published = PublishedHeads(findings=generations.findings)
+
+    def read(name: str) -> EntryReader:
+        def read_entry(index: int, entry: bytes, _: object) -> None:
+            with contextlib.suppress(InvalidNote, UnicodeDecodeError):  # the audit of the head log finds it
+                if entry.startswith(subject.encode()):
+                    head = parse_checkpoint(entry.decode())
+                    if without_generation(head.origin) == subject:
+                        earlier = saved_head(head, f"entry {index} of {name}")
+                        published.heads.setdefault(head.origin, []).append(earlier)
+
+        return read_entry
+
+    logs = await read_head_logs(generations, progress, read)
+    published.findings += [
+        structs.replace(finding, log=log.origin)
+        for log in logs
+        for finding in (*log.hashes.findings, *log.audit.findings)
+    ]
+    for before, after in pairwise(logs):
+        published.findings += check_succession(before, after).findings
+    return published
+
+
+async def read_head_logs(
+    generations: Generations, progress: CheckProgress, read: Callable[[str], EntryReader] | None = None
+) -> list[ReadLog]:
+    """Read head logs, oldest first. Their audits know the heads of the earlier ones. Raises `VerificationError`.
+
+    read    gives what reads the entries of the head log with an origin
+    """
+    logs, heads = list[ReadLog](), dict[str, Checkpoint]()
+    for found_log in generations.logs:
+        audit = HeadAudit(heads)
+        logs.append(await read_log(found_log, audit, [], progress, *([read(found_log.origin)] if read else [])))
+        heads = audit.heads
+    return logs
 
 
 def check_cosignatures(note: str, witnesses: Sequence[CosignatureVerifier]) -> HeadLogResult:
@@ -124,16 +176,24 @@ def check_cosignatures(note: str, witnesses: Sequence[CosignatureVerifier]) -> H
             message = f"{witness.name} has not cosigned the head of the head log."
             result.findings.append(AuditFinding("notice", "witness", message))
         else:
-            at = dt.datetime.fromtimestamp(cosignature.timestamp, dt.UTC)
-            result.checked[f"witness {witness.name}"] = f"has cosigned the head log at {timestamp(at)}"
+            result.checked[f"witness {witness.name}"] = f"has cosigned the head log at {_time_of(cosignature)}"
     return result
 
 
-async def _wait_for_listed(source: LogSource, head: Checkpoint, key: TrustedKey) -> ListedHead | None:
+def _time_of(cosignature: Cosignature) -> str:
+    try:
+        return timestamp(dt.datetime.fromtimestamp(cosignature.timestamp, dt.UTC))
+    except (OverflowError, ValueError, OSError):
+        return f"second {cosignature.timestamp}"
+
+
+async def _wait_for_listed(
+    source: LogSource, head: Checkpoint, key: TrustedKey, progress: CheckProgress
+) -> ListedHead | None:
     """The last head of a log that the head log has, when it is at least as large as this one. None: it is not."""
     for attempt in range(MAX_WAIT_SECONDS + 1):
         try:
-            listing = _open_proof(await source.get("head-proof"), head.origin, key)
+            listing = open_head_proof(await source.get("head-proof"), head.origin, key)
         except MissingFile as error:
             if not error.comes_later:
                 raise
@@ -141,11 +201,12 @@ async def _wait_for_listed(source: LogSource, head: Checkpoint, key: TrustedKey)
         if listing and listing.checkpoint.size >= head.size:
             return listing
         if attempt < MAX_WAIT_SECONDS:
+            progress.wait(f"Waiting for the head in the head log: {MAX_WAIT_SECONDS - attempt} s left.")
             await asyncio.sleep(1)
     return None
 
 
-def _open_proof(content: bytes, origin: str, key: TrustedKey) -> ListedHead:
+def open_head_proof(content: bytes, origin: str, key: TrustedKey) -> ListedHead:
     """The head of a log that a proof file proves to be in the head log of the same service.
 
     Raises `InvalidProofFile`, `InvalidNote`, `InvalidProof` and `VerificationError`.

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from holdfast.commands.verification.log_source import LogSource, MissingFile, VerificationError
 from holdfast.commands.verification.trusted_key import TrustedKey
@@ -24,6 +24,9 @@ from holdfast.kit.tlog.tree import (
     tiles_for_append,
     tree_root,
 )
+
+MAX_LOG_ENTRIES = 100_000_000
+"""The most entries of a log that is read. A head could claim any number, and a server could go on forever."""
 
 MAX_CONCURRENT_REQUESTS = 8
 """Bundles that are fetched at the same time, and so the most that are in memory."""
@@ -77,15 +80,15 @@ class HashResult(Struct):
     """The result of the check of the hashes.
 
     end              up to where the log was read
-    findings         what is wrong
+    findings         what is wrong, but for earlier heads
     is_whole         whether the entries lead to the signed root, and so are the ones that were signed
-    extends_earlier  whether the log begins with all earlier heads
+    contradicted     the earlier heads with which the log does not begin, each with what is wrong
     """
 
     findings: list[AuditFinding]
     end: LogEnd = LogEnd(0, {})
     is_whole: bool = True
-    extends_earlier: bool = True
+    contradicted: dict[EarlierHead, AuditFinding] = field(default_factory=dict[EarlierHead, AuditFinding])
 
 
 def open_head(note: bytes, key: TrustedKey, subject: str) -> SignedHead:
@@ -94,9 +97,14 @@ def open_head(note: bytes, key: TrustedKey, subject: str) -> SignedHead:
     origin = text.partition("\n")[0]
     signed = key.open_note(text, origin, subject)
     try:
-        return SignedHead(parse_checkpoint(signed), text)
+        head = SignedHead(parse_checkpoint(signed), text)
     except ValueError as error:
         raise VerificationError(f"{subject} is no checkpoint: {error}") from error
+    if head.checkpoint.size > MAX_LOG_ENTRIES:
+        raise VerificationError(
+            f"{subject} counts {head.checkpoint.size:,} entries. This program reads at most {MAX_LOG_ENTRIES:,}."
+        )
+    return head
 
 
 async def read_entries(
@@ -117,9 +125,8 @@ async def read_entries(
     unread = deque(sorted(earlier_heads, key=lambda earlier: earlier.size))
     while unread and unread[-1].size > head.size:
         earlier = unread.pop()
-        message = f"{earlier.name.capitalize()} has {earlier.size:,} entries, but the log has only {head.size:,}."
-        _add(result, "consistency", message)
-        result.extends_earlier = False
+        message = f"{_sentence(earlier.name)} has {earlier.size:,} entries, but the log has only {head.size:,} now."
+        result.contradicted[earlier] = AuditFinding("fraud", "consistency", message)
     async for entries, leaf_tile in _bundles(source, head.size):
         leaves = [leaf_hash(entry) for entry in entries]
         if b"".join(leaves) != leaf_tile:
@@ -165,11 +172,14 @@ async def read_growth(source: LogSource, head: Checkpoint, end: LogEnd, read: Ca
 
 def _check_begin(result: HashResult, earlier: EarlierHead, root: bytes) -> None:
     if not root.hex().startswith(earlier.digits):
-        result.extends_earlier = False
         message = (
             f"The first {earlier.size:,} entries are not the ones of {earlier.name}: the log was rewritten, or forked."
         )
-        _add(result, "consistency", message)
+        result.contradicted[earlier] = AuditFinding("fraud", "consistency", message)
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _add(result: HashResult, rule: str, message: str, index: int | None = None) -> None:

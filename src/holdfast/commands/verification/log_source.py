@@ -16,6 +16,11 @@ MAX_FILE_BYTES = 4_000_000
 """The largest file of a log that is read: a bundle of 256 entries has about 60 kB."""
 
 REQUEST_TIMEOUT_SECONDS = 20.0
+"""Seconds for which the next bytes of an answer are waited for."""
+
+ANSWER_TIMEOUT_SECONDS = 120.0
+"""Seconds within which an answer has to be complete."""
+
 RETRY_PAUSES_SECONDS = (0.5, 2.0, 5.0)
 MAX_PAUSE_SECONDS = 30.0
 RETRIED_STATUSES = {429, 502, 503, 504}
@@ -25,7 +30,7 @@ HEAD_LOG_PATH = "/log/heads"
 
 _PLACE = r"/log/(?:(?:events|queues)/\d+|heads)"
 LOG_PATH = re.compile(rf"(.*{_PLACE}(?:/\d+)?)(?:/(?:checkpoint|key)?)?")
-_GENERATION = re.compile(rf"({_PLACE})/\d+$")
+_GENERATION = re.compile(rf"({_PLACE})/([0-9]{{1,9}})$")
 _ROOM = re.compile(r"(.*)(/queues/\d+)(?:/embed)?/?")
 _LINK = re.compile(r'href="([^"]*/log/(?:events|queues)/\d+)["/]')
 
@@ -52,8 +57,8 @@ class LogSource(Protocol):
         """The content of a file of the log, such as `checkpoint`. Raises `VerificationError`."""
         ...
 
-    def earlier(self, origin: str) -> "LogSource | None":
-        """The log before the one with an origin; None if there is none, or it is unknown where."""
+    def earlier(self, generation: int) -> "LogSource | None":
+        """The log of the same event or queue with a generation; None: it is unknown where."""
         ...
 
     def head_log(self) -> "LogSource":
@@ -77,7 +82,7 @@ class DirectoryLog:
             raise VerificationError(f"{file} has more than {MAX_FILE_BYTES:,} bytes.")
         return file.read_bytes()
 
-    def earlier(self, origin: str) -> LogSource | None:
+    def earlier(self, generation: int) -> LogSource | None:
         return None
 
     def head_log(self) -> LogSource:
@@ -95,11 +100,8 @@ class HttpLog:
     async def get(self, path: str) -> bytes:
         return await fetch(self.client, f"{self.name}/{path}")
 
-    def earlier(self, origin: str) -> LogSource | None:
-        generation = origin.removeprefix(without_generation(origin)).strip("/")
-        if not generation or generation == "1":
-            return None
-        return HttpLog(self.client, f"{without_generation(self.name)}/{int(generation) - 1}")
+    def earlier(self, generation: int) -> LogSource | None:
+        return HttpLog(self.client, f"{without_generation(self.name)}/{generation}")
 
     def head_log(self) -> LogSource:
         return HttpLog(self.client, f"{self.name.rpartition('/log/')[0]}{HEAD_LOG_PATH}")
@@ -117,10 +119,15 @@ async def fetch(client: httpx2.AsyncClient, url: str) -> bytes:
     status, retry_after = 0, ""
     for pause in (*RETRY_PAUSES_SECONDS, None):
         try:
-            async with client.stream("GET", url, follow_redirects=True) as response:
+            async with (
+                asyncio.timeout(ANSWER_TIMEOUT_SECONDS),
+                client.stream("GET", url, follow_redirects=True) as response,
+            ):
                 if response.status_code == 200:
                     return await _content(response, url)
                 status, retry_after = response.status_code, response.headers.get("retry-after", "")
+        except TimeoutError as error:
+            raise VerificationError(f"{url} did not end within {ANSWER_TIMEOUT_SECONDS:.0f} seconds.") from error
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise VerificationError(
                 f"{url} cannot be reached: {str(error).strip() or type(error).__name__}."
@@ -129,7 +136,8 @@ async def fetch(client: httpx2.AsyncClient, url: str) -> bytes:
             raise MissingFile(f"{url} is not there: it is answered with {status}.", comes_later=bool(retry_after))
         if pause is None or status not in RETRIED_STATUSES:
             break
-        await asyncio.sleep(min(float(retry_after), MAX_PAUSE_SECONDS) if retry_after.isdigit() else pause)
+        seconds = float(retry_after) if re.fullmatch("[0-9]{1,6}", retry_after) else pause
+        await asyncio.sleep(min(seconds, MAX_PAUSE_SECONDS))
     raise VerificationError(f"{url} is answered with {status}.")
 
 
@@ -153,7 +161,10 @@ async def log_address(client: httpx2.AsyncClient, url: str) -> str:
     link = _LINK.search(page)
     if not link:
         raise VerificationError(f"{url} is not the address of a log, and the page there names none.")
-    return urljoin(url, link[1])
+    try:
+        return urljoin(url, link[1])
+    except ValueError as error:
+        raise VerificationError(f"{url} names a log whose address cannot be read: {link[1]!r}.") from error
 
 
 def without_generation(origin: str) -> str:
@@ -161,8 +172,20 @@ def without_generation(origin: str) -> str:
     return _GENERATION.sub(r"\1", origin)
 
 
+def generation_of(origin: str) -> int:
+    """The generation of a log, from its origin or address; the first one has none in it."""
+    match = _GENERATION.search(origin)
+    return int(match[2]) if match else 1
+
+
 def address_of_origin(origin: str) -> str:
-    """The address of the log with an origin. It has TLS, unless its host is this machine."""
-    host = urlsplit(f"//{origin}").hostname or ""
+    """The address of the log with an origin. It has TLS, unless its host is this machine.
+
+    Raises `VerificationError`.
+    """
+    try:
+        host = urlsplit(f"//{origin}").hostname or ""
+    except ValueError as error:
+        raise VerificationError(f"{origin!r} is not the origin of a log at an address.") from error
     is_local = host in ("localhost", "127.0.0.1", "::1") or host.endswith(".localhost")
     return f"{'http' if is_local else 'https'}://{origin}"

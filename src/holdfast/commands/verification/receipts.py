@@ -1,6 +1,5 @@
 """Receipts and proof files: what a person holds, and what it proves without the service."""
 
-import datetime as dt
 import re
 from typing import Annotated
 from urllib.parse import unquote, urlsplit
@@ -11,17 +10,9 @@ from msgspec import Meta, Struct
 from holdfast.commands.verification.log_source import VerificationError
 from holdfast.commands.verification.trusted_key import BadSignature, TrustedKey
 from holdfast.events.audit.audit import AuditFinding
-from holdfast.events.audit.entries import (
-    ArrivalEntry,
-    AuditedEntry,
-    ChangeEntry,
-    Commitment,
-    Moment,
-    PlaceEntry,
-    SealEntry,
-    parse_entry,
-)
-from holdfast.events.log.entries import commitment, person_text, timestamp
+from holdfast.events.audit.entries import AuditedEntry, Commitment, Moment, parse_entry
+from holdfast.events.audit.foreign_json import decode_foreign
+from holdfast.events.log.entries import commitment, person_text
 from holdfast.kit.tlog.proof_file import ProofFile, parse_proof_file
 from holdfast.kit.tlog.signed_note import decode_base64, parse_checkpoint
 from holdfast.kit.tlog.tree import leaf_hash, verify_inclusion
@@ -62,8 +53,8 @@ class Receipt(Struct):
     def content(self) -> Promise:
         """What is promised. Raises `VerificationError`."""
         try:
-            return msgspec.json.decode(self.promise, type=Promise)
-        except msgspec.DecodeError as error:
+            return decode_foreign(self.promise, Promise)
+        except ValueError as error:
             raise VerificationError(f"The promise of the receipt cannot be read: {error}.") from error
 
 
@@ -76,13 +67,18 @@ class _Answer(Struct):
 
     receipt: Receipt
     next: _NextStep = msgspec.field(default_factory=_NextStep)
+    status: str | None = None
 
 
 class ReceiptFile(Struct):
-    """A receipt, and the public id of the person if the file has it."""
+    """A receipt, and the public id of the person if the file has it.
+
+    status    of a file that the service made later: what it showed then as the status; None: it does not say
+    """
 
     receipt: Receipt
     person: str | None = None
+    status: str | None = None
 
 
 def parse_file(content: bytes) -> ReceiptFile | ProofFile:
@@ -93,14 +89,15 @@ def parse_file(content: bytes) -> ReceiptFile | ProofFile:
         except ValueError as error:
             raise VerificationError(f"The proof file cannot be read: {error}") from error
     try:
-        answer = msgspec.json.decode(content, type=_Answer)
-    except msgspec.DecodeError:
+        answer: _Answer = decode_foreign(content, _Answer)
+        path = urlsplit(answer.next.url).path
+    except ValueError:
         try:
-            return ReceiptFile(msgspec.json.decode(content, type=Receipt))
-        except msgspec.DecodeError as error:
+            return ReceiptFile(decode_foreign(content, Receipt))
+        except ValueError as error:
             raise VerificationError(f"The file is neither a receipt nor a proof file: {error}.") from error
-    match = PERSON_PATH.fullmatch(urlsplit(answer.next.url).path)
-    return ReceiptFile(answer.receipt, unquote(match[1]) if match else None)
+    match = PERSON_PATH.fullmatch(path)
+    return ReceiptFile(answer.receipt, unquote(match[1]) if match else None, answer.status)
 
 
 def check_receipt(file: ReceiptFile, person: str | None, key: TrustedKey) -> list[AuditFinding]:
@@ -129,7 +126,9 @@ def check_receipt(file: ReceiptFile, person: str | None, key: TrustedKey) -> lis
     person = person or file.person
     nonce = bytes.fromhex(receipt.nonce)
     if person and person_text(commitment(promise.subject, person, nonce)) != promise.person:
-        findings.append(AuditFinding("fraud", "commitment", f"The receipt is not for {person}."))
+        findings.append(
+            AuditFinding("fraud", "commitment", f"The receipt is not the one of the person with the id {person}.")
+        )
     return findings
 
 
@@ -149,65 +148,3 @@ def check_proof(proof: ProofFile, key: TrustedKey) -> tuple[AuditedEntry | None,
         return parse_entry(proof.extra), []
     except ValueError as error:
         return None, [AuditFinding("fraud", "form", f"The entry {error}.", proof.index)]
-
-
-class PromiseWatch:
-    """Looks for the arrival of a promise, while the entries of its log are read.
-
-    arrival    the arrival with the commitment of the promise
-    placed     what it got later, after the draw of an event
-    """
-
-    def __init__(self, promise: Promise) -> None:
-        self.promise = promise
-        self.arrival: ArrivalEntry | None = None
-        self.placed: PlaceEntry | None = None
-        self.removal: ChangeEntry | None = None
-        self.index: int | None = None
-        self._seal: SealEntry | None = None
-
-    @property
-    def has_found(self) -> bool:
-        return self.arrival is not None or self.removal is not None
-
-    def read(self, index: int, entry: AuditedEntry | None) -> None:
-        """Look at the next entry."""
-        match entry:
-            case ArrivalEntry(person=person) if person == self.promise.person and self.arrival is None:
-                self.arrival, self.index = entry, index
-            case PlaceEntry(number=number) if self.arrival and number == self.arrival.number:
-                self.placed = entry
-            case ChangeEntry(person=person) if person == self.promise.person:
-                self.removal, self.index = entry, index
-            case SealEntry() if self.has_found and self._seal is None:
-                self._seal = entry
-            case _:
-                pass
-
-    def findings(self, now: dt.datetime) -> list[AuditFinding]:
-        """Whether the promise was kept."""
-        promise = self.promise
-        if not self.has_found:
-            waited = (now - promise.at).total_seconds()
-            if waited <= promise.within:
-                message = f"The log does not have the arrival yet; it has {promise.within} seconds for it."
-                return [AuditFinding("notice", "promise", message)]
-            message = (
-                f"The arrival at {timestamp(promise.at)} is not in the log, {waited:.0f} seconds later: it was "
-                f"promised within {promise.within}."
-            )
-            return [AuditFinding("fraud", "promise", message)]
-        findings: list[AuditFinding] = []
-        number = self.arrival.number if self.arrival else None
-        at = self.arrival.at if self.arrival else self.removal.received_at if self.removal else None
-        if at is not None and at != promise.at:
-            message = f"The receipt says {timestamp(promise.at)}, but the log says {timestamp(at)}."
-            findings.append(AuditFinding("fraud", "promise", message, self.index, number))
-        if self.arrival and promise.ticket is not None and promise.ticket != number:
-            message = f"The receipt promises ticket {promise.ticket}, but the log gives number {number}."
-            findings.append(AuditFinding("fraud", "promise", message, self.index, number))
-        delay = (self._seal.at - promise.at).total_seconds() if self._seal else 0
-        if delay > promise.within:
-            message = f"The arrival was logged after {delay:.0f} seconds; {promise.within} were promised."
-            findings.append(AuditFinding("late", "promise", message, self.index, number))
-        return findings

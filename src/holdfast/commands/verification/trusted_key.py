@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from holdfast.commands.verification.log_source import LogSource, VerificationError
-from holdfast.kit.tlog.signed_note import Verifier, open_note, vkey
+from holdfast.kit.tlog.signed_note import Verifier, open_note, parse_note, vkey
 
 MAX_KEYS = 20
 
@@ -30,6 +30,14 @@ class TrustedKey(NamedTuple):
             return open_note(note, [Verifier(vkey(name, key)) for key in self.public_keys])
         except ValueError as error:
             raise BadSignature(f"{subject} is not signed by the key: {error}") from error
+
+    def has_signed(self, note: str, name: str) -> bool:
+        """Whether a signature of a note claims to be of this key, under a name. It may be wrong."""
+        try:
+            ids = {Verifier(vkey(name, key)).key_id for key in self.public_keys}
+        except ValueError:  # no key can have the name
+            return False
+        return any(signer == name and key_id in ids for signer, key_id, _ in parse_note(note).signatures)
 
 
 def parse_keys(vkeys: str, *, is_given: bool = True) -> TrustedKey:

@@ -28,6 +28,7 @@ from holdfast.events.audit.entries import (
     parse_entry,
 )
 from holdfast.events.audit.places import BrokenRule, PlaceReplay
+from holdfast.events.audit.replays import PlaceReplays
 from holdfast.events.log.entries import FORMAT, timestamp
 
 MAX_DELAY_SECONDS = 60
@@ -51,6 +52,7 @@ class AuditFinding(Struct, omit_defaults=True):
     message   a sentence
     index     the index of the entry, from 0
     number    the number of the person or visitor
+    log       the origin of the log, if it is not the one that was named to be checked
     """
 
     kind: FindingKind
@@ -58,6 +60,7 @@ class AuditFinding(Struct, omit_defaults=True):
     message: str
     index: int | None = None
     number: int | None = None
+    log: str | None = None
 
 
 class Audit:
@@ -79,7 +82,7 @@ class Audit:
         self.closing: CloseEntry | None = None
         self.arrivals = Counter[str]()
         self.changes = Counter[str]()
-        self.places: PlaceReplay | None = None
+        self._places: PlaceReplays | None = None
         self.released = 0
         self.last_number = 0
         self.largest_delay = dt.timedelta(0)
@@ -89,6 +92,11 @@ class Audit:
         self._last_at: dt.datetime | None = None
         self._cut: dt.datetime | None = None
         self._last: AuditedEntry | None = None
+
+    @property
+    def places(self) -> PlaceReplay | None:
+        """The seats and the waiting list of an event, after the last entry that was read."""
+        return self._places.main if self._places else None
 
     @property
     def earlier_log(self) -> EarlierLog | None:
@@ -124,8 +132,8 @@ class Audit:
         """Judge what only the end of the log shows."""
         if self.opening is None:
             self._add("fraud", "form", "The log does not begin with an open entry.")
-        if self.places:
-            for rule, message, number in self.places.end_changes():
+        if self._places:
+            for rule, message, number in self._places.end_changes():
                 self._add("fraud", rule, f"At the end of the log: {message}", None, number)
         if self.entries and not isinstance(self._last, SealEntry):
             self._add("notice", "form", "The last entry is no seal: when it was logged is unknown.", self.entries - 1)
@@ -163,8 +171,8 @@ class Audit:
             case FreezeEntry() | ConfirmationsEntry():
                 pass  # `events/audit/draw.py` judges draws
             case DrawEntry():
-                if self.places:
-                    self.places.awaits_draw = False
+                if self._places:
+                    self._places.end_draw()
 
     def _open(self, entry: OpenEntry, index: int) -> Iterator[BrokenRule]:
         if index:
@@ -173,7 +181,7 @@ class Audit:
         self.opening = entry
         self.last_number, self.released = entry.first_number - 1, entry.released
         if entry.of == "event":
-            self.places = PlaceReplay(entry)
+            self._places = PlaceReplays(entry)
         if entry.format != FORMAT:
             yield BrokenRule("form", f"The format is {entry.format}; this program knows {FORMAT}.")
         if self.origin is not None and entry.origin != self.origin:
@@ -198,29 +206,29 @@ class Audit:
         self.last_number, self._last_at = number, entry.at
         if self._oldest is None or entry.at < self._oldest.at:
             self._oldest = entry
-        if self.places is None:
+        if self._places is None:
             self.arrivals["joined"] += 1
         else:
             if entry.outcome:
                 self.arrivals[entry.outcome] += 1
-            yield from self.places.arrive(number, entry.outcome)
+            yield from self._places.arrive(number, entry.outcome)
 
     def _place(self, entry: PlaceEntry) -> Iterator[BrokenRule]:
-        if self.places is None:
+        if self._places is None:
             yield BrokenRule("form", "A queue gives no places.")
             return
         self.arrivals[entry.outcome] += 1
-        yield from self.places.place(entry.number, entry.outcome)
+        yield from self._places.place(entry.number, entry.outcome)
 
     def _change(self, entry: ChangeEntry) -> Iterator[BrokenRule]:
         if entry.before:
             self.changes[entry.by] += 1
-        if self.places:
-            yield from self.places.change(entry)
+        if self._places:
+            yield from self._places.change(entry)
 
     def _seal(self, entry: SealEntry) -> Iterator[BrokenRule]:
-        if self.places:
-            yield from self.places.end_changes()
+        if self._places:
+            yield from self._places.end_changes()
         if self._oldest:
             delay, number = entry.at - self._oldest.at, self._oldest.number
             if delay > self.largest_delay:

@@ -2,11 +2,16 @@
 
 import datetime as dt
 from base64 import b64decode
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from holdfast.events.audit.turns import Entry, check_turns, is_given_up, is_void
 from holdfast.events.draws import beacon
 from holdfast.events.draws.order import Freeze, draw_order, freeze_until, hash_of_order, round_of, seed_of
+from holdfast.events.log.entries import timestamp
+from holdfast.kit.tlog.signed_note import Checkpoint
+
+MAX_EARLIER_TICKETS = 3_000_000
+"""Tickets of earlier logs that a list may have: an order is computed of so many more than the log has entries."""
 
 
 def check_draw(entries: Sequence[Entry], origin: str, root_at: Callable[[int], bytes]) -> list[str]:
@@ -21,8 +26,35 @@ def check_draw(entries: Sequence[Entry], origin: str, root_at: Callable[[int], b
     """
     try:
         return list(_Draw(entries, origin, root_at).faults())
-    except (AttributeError, KeyError, TypeError, ValueError):
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         return ["An entry about the draw is not written as the format of the log has it."]
+
+
+def check_cosigned_freeze(
+    entries: Sequence[Entry],
+    head: Checkpoint,
+    cosigned_at: Mapping[str, dt.datetime],
+    root_at: Callable[[int], bytes],
+) -> list[str]:
+    """What is wrong with the freeze of a log, by what witnesses cosigned before the round: a sentence for each fault.
+
+    head           the head of the log that is in the head log which they cosigned
+    cosigned_at    when they cosigned, by their names, of those whose cosignatures are verified
+    """
+    place = next((place for place, entry in enumerate(entries) if entry["kind"] == "freeze"), None)
+    if place is None:
+        return []
+    if head.size > len(entries) or root_at(head.size) != head.root:
+        size = f"{head.size:,} entries that were cosigned with the freeze"
+        return [f"The log does not begin with the {size}: it was rewritten since, perhaps with another list."]
+    if head.size <= place:
+        return [f"The {head.size:,} entries that were cosigned do not have the freeze, which is entry {place:,}."]
+    round_at = beacon.time_of(entries[place]["round"])
+    return [
+        f"{witness} cosigned the freeze at {timestamp(at)}, when the round could be known already."
+        for witness, at in cosigned_at.items()
+        if at >= round_at
+    ]
 
 
 class _Draw:
@@ -36,11 +68,12 @@ class _Draw:
         self._first = next((entry["first_number"] for entry in entries if entry["kind"] == "open"), 1)
 
     def faults(self) -> Iterator[str]:
-        naming = self._naming()
-        if naming is None:
+        named_by = self._naming()
+        if named_by is None:
             if self._freezes or self._draws or self._confirmations:
                 yield "There is a freeze or a draw, but the log names no round for it before people entered."
             return
+        naming = named_by["draw"]
         yield from self._changes()
         if naming["chain"] != beacon.CHAIN or naming["round"] != round_of(_time(naming["at"])):
             yield f"The round {naming['round']} is not the one that belongs to a draw at {naming['at']}."
@@ -49,6 +82,7 @@ class _Draw:
         if len(self._draws) > 1:
             yield "The list was drawn more than once."
         freeze = self._freezes[0] if self._freezes else None
+        yield from self._dated_late(named_by, freeze)
         yield from self._voids(freeze)
         yield from self._releases()
         yield from self._confirmed(freeze)
@@ -59,14 +93,32 @@ class _Draw:
             yield from self._drawn(self._draws[0], freeze, naming)
 
     def _naming(self) -> Entry | None:
-        """The draw that the log names before anybody entered: the last naming counts."""
+        """The entry that names the draw before anybody entered: the last naming counts."""
         naming = None
         for entry in self._entries:
             if entry["kind"] == "arrival":
                 break
             if "draw" in entry and not is_void(entry):
-                naming = None if is_given_up(entry) else entry["draw"]
+                naming = None if is_given_up(entry) else entry
         return naming
+
+    def _dated_late(self, named_by: Entry, freeze: int | None) -> Iterator[str]:
+        """What was done before the round, and is dated when the round could be known already.
+
+        A log that follows another one, after a restored backup, repeats what the other one names and has frozen.
+        """
+        round_at = beacon.time_of(named_by["draw"]["round"])
+        if freeze is None:
+            if "after" not in self._entries[0] and _time(named_by["at"]) >= round_at:
+                yield f"The draw was named at {named_by['at']}, when the round could be known already."
+            return
+        if self._is_repeated(freeze):
+            return
+        for place, entry in enumerate(self._entries[:freeze]):
+            if entry["kind"] != "arrival" and _time(entry["at"]) >= round_at:
+                time = f"{entry['at']}, when the round could be known already"
+                yield f"Entry {place} ({entry['kind']}) is before the freeze, and is dated {time}."
+                return
 
     def _changes(self) -> Iterator[str]:
         """Faults of changes of the draw after somebody has entered: only a void draw can be given up."""
@@ -138,6 +190,8 @@ class _Draw:
 
     def _frozen(self, place: int, naming: Entry) -> Iterator[str]:
         entry, count = self._entries[place], self._entries[place]["entries"]
+        if not self._can_have(count):
+            yield f"The freeze has {count:,} entries, which is more than the log can have."
         if entry["round"] != naming["round"]:
             yield f"The list was frozen for round {entry['round']}, but round {naming['round']} was named before."
         if self._is_repeated(place):
@@ -206,7 +260,7 @@ class _Draw:
 
     def _can_have(self, count: int) -> bool:
         """Whether a list can have so many tickets. If not, something else is wrong, which is said."""
-        return 0 <= count < self._first + len(self._entries)
+        return 0 <= count < min(self._first, MAX_EARLIER_TICKETS) + len(self._entries)
 
     def _places(self, kind: str) -> list[int]:
         return [place for place, entry in enumerate(self._entries) if entry["kind"] == kind]

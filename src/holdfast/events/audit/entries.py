@@ -6,13 +6,18 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, Struct
 
+from holdfast.events.audit.foreign_json import decode_foreign
+
 Status = Literal["registered", "held", "waitlisted", "rejected", "removed", "pending", "in_draw"]
 Outcome = Literal["registered", "held", "waitlisted", "rejected"]
 Actor = Literal["person", "organizer", "service"]
 
 Moment = Annotated[dt.datetime, Meta(tz=True)]
-Count = Annotated[int, Meta(ge=0)]
-Number = Annotated[int, Meta(ge=1)]
+Count = Annotated[int, Meta(ge=0, le=2**53)]
+Number = Annotated[int, Meta(ge=1, le=2**53)]
+Round = Annotated[int, Meta(ge=1, le=10**10)]
+"""A round of the beacon. The last one is in the year 2974: of later ones Python cannot compute the times."""
+
 Commitment = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{43}$")]
 
 
@@ -27,7 +32,7 @@ class EarlierLog(Struct):
 class DrawNaming(Struct):
     """The draw of a list, as it is named in advance, given up, or void."""
 
-    round: int
+    round: Round
     given_up: bool = False
     void: bool = False
 
@@ -113,7 +118,7 @@ class FreezeEntry(Struct, tag_field="kind", tag="freeze"):
     entries: Count
     size: Count
     root: str
-    round: Number
+    round: Round
     origin: str | None = None
 
 
@@ -121,7 +126,7 @@ class DrawEntry(Struct, tag_field="kind", tag="draw"):
     """The order of a list was drawn. Bytes are in hexadecimal digits."""
 
     at: Moment
-    round: Number
+    round: Round
     signature: str
     seed: str
     order: str
@@ -168,20 +173,38 @@ class _EntryKind(Struct):
 
 _DECODER = msgspec.json.Decoder(AuditedEntry)
 
+_EARLIEST, _LATEST = dt.datetime(2000, 1, 1, tzinfo=dt.UTC), dt.datetime(3000, 1, 1, tzinfo=dt.UTC)
+"""Between these are all times that an entry may have. With others, Python cannot compute."""
+
 
 def parse_entry(entry: bytes) -> AuditedEntry:
     """An entry from its text. Raises `UnknownKind`, and ValueError if the text is no entry."""
     try:
-        return _DECODER.decode(entry)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        parsed = _DECODER.decode(entry)
+    except RecursionError:
+        raise ValueError("cannot be read: its values are nested too deep") from None
+    except ValueError as error:  # those of msgspec, and of text that is not in UTF-8
         kind = _kind_of(entry)
         if kind is not None and kind not in KINDS:
             raise UnknownKind(f"is of the kind {kind!r}, which this program does not know") from error
         raise ValueError(f"cannot be read: {error}") from error
+    if any(at is not None and not _EARLIEST <= at < _LATEST for at in _times_of(parsed)):
+        raise ValueError("cannot be read: a time is not between the years 2000 and 2999")
+    return parsed
+
+
+def _times_of(entry: AuditedEntry) -> tuple[dt.datetime | None, ...]:
+    match entry:
+        case SealEntry():
+            return entry.at, entry.cut
+        case ChangeEntry():
+            return entry.at, entry.received_at
+        case _:
+            return (entry.at,)
 
 
 def _kind_of(entry: bytes) -> str | None:
     try:
-        return msgspec.json.decode(entry, type=_EntryKind).kind
-    except (msgspec.DecodeError, UnicodeDecodeError):
+        return decode_foreign(entry, _EntryKind).kind
+    except ValueError:
         return None

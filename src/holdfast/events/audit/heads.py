@@ -1,5 +1,7 @@
 """The audit of the head log: it finds each entry that takes back what an earlier one says of the same log."""
 
+from collections.abc import Mapping
+
 from holdfast.events.audit.audit import MAX_FINDINGS, AuditFinding
 from holdfast.events.audit.entries import EarlierLog
 from holdfast.kit.tlog.signed_note import Checkpoint, InvalidNote, encode_base64, parse_checkpoint
@@ -8,16 +10,16 @@ from holdfast.kit.tlog.signed_note import Checkpoint, InvalidNote, encode_base64
 class HeadAudit:
     """The audit of one head log. `read` is called with each entry.
 
-    heads          the last head of each log, by origin
+    heads          the last head of each log, by origin; at first those of the head log before
     earlier_log    the first entry, if it is the head of a head log: the one before a restored backup
     """
 
-    def __init__(self) -> None:
+    def __init__(self, heads: Mapping[str, Checkpoint] | None = None) -> None:
         self.findings: list[AuditFinding] = []
         self.further_findings = 0
         self.entries = 0
         self.earlier_log: EarlierLog | None = None
-        self.heads: dict[str, Checkpoint] = {}
+        self.heads = dict(heads or {})
 
     def read(self, entry: bytes) -> None:
         """Compare the next entry with the earlier ones."""
@@ -33,11 +35,11 @@ class HeadAudit:
         if before is None or head.size > before.size:
             self.heads[head.origin] = head
         elif head.size < before.size:
-            message = f"Entry {index}: {head.origin} has {head.size:,} entries, after it had {before.size:,}."
+            message = f"Entry {index}: the log {head.origin} has {head.size:,} entries, after it had {before.size:,}."
             self._add("heads", message, index)
         else:
             difference = "again" if head == before else "with another root"
-            message = f"Entry {index}: {head.origin} has {head.size:,} entries as before, {difference}."
+            message = f"Entry {index}: the log {head.origin} has {head.size:,} entries as before, {difference}."
             self._add("heads", message, index)
 
     def end(self) -> None:

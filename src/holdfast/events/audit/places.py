@@ -17,7 +17,7 @@ _PUT_ASIDE = len(_STATUSES)
 SEATED = ("registered", "held")
 
 MAX_GAP = 100_000
-"""The largest gap of numbers, which is a fraud, across which the replay goes on."""
+"""The numbers in all gaps, which are frauds, across which the replay goes on."""
 
 
 class BrokenRule(NamedTuple):
@@ -37,6 +37,7 @@ class PlaceReplay:
     is_by_draw        whether a draw was named, here or in an earlier log whose entries still wait
     awaits_draw       whether a draw is named, and neither made nor given up; a cancelled event does not wait for it
     unjudged          promotions while people waited who came before the log, and whose order it does not tell
+    expected_outcomes what the last outcome had to be by the rules; of a paid event a seat is held or registered
     """
 
     def __init__(self, entry: OpenEntry) -> None:
@@ -44,6 +45,7 @@ class PlaceReplay:
         self.seated, self.waiting = entry.seated, entry.waiting
         self.is_cancelled = entry.event == "cancelled"
         self.unjudged = 0
+        self.expected_outcomes: tuple[Outcome, ...] = ()
         self.in_draw = entry.in_draw or 0
         self.awaits_draw = False
         self.is_by_draw = entry.in_draw is not None
@@ -51,6 +53,7 @@ class PlaceReplay:
         self.name_draw(entry.draw)
         self._first = entry.first_number
         self._codes = bytearray()
+        self._gap_left = MAX_GAP
         self._seated_before, self._waiting_before = entry.seated, entry.waiting
         self._line: list[tuple[int, int]] = []
         self._promoted: list[int] = []
@@ -73,6 +76,7 @@ class PlaceReplay:
     def arrive(self, number: int, outcome: Outcome | None) -> Iterator[BrokenRule]:
         """Replay an arrival, which has the next number. Who waits for a draw has no outcome yet."""
         yield from self.end_changes()
+        self.expected_outcomes = ()
         if outcome is None:
             if not self.is_by_draw:
                 yield BrokenRule("form", f"Number {number} has no outcome.", number)
@@ -86,7 +90,8 @@ class PlaceReplay:
                 f"Number {number} was {outcome} on arrival, although {self.in_draw} who came before had no outcome."
             )
             yield BrokenRule("outcome", message, number)
-        yield from self._misfits(number, outcome)
+        else:
+            yield from self._misfits(number, outcome)
         self._count(outcome, 1)
         if self._store(number, _CODES[outcome]) and outcome == "waitlisted":
             self._wait(number)
@@ -94,9 +99,11 @@ class PlaceReplay:
     def place(self, number: int, outcome: Outcome) -> Iterator[BrokenRule]:
         """Replay an outcome after a draw. `events/audit/draw.py` judges whose turn it was."""
         yield from self.end_changes()
+        self.expected_outcomes = ()
         if self.awaits_draw and not self.is_cancelled:
             yield BrokenRule("outcome", f"Number {number} was {outcome} before the draw.", number)
-        yield from self._misfits(number, outcome)
+        else:
+            yield from self._misfits(number, outcome)
         self._count(outcome, 1)
         self._count("in_draw", -1)
         if number < self._first:  # It arrived in an earlier log.
@@ -107,6 +114,12 @@ class PlaceReplay:
         if 0 <= number - self._first < len(self._codes):
             self._ranks[number] = self._first + len(self._ranks)
             self._place(number, outcome, "service")
+
+    def correct(self, number: int, outcome: Outcome, lawful_outcome: Outcome) -> None:
+        """Go on as if the outcome that was just replayed had been another one."""
+        self._count(outcome, -1)
+        self._count(lawful_outcome, 1)
+        self._place(number, lawful_outcome, "service")
 
     def change(self, entry: ChangeEntry) -> Iterator[BrokenRule]:
         """Replay a change of the event, or of the place of a person."""
@@ -134,8 +147,9 @@ class PlaceReplay:
     def _store(self, number: int, code: int) -> bool:
         """Keep what a number has. False if the number is far from those before it: the audit has said so."""
         index, gap = number - self._first, number - self._first - len(self._codes)
-        if index < 0 or gap > MAX_GAP:
+        if index < 0 or gap > self._gap_left:
             return False
+        self._gap_left -= max(gap, 0)
         self._codes.extend([_CODES["removed"]] * max(gap + 1, 0))
         self._codes[index] = code
         return True
@@ -143,6 +157,7 @@ class PlaceReplay:
     def _misfits(self, number: int, outcome: Outcome) -> Iterator[BrokenRule]:
         """The rules that an outcome breaks. What it had to be follows from the seats and the waiting list."""
         is_free, has_room = self.seated < self.capacity, self.waiting < self.waiting_places
+        expected: Outcome
         if self.is_cancelled:
             expected, reason = "rejected", "the event was cancelled"
         elif is_free:
@@ -152,6 +167,7 @@ class PlaceReplay:
             reason = f"no seat was free, and {self.waiting} of {self.waiting_places} waiting places were taken"
         else:
             expected, reason = "rejected", "no seat and no waiting place was free"
+        self.expected_outcomes = ("registered", "held") if expected == "registered" else (expected,)
         if outcome != expected and not (outcome == "held" and expected == "registered"):
             yield BrokenRule("outcome", f"Number {number} was {outcome}, although {reason}.", number)
         elif outcome in SEATED and (first := self._first_in_line()) is not None:

@@ -5,9 +5,10 @@ Any number of processes may do this, and each may end at any moment. Every step 
 1. Confirm, when the list of an event has closed: the log tells which entries have a confirmed address.
 2. Freeze, as soon as the log has been sealed and signed with all tickets from before `draw_at`: the row in
    `queue_freezes` or `event_freezes` names that head of the log, and an entry of the log tells it.
-3. Void, if it is too late for that: no list is frozen less than `FREEZE_BEFORE` before its round, none is drawn whose
+3. Keep the proof of when witnesses cosigned the freeze (`log/freeze_proofs.py`), until the round.
+4. Void, if it is too late for that: no list is frozen less than `FREEZE_BEFORE` before its round, none is drawn whose
    freeze was not in the sealed log before the round, and no other round is ever taken.
-4. Draw, once the beacon has signed the round: a place for each ticket, and an entry of the log.
+5. Draw, once the beacon has signed the round: a place for each ticket, and an entry of the log.
 
 Then a queue lets people in (`queues/release.py`), and an event gives out its seats (`registrations/placing.py`).
 """
@@ -28,6 +29,7 @@ from holdfast.events.draws.model import CHANNEL
 from holdfast.events.draws.order import Freeze, freeze_details, freeze_until, seed_of
 from holdfast.events.draws.sql import Frozen
 from holdfast.events.draws.subject import DrawSubject
+from holdfast.events.log import freeze_proofs
 from holdfast.events.log.sealing import wait_for_sealing
 from holdfast.events.resources import Database, Tx
 from holdfast.kit.contract.problems import Problem
@@ -62,6 +64,7 @@ async def run(
             is_busy = False
             for subject in subjects:
                 is_busy |= await freeze_due(database, subject)
+                await keep_proofs(database, subject)
                 await draw_due(database, subject, rounds)
             await after(database)
             due = [await database.read(partial(sql.seconds_until_due, subject=subject)) for subject in subjects]
@@ -108,6 +111,12 @@ async def freeze(
         return "done"
 
     return await database.transact(work)
+
+
+async def keep_proofs(database: Database, subject: DrawSubject) -> None:
+    """Keep the proofs of when witnesses cosigned the freezes of lists whose round has not come yet."""
+    for frozen in await database.read(partial(sql.list_frozen_logs, subject=subject)):
+        await freeze_proofs.keep(database, frozen)
 
 
 async def draw_due(database: Database, subject: DrawSubject, rounds: "Rounds", now: dt.datetime | None = None) -> None:

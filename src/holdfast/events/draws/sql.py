@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.events.draws.subject import DrawSubject
+from holdfast.events.log.freeze_proofs import FrozenLog
 from holdfast.events.resources import Reader, Tx
 from holdfast.kit.tlog.tree import TILE_WIDTH, parse_bundle
 
@@ -136,6 +137,21 @@ async def insert_freeze(tx: Tx, subject: DrawSubject, id: int, head: Head, close
         """,
         {"id": id, **msgspec.structs.asdict(head), **msgspec.structs.asdict(closed), "details": details},
     )
+
+
+async def list_frozen_logs(reader: Reader, subject: DrawSubject) -> list[FrozenLog]:
+    """The logs of the frozen lists whose round has not come yet."""
+    rows = await reader.tuples(
+        f"""
+        select origin, size, draw_round_at
+          from {subject.table}
+         cross join lateral (select origin, size from {subject.noun}_freezes
+                              where {subject.key} = {subject.table}.id limit 1) as frozen
+         where {subject.is_to_be_drawn} and draw_entries is not null and draw_round_at > clock_timestamp()
+         order by draw_round_at, id
+        """
+    )
+    return [FrozenLog(*row) for row in rows]
 
 
 async def list_frozen(reader: Reader, subject: DrawSubject, now: dt.datetime | None = None) -> list[tuple[int, int]]:

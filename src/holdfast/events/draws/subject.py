@@ -52,10 +52,18 @@ class DrawSubject(NamedTuple):
         return f"""
             left join lateral (
                 select origin as check_origin, encode(root, 'base64') as check_root,
-                       encode(signature, 'hex') as check_signature
+                       encode(signature, 'hex') as check_signature, frozen_at as check_frozen_at,
+                       witnesses as check_witnesses, cosigned_at as check_cosigned_at
                   from {self.noun}_freezes join {self.noun}_draws using ({self.key})
+                  left join lateral (
+                    select log_id from log_heads
+                     where log_heads.origin = {self.noun}_freezes.origin limit 1) as log on true
+                  left join lateral (
+                    select witnesses, cosigned_at from freeze_proofs where log_id = log.log_id limit 1) as proof on true
                  where {self.key} = {row}.id and {row}.drawn_at is not null limit 1) as checks on true
         """
 
 
-CHECKED: LiteralString = "checks.check_origin, checks.check_root, checks.check_signature"
+CHECKED: LiteralString = """
+    checks.check_origin, checks.check_root, checks.check_signature, checks.check_frozen_at, checks.check_witnesses,
+    checks.check_cosigned_at"""

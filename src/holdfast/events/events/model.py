@@ -259,10 +259,15 @@ class EventRow(DrawColumns, kw_only=True):
         return self.draw_at
 
     @property
+    def is_public(self) -> bool:
+        """Whether others than the organizer see the event: the same condition as in `public.py`."""
+        return self.published
+
+    @property
     def takes_registrations(self) -> bool:
         """Whether one more person could get a seat or a place on the waiting list."""
         has_room = self.status == "full" and self.waitlisted_count < self.waitinglist_capacity
-        return self.published and (self.status == "active" or has_room)
+        return self.is_public and (self.status == "active" or has_room)
 
 
 def to_api(row: EventRow, settings: Settings) -> Event:

@@ -16,6 +16,7 @@ from dateutil.relativedelta import relativedelta
 from msgspec import Struct
 
 from holdfast.events.events.fields import Frequency, is_in_order, moved_end
+from holdfast.events.events.public import is_public
 from holdfast.events.events.zones import zone
 from holdfast.events.pricing.changes import record_first_prices
 from holdfast.events.pricing.policy import FIRST_PRICE
@@ -195,18 +196,18 @@ async def next_to_continue(reader: Reader) -> float | None:
     )
 
 
-CURRENT_OCCURRENCES: LiteralString = """
+CURRENT_OCCURRENCES: LiteralString = f"""
     line as (
         select id as requested_id, id, 0 as place, cancelled_at is null and datetime <= now() as passed
-          from events where id = any(%(event_ids)s) and published
+          from events where id = any(%(event_ids)s) and {is_public()}
         union all
         select requested_id, next.id, place + 1, next.cancelled_at is null and next.datetime <= now()
-          from line join events as next on next.follows_id = line.id and next.published
+          from line join events as next on next.follows_id = line.id and {is_public("next")}
          where line.passed),
     current_occurrence as (
         select distinct on (requested_id) requested_id, id from line order by requested_id, place desc)"""
 """For `with recursive`: `current_occurrence` has the event that a link to each of `event_ids` shows, if there is one.
 
 It is the event itself until that event has passed. Then it is the next occurrence that has not passed or was cancelled,
-or else the last occurrence. Drafts are left out.
+or else the last occurrence. Events that are not public are left out.
 """

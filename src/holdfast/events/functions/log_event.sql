@@ -1,15 +1,18 @@
--- Opens and closes the log of an event, and tells it of changes of places.
+-- Opens and closes the log of an event, and tells it of changes of places. The log of an event that becomes a draft is
+-- closed, so it has nothing of the draft. When the event is published again, a further log begins.
 create or replace function log_event() returns trigger language plpgsql as $$
 declare
     log_id bigint = (select id from logs where event_id = new.id and closed_at is null);
     last_arrival bigint;
 begin
-    if not new.public_log then
+    if not (new.public_log and new.published) then
         update logs set closed_at = now() where id = log_id;
         insert into log_pending (log_id, kind, details)
-        select log_id, 'close', '{"reason": "switched_off"}' where log_id is not null;
+        select log_id, 'close',
+               jsonb_build_object('reason', case when new.public_log then 'draft' else 'switched_off' end)
+         where log_id is not null;
     elsif log_id is null then
-        if not new.published or new.cancelled_at is not null or new.datetime <= now() then
+        if new.cancelled_at is not null or new.datetime <= now() then
             return null;
         end if;
         -- The numbers and the counts go on from an earlier log.

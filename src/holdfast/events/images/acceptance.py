@@ -6,7 +6,7 @@ file without a row, and the file can be deleted later.
 
 from collections.abc import Mapping, Sequence
 
-from holdfast.events.images import sandbox, sizes, sql
+from holdfast.events.images import sandbox, sizes, sql, stranger_shares
 from holdfast.events.images.container import UnfitFile
 from holdfast.events.images.model import EXTENSIONS, MAX_PHOTO_BYTES, PhotoRow, new_key, upload_name
 from holdfast.events.images.sandbox import CheckedPhoto
@@ -144,11 +144,13 @@ def _declared_type(content_type: str) -> str:
 
 async def expect(tx: Tx, row: PhotoRow, *, upload: bool) -> None:
     """Store the row of a photo whose file is not stored yet. Raises `quota_exceeded` and `too_many_uploads`."""
+    networks = None
     if row.organizer_id is not None:
         await require_room(
             tx, row.organizer_id, message("photos"), tx.resources.settings.photos_per_organizer, sql.COUNT
         )
-    if not await sql.insert_photo(tx, row, upload=upload):
+        networks = await stranger_shares.require_share(tx, row.organizer_id, row.content_length)
+    if not await sql.insert_photo(tx, row, networks, upload=upload):
         raise TOO_MANY_UPLOADS()
 
 

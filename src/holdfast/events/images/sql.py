@@ -6,20 +6,24 @@ from typing import LiteralString
 from msgspec import Struct
 
 from holdfast.events.images.model import MAX_IDLE_PHOTOS, UPLOAD_LIFETIME_SECONDS, PhotoRow, PhotoSizes
+from holdfast.events.images.stranger_shares import UPLOAD_HOURS
 from holdfast.events.resources import Reader, Tx
 from holdfast.kit.background.leases import LEASE_SECONDS
 
 COUNT: LiteralString = "select count(*) from photos where organizer_id = %(organizer_id)s"
 
 
-async def insert_photo(tx: Tx, photo: PhotoRow, *, upload: bool) -> bool:
-    """Store the row of a photo in the state `awaited`. False when its owner has too many that no event shows."""
+async def insert_photo(tx: Tx, photo: PhotoRow, networks: Sequence[str] | None, *, upload: bool) -> bool:
+    """Store the row of a photo in the state `awaited`. False when its owner has too many that no event shows.
+
+    networks    those whose shares it takes from, if its organizer is unproved
+    """
     theirs: LiteralString = "is null" if photo.organizer_id is None else "= %(organizer_id)s"
     inserted = await tx.value(
         f"""
-        insert into photos (key, organizer_id, content_type, content_length, upload_ends)
+        insert into photos (key, organizer_id, content_type, content_length, upload_ends, networks)
         select %(key)s, %(organizer_id)s, %(content_type)s, %(content_length)s,
-               case when %(upload)s then now() + %(seconds)s * interval '1 second' end
+               case when %(upload)s then now() + %(seconds)s * interval '1 second' end, %(networks)s
          where (select count(*) from photos
                  where organizer_id {theirs} and idle_since is not null) < %(most)s
         returning true
@@ -32,6 +36,7 @@ async def insert_photo(tx: Tx, photo: PhotoRow, *, upload: bool) -> bool:
             "upload": upload,
             "seconds": UPLOAD_LIFETIME_SECONDS,
             "most": MAX_IDLE_PHOTOS,
+            "networks": None if networks is None else list(networks),
         },
     )
     return bool(inserted)
@@ -209,15 +214,24 @@ async def lock_accepted(tx: Tx, keys: Sequence[str]) -> dict[str, int | None]:
 
 
 async def mark_idle(tx: Tx, limit: int) -> list[str]:
-    """Mark photos and uploads that no event has shown for a day for deletion; skip rows that others lock."""
+    """Mark photos and uploads that no event has shown for a day for deletion; skip rows that others lock.
+
+    Uploads of unproved organizers that are no photos are marked after an hour. The address of an upload does not last
+    as long, so nothing is uploaded after its row is deleted.
+    """
     rows = await tx.tuples(
         """
-        update photos set state = 'doomed'
-         where key in (select key from photos where idle_since < now() - interval '1 day'
-                        order by idle_since limit %(limit)s for update skip locked)
+        with idle as (
+            select key from photos where idle_since < now() - interval '1 day'
+             order by idle_since limit %(limit)s for update skip locked),
+        idle_upload as (
+            select key from photos
+             where networks is not null and state = 'awaited' and idle_since < now() - make_interval(hours => %(hours)s)
+             order by idle_since limit %(limit)s for update skip locked)
+        update photos set state = 'doomed' where key in (select key from idle union select key from idle_upload)
         returning key
         """,
-        {"limit": limit},
+        {"limit": limit, "hours": UPLOAD_HOURS},
     )
     return [key for (key,) in rows]
 

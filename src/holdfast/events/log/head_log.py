@@ -8,9 +8,11 @@ one log are in order. The statement that stores a signed head writes the entry t
 from collections.abc import Sequence
 from typing import LiteralString
 
+from holdfast.events.log import sql
 from holdfast.events.log.model import HeadLog, ListedHead
 from holdfast.events.resources import Reader, Tx
-from holdfast.kit.tlog.tree import TILE_WIDTH, parse_bundle
+from holdfast.kit.tlog.proof_file import ProofFile
+from holdfast.kit.tlog.tree import TILE_WIDTH, inclusion_proof, parse_bundle, tiles_for_inclusion
 
 IS_HEAD_LOG: LiteralString = "event_id is null and queue_id is null"
 """Whether a row of `logs` is the head log."""
@@ -90,6 +92,15 @@ async def find_listed_head(reader: Reader, log_id: int) -> ListedHead | None:
         {"log_id": log_id},
     )
     return ListedHead(*rows[0]) if rows else None
+
+
+async def prove(reader: Reader, listing: ListedHead) -> ProofFile:
+    """The proof that a head is in the head log; its `extra` is the entry."""
+    number, place = divmod(listing.entry, TILE_WIDTH)
+    entry = parse_bundle(await sql.find_bundle(reader, listing.log_id, number))[place]
+    tiles = await sql.find_tiles(reader, {listing.log_id: tiles_for_inclusion(listing.entry, listing.size)})
+    proof = inclusion_proof(listing.entry, listing.size, tiles[listing.log_id])
+    return ProofFile(listing.entry, proof, listing.checkpoint, entry)
 
 
 async def _find_places(tx: Tx, head: HeadLog) -> dict[str, int]:

@@ -97,11 +97,7 @@ async def read_head_proof(reader: Reader, address: LogAddress) -> str:
             hint="Ask again after the number of seconds in Retry-After.",
             retry_after=RETRY_SECONDS,
         )
-    number, place = divmod(listing.entry, TILE_WIDTH)
-    entry = parse_bundle(await sql.find_bundle(reader, listing.log_id, number))[place]
-    tiles = await sql.find_tiles(reader, {listing.log_id: tiles_for_inclusion(listing.entry, listing.size)})
-    proof = inclusion_proof(listing.entry, listing.size, tiles[listing.log_id])
-    return ProofFile(listing.entry, proof, listing.checkpoint, entry).text
+    return (await head_log.prove(reader, listing)).text
 
 
 async def list_keys(reader: Reader) -> dict[str, Any]:

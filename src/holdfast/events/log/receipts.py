@@ -63,12 +63,14 @@ class ReceiptFile(Struct):
     """A receipt that is asked for later. It has the shape of the answer 202, of which programs read it.
 
     number    the number of the arrival, under which the log can be asked for it
+    status    of a registration: what it was when the file was made; its log must lead to the same
     """
 
     about: str
     receipt: Receipt
     next: PollAddress
     number: int | UnsetType = UNSET
+    status: str | UnsetType = UNSET
 
 
 class InvalidReceipt(ValueError):
@@ -93,11 +95,18 @@ def receipt_of(
 
 
 def later_receipt(
-    receipt: Receipt, subject: str, base_url: str, poll_path: str, number: int | None = None
+    receipt: Receipt,
+    subject: str,
+    base_url: str,
+    poll_path: str,
+    number: int | None = None,
+    status: str | None = None,
 ) -> ReceiptFile:
     """A receipt that is asked for later; `subject` is what it is for, such as `event 7`."""
     about = f"The receipt of a place in the order of {subject}. You can check it at {base_url}/verify."
-    return ReceiptFile(about, receipt, PollAddress(poll_path), UNSET if number is None else number)
+    return ReceiptFile(
+        about, receipt, PollAddress(poll_path), UNSET if number is None else number, UNSET if status is None else status
+    )
 
 
 def sign_receipts(receipts: Sequence[Receipt], base_url: str, key: Ed25519PrivateKey) -> None:

@@ -10,10 +10,11 @@ from functools import lru_cache, partial
 
 from starlette.routing import BaseRoute, Route
 
-from holdfast.events.log import operations
+from holdfast.events.log import freeze_proofs, operations
 from holdfast.events.log.model import LogAddress, Noun
 from holdfast.events.paths import id_of
-from holdfast.events.resources import Database, Reader
+from holdfast.events.resources import Reader
+from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.compression import accepts_gzip
@@ -69,6 +70,12 @@ RESOURCES = (
         "/head-proof", "get_log_head_proof", lambda reader, log, _: operations.read_head_proof(reader, log), BRIEF
     ),
     LogResource(
+        "/freeze-proof",
+        "get_log_freeze_proof",
+        lambda reader, log, _: freeze_proofs.read_freeze_proof(reader, log),
+        FIVE_MINUTES,
+    ),
+    LogResource(
         "/tile/{tile:path}",
         "get_log_tile",
         lambda reader, log, fields: operations.read_tile(reader, log, f"tile/{fields['tile']}"),
@@ -78,25 +85,24 @@ RESOURCES = (
 )
 
 
-OF_EVENTS_AND_QUEUES = ("/proofs/{number}", "/head-proof")
+OF_EVENTS_AND_QUEUES = ("/proofs/{number}", "/head-proof", "/freeze-proof")
 """What the head log does not have."""
 
 
-def routes(database: Database, runner: Runner, limits: Limits) -> list[BaseRoute]:
-    """The routes of logs. Under overload they are refused like other reads."""
+def routes(runner: Runner, limits: Limits) -> list[BaseRoute]:
+    """The routes of logs. Under overload they are refused like other reads, and each caller has its share of them."""
     require_room = partial(runner.admission.require_room, Priority.READ)
-    read_database = runner.admission.counted(database.read)
     refuse = kept_refusals(envelope(Problem.body, ANY_ORIGIN))
 
-    async def list_keys(_: Caller, request: Request) -> Reply:
-        return Reply(200, encode(await read_database(operations.list_keys)), [FIVE_MINUTES, ANY_ORIGIN])
+    async def list_keys(caller: Caller, request: Request) -> Reply:
+        return Reply(200, encode(await runner.read(caller, operations.list_keys)), [FIVE_MINUTES, ANY_ORIGIN])
 
     def handler(noun: Noun, resource: LogResource) -> Handler:
-        async def answer(_: Caller, request: Request) -> Reply:
+        async def answer(caller: Caller, request: Request) -> Reply:
             fields: Fields = request.scope.get("path_params", {})
             generation = id_of(fields["generation"]) if "generation" in fields else None
             log = LogAddress(noun, id_of(fields["id"]) if "id" in fields else 0, generation)
-            content = await read_database(lambda reader: resource.read(reader, log, fields))
+            content = await runner.read(caller, lambda reader: resource.read(reader, log, fields))
             body = content.encode() if isinstance(content, str) else content
             # Without a generation it is the newest log, which is another one after a restored backup.
             is_fixed = generation is not None or resource.caching is not IMMUTABLE
@@ -120,6 +126,11 @@ def routes(database: Database, runner: Runner, limits: Limits) -> list[BaseRoute
             if noun != "heads" or resource.path not in OF_EVENTS_AND_QUEUES
         ),
     ]
+
+
+COMPRESSED_BUNDLES = cache_bound(
+    "Compressed bundles of log entries", "events", f"{MAX_COMPRESSED_BUNDLES} in a process", lost="is compressed again"
+)
 
 
 @lru_cache(MAX_COMPRESSED_BUNDLES)

@@ -23,6 +23,7 @@ from holdfast.events.log import entries, head_log, sql
 from holdfast.events.log.keys import signing_key
 from holdfast.events.log.model import LogHead, PendingRow, UnsignedHead
 from holdfast.events.resources import Database, Tx
+from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.tlog.signed_note import Checkpoint, Signer
 from holdfast.kit.tlog.tree import TILE_WIDTH, Appended, append, bundle, leaf_hash, tiles_for_append
 
@@ -44,6 +45,16 @@ MAX_ROWS = 500
 
 MAX_ENTRIES = 2_000
 """Entries after which a transaction seals no further rows. A row has at most a batch of arrivals, of 1,000."""
+
+SEALED_ROWS = Bound(
+    name="Rows that one transaction seals into public logs",
+    service="events",
+    total=f"{MAX_ROWS} rows of {MAX_LOGS} logs, and no further ones after {MAX_ENTRIES} entries",
+    tenant="none: log after log, in turns",
+    address="none: bounded by what is registered",
+    reserved="-",
+    stranger="Time: its logs have their turns before those of others, as every log has.",
+)
 
 MAX_ENTRIES_AT_A_TIME = 250
 """Entries after which other work of the process gets its turn: one or two milliseconds."""

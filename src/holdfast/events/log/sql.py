@@ -1,5 +1,6 @@
 """Statements on logs."""
 
+import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import LiteralString
 
@@ -293,4 +294,59 @@ async def find_bundle(reader: Reader, log_id: int, number: int) -> bytes:
     return await reader.value(
         "select entries from log_entries where log_id = %(log_id)s and number = %(number)s",
         {"log_id": log_id, "number": number},
+    )
+
+
+async def find_kept_freeze(reader: Reader, origin: str) -> tuple[int, int] | None:
+    """The log with an origin, and the number of cosignatures in the proof of its freeze that is kept; 0: none is."""
+    rows = await reader.tuples(
+        """
+        select log_heads.log_id, coalesce(cardinality(witnesses), 0)
+          from log_heads
+          left join lateral (
+            select witnesses from freeze_proofs where log_id = log_heads.log_id limit 1) as proof on true
+         where origin = %(origin)s
+        """,
+        {"origin": origin},
+    )
+    return (rows[0][0], rows[0][1]) if rows else None
+
+
+async def store_freeze_proof(
+    tx: Tx, log_id: int, size: int, proof: str, cosigned_at: Mapping[str, dt.datetime]
+) -> None:
+    """Store the proof of a freeze, unless one with as many cosignatures is stored.
+
+    size           the number of entries of the log in the head that is proved
+    cosigned_at    the times of the cosignatures, by the names of the witnesses
+    """
+    await tx.run(
+        """
+        insert into freeze_proofs (log_id, size, proof, witnesses, cosigned_at)
+        values (%(log_id)s, %(size)s, %(proof)s, %(witnesses)s, %(cosigned_at)s)
+            on conflict (log_id) do update
+           set size = excluded.size, proof = excluded.proof, witnesses = excluded.witnesses,
+               cosigned_at = excluded.cosigned_at
+         where cardinality(freeze_proofs.witnesses) < cardinality(excluded.witnesses)
+        """,
+        {
+            "log_id": log_id,
+            "size": size,
+            "proof": proof,
+            "witnesses": [*cosigned_at],
+            "cosigned_at": [*cosigned_at.values()],
+        },
+    )
+
+
+async def find_freeze_proof(reader: Reader, address: LogAddress) -> str | None:
+    """The proof of the freeze of a log; without a generation, of the newest log that has one."""
+    return await reader.value(
+        f"""
+        select proof from logs
+         cross join lateral (select proof from freeze_proofs where log_id = logs.id limit 1) as kept_proof
+         where {_OF_NOUN[address.noun]} and (%(generation)s::integer is null or generation = %(generation)s)
+         order by generation desc limit 1
+        """,
+        {"id": address.id, "generation": address.generation},
     )

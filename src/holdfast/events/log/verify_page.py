@@ -11,31 +11,36 @@ from holdfast.events.log.keys import CHANNEL, list_public_keys
 from holdfast.events.log.receipts import key_name
 from holdfast.events.resources import Database
 from holdfast.events.site import SITE
+from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.http.handler import Access, Handler, Reply, Request
 from holdfast.kit.pages.language import language_of
-from holdfast.kit.pages.page_cache import CachedPage, PageCache, cached_page
+from holdfast.kit.pages.page_cache import FIXED_PAGES, CachedPage, PageCache, cached_page
 from holdfast.kit.pages.site import security_headers
 from holdfast.kit.postgres.lookup_cache import LookupCache
 from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.tlog.signed_note import vkey
 
-SCRIPT = (Path(__file__).parent / "verify.js").read_text(encoding="utf-8")
+SCRIPT = "".join(
+    (Path(__file__).parent / name).read_text(encoding="utf-8") for name in ("verify_history.js", "verify.js")
+)
 """The script. It is inside the page, which can so be saved as one file; the policy allows it by its hash."""
 
 SCRIPT_SOURCE = f"'sha256-{b64encode(sha256(SCRIPT.encode()).digest()).decode()}'"
 
+LOG_KEYS = cache_bound("Public keys of logs that `/verify` shows", "events", "1 text in a process, for a second")
+
 
 def routes(database: Database, limits: Limits) -> list[BaseRoute]:
     """The route of the page."""
-    pages = PageCache()
+    pages = PageCache(FIXED_PAGES)
     name = key_name(database.resources.settings.base_url)
 
     async def read_keys(name: str) -> str:
         return "\n".join(vkey(name, key) for key, _ in await database.read(list_public_keys))
 
     # Read once a second, however many people look at the page.
-    key_texts = LookupCache[str, str](database, CHANNEL, str, read_keys)
+    key_texts = LookupCache[str, str](LOG_KEYS, database, CHANNEL, str, read_keys)
 
     async def answer(_: Caller, request: Request) -> Reply:
         language = language_of(request)

@@ -15,6 +15,7 @@ import msgspec
 
 from holdfast.events.mails.model import RegistrationMail
 from holdfast.events.resources import Database, Reader
+from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.mail_addresses import mailbox
 
 UNPROVED_WAIT = dt.timedelta(days=7)
@@ -26,6 +27,16 @@ NEW_ORGANIZER_PERIOD = dt.timedelta(days=30)
 MAILS_PER_HOUR = 6
 MAILS_PER_DAY = 20
 """The most mails that a mailbox gets from new organizers."""
+
+NEW_ORGANIZER_MAILS = Bound(
+    name="Mails that one mailbox gets from organizers who proved their addresses less than 30 days ago",
+    service="events",
+    total=f"{MAILS_PER_HOUR} an hour, {MAILS_PER_DAY} a day; others wait until there is room",
+    tenant="none: in the order in which they are due",
+    address="none: organizers who have not proved their addresses send nothing",
+    reserved="links to sign in, links to one's own data, and mails of other organizers do not count",
+    stranger="Time, as an organizer with a proved address: mails of other new organizers to this mailbox wait.",
+)
 
 
 async def hold(database: Database, contents: dict[int, RegistrationMail]) -> set[int]:

@@ -51,6 +51,7 @@ class MailFacts(Struct):
     is_proved   whether the person has shown that the address is theirs
     head_size   the number of entries in the last signed head of the log; None: there is none
     head_root   the first 8 hexadecimal digits of the root of that head
+    is_logged   whether that head has the arrival, and all else that the log is to tell of the registration now
     """
 
     id: int
@@ -93,6 +94,7 @@ class MailFacts(Struct):
     is_proved: bool
     head_size: int | None
     head_root: str | None
+    is_logged: bool
 
     @property
     def until(self) -> dt.datetime:

@@ -7,7 +7,7 @@ import msgspec
 from holdfast.accounts.signin import links
 from holdfast.accounts.stopped_mails import mailboxes
 from holdfast.events.images.logo import logo_url
-from holdfast.events.mails import limits, sql
+from holdfast.events.mails import limits, log_waits, sql
 from holdfast.events.mails.kinds import KINDS, Kind
 from holdfast.events.mails.model import (
     DataMail,
@@ -40,7 +40,8 @@ async def render(renderer: ContentRenderer[MailBatch], database: Database, mails
     for mail in mails:
         of_kind[mail.kind if mail.kind in of_kind else ""].append(mail)
     about_registrations = await mailboxes.without_stopped(database, await _about_registrations(database, of_kind[""]))
-    held = await limits.hold(database, about_registrations)
+    held = await log_waits.hold(database, about_registrations)
+    held |= await limits.hold(database, about_registrations)
     return await rendering.render(
         mails,
         {

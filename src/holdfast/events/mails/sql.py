@@ -15,6 +15,9 @@ from holdfast.events.resources import Reader, Tx
 from holdfast.events.users.model import PUBLIC_ACCENT, PUBLIC_NAME
 from holdfast.kit.mail import outbox
 
+MAX_PENDING_ROWS = 1_000
+"""Pending rows of a log among which those about a registration are looked for. A log that has so many is behind."""
+
 
 class MailFactsRequest(Struct):
     """The key of a mail whose facts are read. `paragraph`: the kind of the organizer's paragraph in it."""
@@ -45,7 +48,7 @@ async def find_facts(reader: Reader, requests: Sequence[MailFactsRequest]) -> di
                case when organizers.proved_at is not null then organizers.logo_key end,
                registration.log_number, log.arrivals, log.moved, log.removed,
                events.draw_entries, {DRAWN_PLACE}, events.draw_at, person.proved_at is not null,
-               log.head_size, log.head_root
+               log.head_size, log.head_root, coalesce(log.is_complete, false)
           from json_to_recordset(%(requests)s::json)
                as request (index integer, mail_id bigint, kind text, thread text, event_id bigint, user_id text,
                          paragraph text)
@@ -72,10 +75,20 @@ async def find_facts(reader: Reader, requests: Sequence[MailFactsRequest]) -> di
           left join lateral (select text from mail_paragraphs
                               where event_id = events.id and kind = request.paragraph limit 1) as paragraph on true
           -- The third line of a checkpoint is the root in base64.
-          left join lateral (select arrivals, moved, removed, head.size as head_size, head.root as head_root
+          left join lateral (select logs.arrivals, moved, removed, head.size as head_size, head.root as head_root,
+                                    head.is_newest and head.arrivals >= registration.log_number
+                                        and not own.is_pending as is_complete
                                from logs
+                              cross join lateral (
+                                select count(*) = %(pending_rows)s
+                                       or coalesce(bool_or(details ->> 'number' = registration.log_number::text
+                                                           or registration.log_number = any(numbers)), false)
+                                       as is_pending
+                                  from (select details, numbers from log_pending
+                                         where log_id = logs.id order by id limit %(pending_rows)s) as pending) as own
                                left join lateral (
-                                select signed_size as size, encode(substring(signed.root for 4), 'hex') as root
+                                select signed_size as size, encode(substring(signed.root for 4), 'hex') as root,
+                                       signed_size = log_heads.size as is_newest, log_heads.arrivals
                                   from log_heads
                                  cross join lateral (
                                     select decode(split_part(checkpoint, chr(10), 3), 'base64') as root) as signed
@@ -83,7 +96,7 @@ async def find_facts(reader: Reader, requests: Sequence[MailFactsRequest]) -> di
                               where registration.log_number is not null and event_id = events.id
                               order by generation desc limit 1) as log on true
         """,
-        {"requests": msgspec.json.encode(requests).decode()},
+        {"requests": msgspec.json.encode(requests).decode(), "pending_rows": MAX_PENDING_ROWS},
     )
     return {index: MailFacts(*known) for index, *known in rows}
 

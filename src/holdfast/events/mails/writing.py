@@ -19,9 +19,9 @@ from holdfast.events.mails import own_data
 from holdfast.events.mails.kinds import KINDS, Kind, sentences_of
 from holdfast.events.mails.model import DataMail, MailArguments, MailBatch, MailFacts, RegistrationMail
 from holdfast.events.organizers.accent import dark_accent
+from holdfast.events.outbound_texts import outbound
 from holdfast.events.processor.currencies import digits
 from holdfast.events.registrations.code import qr_code, short_code
-from holdfast.events.web_addresses import replace_links
 from holdfast.kit.mail.message import Attachment, MailMessage, content_lines, header_text
 from holdfast.kit.pages.language import Language, language_with_code
 from holdfast.kit.pages.layout import Frame
@@ -143,22 +143,7 @@ def _without_links(mail: RegistrationMail, language: Language) -> RegistrationMa
     """
     _ = FRAME.texts(language).gettext
     replacement = _("(see the event's page)")
-
-    def cleaned(text: str | None) -> str | None:
-        return text and replace_links(header_text(text), replacement)
-
-    known = mail.known
-    return replace(
-        mail,
-        caused=replace(mail.caused, name=cleaned(mail.caused.name)),
-        known=replace(
-            known,
-            title=cleaned(known.title),
-            location_name=cleaned(known.location_name),
-            address=cleaned(known.address),
-            organizer_name=cleaned(known.organizer_name),
-        ),
-    )
+    return replace(mail, caused=outbound(mail.caused, replacement), known=outbound(mail.known, replacement))
 
 
 def _facts(kind: Kind, caused: MailArguments, known: MailFacts, language: Language) -> list[Fact]:
@@ -218,11 +203,11 @@ def _order(known: MailFacts, language: Language) -> str:
 
 
 def _head(known: MailFacts, language: Language) -> str:
-    """The signed head of the log, such as "18,912 entries, 3f2a 9c1d"; empty if there is none.
+    """The signed head of the log, such as "18,912 entries, 3f2a 9c1d"; empty if it lacks the registration.
 
     A person who has it can see whether the log was rewritten later.
     """
-    if known.head_size is None or known.head_root is None:
+    if not known.is_logged or known.head_size is None or known.head_root is None:
         return ""
     sentence = FRAME.texts(language).ngettext(
         "Keep this line. It shows whether the log is changed later: %(number)s entry, %(root)s",

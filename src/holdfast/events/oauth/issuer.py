@@ -25,6 +25,7 @@ from holdfast.events.oauth.access_token import AccessToken, check_claims, read, 
 from holdfast.events.oauth.jwks import Key
 from holdfast.events.oauth.model import AccessClaims
 from holdfast.events.settings import Settings
+from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE
 from holdfast.kit.security.signing_keys import InvalidToken
 
@@ -44,6 +45,14 @@ CACHE_TTL_SECONDS = 3600.0
 """The most seconds that a verified token stays in the cache."""
 
 log = structlog.get_logger()
+
+
+VERIFIED_TOKENS = cache_bound(
+    "Access tokens of another issuer that were verified",
+    "events",
+    f"{MAX_CACHED_TOKENS} in a process",
+    lost="is verified again",
+)
 
 
 @dataclass(frozen=True)

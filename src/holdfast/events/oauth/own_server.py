@@ -12,6 +12,7 @@ from holdfast.events.resources import Database
 from holdfast.events.settings import Settings
 from holdfast.events.site import SITE
 from holdfast.kit.running.rate_limits import Limits
+from holdfast.kit.running.runner import Runner
 
 DEFAULT_SCOPES = ("read_events", "write_events")
 """The scopes of a client that asks for none. Only clients that ask for `manage_keys` can create and revoke keys."""
@@ -23,7 +24,7 @@ def terms(settings: Settings) -> Terms:
     return Terms(base, f"{base}/mcp", SCOPES, DEFAULT_SCOPES, f"{base}/agents.md", SITE)
 
 
-def routes(database: Database, signed_in: SignedInPages, limits: Limits) -> list[BaseRoute]:
+def routes(database: Database, runner: Runner, signed_in: SignedInPages, limits: Limits) -> list[BaseRoute]:
     """The routes of the authorization server; if it is off, only the routes that exist in any case."""
     settings = database.resources.settings
     keys = trusted_auth.routes(database, limits)
@@ -41,6 +42,6 @@ def routes(database: Database, signed_in: SignedInPages, limits: Limits) -> list
     known = Clients(database, database.resources.documents, limits)
     return [
         *consent.routes(database, terms(settings), known, signed_in, limits),
-        *endpoints.routes(database, terms(settings), limits),
+        *endpoints.routes(runner, terms(settings), limits),
         *keys,
     ]

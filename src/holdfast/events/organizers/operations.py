@@ -5,6 +5,7 @@ from holdfast.accounts.signin.addresses import canonical
 from holdfast.events.keys.operations import mint
 from holdfast.events.organizers import sql
 from holdfast.events.organizers.model import Authentication, Organizer, Registered, RegisterOrganizer
+from holdfast.events.organizers.networks import networks_of
 from holdfast.events.paths import organizer_path
 from holdfast.events.resources import Reader, Tx
 from holdfast.events.users.model import User
@@ -33,7 +34,7 @@ NOTE = (
 ADDRESS_LIMIT = CommandLimit[RegisterOrganizer](
     "organizer registration of an address", lambda command: canonical(command.email)
 )
-"""Limits how often a caller can test whether an address belongs to an organizer."""
+"""Limits how often callers can test whether an address belongs to an organizer."""
 
 
 @refuses(VALIDATION_FAILED)
@@ -50,7 +51,8 @@ async def register(tx: Tx, caller: Caller, command: RegisterOrganizer) -> Regist
     email = canonical(command.email)
     await _require_free(tx, email, command.slug)
     public_id = await find_free_public_id(tx)
-    id = await sql.insert_organizer(tx, public_id, command.name, email, command.slug, password_hash)
+    networks = networks_of(tx.resources.secret, caller)
+    id = await sql.insert_organizer(tx, public_id, command.name, email, command.slug, password_hash, networks)
     if id is None:
         await _require_free(tx, email, command.slug)  # another request has taken one of them meanwhile
         raise SERVICE_UNAVAILABLE("The organizer could not be stored just now.", retry_after=1)

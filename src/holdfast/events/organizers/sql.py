@@ -1,5 +1,6 @@
 """Statements on organizers."""
 
+from collections.abc import Sequence
 from typing import LiteralString
 
 from holdfast.events.resources import Reader, Tx
@@ -19,16 +20,27 @@ async def find_conflicts(reader: Reader, email: str, slug: str) -> tuple[bool, b
 
 
 async def insert_organizer(
-    tx: Tx, public_id: str, name: str, email: str, slug: str, password_hash: str | None
+    tx: Tx, public_id: str, name: str, email: str, slug: str, password_hash: str | None, registered_from: Sequence[str]
 ) -> int | None:
-    """Insert an organizer. Returns its id; None if another request has just used the address or the slug."""
+    """Insert an organizer. Returns its id; None if another request has just used the address or the slug.
+
+    registered_from    hashes of the networks from which it is registered
+    """
     return await tx.value(
         """
-        insert into users (public_id, name, email, slug, role, password_hash)
-        values (%(public_id)s, %(name)s, %(email)s, %(slug)s, 'organizer', %(password_hash)s)
+        insert into users (public_id, name, email, slug, role, password_hash, registered_from)
+        values (%(public_id)s, %(name)s, %(email)s, %(slug)s, 'organizer', %(password_hash)s,
+                nullif(%(registered_from)s::text[], '{}'))
         on conflict do nothing returning id
         """,
-        {"public_id": public_id, "name": name, "email": email, "slug": slug, "password_hash": password_hash},
+        {
+            "public_id": public_id,
+            "name": name,
+            "email": email,
+            "slug": slug,
+            "password_hash": password_hash,
+            "registered_from": list(registered_from),
+        },
     )
 
 

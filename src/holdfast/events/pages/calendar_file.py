@@ -1,6 +1,7 @@
 """The calendar file of an event, `/events/<event_id>/calendar.ics`."""
 
 from holdfast.events.events.calendar import calendar_file
+from holdfast.events.outbound_texts import outbound
 from holdfast.events.pages.model import EventContent, ReadEvent
 from holdfast.events.paths import event_path, id_of
 from holdfast.events.settings import Settings
@@ -25,10 +26,11 @@ class CalendarFile:
         """The calendar file of the event in the address. Raises `not_found`."""
         id = id_of(request.scope["path_params"]["event_id"])
         content: EventContent = await self._read(caller, ReadEvent(event_id=id))
-        event = content.event
+        texts, is_confirmed = SITE.texts(language_of(request)), content.organizer_name is not None
+        event = outbound(content.event, texts.gettext("(see the event's page)"), is_confirmed=is_confirmed)
         url = self._settings.base_url + event_path(event.organizer_slug, event.id)
         method = "CANCEL" if event.cancelled_at else "PUBLISH"
-        organizer = content.organizer_name or SITE.texts(language_of(request)).gettext("Unconfirmed organizer")
+        organizer = content.organizer_name or texts.gettext("Unconfirmed organizer")
         file = calendar_file(event, self._settings, url=url, stamp=content.now, method=method, organizer=organizer)
         headers = [
             LIVE,

@@ -20,6 +20,7 @@ from holdfast.events.events.recurrence import next_occurrence_at
 from holdfast.events.events.zones import zone
 from holdfast.events.images.model import image_attributes, urls
 from holdfast.events.markdown import one_line, without_links
+from holdfast.events.outbound_texts import OMISSION, outbound, outbound_text
 from holdfast.events.pages.cover import cover_path, cover_svg
 from holdfast.events.pages.event_cache import LinkedEvent
 from holdfast.events.pages.look import look_values, origin
@@ -30,12 +31,13 @@ from holdfast.events.paths import event_path, id_of, organizer_path
 from holdfast.events.processor.currencies import digits
 from holdfast.events.resources import Database
 from holdfast.events.site import SITE
+from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND
 from holdfast.kit.http.handler import Access, Header, Reply, Request
 from holdfast.kit.pages.chart import Chart, draw_steps
 from holdfast.kit.pages.language import LANGUAGES, Language, language_of
-from holdfast.kit.pages.page_cache import CachedPage, PageCache, cached_page
+from holdfast.kit.pages.page_cache import MAX_CACHE_BYTES, CachedPage, PageCache, cached_page
 from holdfast.kit.pages.site import HTML, redirect, security_headers
 from holdfast.kit.postgres.lookup_cache import LookupCache
 from holdfast.kit.running.runner import Run
@@ -44,6 +46,9 @@ MAP_SITE = "https://www.openstreetmap.org"
 
 _RELEASE_TOKEN = b"queue_token="
 """How the token of a waiting room begins in a query."""
+
+
+EVENT_PAGES = cache_bound("Rendered pages of events", "events", f"{MAX_CACHE_BYTES // 1_000_000} MB in a process")
 
 
 class EventPage:
@@ -61,7 +66,7 @@ class EventPage:
         self._secret = database.resources.secret
         self._linked_events = linked_events
         self._read = read
-        self._pages = PageCache()
+        self._pages = PageCache(EVENT_PAGES)
 
     async def answer(self, caller: Caller, request: Request) -> Reply:
         """The page of the event in the address, or of the next occurrence if that is over. Raises `not_found`.
@@ -105,7 +110,9 @@ class EventPage:
         # Until the organizer has confirmed its address, our pages show no name, logo or link that it has chosen.
         name = content.organizer_name
         previewed, html = (images, body.html) if name is not None else ([], without_links(body.html))
-        title = one_line(event.title)
+        outside = outbound(event, OMISSION, is_confirmed=name is not None)
+        summary = outbound_text(body.summary, is_confirmed=name is not None)
+        title = one_line(outside.title)
         drawn = [] if name is None or images else [settings.base_url + cover_path(event.id, title)]
         form = form_of(
             event, settings, self._secret, language, refund_days=linked_event.event.refund_days, **form_values
@@ -123,12 +130,12 @@ class EventPage:
             "is_confirmed": name is not None,
             "organizer_path": language.at(organizer),
             **look_values(content.accent, content.logo, settings),
-            "summary": body.summary,
+            "summary": summary,
             "body": Markup(html),  # noqa: S704 - it was cleaned when it was rendered
             "photos": [image_attributes(key, content.sizes.get(key), settings) for key in event.image_keys],
             "originals": images,
             "preview": next(iter(previewed or drawn), None),
-            "cover": cover_svg(title),
+            "cover": cover_svg(one_line(event.title)),
             "address": language.at(address),
             "alternates": {code: f"{address}?lang={code}" for code in LANGUAGES} | {"x-default": address},
             "is_running": event.status == "expired" and event.ends_at is not None and content.now < event.ends_at,
@@ -144,10 +151,10 @@ class EventPage:
             "history": price_chart(content.prices, min(content.now, event.datetime)),
             "price_text": partial(language.money, currency=event.currency, digits=digits(event.currency)),
             "structured": event_json_ld(
-                event,
+                outside,
                 address=address,
                 organizer=(name, settings.base_url + organizer) if name is not None else None,
-                summary=body.summary,
+                summary=summary,
                 images=previewed or drawn,
             ),
         }

@@ -17,13 +17,16 @@ from holdfast.events.pages.sql import NUMBERED, OPENING, read_opening
 from holdfast.events.pricing.model import PricingMode
 from holdfast.events.resources import Database, Reader
 from holdfast.events.users.model import PUBLIC_ACCENT
+from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.contract.caller import ADMIN
 from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.problems import NOT_FOUND, Problem, refuses
-from holdfast.kit.postgres.lookup_cache import LookupCache
+from holdfast.kit.postgres.lookup_cache import MAX_RESULTS, LookupCache
 from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.run_modes import Batch, read_batched
 from holdfast.kit.running.runner import Runner
+
+LINKED_EVENTS = cache_bound("Events that pages show", "events", f"{MAX_RESULTS} in a process, for a second")
 
 
 class FindLinkedEvent(Command):
@@ -101,7 +104,9 @@ def linked_event_cache(database: Database, runner: Runner) -> LookupCache[int, L
         return await runner[FIND_LINKED_EVENT](ADMIN, FindLinkedEvent(event_id=event_id))
 
     # The occurrence of a series that a link shows depends on several events.
-    return LookupCache(database, CHANGE_CHANNEL, int, look_up, by_itself=lambda linked_event: linked_event.is_asked)
+    return LookupCache(
+        LINKED_EVENTS, database, CHANGE_CHANNEL, int, look_up, by_itself=lambda linked_event: linked_event.is_asked
+    )
 
 
 async def find_linked_events(reader: Reader, event_ids: Sequence[int]) -> list[LinkedEvent]:

@@ -41,11 +41,14 @@ async def open_stream(request: Request, live_events: LiveEvents, streams: Stream
 
     async def pending() -> bytes:
         nonlocal position, start
+        if event.numbers is None:
+            # It is not public any more. The page fetches itself, and is not found.
+            raise EndOfStream(start + (b"" if framed else encode_notice("changed", event.feed)))
         messages = event.feed.since(position)
         position = event.feed.position
         chunk = start + (event.snapshot() if messages is None else b"".join(messages))
         start = b""
-        if event.numbers and event.numbers.is_closed:
+        if event.numbers.is_closed:
             # Nothing will change any more.
             raise EndOfStream(chunk + encode_notice("end", event.feed))
         return chunk

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.events.events.model import CHANGE_CHANNEL, STATUS, Status
+from holdfast.events.events.public import is_public
 from holdfast.events.pages.registration_form import form_of, period, state_of
 from holdfast.events.pages.sql import DETAILS, NUMBERED, OPENING, read_opening
 from holdfast.events.pricing.model import PricingMode
@@ -146,6 +147,11 @@ class WatchedEvent:
                 chunk += encode_notice("changed", self.feed)
             self.feed.publish(self.feed.position + 1, chunk)
 
+    def withdraw(self) -> None:
+        """End the streams of an event that is not public, or not any more."""
+        self.numbers, self._parts = None, {}
+        self.feed.wake()
+
     def snapshot(self) -> bytes:
         """The numbers and all parts, for a reader that has none yet."""
         assert self.numbers
@@ -216,18 +222,22 @@ class LiveEvents:
             await self._read(ids)
 
     async def _read(self, event_ids: Set[int]) -> None:
-        """Read the numbers of events, and publish what has changed."""
+        """Read the numbers of events, and publish what has changed. The streams of events that are not public end."""
         started = time.monotonic()
         rows = await self._database.read(lambda reader: find_numbers(reader, [*event_ids]))
-        for numbers in rows:
-            for event in self._watched.get(numbers.id, ()):
+        by_id = {numbers.id: numbers for numbers in rows}
+        for event_id in event_ids:
+            numbers = by_id.get(event_id)
+            for event in self._watched.get(event_id, ()):
                 if event.read_at > started:
                     # Another read began later and ended earlier. It is not known which of them is newer.
                     self._changes.announce(str(event.event_id))
                     continue
                 event.read_at = started
+                if numbers is None:
+                    event.withdraw()
                 # The form is valid for two hours, so it is rendered again from time to time.
-                if numbers != event.numbers or event.period != period():
+                elif numbers != event.numbers or event.period != period():
                     event.period = period()
                     event.show(numbers, self._parts(numbers, event.language, framed=event.framed))
 
@@ -264,7 +274,7 @@ def _retrieve_error(task: asyncio.Task[None]) -> None:
 
 
 async def find_numbers(reader: Reader, event_ids: Sequence[int]) -> list[EventNumbers]:
-    """The numbers of those events that exist and are no drafts."""
+    """The numbers of those events that exist and are public."""
     return await reader.rows(
         EventNumbers,
         f"""
@@ -280,7 +290,7 @@ async def find_numbers(reader: Reader, event_ids: Sequence[int]) -> list[EventNu
                               where organizer_id = organizers.id and is_confirmed limit 1) as rule on true
           left join lateral (select xmin::text as version from event_texts
                               where event_id = events.id limit 1) as texts on true
-         where events.id = any(%(event_ids)s) and events.published
+         where events.id = any(%(event_ids)s) and {is_public()}
         """,
         {"event_ids": list(event_ids)},
     )

@@ -1,4 +1,4 @@
-"""The read operations of the public pages. Published events are public, and a draft is found by none of them."""
+"""The read operations of the public pages. None of them finds an event that is not public."""
 
 from holdfast.events.events import text
 from holdfast.events.events.operations import find
@@ -33,7 +33,7 @@ FEED_SIZE = 200
 async def read(reader: Reader, caller: Caller, command: ReadEvent) -> EventContent:
     """Read the content of the page of an event."""
     row = await find(reader, ADMIN, command.event_id)
-    if not row.published:
+    if not row.is_public:
         raise NOT_FOUND(f"No event has the id {command.event_id}.")
     extras = await sql.find_extras(reader, command.event_id)
     assert extras

@@ -19,11 +19,12 @@ from holdfast.events.paths import organizer_path
 from holdfast.events.processor.currencies import digits
 from holdfast.events.settings import Settings
 from holdfast.events.site import SITE
+from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND
 from holdfast.kit.http.handler import Access, Reply, Request
 from holdfast.kit.pages.language import LANGUAGES, Language, language_of
-from holdfast.kit.pages.page_cache import CachedPage, PageCache, cached_page
+from holdfast.kit.pages.page_cache import MAX_CACHE_BYTES, CachedPage, PageCache, cached_page
 from holdfast.kit.pages.site import security_headers
 from holdfast.kit.running.runner import Run
 
@@ -34,6 +35,11 @@ _PLACES = {
 }
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MICROSECOND = dt.timedelta(microseconds=1)
+
+
+ORGANIZER_PAGES = cache_bound(
+    "Rendered pages of organizers", "events", f"{MAX_CACHE_BYTES // 1_000_000} MB in a process"
+)
 
 
 class OrganizerPage:
@@ -49,7 +55,7 @@ class OrganizerPage:
         self._settings = settings
         self._organizers = organizers
         self._read = read
-        self._pages = PageCache()
+        self._pages = PageCache(ORGANIZER_PAGES)
 
     async def answer(self, caller: Caller, request: Request) -> Reply:
         """The page of the organizer in the address. Raises `not_found`."""

@@ -15,13 +15,26 @@ from holdfast.events.events.model import CHANGE_CHANNEL
 from holdfast.events.pages.model import OrganizerContent, ReadOrganizer
 from holdfast.events.resources import Database
 from holdfast.events.users.model import ORGANIZER_CHANNEL
+from holdfast.kit.contract.bounds import Bound, cache_bound
 from holdfast.kit.contract.caller import ADMIN
-from holdfast.kit.postgres.group_commit import Batcher
+from holdfast.kit.postgres.group_commit import MAX_WAITING_CALLS, Batcher
 from holdfast.kit.postgres.lookup_cache import LookupCache
 from holdfast.kit.running.runner import Run
 
 MAX_ORGANIZERS = 500
 """The maximum number of cached organizers. What a page of one shows takes up to 30 kB."""
+
+
+ORGANIZER_READS = Bound(
+    name="Requests that wait for one read of an organizer's page",
+    service="events",
+    total=f"{MAX_WAITING_CALLS} for one organizer; they share the read",
+    tenant="its own",
+    address="as many as it has connections",
+    reserved="-",
+    stranger="Nothing: all of them are answered by one read.",
+)
+ORGANIZERS = cache_bound("Organizers that pages show", "events", f"{MAX_ORGANIZERS} in a process, for a second")
 
 
 class VersionedOrganizer(Struct, frozen=True):
@@ -38,7 +51,9 @@ class OrganizerCache:
         self._database = database
         self._read = read
         self._batchers: dict[str, Batcher[None, VersionedOrganizer]] = {}
-        self._organizers = LookupCache(database, ORGANIZER_CHANNEL, str, self._read_once, max_results=MAX_ORGANIZERS)
+        self._organizers = LookupCache(
+            ORGANIZERS, database, ORGANIZER_CHANNEL, str, self._read_once, max_results=MAX_ORGANIZERS
+        )
 
     async def get(self, slug: str) -> VersionedOrganizer:
         """The first page of an organizer, at most a second old and without an announced change. Raises `not_found`."""
@@ -59,7 +74,7 @@ class OrganizerCache:
         """Read an organizer once for all requests that wait. None of them gets what was read before it came."""
         batcher = self._batchers.get(slug)
         if batcher is None:
-            batcher = self._batchers[slug] = Batcher("read_organizer", partial(self._read_for, slug))
+            batcher = self._batchers[slug] = Batcher(ORGANIZER_READS, "read_organizer", partial(self._read_for, slug))
             batcher.on_idle = partial(self._batchers.pop, slug)
         return await batcher.submit(None)
 

@@ -13,19 +13,26 @@ import msgspec
 
 from holdfast.events.events.calendar import calendar_feed
 from holdfast.events.markdown import one_line
+from holdfast.events.outbound_texts import outbound
 from holdfast.events.pages.model import FeedContent, FeedEvent, ReadFeed
 from holdfast.events.pages.organizer import checked_slug
 from holdfast.events.paths import event_path, organizer_path
 from holdfast.events.settings import Settings
 from holdfast.events.site import SITE
+from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.http.edge import FEED
 from holdfast.kit.http.handler import NOSNIFF, Access, Header, Reply, Request
 from holdfast.kit.pages.language import Language, language_of
-from holdfast.kit.pages.page_cache import CachedPage, PageCache, cached_page
+from holdfast.kit.pages.page_cache import MAX_CACHE_BYTES, CachedPage, PageCache, cached_page
 from holdfast.kit.running.runner import Run
 
 _NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+CALENDARS = cache_bound(
+    "Calendars and feeds of organizers", "events", f"{MAX_CACHE_BYTES // 1_000_000} MB in a process"
+)
 
 
 class OrganizerFeeds:
@@ -36,7 +43,7 @@ class OrganizerFeeds:
     def __init__(self, settings: Settings, read: Run) -> None:
         self._settings = settings
         self._read = read
-        self._calendars = PageCache()
+        self._calendars = PageCache(CALENDARS)
 
     async def calendar(self, caller: Caller, request: Request) -> Reply:
         """The feed as a calendar. Raises `not_found`."""
@@ -82,8 +89,12 @@ class OrganizerFeeds:
         return cached_page(document, _headers(content, language), media_type, cache_header=FEED).reply(request)
 
     async def _content(self, caller: Caller, request: Request) -> tuple[Language, FeedContent]:
-        slug = checked_slug(request)
-        return language_of(request), await self._read(caller, ReadFeed(slug=slug))
+        language = language_of(request)
+        content: FeedContent = await self._read(caller, ReadFeed(slug=checked_slug(request)))
+        if content.name is None:
+            replacement = SITE.texts(language).gettext("(see the event's page)")
+            content.events = [outbound(event, replacement) for event in content.events]
+        return language, content
 
     def _url(self, content: FeedContent, event: FeedEvent) -> str:
         return self._settings.base_url + event_path(content.slug, event.id)

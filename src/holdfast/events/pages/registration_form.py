@@ -3,6 +3,8 @@
 The form is part of the page of an event, and a page by itself for a frame in any site. It needs no cookie and no key.
 """
 
+import re
+import secrets
 import time
 from collections.abc import Mapping
 from typing import Literal, Protocol
@@ -25,6 +27,15 @@ Notice = Literal["old", "unseen", "moved", "crowded", "busy"]
 
 FIELDS = ("email", "name")
 TOKEN = "token"  # noqa: S105 - the name of a field
+SECRET = "form_secret"  # noqa: S105 - the name of a field
+"""The name of the field with the secret of the form.
+
+A form that caches keep is the same for everybody, so a script of the page adds the secret (`form_secret.js`). A form
+that is shown again is for one visitor, and has the secret already.
+"""
+
+_SECRET = re.compile("[0-9a-f]{32}")
+
 DECOY = "website"
 """The name of a field that people do not see. Only programs fill it in."""
 
@@ -56,6 +67,7 @@ class Form(Struct):
 
     action         the path that receives the form
     token          the form token, valid for two hours: a page with a form may be cached for one hour at most
+    form_secret    the secret of a form that is shown again; None: a script adds one
     values         the typed values by field
     errors         the errors of the typed values by field
     notice         the reason why the form is shown again
@@ -69,6 +81,7 @@ class Form(Struct):
     state: FormState
     action: str
     token: str
+    form_secret: str | None
     framed: bool
     values: Mapping[str, str]
     errors: Mapping[str, FieldError | None]
@@ -96,6 +109,7 @@ def form_of(
     errors: Mapping[str, FieldError] | None = None,
     notice: Notice | None = None,
     retry_after: int | None = None,
+    form_secret: str | None = None,
 ) -> Form:
     """The form of an event, for the variable `form` of a page."""
     return Form(
@@ -103,6 +117,7 @@ def form_of(
         state_of(event, takes_payments=settings.takes_payments),
         language.at(f"/events/{event.id}/{'embed' if framed else 'registrations'}"),
         tokens(secret).issue(purpose(event.id)),
+        form_secret,
         framed,
         {name: (values or {}).get(name, "")[:MAX_REDISPLAYED_CHARACTERS] for name in FIELDS},
         {name: (errors or {}).get(name) for name in FIELDS},
@@ -141,6 +156,12 @@ def purpose(event_id: int) -> str:
     return f"register for {event_id}"
 
 
+def form_secret(fields: Mapping[str, str]) -> str:
+    """The secret of a form that was sent. A form without one gets a new secret, which no other form has."""
+    sent = fields.get(SECRET, "")
+    return sent if _SECRET.fullmatch(sent) else secrets.token_hex(16)
+
+
 def read_fields(event_id: int, fields: Mapping[str, str], language: Language) -> SignUp | dict[str, FieldError]:
     """The command for the typed values, or their errors by field."""
     errors: dict[str, FieldError] = {}
@@ -153,4 +174,6 @@ def read_fields(event_id: int, fields: Mapping[str, str], language: Language) ->
         errors["name"] = "long"
     elif name and has_link(name):
         errors["name"] = "link"
-    return errors or SignUp(event_id=event_id, email=email, name=name, language=language.code)
+    return errors or SignUp(
+        event_id=event_id, email=email, name=name, language=language.code, secret=form_secret(fields)
+    )

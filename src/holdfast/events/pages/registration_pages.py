@@ -20,13 +20,14 @@ from holdfast.events.registrations.details_mail import SendDetails
 from holdfast.events.registrations.sign_up import SignUp, SignUpResult
 from holdfast.events.resources import Database
 from holdfast.events.site import SITE
+from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import RATE_LIMITED, SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.http.edge import kept_refusals
 from holdfast.kit.http.handler import Access, Handler, Reply, Request, admit, headers_of
 from holdfast.kit.pages.forms import read_form, require_same_site
 from holdfast.kit.pages.language import Language, language_of
-from holdfast.kit.pages.page_cache import CachedPage, PageCache, cached_page
+from holdfast.kit.pages.page_cache import MAX_CACHE_BYTES, CachedPage, PageCache, cached_page
 from holdfast.kit.pages.site import redirect
 from holdfast.kit.postgres.lookup_cache import LookupCache
 from holdfast.kit.running.operation import Operation
@@ -61,8 +62,13 @@ def routes(
     return [
         route("/events/{event_id}/registrations", framed=False),
         route("/events/{event_id}/embed", framed=True),
-        *SITE.assets("pages/embed.js", "pages/send_again.js"),
+        *SITE.assets("pages/embed.js", "pages/send_again.js", "pages/form_secret.js"),
     ]
+
+
+FORM_PAGES = cache_bound(
+    "Rendered pages with a form alone", "events", f"{MAX_CACHE_BYTES // 1_000_000} MB in a process"
+)
 
 
 class RegistrationRefusal(Exception):
@@ -95,7 +101,7 @@ class FormPage:
         self._limits = limits
         self._event_page = event_page
         self._framed = framed
-        self._pages = PageCache()
+        self._pages = PageCache(FORM_PAGES)
         self.access = Access("framed_form" if framed else "form")
         self._sending = Access.of(SIGN_UP, runner)
 
@@ -117,7 +123,11 @@ class FormPage:
             if refusal.problem and refusal.problem.type in _ABOUT_THE_EVENT:
                 self._linked_events.forget(str(event_id))  # the event has changed
                 linked_event = await self._linked_events.get(event_id)
-            form_values = {"values": fields, **refusal.form_values}
+            form_values = {
+                "values": fields,
+                "form_secret": registration_form.form_secret(fields),
+                **refusal.form_values,
+            }
             if self._event_page and refusal.status not in (429, 503):
                 return await self._event_page.with_form(caller, language, linked_event, refusal.status, **form_values)
             # The form alone costs a crowded service less.
@@ -125,7 +135,7 @@ class FormPage:
             return self._page(linked_event.event, language, refusal.status, headers, **form_values)
         if signed_up.is_repeated:
             await self._send_details(caller, SendDetails(**signed_up.link._asdict()))
-        if not signed_up.is_new:
+        if not signed_up.is_from_form:
             values = look_values(event.accent, event.logo, self._settings)
             return SITE.page("pages/known.html", language=language, framed=self._framed, event=event, **values)
         path = links.outcome_path(self._secret, signed_up.link, framed=self._framed)
@@ -141,8 +151,13 @@ class FormPage:
         try:
             await admit(self._sending, self._limits, caller)
             command = self._check(linked_event, fields, language)
-            await self._limits.hit("forms of an event", f"event {linked_event.event.id}")
-            return await self._sign_up(caller, command)
+            # A form that stores nothing, such as a repeated one, takes nothing from what all addresses have together.
+            event = f"event {linked_event.event.id}"
+            is_above_share = await self._limits.require_room("forms of an event", event, caller.name)
+            signed_up: SignUpResult = await self._sign_up(caller, command)
+            if is_above_share and signed_up.is_stored:
+                await self._limits.count_together("forms of an event", event)
+            return signed_up
         except Problem as problem:
             if problem.type is RATE_LIMITED:
                 raise RegistrationRefusal(

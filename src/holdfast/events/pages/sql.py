@@ -7,8 +7,9 @@ from typing import Any, LiteralString
 import msgspec
 from msgspec import Struct
 
-from holdfast.events.draws.model import DrawCheck
+from holdfast.events.draws.model import CheckColumns
 from holdfast.events.draws.subject import CHECKED
+from holdfast.events.events.public import is_public
 from holdfast.events.images.logo import LOGO
 from holdfast.events.pages.model import EventCard, FeedEvent, Opening, PricePoint
 from holdfast.events.registrations.draws import EVENT_DRAWS
@@ -43,7 +44,7 @@ def read_opening(stored: Any) -> Opening | None:
     return None if stored is None else msgspec.convert(stored, Opening)
 
 
-class EventExtras(Struct):
+class EventExtras(CheckColumns, kw_only=True):
     """The data on the page of an event that is not in its row."""
 
     organizer_name: str | None
@@ -54,16 +55,6 @@ class EventExtras(Struct):
     version: str
     numbered: int | None
     opening: Any
-    check_origin: str | None
-    check_root: str | None
-    check_signature: str | None
-
-    @property
-    def check(self) -> DrawCheck | None:
-        """What the order of a drawn list is computed from."""
-        if self.check_origin is None or self.check_root is None or self.check_signature is None:
-            return None
-        return DrawCheck(self.check_origin, self.check_root, self.check_signature)
 
 
 async def find_extras(reader: Reader, event_id: int) -> EventExtras | None:
@@ -95,16 +86,17 @@ async def list_prices(reader: Reader, event_id: int) -> list[PricePoint]:
     )
 
 
-async def find_owners(reader: Reader, event_ids: Set[int], organizer_ids: Sequence[int]) -> set[int]:
-    """Those of the organizers who have one of the events."""
+async def find_owners(reader: Reader, event_ids: Set[int], organizer_ids: Sequence[int]) -> dict[int, bool]:
+    """Those of the organizers who have one of the events, each with whether one of these is public."""
     rows = await reader.tuples(
-        """
-        select distinct organizer_id from events
+        f"""
+        select organizer_id, bool_or({is_public()}) from events
          where id = any(%(event_ids)s) and organizer_id = any(%(organizer_ids)s)
+         group by organizer_id
         """,
         {"event_ids": [*event_ids], "organizer_ids": organizer_ids},
     )
-    return {organizer_id for (organizer_id,) in rows}
+    return dict(rows)
 
 
 class OrganizerRow(Struct):
@@ -149,7 +141,7 @@ async def list_upcoming(
         f"""
         select {_CARD}
           from events
-         where organizer_id = %(organizer_id)s and cancelled_at is null and published and datetime > now()
+         where organizer_id = %(organizer_id)s and cancelled_at is null and {is_public()} and datetime > now()
            and (datetime, id) > (coalesce(%(date)s::timestamptz, '-infinity'), %(id)s)
          order by datetime, id limit %(limit)s
         """,
@@ -170,7 +162,7 @@ async def list_past(
         f"""
         select {_CARD}
           from events
-         where organizer_id = %(organizer_id)s and cancelled_at is null and published and datetime <= now()
+         where organizer_id = %(organizer_id)s and cancelled_at is null and {is_public()} and datetime <= now()
            and (datetime, id) < (coalesce(%(date)s::timestamptz, 'infinity'), %(id)s)
          order by datetime desc, id desc limit %(limit)s
         """,
@@ -182,11 +174,11 @@ async def list_for_feeds(reader: Reader, organizer_id: int, limit: int) -> list[
     """Published events of an organizer from 30 days ago on, also cancelled ones, soonest first."""
     return await reader.rows(
         FeedEvent,
-        """
+        f"""
         select id, title, datetime, end_datetime as ends_at, timezone, location_name, address, latitude, longitude,
                calendar_sequence, cancelled_at, inserted_at
           from events
-         where organizer_id = %(organizer_id)s and published and datetime > now() - interval '30 days'
+         where organizer_id = %(organizer_id)s and {is_public()} and datetime > now() - interval '30 days'
          order by datetime, id limit %(limit)s
         """,
         {"organizer_id": organizer_id, "limit": limit},

@@ -15,16 +15,16 @@ from holdfast.events.payments import disputes, signature
 from holdfast.events.problems import PAYMENTS_NOT_CONFIGURED, SIGNATURE_REFUSED
 from holdfast.events.registrations.payment_opening import PAYMENTS_CHANNEL
 from holdfast.events.resources import Tx
+from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.problems import BAD_REQUEST, refuses
 
 
 class ReceiveMessage(Command):
-    """A received message: its body, and its header `Stripe-Signature`."""
+    """A message that the processor signed."""
 
     body: bytes
-    signature: str
 
 
 class _Object(Struct):
@@ -64,15 +64,19 @@ REASONS = {
 }
 
 
-@refuses(SIGNATURE_REFUSED, PAYMENTS_NOT_CONFIGURED, BAD_REQUEST)
-async def receive(tx: Tx, caller: Caller, command: ReceiveMessage) -> None:
-    """Store a message if the processor signed it, and mark the rows it names as due."""
-    secrets = tx.resources.settings.stripe_webhook_secrets
+def require_signature(settings: Settings, header: bytes, body: bytes) -> None:
+    """Raise `signature_refused` unless the processor signed a body. `header`: the value of Stripe-Signature."""
+    secrets = settings.stripe_webhook_secrets
     if not secrets:
         raise PAYMENTS_NOT_CONFIGURED("STRIPE_WEBHOOK_SECRET is not set.")
-    status = signature.check(command.signature, command.body, secrets, time.time())
+    status = signature.check(header.decode("latin-1"), body, secrets, time.time())
     if status != "good":
         raise SIGNATURE_REFUSED(REASONS[status])
+
+
+@refuses(BAD_REQUEST)
+async def receive(tx: Tx, caller: Caller, command: ReceiveMessage) -> None:
+    """Store a message that the processor signed, and mark the rows it names as due."""
     try:
         message = msgspec.json.decode(command.body, type=_Message)
     except (ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors

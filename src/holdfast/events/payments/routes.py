@@ -6,7 +6,7 @@ from holdfast.events.payments import onboarding, processor_webhooks
 from holdfast.events.payments.processor_webhooks import ReceiveMessage
 from holdfast.events.resources import Database
 from holdfast.events.site import SITE
-from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.caller import Caller, partner
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.body import read_body
 from holdfast.kit.http.handler import Access, Handler, Reply, Request, envelope
@@ -20,15 +20,19 @@ RECEIVE = Operation("receive_payment_message", None, single(processor_webhooks.r
 OPERATIONS = (RECEIVE,)
 """It has no API route and no tool."""
 
+PROCESSOR = partner("payment processor")
+"""The caller of messages whose signature was checked. Its work does not wait behind that of strangers."""
+
 
 def routes(database: Database, runner: Runner, limits: Limits) -> list[BaseRoute]:
     """The routes for the payment processor."""
     receive = runner[RECEIVE]
 
-    async def take(caller: Caller, request: Request) -> Reply:
+    async def take(_: Caller, request: Request) -> Reply:
         body = await read_body(request)
-        signed = request.headers.get(b"stripe-signature", b"").decode("latin-1")
-        await receive(caller, ReceiveMessage(body=body, signature=signed))
+        signed = request.headers.get(b"stripe-signature", b"")
+        processor_webhooks.require_signature(database.resources.settings, signed, body)
+        await receive(PROCESSOR, ReceiveMessage(body=body))
         return Reply(204)
 
     async def again(caller: Caller, request: Request) -> Reply:

@@ -27,7 +27,7 @@ from holdfast.events.people.model import (
     ExportedSession,
     shared_account_refusal,
 )
-from holdfast.events.registrations import seating
+from holdfast.events.registrations import seating, stored_answers
 from holdfast.events.resources import Reader, Tx
 from holdfast.events.users.public_ids import find_free_public_id
 from holdfast.kit.contract.problems import NOT_FOUND
@@ -113,6 +113,7 @@ async def _erase_account(tx: Tx, account: AccountRow) -> list[AffectedRegistrati
     await known_browsers.end(tx, [account.id])
     await sql.lock_events(tx, account.id)  # also the events of registrations that came in between
     registrations = await sql.list_affected(tx, account.id)
+    await stored_answers.forget_answers(tx, account.id)
     await sql.delete_personal_details(tx, account.id)
     await sql.delete_registrations(
         tx,

@@ -173,7 +173,10 @@ async def delete_registrations(tx: Tx, user_id: int, event_ids: Sequence[int]) -
 async def delete_nonces(tx: Tx, user_id: int) -> None:
     """Remove what the commitments in public logs can be opened with. From now on these entries are about nobody."""
     await tx.run(
-        "update registrations set nonce = null, logged_as = null where user_id = %(user_id)s", {"user_id": user_id}
+        """
+        update registrations set nonce = null, logged_as = null, form_digest = null where user_id = %(user_id)s
+        """,
+        {"user_id": user_id},
     )
 
 

@@ -14,13 +14,16 @@ from holdfast.events.queues.joining import CHANNEL
 from holdfast.events.queues.rows import RoomRow
 from holdfast.events.queues.sql import QUEUE
 from holdfast.events.resources import Database, Reader
+from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.contract.caller import ADMIN
 from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.problems import NOT_FOUND, Problem, refuses
-from holdfast.kit.postgres.lookup_cache import LookupCache
+from holdfast.kit.postgres.lookup_cache import MAX_RESULTS, LookupCache
 from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.run_modes import Batch, read_batched
 from holdfast.kit.running.runner import Runner
+
+QUEUES_LOOKED_UP = cache_bound("Queues that waiting rooms show", "events", f"{MAX_RESULTS} in a process, for a second")
 
 
 class GetProgress(Command):
@@ -60,7 +63,7 @@ def progress_cache(database: Database, runner: Runner) -> LookupCache[int, Queue
     async def look_up(queue_id: int) -> QueueProgress:
         return await runner[READ_PROGRESS](ADMIN, GetProgress(queue_id=queue_id))
 
-    return LookupCache(database, CHANNEL, int, look_up)
+    return LookupCache(QUEUES_LOOKED_UP, database, CHANNEL, int, look_up)
 
 
 async def find_progress(reader: Reader, ids: Sequence[int]) -> list[QueueProgress]:

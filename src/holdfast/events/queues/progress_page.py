@@ -14,6 +14,7 @@ from holdfast.events.queues.room_view import RoomView, draw_fields, state_of
 from holdfast.events.queues.routes import show_room
 from holdfast.events.resources import Database
 from holdfast.events.site import SITE
+from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from holdfast.kit.http.edge import kept_refusals
@@ -24,6 +25,11 @@ from holdfast.kit.postgres.lookup_cache import LookupCache
 from holdfast.kit.running.rate_limits import Limits
 
 MAX_CACHE_BYTES = 4_000_000
+
+
+PROGRESS_PAGES = cache_bound(
+    "Rendered pages of waiting rooms", "events", f"{MAX_CACHE_BYTES // 1_000_000} MB in a process"
+)
 
 
 def routes(database: Database, limits: Limits, queues: LookupCache[int, QueueProgress]) -> list[BaseRoute]:
@@ -43,7 +49,7 @@ class ProgressPage:
     def __init__(self, interval: int, queues: LookupCache[int, QueueProgress]) -> None:
         self._interval = interval
         self._queues = queues
-        self._pages = PageCache(MAX_CACHE_BYTES)
+        self._pages = PageCache(PROGRESS_PAGES, MAX_CACHE_BYTES)
 
     async def answer(self, _: Caller, request: Request) -> Reply:
         """The progress of the queue in the address. Raises `not_found`."""

@@ -170,6 +170,19 @@ def origin(url: str) -> str:
     return f"{parts.scheme}://{host}{port}"
 
 
+def host(url: str) -> str:
+    """The host of an address in ASCII, since letters of other scripts look like ours. With an unusual port."""
+    parts = urlsplit(origin(url))
+    name = parts.hostname or ""
+    port = f":{parts.port}" if parts.port else ""
+    if ":" in name:
+        return f"[{name}]{port}"
+    try:
+        return f"{name.encode('idna').decode()}{port}"
+    except UnicodeError:  # no host has such a name
+        return f"{quote(name)}{port}"
+
+
 def with_token(target_url: str, token: str) -> str:
     """The address with `queue_token` added to its query. The rest of the query and the fragment are kept."""
     address, hash, fragment = target_url.partition("#")

@@ -36,6 +36,7 @@ class RoomView(NamedTuple):
     refresh     the number of seconds after which the page reloads; None: never
     progress    the part of the wait that is over, in percent; None: it is unknown
     tickets     the last ticket
+    enter       of a released visitor: the address of the target with the token. `origin` and `host` are of the target
     shared      the path of the progress of the queue, for a visitor who waits
     waited      seconds since the visitor joined
     draw        how far the draw of the queue is; None: there is none
@@ -62,6 +63,7 @@ class RoomView(NamedTuple):
     enter: str = ""
     token: str = ""
     origin: str = ""
+    host: str = ""
     expires_at: datetime | None = None
     shared: str = ""
     ticket: int = 0
@@ -112,6 +114,7 @@ def view_of(snapshot: RoomSnapshot, interval: int) -> RoomView:
             enter=snapshot.release_token.redirect_url,
             token=snapshot.release_token.token,
             origin=release_tokens.origin(queue.target_url),
+            host=release_tokens.host(queue.target_url),
             expires_at=snapshot.release_token.expires_at,
         )
     if visitor.where != "waiting":

@@ -164,7 +164,8 @@ class RoomPage:
                     request, *_refusal(problem, snapshot.queue), queue=snapshot.queue, headers=headers_of(problem)
                 )
             snapshot = await self._visit(caller, visitor)
-        if snapshot.release_token and not self._framed:
+        # Nobody knows who runs the queue of an unproved organizer: its page names the host, and the visitor decides.
+        if snapshot.release_token and not self._framed and snapshot.queue.is_confirmed:
             return redirect(snapshot.release_token.redirect_url)
         return self._page(request, view_of(snapshot, self._settings.queue_interval), queue=snapshot.queue)
 

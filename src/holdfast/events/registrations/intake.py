@@ -46,6 +46,7 @@ class IntakeRequest(Struct, omit_defaults=True):
     email             the address in its canonical form
     amount_paid       the amount that was paid elsewhere; None: the current price of the event, or 0 if it has none
     must_pay_online   whether the person has to pay the current price, if there is one
+    form_digest       the digest of the secret of the form that asks for it; None: no form does
     index             its index in the batch; `accept` sets it
     new_public_id     the public id of the account if a new one is created; each attempt has another
     """
@@ -59,6 +60,7 @@ class IntakeRequest(Struct, omit_defaults=True):
     name: str | None = None
     language: str | None = None
     notify: bool = True
+    form_digest: str | None = None
     index: int = -1
     new_public_id: str = ""
 

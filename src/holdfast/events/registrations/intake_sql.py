@@ -23,7 +23,7 @@ _RENEW: LiteralString = """
            set status = 'pending', arrival = stamped.arrival, received_at = stamped.received_at,
                amount_paid = stamped.amount_paid, amount_due = stamped.amount_due, name = stamped.name,
                language = stamped.language, notify = stamped.notify, settled_at = null, reason = null,
-               log_number = null, nonce = stamped.nonce, logged_as = null
+               log_number = null, nonce = stamped.nonce, logged_as = null, form_digest = stamped.form_digest
           from stamped
          where registrations.event_id = stamped.event_id and registrations.user_id = stamped.user_id
            and stamped.previous_status = 'rejected' and registrations.status = 'rejected'
@@ -55,6 +55,7 @@ def _accept(*, renews: bool) -> LiteralString:
     checked_request as materialized (
         select request.index, request.event_id, request.email, request.new_public_id, request.amount_paid,
                request.must_pay_online, request.name, request.language, coalesce(request.notify, true) as notify,
+               request.form_digest,
                event.organizer_id, event.current_price, event.is_full, person.id as user_id, person.public_id,
                previous.status as previous_status,
                case when event.id is null then 'not_found'
@@ -65,7 +66,7 @@ def _accept(*, renews: bool) -> LiteralString:
           from json_to_recordset(%(requests)s::json)
                as request (index integer, tenant_id bigint, event_id bigint, public_id text, email text,
                            new_public_id text, amount_paid bigint, must_pay_online boolean, name text, language text,
-                           notify boolean)
+                           notify boolean, form_digest uuid)
           left join event on event.id = request.event_id
           left join lateral (select id, public_id from users where users.email = request.email and {OWNS_EMAIL}
                              union all
@@ -123,7 +124,7 @@ def _accept(*, renews: bool) -> LiteralString:
                coalesce(request.public_id, created.public_id) as public_id,
                coalesce(request.amount_paid, request.current_price, 0) as amount_paid,
                case when request.must_pay_online then request.current_price end as amount_due,
-               request.previous_status, request.name, request.language, request.notify,
+               request.previous_status, request.name, request.language, request.notify, request.form_digest,
                case when request.code is not null then request.code
                     when request.previous_status <> 'rejected' then null
                     when request.is_full then 'event_full'
@@ -145,7 +146,7 @@ def _accept(*, renews: bool) -> LiteralString:
         select *, nextval('registration_arrivals') as arrival, clock_timestamp() as received_at,
                encode(substr(%(nonces)s::bytea, 16 * index + 1, 16), 'hex')::uuid as nonce
           from (select distinct on (event_id, user_id) event_id, organizer_id, user_id, amount_paid, amount_due, name,
-                       language, notify, previous_status, index from checked
+                       language, notify, form_digest, previous_status, index from checked
                  where code is null and (previous_status is null or previous_status = 'rejected')
                  order by event_id, user_id, index) as first
          order by index),
@@ -153,9 +154,9 @@ def _accept(*, renews: bool) -> LiteralString:
     -- Sorted by key, so that two processes that insert the same people cannot deadlock.
     inserted as (
         insert into registrations (event_id, organizer_id, user_id, arrival, received_at, nonce, amount_paid,
-                                   amount_due, name, language, notify)
+                                   amount_due, name, language, notify, form_digest)
         select event_id, organizer_id, user_id, arrival, received_at, nonce, amount_paid,
-               amount_due, name, language, notify
+               amount_due, name, language, notify, form_digest
           from stamped where previous_status is null
          order by event_id, user_id
             on conflict do nothing

@@ -18,7 +18,7 @@ class GetOwnReceipt(OwnRegistrationCommand):
 
 
 FIND: LiteralString = f"""
-    select {LOGGED_AT} as received_at, {LOGGED_NONCE} as nonce, logged_as, log_number
+    select {LOGGED_AT} as received_at, {LOGGED_NONCE} as nonce, logged_as, log_number, status
       from registrations
      where event_id = %(event_id)s and user_id = (select id from users where public_id = %(user_id)s limit 1)
        and arrival = %(arrival)s
@@ -28,7 +28,7 @@ FIND: LiteralString = f"""
 @refuses(NOT_FOUND)
 async def get(tx: Tx, caller: Caller, command: GetOwnReceipt) -> ReceiptFile:
     """The receipt of a registration, not signed yet. There is none if no log has it, or the person was erased."""
-    for received_at, nonce, logged_as, number in await tx.tuples(FIND, msgspec.structs.asdict(command)):
+    for received_at, nonce, logged_as, number, status in await tx.tuples(FIND, msgspec.structs.asdict(command)):
         if nonce is None:
             break
         await tx.confirm()  # only what is as durable as configured is promised
@@ -36,5 +36,5 @@ async def get(tx: Tx, caller: Caller, command: GetOwnReceipt) -> ReceiptFile:
         person = logged_as or command.user_id
         receipt = receipt_of(name, base_url, received_at, person, nonce)
         poll_path = f"/api/registrations/{command.event_id}/{person}"
-        return later_receipt(receipt, name.subject, base_url, poll_path, number)
+        return later_receipt(receipt, name.subject, base_url, poll_path, number, status)
     raise NOT_FOUND("There is no receipt for this registration.")

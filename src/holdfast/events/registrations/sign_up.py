@@ -1,13 +1,16 @@
 """Signing up: people register themselves on a form that needs no key.
 
-A visitor may type an address of another person. So only a visitor who registered a moment ago sees the result; about an
-older registration the page says nothing, and its details are sent to the address itself (`docs/decisions/0031-*.md`).
+A visitor may type an address of another person. So only the browser that registered the address sees the result, which
+the secret of its form identifies. Another visitor learns only that the address is registered, and its details are sent
+to the address itself (`docs/decisions/0031-*.md`).
 """
 
 import re
 import unicodedata
 from collections.abc import Sequence
+from hashlib import sha256
 from typing import Annotated
+from uuid import UUID
 
 import msgspec
 from msgspec import Meta, Struct
@@ -39,28 +42,31 @@ class SignUp(Command):
 
     name        as `clean_name` returns it
     language    the code of the language of the mails
+    secret      the secret of the form: the same form that is sent again has the same
     """
 
     event_id: Id
     email: Email
     name: Annotated[str, Meta(min_length=1, max_length=MAX_NAME_CHARACTERS)] | None
     language: str
+    secret: Annotated[str, Meta(min_length=32)]
 
 
-OUTCOME_VISIBLE_SECONDS = 15 * 60
 DOUBLE_CLICK_SECONDS = 60
 
 
 class SignUpResult(Struct, frozen=True):
     """The registration that is stored.
 
-    is_new       whether it was received in the last 15 minutes, so that the visitor may see its status
-    is_repeated  whether it was received more than a minute ago: the form was sent again, and not by a double click
+    is_from_form  whether this form made it, so that the visitor may see its status
+    is_repeated   whether it was received more than a minute ago: the form was sent again, and not by a double click
+    is_stored     whether this request stored it
     """
 
     link: Link
-    is_new: bool
+    is_from_form: bool
     is_repeated: bool
+    is_stored: bool = False
 
 
 def clean_name(name: str) -> str | None:
@@ -105,6 +111,7 @@ async def _store(tx: Tx, commands: Sequence[SignUp], *, waits: bool) -> list[Sig
             must_pay_online=True,
             name=command.name,
             language=command.language,
+            form_digest=form_digest(command.secret),
         )
         for command in commands
     ]
@@ -114,8 +121,9 @@ async def _store(tx: Tx, commands: Sequence[SignUp], *, waits: bool) -> list[Sig
     people = [(command.event_id, outcome.public_id) for command, outcome in zip(commands, outcomes, strict=True)]
     arrivals = await find_arrivals(tx, people)
     return [
-        _refusal(command.event_id, outcome) or _sign_up_result(*person, *arrival)
-        for command, outcome, person, arrival in zip(commands, outcomes, people, arrivals, strict=True)
+        _refusal(command.event_id, outcome)
+        or _sign_up_result(command, outcome.public_id, *arrival, is_stored=outcome.stored)
+        for command, outcome, arrival in zip(commands, outcomes, arrivals, strict=True)
     ]
 
 
@@ -125,13 +133,27 @@ def _refusal(event_id: int, outcome: intake.IntakeResult) -> Problem | LockedRow
 
 
 def _sign_up_result(
-    event_id: int, public_id: str | None, arrival: int | None, age: float | None
+    command: SignUp,
+    public_id: str | None,
+    arrival: int | None,
+    age: float | None,
+    stored_digest: str | None,
+    *,
+    is_stored: bool,
 ) -> SignUpResult | Problem:
     if public_id is None or arrival is None or age is None:  # another transaction has just deleted it
-        return REFUSALS["removed"](event_id)
+        return REFUSALS["removed"](command.event_id)
     return SignUpResult(
-        Link(event_id, public_id, arrival), is_new=age < OUTCOME_VISIBLE_SECONDS, is_repeated=age > DOUBLE_CLICK_SECONDS
+        Link(command.event_id, public_id, arrival),
+        is_from_form=stored_digest == form_digest(command.secret),
+        is_repeated=age > DOUBLE_CLICK_SECONDS,
+        is_stored=is_stored,
     )
+
+
+def form_digest(secret: str) -> str:
+    """The digest of the secret of a form, as it is stored with the registration that the form made."""
+    return str(UUID(bytes=sha256(secret.encode()).digest()[:16]))
 
 
 async def find_unpayable(reader: Reader, event_ids: Sequence[int]) -> dict[int, str]:
@@ -164,15 +186,19 @@ class ArrivalKey(Struct):
 
 async def find_arrivals(
     reader: Reader, people: Sequence[tuple[int, str | None]]
-) -> list[tuple[int | None, float | None]]:
-    """The arrival number of each registration, and its age in seconds; both None if there is no registration."""
+) -> list[tuple[int | None, float | None, str | None]]:
+    """The arrival number of each registration, its age in seconds, and the digest of the secret of its form.
+
+    All are None if there is no registration.
+    """
     rows = [ArrivalKey(index, *person) for index, person in enumerate(people)]
     return await reader.tuples(
         """
-        select registration.arrival, extract(epoch from clock_timestamp() - registration.received_at)::float8
+        select registration.arrival, extract(epoch from clock_timestamp() - registration.received_at)::float8,
+               registration.form_digest::text
           from json_to_recordset(%(people)s::json) as person (index integer, event_id bigint, public_id text)
           left join lateral (select id from users where users.public_id = person.public_id limit 1) as users on true
-          left join lateral (select arrival, received_at from registrations
+          left join lateral (select arrival, received_at, form_digest from registrations
                               where event_id = person.event_id and user_id = users.id limit 1) as registration on true
          order by person.index
         """,

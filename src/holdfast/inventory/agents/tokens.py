@@ -16,6 +16,7 @@ import msgspec
 from cachetools import LRUCache
 from msgspec import Struct
 
+from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.postgres.database import Database
 from holdfast.kit.security.signing_keys import InvalidToken, KeySet, SigningKeys, UnknownKey
 
@@ -69,6 +70,13 @@ class SignedToken(NamedTuple):
     token: str
     expires_at: datetime
 
+
+VERIFIED_AGENT_TOKENS = cache_bound(
+    "Access tokens of agents that were verified",
+    "inventory",
+    f"{MAX_CACHED_TOKENS} in a process",
+    lost="is verified again",
+)
 
 Verified = LRUCache[bytes, tuple[TokenType[Any], Any]]
 

@@ -26,12 +26,13 @@ from holdfast.inventory.shops import status
 from holdfast.inventory.shops.model import Shop
 from holdfast.inventory.shops.operations import ENDED_SHOPS, find_active
 from holdfast.inventory.stock.stock_changes import CHANGES
+from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.client import create_shared_task
 from holdfast.kit.contract.problems import NOT_FOUND, SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.http.event_streams import Feed
 from holdfast.kit.mcp import Change
-from holdfast.kit.postgres.lookup_cache import LookupCache
+from holdfast.kit.postgres.lookup_cache import MAX_RESULTS, LookupCache
 
 log = structlog.get_logger()
 
@@ -53,13 +54,26 @@ RETRY_SECONDS = 0.5
 """Seconds between attempts to read a shop that has readers."""
 
 
+FOUND_SHOPS = cache_bound(
+    "Shops that were looked up by domain", "inventory", f"{MAX_RESULTS} in a process, for a second"
+)
+
+
+CACHED_SHOPS = cache_bound(
+    "Shops whose availability is in memory",
+    "inventory",
+    f"{MAX_CACHED_SHOPS} in a process, and those with readers",
+    lost="is read again",
+)
+
+
 class AvailabilityCache:
     """The cached shops of this process."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._cached_shops: dict[int, CachedShop] = {}
-        self._shops = LookupCache(database, ENDED_SHOPS, _domain_in, self._find_shop)
+        self._shops = LookupCache(FOUND_SHOPS, database, ENDED_SHOPS, _domain_in, self._find_shop)
         self._removed_at = 0.0
 
     async def shop(self, domain: str) -> Shop:

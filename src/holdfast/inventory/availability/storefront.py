@@ -23,6 +23,7 @@ from holdfast.inventory.problems import INVALID_STREAM_TOKEN, error_body
 from holdfast.inventory.resources import Resources
 from holdfast.inventory.shopify import proxy
 from holdfast.inventory.shops.model import Shop
+from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.client import create_shared_task
 from holdfast.kit.contract.problems import Problem
@@ -64,6 +65,14 @@ class CachedAnswer(NamedTuple):
     window: int
     plain: EncodedReply
     compressed: EncodedReply
+
+
+SIGNED_DOMAINS = cache_bound(
+    "Signed addresses of storefronts that were checked",
+    "inventory",
+    f"{MAX_CACHED_SHOPS} in a process",
+    lost="is checked again",
+)
 
 
 class Storefront:

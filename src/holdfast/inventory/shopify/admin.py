@@ -24,6 +24,7 @@ from holdfast.inventory.shopify.platform import (
     failure_of,
 )
 from holdfast.inventory.shopify.throttle import PointBucket
+from holdfast.kit.contract.bounds import cache_bound
 
 T = TypeVar("T")
 
@@ -85,6 +86,14 @@ class _GraphqlAnswer(Struct):
     data: msgspec.Raw = msgspec.Raw(b"null")
     errors: Sequence[_GraphqlError] = ()
     extensions: _AnswerExtensions = msgspec.field(default_factory=_AnswerExtensions)
+
+
+POINT_BUCKETS = cache_bound(
+    "Shops whose calls of the Admin API are counted",
+    "inventory",
+    f"{MAX_CACHED_SHOPS} in a process",
+    lost="is counted again",
+)
 
 
 class AdminApi:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import httpx2
 import msgspec
 
+from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.security.certificates import trusted_certificates
 from holdfast.kit.security.http_client import HttpClient
 
@@ -18,6 +19,19 @@ CALL_TIMEOUT_SECONDS = 30.0
 
 MAX_ANSWER_BYTES = 16 * 1_048_576
 """The most bytes of an answer."""
+
+MAX_CONCURRENT_CALLS = 64
+"""Connections of one process to the platform."""
+
+PLATFORM_CALLS = Bound(
+    name="Calls of the storefront platform in progress",
+    service="inventory",
+    total=f"{MAX_CONCURRENT_CALLS} in a process",
+    tenant="none of its own; the platform limits the calls of each shop",
+    address="none: only shops cause calls, and installs, which have a limit",
+    reserved="-",
+    stranger="Nothing: a stranger without a shop causes no call but that of an install.",
+)
 
 MAX_RETRY_AFTER_SECONDS = 300.0
 """The longest wait that the platform may ask for."""
@@ -76,7 +90,7 @@ class Platform:
 
     @cached_property
     def _client(self) -> httpx2.AsyncClient:
-        limits = httpx2.Limits(max_connections=64, max_keepalive_connections=32, keepalive_expiry=30)
+        limits = httpx2.Limits(max_connections=MAX_CONCURRENT_CALLS, max_keepalive_connections=32, keepalive_expiry=30)
         return HttpClient(timeout=self._seconds, limits=limits, verify=trusted_certificates(), trust_env=False)
 
     def at(self, shop: str, path: str) -> str:

@@ -16,6 +16,7 @@ from holdfast.inventory.resources import Tx
 from holdfast.inventory.sync import levels
 from holdfast.inventory.sync.model import LevelChange, LevelPush, LevelRefusal, ObservedLevel
 from holdfast.inventory.sync.platform import AcceptedPush
+from holdfast.kit.contract.bounds import cache_bound
 
 MAX_LEVELS_PER_PUSH = 250
 """The most levels in one call: a limit of the platform."""
@@ -46,6 +47,11 @@ ADJUSTABLE: LiteralString = """
 Orders do not name a location. A difference at another location that we set may belong to this one, so this one is
 compared.
 """
+
+
+PUSH_SIZES = cache_bound(
+    "Shops whose size of a push is remembered", "inventory", f"{MAX_CACHED_SHOPS} in a process", lost="is found again"
+)
 
 
 class PushSizes:

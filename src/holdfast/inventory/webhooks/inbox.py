@@ -41,7 +41,7 @@ from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.problems import NOT_FOUND, SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.environment.logs import first_line
 from holdfast.kit.environment.metrics import start_at_zero
-from holdfast.kit.postgres.group_commit import Batcher
+from holdfast.kit.postgres.group_commit import MAX_WAITING_CALLS, Batcher
 from holdfast.kit.running.slots import Slots
 
 T = TypeVar("T")
@@ -64,6 +64,25 @@ WEBHOOK_TRANSACTIONS = Bound(
 
 MAX_BATCH_SIZE = 100
 """The most deliveries that are handled together with another one."""
+
+RECEIVED_WEBHOOKS = Bound(
+    name="Received webhooks that wait until they are stored",
+    service="inventory",
+    total=f"{MAX_WAITING_CALLS} in a process; {MAX_BATCH_SIZE} are stored together",
+    tenant="none: in order of arrival",
+    address="none: their signature is checked first",
+    reserved="all of it is for the platform",
+    stranger="Nothing: a stranger cannot sign.",
+)
+WEBHOOK_RESULTS = Bound(
+    name="Handled webhooks whose results wait until they are stored",
+    service="inventory",
+    total=f"{MAX_CONCURRENT_DELIVERIES}; {MAX_BATCH_SIZE} are stored together",
+    tenant=f"{MAX_CONCURRENT_OF_SHOP}",
+    address="none: only webhooks that the platform signed are stored",
+    reserved="all of it is for the platform",
+    stranger="Nothing: a stranger cannot sign.",
+)
 
 RETRY_BACKOFF = RetryBackoff(1.0, 1800.0)
 
@@ -109,7 +128,9 @@ class Inbox:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._storing = Batcher[ReceivedDelivery, None]("receive_webhooks", self._store, size=100)
+        self._storing = Batcher[ReceivedDelivery, None](
+            RECEIVED_WEBHOOKS, "receive_webhooks", self._store, size=MAX_BATCH_SIZE
+        )
 
     async def take(self, received: ReceivedDelivery) -> None:
         """Store a delivery, if its shop has the app and it is not stored already."""
@@ -153,7 +174,9 @@ class WebhookWork(DueWork[DeliveryGroup]):
         super().__init__()
         self._database = database
         self._handlers = handlers
-        self._storing_results = Batcher[DeliveryResult, None]("settle_webhooks", self._store_results, size=100)
+        self._storing_results = Batcher[DeliveryResult, None](
+            WEBHOOK_RESULTS, "settle_webhooks", self._store_results, size=MAX_BATCH_SIZE
+        )
         # Changes of one shop wait for each other in the database, and would hold connections.
         self._slots = Slots(WEBHOOK_TRANSACTIONS, 1)
         for topic in handlers:

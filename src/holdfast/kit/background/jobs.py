@@ -28,6 +28,7 @@ from holdfast.kit.background.due_work import OVERDUE
 from holdfast.kit.background.job_wakeup import wake
 from holdfast.kit.background.leases import LEASE_SECONDS, RENEW_SECONDS
 from holdfast.kit.compat.task_ending import end_tasks
+from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.problems import NOT_FOUND, SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.environment.metrics import JOBS, start_at_zero
 from holdfast.kit.postgres.connection_pool import KEEPALIVE, Pool
@@ -44,6 +45,16 @@ log = structlog.get_logger()
 
 MAX_CONCURRENT_JOBS = 8
 """Jobs that one process runs concurrently. Most of them wait for other services."""
+
+JOBS_IN_PROGRESS = Bound(
+    name="Jobs in progress",
+    service="both",
+    total=f"{MAX_CONCURRENT_JOBS} in a process",
+    tenant="none: in the order in which they were enqueued",
+    address="none: only organizers and shops enqueue jobs",
+    reserved="-",
+    stranger="Time, as an organizer: the jobs that it enqueued before those of others.",
+)
 
 CONNECTION_TIMEOUT_SECONDS = 2
 """Seconds to wait for a connection. A process that cannot reach the database waits twice before it ends."""

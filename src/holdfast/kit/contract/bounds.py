@@ -8,6 +8,10 @@ from typing import Literal
 
 from msgspec import Struct
 
+from holdfast.kit.contract.sources import WIDE_SHARE
+
+BoundedService = Literal["both", "events", "inventory"]
+
 
 class Bound(Struct, frozen=True, kw_only=True):
     """A resource with a limit.
@@ -22,9 +26,66 @@ class Bound(Struct, frozen=True, kw_only=True):
     """
 
     name: str
-    service: Literal["both", "events", "inventory"]
+    service: BoundedService
     total: str
     tenant: str
     address: str
     reserved: str
     stranger: str
+
+
+def cache_bound(name: str, service: BoundedService, total: str, *, lost: str = "is made again") -> Bound:
+    """The bound of a cache, which refuses nothing: when it is full, it drops what was used longest ago.
+
+    lost    what happens to an entry that was dropped
+    """
+    return Bound(
+        name=name,
+        service=service,
+        total=total,
+        tenant="none",
+        address="none",
+        reserved="-",
+        stranger=f"Time: what others use is dropped, and {lost} when they ask for it.",
+    )
+
+
+def address_limit(name: str, service: BoundedService, setting: str, per: str) -> Bound:
+    """The bound of requests that are counted by the address that they come from."""
+    return Bound(
+        name=name,
+        service=service,
+        total="none",
+        tenant="-",
+        address=f"{setting} {per}; a /48 {WIDE_SHARE} times as many",
+        reserved="-",
+        stranger="Nothing: each address is counted for itself.",
+    )
+
+
+def credential_limit(
+    name: str, service: BoundedService, setting: str, per: str, *, who: str = "a key", together: str = ""
+) -> Bound:
+    """The bound of requests that are counted by the credential with which they come."""
+    return Bound(
+        name=name,
+        service=service,
+        total="none",
+        tenant=f"{setting} {per} for {who}{f'; {together}' if together else ''}",
+        address="-",
+        reserved="-",
+        stranger="Nothing: each credential is counted for itself.",
+    )
+
+
+def quota(name: str, service: BoundedService, setting: str) -> Bound:
+    """The bound of what is stored for one tenant."""
+    return Bound(
+        name=name,
+        service=service,
+        total="none",
+        tenant=setting,
+        address="none: a stranger who registers an organizer has its share",
+        reserved="-",
+        stranger="Room on the disk: as much for each organizer that it registers.",
+    )

@@ -53,7 +53,7 @@ class Connection(HttpToolsProtocol):
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._source = self._bounds.source(self.client)
-        self._problem = self._bounds.enter(self._source)
+        self._problem = self._bounds.enter(self._source, self)
         if self._problem and self._bounds.is_flooded:
             self.abort()
         else:
@@ -62,7 +62,7 @@ class Connection(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
         self._remote.leave()
-        self._bounds.leave(self._source, self._problem)
+        self._bounds.leave(self._source, self, self._problem)
         self._bounds.forget(self)
         self._unbegun = b""
         self._arrived()
@@ -80,6 +80,10 @@ class Connection(HttpToolsProtocol):
             self._wait(data)
         else:
             self._receive(data)
+
+    def is_idle(self) -> bool:
+        """Whether no request is in progress."""
+        return self._is_between_requests() and not self._unbegun
 
     def _is_between_requests(self) -> bool:
         return self._in_head and not self._head_bytes and (not self.cycle or self.cycle.response_complete)
@@ -145,7 +149,7 @@ class Connection(HttpToolsProtocol):
         super().pause_writing()
         size = self.transport.get_write_buffer_size()
         self._watch(size)
-        self._bounds.wait(self, size, self._source)
+        self._bounds.wait(self, size)
 
     def resume_writing(self) -> None:
         super().resume_writing()

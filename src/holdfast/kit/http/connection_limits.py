@@ -15,23 +15,11 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.problems import RATE_LIMITED, SERVICE_UNAVAILABLE, ErrorBody, Problem
 from holdfast.kit.contract.sources import WIDE_CONNECTIONS, path_of, source
+from holdfast.kit.http.holdings import Holdings
 from holdfast.kit.http.pace import Pace
 
 MAX_UNREAD_BYTES = 256 * 1024 * 1024
-"""Bytes of answers that may wait for slow clients. Above it, connections of the address with the most are closed."""
-
-PROXIES = "trusted proxies"
-"""What the unread bytes of connections without an address are counted under."""
-
-UNREAD = Bound(
-    name="Bytes of answers that clients have not read",
-    service="both",
-    total=f"{MAX_UNREAD_BYTES // 1024**2} MiB",
-    tenant="that of its addresses",
-    address="what others leave; above the total, the address or network of /48 with the most loses connections",
-    reserved="-",
-    stranger="Nothing: its own connections are closed first. Behind a trusted proxy, the proxy limits its clients.",
-)
+"""Bytes of answers that may wait for slow clients. Above it, the address with the most of them loses connections."""
 
 MAX_EXPLAINED_REFUSALS = 100
 """Refused connections at a time that get an answer with the reason; others are closed without an answer."""
@@ -44,13 +32,45 @@ RESERVED_FILES = 200
 
 WARNING_INTERVAL_SECONDS = 60
 
+CONNECTIONS = Bound(
+    name="Open connections",
+    service="both",
+    total="`MAX_CONNECTIONS` in a process, or as many as the system allows open files",
+    tenant="none",
+    address=f"`MAX_CONNECTIONS_PER_ADDRESS`; a /48 {WIDE_CONNECTIONS} times as many",
+    reserved="connections of `TRUSTED_PROXIES` are counted together only",
+    stranger="Nothing: when all are taken, the address with the most loses one to each address that has fewer.",
+)
+UNREAD_ANSWERS = Bound(
+    name="Bytes of answers that clients have not read",
+    service="both",
+    total=f"{MAX_UNREAD_BYTES // 1_048_576} MiB in a process; of each connection for 30 seconds",
+    tenant="none",
+    address="what others leave; above the total, the address with the most loses its oldest answer",
+    reserved="-",
+    stranger="Nothing: its own answers are dropped first.",
+)
+EXPLAINED_REFUSALS = Bound(
+    name="Refused connections that are told why",
+    service="both",
+    total=f"{MAX_EXPLAINED_REFUSALS} at a time in a process; others are closed without an answer",
+    tenant="none",
+    address="none",
+    reserved="-",
+    stranger="The reason: others who are refused at the same moment are not told it.",
+)
+
 log = structlog.get_logger()
 
 
-class UnreadConnection(Protocol):
-    """A connection whose client does not read its answer."""
+class LimitedConnection(Protocol):
+    """A connection that the limits can close."""
 
     def abort(self) -> None: ...
+
+    def is_idle(self) -> bool:
+        """Whether no request is in progress."""
+        ...
 
 
 @dataclass
@@ -75,9 +95,11 @@ class ConnectionLimits:
     _open: int = 0
     _refused: int = 0
     _by_source: Counter[str] = field(default_factory=Counter[str])
-    _unread: dict[UnreadConnection, tuple[int, str]] = field(default_factory=dict[UnreadConnection, tuple[int, str]])
-    """The unread bytes of connections, and what they are counted under; those that have waited longest are first."""
-    _unread_bytes: Counter[str] = field(default_factory=Counter[str])
+    _sources: dict[LimitedConnection, str] = field(default_factory=dict[LimitedConnection, str])
+    """The open connections that are counted by address, each with its source."""
+    _holdings: Holdings[LimitedConnection] = field(default_factory=Holdings[LimitedConnection])
+    _unread: dict[LimitedConnection, int] = field(default_factory=dict[LimitedConnection, int])
+    _unread_bytes: int = 0
     _warned_at: float = float("-inf")
 
     @cached_property
@@ -89,8 +111,11 @@ class ConnectionLimits:
         """The name that a connection is counted under; None for a trusted proxy and for a local socket."""
         return None if client is None or client[0] in self._trusted else source(client[0])
 
-    def enter(self, client: str | None) -> Problem | None:
-        """Count a connection. Returns the problem to answer with if there are too many."""
+    def enter(self, client: str | None, connection: LimitedConnection) -> Problem | None:
+        """Count a connection. Returns the problem to answer with if there are too many.
+
+        If there are too many together, the address that has the most of them loses one to an address that has fewer.
+        """
         problem = None
         if client is not None and (exceeded := self._exceeded(client)):
             problem = RATE_LIMITED(
@@ -98,11 +123,14 @@ class ConnectionLimits:
                 hint="Close some of them, or use one of them for this request.",
                 retry_after=1,
             )
-        elif self._open >= self.most:
+        elif self._open >= self.most and not self._make_room(client):
             problem = SERVICE_UNAVAILABLE("Too many connections are open.", retry_after=1)
         if problem is None:
             self._open += 1
-            self._by_source.update(() if client is None else path_of(client))
+            if client is not None:
+                self._by_source.update(path_of(client))
+                self._sources[connection] = client
+                self._holdings.add(client, connection)
         else:
             self._refused += 1
             self._warn(problem, client)
@@ -120,38 +148,62 @@ class ConnectionLimits:
         """Whether too many connections are being refused to answer another one with the reason."""
         return self._refused > MAX_EXPLAINED_REFUSALS
 
-    def leave(self, client: str | None, problem: Problem | None) -> None:
+    def leave(self, client: str | None, connection: LimitedConnection, problem: Problem | None) -> None:
         """Stop counting a connection that has closed."""
         if problem:
             self._refused -= 1
-            return
+        elif client is None:
+            self._open -= 1
+        elif connection in self._sources:
+            self._stop_counting(connection)
+
+    def _make_room(self, client: str | None) -> bool:
+        """Close a connection of the address that has the most. Returns whether there was one."""
+        excess = client and self._holdings.find_excess(client, lambda connection: connection.is_idle())
+        if not excess:
+            return False
+        self._warn(SERVICE_UNAVAILABLE("The address with the most connections loses some."), self._sources[excess])
+        self._stop_counting(excess)
+        excess.abort()
+        return True
+
+    def _stop_counting(self, connection: LimitedConnection) -> None:
+        source = self._sources.pop(connection)
         self._open -= 1
-        for name in () if client is None else path_of(client):
+        self._holdings.remove(source, connection)
+        for name in path_of(source):
             self._by_source[name] -= 1
             if not self._by_source[name]:
                 del self._by_source[name]
 
-    def wait(self, connection: UnreadConnection, size: int, client: str | None) -> None:
+    def wait(self, connection: LimitedConnection, size: int) -> None:
         """Count unread bytes of a connection.
 
-        If there are too many, close connections of the address or network with the most of them; of these, the ones
-        that have waited longest.
+        If there are too many, close the connections that have waited longest, of the address with the most bytes.
         """
-        group = PROXIES if client is None else path_of(client)[0]
-        self._unread[connection] = size, group
-        self._unread_bytes[group] += size
-        while self._unread_bytes.total() > MAX_UNREAD_BYTES:
-            [(largest, _)] = self._unread_bytes.most_common(1)
-            longest = next(other for other, (_, counted) in self._unread.items() if counted == largest)
+        self._unread[connection] = size
+        self._unread_bytes += size
+        while self._unread_bytes > MAX_UNREAD_BYTES:
+            longest = self._longest_of_largest()
             self.forget(longest)
             longest.abort()
 
-    def forget(self, connection: UnreadConnection) -> None:
+    def _longest_of_largest(self) -> LimitedConnection:
+        """The connection that has waited longest, of the address that has left the most bytes unread."""
+        unread: Counter[str] = Counter()
+        for connection, size in self._unread.items():
+            unread[self._address_of(connection)] += size
+        [(largest, _)] = unread.most_common(1)
+        return next(connection for connection in self._unread if self._address_of(connection) == largest)
+
+    def _address_of(self, connection: LimitedConnection) -> str:
+        """The address of a connection. All connections of trusted proxies count as one."""
+        source = self._sources.get(connection)
+        return path_of(source)[0] if source else ""
+
+    def forget(self, connection: LimitedConnection) -> None:
         """Stop counting the unread bytes of a connection that has read them or has closed."""
-        size, group = self._unread.pop(connection, (0, PROXIES))
-        self._unread_bytes[group] -= size
-        if not self._unread_bytes[group]:
-            del self._unread_bytes[group]
+        self._unread_bytes -= self._unread.pop(connection, 0)
 
     def _warn(self, problem: Problem, client: str | None) -> None:
         """Log a refusal, at most once a minute; the metrics count all of them."""

@@ -18,9 +18,11 @@ from msgspec import Struct
 from prometheus_client import Gauge
 from starlette.types import Receive, Send
 
+from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.problems import RATE_LIMITED, SERVICE_UNAVAILABLE
 from holdfast.kit.contract.sources import WIDE_CONNECTIONS, wide_network
 from holdfast.kit.http.handler import NOSNIFF, Reply, Request
+from holdfast.kit.http.holdings import Holdings
 
 M = TypeVar("M")
 
@@ -171,18 +173,44 @@ class EndOfStream(Exception):
         self.last = last
 
 
+class OpenStream:
+    """A stream that is counted for its owners."""
+
+    def __init__(self, owners: Mapping[StreamOwner, object]) -> None:
+        self.owners = owners
+        self.has_given_way = False
+        """Whether it has to end, so that another address gets its place."""
+        self.wake: Callable[[], None] = lambda: None
+
+    @property
+    def source(self) -> str | None:
+        source = self.owners.get("address")
+        return source if isinstance(source, str) else None
+
+
 class Streams:
     """The open event streams of a process. All of them end when a signal stops the process.
 
+    bound               what is limited, for the page of all bounds
     most                the maximum number of open streams of one owner
     most_in_process     the maximum number of open streams of all owners together; None: no maximum
+
+    When a tenant or the process has the maximum, the address that has the most of these streams loses one to an address
+    that has fewer.
     """
 
-    def __init__(self, most: Mapping[StreamOwner, int] | None = None, most_in_process: int | None = None) -> None:
+    def __init__(
+        self, bound: Bound, most: Mapping[StreamOwner, int] | None = None, most_in_process: int | None = None
+    ) -> None:
+        self.bound = bound
         self._most = most or {}
         self._most_in_process = most_in_process
         self._open: Counter[tuple[StreamOwner, object]] = Counter()
-        self._total = 0
+        self._streams: set[OpenStream] = set()
+        self._holdings = Holdings[OpenStream]()
+        """The streams of the process by address."""
+        self._tenants: dict[object, Holdings[OpenStream]] = {}
+        """Those of each tenant."""
         self.closing = False
         self.wakes: set[Callable[[], None]] = set()
 
@@ -191,30 +219,68 @@ class Streams:
 
         Raises `service_unavailable` if this process has.
         """
-        for owner, name, most in self._shares(owners):
-            if self._open[owner, name] >= most:
-                raise RATE_LIMITED(
-                    f"At most {most} streams {OWNER_TEXTS[owner]} may be open.",
-                    hint="Close one of them first: each of them tells every change.",
-                    retry_after=RETRY_AFTER_SECONDS,
-                )
-        if self._most_in_process is not None and self._total >= self._most_in_process:
+        full: list[tuple[StreamOwner, object, int]] = [
+            (owner, name, most) for owner, name, most in self._shares(owners) if self._open[owner, name] >= most
+        ]
+        source = OpenStream(owners).source
+        for owner, name, most in full:
+            if len(full) == 1 and owner == "tenant" and source and self._make_room(self._tenants.get(name), source):
+                continue
+            raise RATE_LIMITED(
+                f"At most {most} streams {OWNER_TEXTS[owner]} may be open.",
+                hint="Close one of them first: each of them tells every change.",
+                retry_after=RETRY_AFTER_SECONDS,
+            )
+        if (
+            self._most_in_process is not None
+            and len(self._streams) >= self._most_in_process
+            and not (source and self._make_room(self._holdings, source))
+        ):
             raise SERVICE_UNAVAILABLE("Too many streams are open.", retry_after=RETRY_AFTER_SECONDS)
 
     @contextlib.contextmanager
-    def counting(self, owners: Mapping[StreamOwner, object]) -> Generator[None]:
+    def counting(self, owners: Mapping[StreamOwner, object]) -> Generator[OpenStream]:
         """Count a stream for its owners while the block lasts."""
-        counted: list[tuple[StreamOwner, object]] = [(owner, name) for owner, name, _ in self._shares(owners)]
-        self._open.update(counted)
-        self._total += 1
+        stream = OpenStream(owners)
+        self._streams.add(stream)
+        for owner, name, _ in self._shares(owners):
+            self._open[owner, name] += 1
+        for holdings in self._holdings_of(stream):
+            holdings.add(str(stream.source), stream)
         try:
-            yield
+            yield stream
         finally:
-            self._total -= 1
-            for counter_key in counted:
-                self._open[counter_key] -= 1
-                if not self._open[counter_key]:
-                    del self._open[counter_key]
+            self._stop_counting(stream)
+
+    def _make_room(self, holdings: Holdings[OpenStream] | None, source: str) -> bool:
+        """End a stream of the address that has the most. Returns whether there was one."""
+        excess = holdings.find_excess(source) if holdings else None
+        if excess is None:
+            return False
+        self._stop_counting(excess)
+        excess.has_given_way = True
+        excess.wake()
+        return True
+
+    def _stop_counting(self, stream: OpenStream) -> None:
+        if stream not in self._streams:
+            return  # it has given way
+        self._streams.discard(stream)
+        for holdings in self._holdings_of(stream):
+            holdings.remove(str(stream.source), stream)
+        tenant = stream.owners.get("tenant")
+        if tenant in self._tenants and not self._tenants[tenant]:
+            del self._tenants[tenant]
+        for owner, name, _ in self._shares(stream.owners):
+            self._open[owner, name] -= 1
+            if not self._open[owner, name]:
+                del self._open[owner, name]
+
+    def _holdings_of(self, stream: OpenStream) -> Iterator[Holdings[OpenStream]]:
+        if stream.source:
+            yield self._holdings
+            if tenant := stream.owners.get("tenant"):
+                yield self._tenants.setdefault(tenant, Holdings())
 
     def _shares(self, owners: Mapping[StreamOwner, object]) -> Iterator[tuple[StreamOwner, object, int]]:
         """What a stream is counted for, with the maximum of each. An address counts with the network that it is in."""
@@ -252,11 +318,12 @@ class EventStream(Reply, kw_only=True):
     owners: Mapping[StreamOwner, object] = {}
 
     async def send(self, request: Request) -> None:
-        with self.streams.counting(self.owners):
-            await self._flow(request)
+        with self.streams.counting(self.owners) as stream:
+            await self._flow(request, stream)
 
-    async def _flow(self, request: Request) -> None:
+    async def _flow(self, request: Request, stream: OpenStream) -> None:
         woken = asyncio.Event()
+        stream.wake = woken.set
         await request.send({"type": "http.response.start", "status": 200, "headers": [*HEADERS, *self.headers]})
         gone = asyncio.create_task(_wait_for_disconnect(request.receive))
         gone.add_done_callback(lambda _: woken.set())
@@ -267,7 +334,7 @@ class EventStream(Reply, kw_only=True):
             with self.feed.waking(woken.set):
                 while not gone.done():
                     woken.clear()
-                    if self.streams.closing or self.feed.has_ended:
+                    if self.streams.closing or self.feed.has_ended or stream.has_given_way:
                         last = self.last
                         break
                     if chunk := await self.pending():

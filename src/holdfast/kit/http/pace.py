@@ -11,6 +11,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
+from holdfast.kit.contract.bounds import Bound
+
 REQUESTS_IN_A_TURN = 128
 """Requests that are begun in one turn at most, at 50 to 200 µs each."""
 
@@ -19,6 +21,16 @@ MIN_REQUESTS_IN_A_TURN = 8
 
 TURN_SECONDS = 0.01
 """The processor time of a turn that is aimed at while requests wait."""
+
+BEGUN_REQUESTS = Bound(
+    name="Requests that are begun in one turn of the event loop",
+    service="both",
+    total=f"{REQUESTS_IN_A_TURN} in a process, down to {MIN_REQUESTS_IN_A_TURN} while they cost much",
+    tenant="none",
+    address="none: in order of arrival, and at most one for each connection",
+    reserved="health checks, metrics, the console and messages of partners do not wait",
+    stranger="Some turns of 10 ms: as many requests before those of others as it has connections.",
+)
 
 URGENT = tuple(
     f"{method} {path}".encode()

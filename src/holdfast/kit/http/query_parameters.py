@@ -14,3 +14,8 @@ def known_parameters(query: bytes, parameters: Collection[str]) -> bytes:
     """The parameters of a query that have one of these names, unchanged."""
     pairs = query.split(b"&")
     return b"&".join(pair for pair in pairs if pair and pair.partition(b"=")[0].decode("latin-1") in parameters)
+
+
+def has_other_parameters(query: bytes, parameters: Collection[str]) -> bool:
+    """Whether a query has parameters that have none of these names."""
+    return known_parameters(query, parameters) != b"&".join(pair for pair in query.split(b"&") if pair)

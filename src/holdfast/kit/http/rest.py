@@ -19,7 +19,8 @@ from holdfast.kit.contract.client import begin_request
 from holdfast.kit.contract.command import (
     fields,
 )
-from holdfast.kit.contract.problems import BAD_REQUEST, ErrorBody
+from holdfast.kit.contract.problems import BAD_REQUEST, NOT_FOUND, ErrorBody
+from holdfast.kit.contract.sources import address
 from holdfast.kit.http.body import has_body, read_body
 from holdfast.kit.http.command_reader import CommandReader, require_empty
 from holdfast.kit.http.constant_answers import ConstantAnswer
@@ -40,7 +41,7 @@ from holdfast.kit.http.handler import (
     routing_problem,
 )
 from holdfast.kit.http.paths import Paths, fields_of, has_route, redirect_without_slash, segments, without_slash
-from holdfast.kit.http.query_parameters import NO_PARAMETERS
+from holdfast.kit.http.query_parameters import NO_PARAMETERS, has_other_parameters
 from holdfast.kit.running.operation import Operation, Operations
 from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.runner import Runner
@@ -63,7 +64,8 @@ class OperationTable:
     requests are passed to `otherwise`, whose middleware runs only for those.
 
     parameters    query parameters that a redirect to the path without a slash at its end keeps, in addition to the
-                  fields of commands that are read from queries
+                  fields of commands that are read from queries. Pages read no others. An operation refuses others, so
+                  a request for an operation that has others is not redirected
     keeps_slash   the prefixes of paths that are not redirected in this way
     """
 
@@ -124,13 +126,25 @@ class OperationTable:
                 scope["path_params"] = {name: parts[index] for name, index in direct.fields.items()}
                 await direct.handler(scope, receive, send)
             elif self._has_handler_without_slash(scope, parts):
-                await redirect_without_slash(scope, self._parameters).send(Request(scope, receive, send, {}))
+                request = Request(scope, receive, send, dict(scope["headers"]))
+                await self._answer_slash(request, parts).send(request)
             else:
                 await self.otherwise(scope, receive, without_sniffing(send))
 
     def _not_allowed(self, methods: Methods, request: Request) -> Reply:
         allowed = sorted({*methods, *({"HEAD"} if "GET" in methods else ())})
         return self._refuse(method_not_allowed(request.path, request.method, allowed), request)
+
+    def _answer_slash(self, request: Request, parts: Sequence[str]) -> Reply:
+        """The reply to a request whose path has a handler only without the slash at its end."""
+        path = request.path[:-1]
+        if self._methods.find(path, parts[:-1]) and has_other_parameters(request.query, self._parameters):
+            # A redirect without them would leave out a misspelt filter. One with them might show a signature.
+            problem = NOT_FOUND(
+                "No operation has a path that ends with a slash.", hint="Leave out the slash at the end of the path."
+            )
+            return self._refuse(problem, request)
+        return redirect_without_slash(request.scope, self._parameters)
 
     def _has_handler_without_slash(self, scope: Scope, parts: Sequence[str]) -> bool:
         """Whether a path has a handler only without the slash at its end."""
@@ -192,7 +206,8 @@ class OperationEndpoint:
             require_empty(await read_body(request))
         command = self._command(parts, request.query, body)
         if self._content_limit:
-            await self._limits.hit(self._content_limit.name, self._content_limit.key(command))
+            limit = self._content_limit
+            await self._limits.hit_shared(limit.name, limit.key(command), address(request.scope))
         key = idempotency_key(request.headers) if operation.takes_idempotency_key else None
         answer = await self._run(caller, command, key)
         content = b"" if answer is None else encode({"data": answer} if self._wraps_answer else answer)

@@ -21,6 +21,7 @@ from holdfast.kit.background.due_work import RetryBackoff
 from holdfast.kit.background.subprocess_call import SubprocessStartError
 from holdfast.kit.background.throttle import yield_to_requests
 from holdfast.kit.compat.task_ending import end_tasks
+from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.mail import held_mails, outbox, outbox_metrics
 from holdfast.kit.mail.held_mails import HeldMail
@@ -49,6 +50,16 @@ If it raises, it is called again for each mail alone, except for errors that aff
 MAX_CONNECTIONS = 4
 RENDER_BATCH_SIZE = 8
 """Mails that are rendered together. At most two batches are ahead of the connections, so contents are recent."""
+
+SENT_MAILS = Bound(
+    name="Mails that are being sent",
+    service="both",
+    total=f"{MAX_CONNECTIONS} connections of one process, which sends for all; {RENDER_BATCH_SIZE} are rendered ahead",
+    tenant="none: in the order in which they are due",
+    address="none: bounded by what causes mails, such as forms and links to sign in",
+    reserved="mails to many people at once go last",
+    stranger="Time: as many mails before those of others as its requests may cause.",
+)
 
 RETRY_BACKOFF = RetryBackoff(1.0, 60.0)
 """How long nothing is sent while the mail server is unreachable."""

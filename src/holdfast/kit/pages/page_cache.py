@@ -10,7 +10,7 @@ from cachetools import LRUCache
 from msgspec import Struct
 from starlette.routing import BaseRoute, Route
 
-from holdfast.kit.contract.bounds import Bound
+from holdfast.kit.contract.bounds import Bound, cache_bound
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.client import create_shared_task
 from holdfast.kit.http.edge import LIVE
@@ -21,6 +21,10 @@ from holdfast.kit.running.rate_limits import Limits
 
 MAX_CACHE_BYTES = 32_000_000
 """The maximum size of the cached pages of a process, in bytes."""
+
+FIXED_PAGES = cache_bound(
+    "Rendered pages without content of tenants", "both", f"{MAX_CACHE_BYTES // 1_000_000} MB for each page"
+)
 
 CACHE_TTL_SECONDS = 3600
 """Seconds that a page is cached. Nobody requests an outdated page by its key; the cache drops it when it gets full."""
@@ -69,10 +73,12 @@ def cached_page(
 class PageCache:
     """Renders each page once, for concurrent and later requests.
 
+    bound   what is limited, for the page of all bounds
     most    the maximum size of all cached pages in bytes
     """
 
-    def __init__(self, most: int = MAX_CACHE_BYTES) -> None:
+    def __init__(self, bound: Bound, most: int = MAX_CACHE_BYTES) -> None:
+        self.bound = bound
         # Pages with the times at which they end. A `TTLCache` would look for ended ones at each request.
         self._pages: LRUCache[Hashable, tuple[CachedPage, float]] = LRUCache(most, lambda entry: _size(entry[0]))
         self._rendering: dict[Hashable, asyncio.Task[CachedPage]] = {}
@@ -114,7 +120,7 @@ def constant_page(site: Site, path: str, template: str, limits: Limits, name: st
 
     name    its name in logs and metrics
     """
-    pages = PageCache()
+    pages = PageCache(FIXED_PAGES)
 
     async def answer(_: Caller, request: Request) -> Reply:
         language = language_of(request)

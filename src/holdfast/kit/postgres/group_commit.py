@@ -19,6 +19,7 @@ from msgspec import Struct
 from psycopg import DataError, IntegrityError
 from psycopg.errors import LockNotAvailable
 
+from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.client import create_shared_task, wait_while_connected
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.environment.metrics import BATCH_SIZE
@@ -28,6 +29,10 @@ A = TypeVar("A")
 
 CompleteAnswers = Callable[[Sequence[Any]], Awaitable[Sequence[Any]]]
 """`(answers) -> answers`: completes the answers of a batch after its commit."""
+
+MAX_CALLS_IN_BATCH = 500
+MAX_WAITING_CALLS = 20_000
+"""The maximum number of calls that wait for one batch: as many as `MAX_CONNECTIONS` has connections."""
 
 log = structlog.get_logger()
 
@@ -46,6 +51,7 @@ class LockedRow(Struct, frozen=True):
 class Batcher(Generic[C, A]):
     """Collects the calls of `submit(call) -> answer` into batches and runs `run(calls) -> answers`, a batch at a time.
 
+    bound         what is limited, for the page of all bounds
     run_waiting   `(locked, calls) -> answers`: runs calls that `run` answered with this `LockedRow`; waits for the row
     complete      completes the answers of a batch; None: they are complete
     size          the maximum number of calls in a batch
@@ -58,14 +64,16 @@ class Batcher(Generic[C, A]):
 
     def __init__(
         self,
+        bound: Bound,
         name: str,
         run: Callable[[Sequence[C]], Awaitable[Sequence[A | Problem | LockedRow]]],
         run_waiting: Callable[[LockedRow, Sequence[C]], Awaitable[Sequence[A | Problem]]] | None = None,
         *,
         complete: CompleteAnswers | None = None,
-        size: int = 500,
-        max_waiting: int = 20_000,
+        size: int = MAX_CALLS_IN_BATCH,
+        max_waiting: int = MAX_WAITING_CALLS,
     ) -> None:
+        self.bound = bound
         self.name = name
         self._run = run
         self._run_waiting = run_waiting
@@ -107,7 +115,7 @@ class Batcher(Generic[C, A]):
         batcher = self._row_batchers.get(locked)
         if batcher is None:
             batcher = self._row_batchers[locked] = _RowBatcher(
-                self.name, partial(self._run_waiting, locked), complete=self._complete, size=self._size
+                self.bound, self.name, partial(self._run_waiting, locked), complete=self._complete, size=self._size
             )
             batcher.on_idle = partial(self._row_batchers.pop, locked)
         batcher._add(call, answer)

@@ -11,6 +11,7 @@ from types import TracebackType
 import structlog
 
 from holdfast.kit.compat.task_ending import end_tasks
+from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.client import create_shared_task
 from holdfast.kit.contract.problems import Problem
 
@@ -18,6 +19,17 @@ log = structlog.get_logger()
 
 MAX_WAITERS = 2
 """Waiters of one loop. Each holds a connection while it waits."""
+
+
+WAITERS = Bound(
+    name="Locked rows that a background loop waits for",
+    service="both",
+    total=f"{MAX_WAITERS} of each loop in a process; other locked rows are tried again later",
+    tenant="none",
+    address="none",
+    reserved="other rows are worked on meanwhile",
+    stranger="Nothing: a stranger holds no lock while a request waits.",
+)
 
 
 class LockWaiters:

@@ -40,6 +40,7 @@ CACHED_RESULTS = Bound(
 class LookupCache(Generic[K, V]):
     """Looks up results by key, or returns them from the cache.
 
+    bound          what is limited, for the page of all bounds
     channel        the channel of changes; a payload is a key, or empty if anything may have changed
     key_of         returns the key in a payload
     look_up        returns the result for a key; its exceptions are not cached
@@ -50,6 +51,7 @@ class LookupCache(Generic[K, V]):
 
     def __init__(
         self,
+        bound: Bound,
         database: Database[Any],
         channel: str,
         key_of: Callable[[str], K],
@@ -58,6 +60,7 @@ class LookupCache(Generic[K, V]):
         max_results: int = MAX_RESULTS,
         waiting: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> None:
+        self.bound = bound
         self._database = database
         self._channel = channel
         self._key_of = key_of

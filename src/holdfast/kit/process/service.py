@@ -83,11 +83,11 @@ class Service:
     routes: Sequence[BaseRoute]
     authenticate: Authenticate
     limits: Limits
+    streams: Streams
     caches: Sequence[Callable[[], contextlib.AbstractContextManager[None]]] = ()
     handlers: Mapping[str, ASGIApp] = field(default_factory=dict[str, ASGIApp])
     agents: mcp.EndpointConfig | None = None
     site: Site | None = None
-    streams: Streams = field(default_factory=Streams)
     error_body: ErrorBody = Problem.body
     keeps_slash: tuple[str, ...] = ()
     loops: Sequence[Loop] = ()

@@ -15,6 +15,7 @@ from collections.abc import Callable, Coroutine
 from enum import Enum
 from typing import Any, ParamSpec, Self, TypeVar
 
+from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, Problem
 
 P = ParamSpec("P")
@@ -36,6 +37,17 @@ class Priority(Enum):
 
 MIN_IN_PROGRESS = 200
 """Work in progress below which nothing is refused, however slow it is."""
+
+WORK_IN_PROGRESS = Bound(
+    name="Work in progress",
+    service="both",
+    total=f"no number; above {MIN_IN_PROGRESS} in a process, reads are refused when work waits {Priority.READ.value} s,"
+    f" changes {Priority.CHANGE.value} s, follow-ups {Priority.FOLLOW_UP.value} s",
+    tenant="what waits for a share of its own counts for itself only",
+    address="what waits for a share of its own does not count",
+    reserved="signing in, the console, the check-in and messages of partners are not refused",
+    stranger="Time: others wait for what it has in progress, and reads are refused first.",
+)
 
 MEASURE_SECONDS = 1
 """How often it is measured how much work is finished a second."""

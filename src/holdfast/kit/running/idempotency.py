@@ -9,7 +9,7 @@ with the same key.
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import Any, LiteralString, NamedTuple
 
 import msgspec
 from msgspec import Raw
@@ -34,6 +34,9 @@ MAX_LARGE_ANSWERS_BYTES = 16_777_216
 DELETE_BATCH_SIZE = 5_000
 """Answers that one statement deletes."""
 
+ERASED_FINGERPRINT = bytes(32)
+"""Stands for the hash of a request that was about a person whose data was erased."""
+
 
 class RepeatableRequest(NamedTuple):
     """A request that may be repeated.
@@ -55,6 +58,29 @@ class StoredAnswer(NamedTuple):
     sealed: bytes
 
 
+class NewAnswer(NamedTuple):
+    """A sealed answer that is to be stored, and the person that it is about."""
+
+    sealed: bytes
+    person: str | None
+
+
+@dataclass(frozen=True)
+class PeopleInAnswers:
+    """The people that answers are about. Their answers are erased with them, by `forget_people`.
+
+    person_of    returns the public id of the person that an answer is about; None: it is about nobody
+    find_known   SQL: the public ids among `%(people)s` of people who are not erased. It locks them, so that nobody is
+                 erased between this statement and the commit. It may leave out people whom others have locked
+    """
+
+    person_of: Callable[[Any], str | None]
+    find_known: LiteralString
+
+
+NO_PEOPLE = PeopleInAnswers(lambda answer: None, "")
+
+
 @dataclass(frozen=True)
 class Idempotency:
     """The handling of idempotency keys in a service.
@@ -62,11 +88,13 @@ class Idempotency:
     hours     the hours for which an answer is stored
     reused    the problem for a key that was used for another request
     owner     returns the owner of a key; two owners may use the same key
+    people    the people that answers are about; the table has the column `person` if there can be any
     """
 
     hours: int = 24
     reused: ProblemType = IDEMPOTENCY_KEY_REUSED
     owner: Callable[[Caller], str] = lambda caller: caller.name
+    people: PeopleInAnswers = NO_PEOPLE
 
     def request(self, operation: str, caller: Caller, command: Command, key: str) -> RepeatableRequest:
         content = operation.encode() + msgspec.json.encode(command)
@@ -95,7 +123,9 @@ class Idempotency:
         await self._insert(
             tx,
             {
-                requests[place]: secret.seal(msgspec.json.encode(answer).decode())
+                requests[place]: NewAnswer(
+                    secret.seal(msgspec.json.encode(answer).decode()), self.people.person_of(answer)
+                )
                 for place, answer in done.items()
                 if not isinstance(answer, Problem | LockedRow)
             },
@@ -132,6 +162,11 @@ class Idempotency:
         return self._replayed(reader.resources.secret, stored[request.id], request) if stored else None
 
     def _replayed(self, secret: Secret, stored: StoredAnswer, request: RepeatableRequest) -> Raw | Problem:
+        if stored.fingerprint == ERASED_FINGERPRINT:
+            return self.reused(
+                "The request with this key was done. It was about a person whose data was erased since.",
+                hint="Use a new key for a new request.",
+            )
         if stored.fingerprint != request.fingerprint:
             return self.reused()
         if not stored.sealed:
@@ -174,41 +209,78 @@ class Idempotency:
             {"hours": self.hours, "limit": DELETE_BATCH_SIZE},
         )
 
-    async def _insert(self, tx: Tx[Any], answers: Mapping[RepeatableRequest, bytes]) -> None:
+    async def _insert(self, tx: Tx[Any], answers: Mapping[RepeatableRequest, NewAnswer]) -> None:
         """Store answers. Each replaces an expired answer with the same id.
 
-        Of a large answer, only the hash of its request is stored if the tenant's large answers have too many bytes.
+        Of a large answer, only the hash of its request is stored if the tenant's large answers have too many bytes. Of
+        an answer about a person who is being erased, only the fact that the request was done is stored.
         """
         if not answers:
             return
-        await tx.run(
-            """
-            insert into idempotency_answers (id, fingerprint, sealed, account)
-            select id, fingerprint,
-                   case when answer.account is null
-                          or (select coalesce(sum(octet_length(earlier.sealed)), 0) from idempotency_answers as earlier
-                               where earlier.account = answer.account
-                                 and earlier.inserted_at > now() - make_interval(hours => %(hours)s))
-                             + octet_length(answer.sealed) <= %(most)s
-                        then answer.sealed else '' end,
-                   answer.account
-              from unnest(%(ids)s::bytea[], %(fingerprints)s::bytea[], %(sealed)s::bytea[], %(accounts)s::text[])
-                   as answer (id, fingerprint, sealed, account)
-                on conflict (id) do update
-               set fingerprint = excluded.fingerprint, sealed = excluded.sealed, account = excluded.account,
-                   inserted_at = excluded.inserted_at
-            """,
-            {
-                "ids": [request.id for request in answers],
-                "fingerprints": [request.fingerprint for request in answers],
-                "sealed": list(answers.values()),
-                "accounts": [
-                    request.account if len(sealed) > LARGE_ANSWER_BYTES else None for request, sealed in answers.items()
-                ],
-                "hours": self.hours,
-                "most": MAX_LARGE_ANSWERS_BYTES,
-            },
-        )
+        parameters = {
+            "ids": [request.id for request in answers],
+            "fingerprints": [request.fingerprint for request in answers],
+            "sealed": [answer.sealed for answer in answers.values()],
+            "accounts": [
+                request.account if len(answer.sealed) > LARGE_ANSWER_BYTES else None
+                for request, answer in answers.items()
+            ],
+            "hours": self.hours,
+            "most": MAX_LARGE_ANSWERS_BYTES,
+        }
+        people = [answer.person for answer in answers.values()]
+        if any(people):
+            erased = {"people": people, "erased": ERASED_FINGERPRINT}
+            await tx.run(_with_people(self.people.find_known), parameters | erased)
+        else:
+            await tx.run(INSERT, parameters)
+
+
+_SEALED: LiteralString = """
+    case when answer.account is null
+           or (select coalesce(sum(octet_length(earlier.sealed)), 0) from idempotency_answers as earlier
+                where earlier.account = answer.account
+                  and earlier.inserted_at > now() - make_interval(hours => %(hours)s))
+              + octet_length(answer.sealed) <= %(most)s
+         then answer.sealed else '' end
+"""
+
+INSERT: LiteralString = f"""
+    insert into idempotency_answers (id, fingerprint, sealed, account)
+    select id, fingerprint, {_SEALED}, account
+      from unnest(%(ids)s::bytea[], %(fingerprints)s::bytea[], %(sealed)s::bytea[], %(accounts)s::text[])
+           as answer (id, fingerprint, sealed, account)
+        on conflict (id) do update
+       set fingerprint = excluded.fingerprint, sealed = excluded.sealed, account = excluded.account,
+           inserted_at = excluded.inserted_at
+"""
+
+
+def _with_people(find_known: LiteralString) -> LiteralString:
+    return f"""
+    with known (person) as materialized ({find_known})
+    insert into idempotency_answers (id, fingerprint, sealed, account, person)
+    select id, case when is_erased then %(erased)s::bytea else fingerprint end,
+           case when is_erased then '' else {_SEALED} end, account, case when not is_erased then person end
+      from unnest(%(ids)s::bytea[], %(fingerprints)s::bytea[], %(sealed)s::bytea[], %(accounts)s::text[],
+                  %(people)s::text[])
+           as answer (id, fingerprint, sealed, account, person)
+     cross join lateral (select person is not null and person not in (select person from known)) as state (is_erased)
+        on conflict (id) do update
+       set fingerprint = excluded.fingerprint, sealed = excluded.sealed, account = excluded.account,
+           person = excluded.person, inserted_at = excluded.inserted_at
+    """
+
+
+async def forget_people(tx: Tx[Any], people: Sequence[str]) -> None:
+    """Erase the stored answers about people, who are named by their public ids. That the requests were done is kept."""
+    await tx.run(
+        """
+        update idempotency_answers set fingerprint = %(erased)s, sealed = '', account = null, person = null
+         where person = any(%(people)s)
+        """,
+        {"people": list(people), "erased": ERASED_FINGERPRINT},
+    )
 
 
 def _lock(request: RepeatableRequest) -> int:

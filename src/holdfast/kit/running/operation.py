@@ -40,9 +40,9 @@ REWRITES = Hints(read_only=False, destructive=True, idempotent=False)
 
 @dataclass(frozen=True)
 class CommandLimit(Generic[C]):
-    """A rate limit that counts calls by the content of their command, independent of the caller.
+    """A rate limit that counts calls by the content of their command, with a share for each address.
 
-    name    the name of the limit
+    name    the name of the limit, which is a shared one
     key     returns the key that is counted, from a command
     """
 
@@ -52,9 +52,6 @@ class CommandLimit(Generic[C]):
 
 SIGN_IN_LINE = "signing in"
 """The line of signing in, registering an organizer and stopping mails."""
-
-PARTNER_LINE = "partners"
-"""The line of messages of partners whose signature is not checked yet."""
 
 
 @dataclass(frozen=True)

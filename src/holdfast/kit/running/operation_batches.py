@@ -4,14 +4,31 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, Protocol
 
+from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, Problem
-from holdfast.kit.postgres.group_commit import Batcher, CompleteAnswers, LockedRow
+from holdfast.kit.postgres.group_commit import (
+    MAX_CALLS_IN_BATCH,
+    MAX_WAITING_CALLS,
+    Batcher,
+    CompleteAnswers,
+    LockedRow,
+)
 from holdfast.kit.running.admission import Admission, Work
 from holdfast.kit.running.slots import Slots
 
 MAX_LOCK_WAITS = 4
 """How often a call waits for a locked row before it is refused."""
+
+BATCHED_CALLS = Bound(
+    name="Calls that wait for a batch of one operation",
+    service="both",
+    total=f"{MAX_WAITING_CALLS} in a process; in inventory, of each shop; a batch takes {MAX_CALLS_IN_BATCH}",
+    tenant="events: none of its own: calls of all organizers wait in order of arrival; inventory: all of its batch",
+    address="as many as it has connections",
+    reserved="-",
+    stranger="A batch: as many calls before those of others as it has connections.",
+)
 
 Submit = Callable[[Caller, Any], Awaitable[Any]]
 """Runs one call, and returns its answer after the commit. Raises a `Problem`."""
@@ -80,7 +97,7 @@ class OperationBatches:
         if batcher is None:
             transact = partial(self._transact, None, waits=False)
             batcher = self._batchers[None] = Batcher(
-                self._name, transact, self._transact_waiting, complete=self._complete
+                BATCHED_CALLS, self._name, transact, self._transact_waiting, complete=self._complete
             )
             batcher.on_locked = self._leave_to_tenant
         with self._admission.work() as work:
@@ -94,7 +111,7 @@ class OperationBatches:
         batcher = self._batchers.get(tenant)
         if batcher is None:
             batcher = self._batchers[tenant] = Batcher(
-                self._name, partial(self._transact_of_tenant, tenant), complete=self._complete
+                BATCHED_CALLS, self._name, partial(self._transact_of_tenant, tenant), complete=self._complete
             )
             batcher.on_idle = partial(self._batchers.pop, tenant)
         with self._admission.work(tenant):

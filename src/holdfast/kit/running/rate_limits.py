@@ -2,13 +2,16 @@
 
 Requests from IPv6 are counted in their network of /64, and in the network of /48 around it, which may have 16 times as
 many. Counts are in memory, or with `redis://` in Redis or Valkey, so that several processes share their limits.
+
+A limit of something that strangers share, such as the forms of one event, is a `SharedLimit`: each address has a share
+of it, which others cannot use up.
 """
 
 import asyncio
 import math
 import time
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import structlog
 from limits import RateLimitItem
@@ -30,10 +33,26 @@ STORAGE_TIMEOUT_SECONDS = 0.5
 """Seconds that the shared storage may take to answer. After a failure, it is not used for as many seconds."""
 
 
+class SharedLimit(NamedTuple):
+    """A limit of what all addresses do with one thing, such as the forms of one event.
+
+    together      the limit of what all addresses do above their shares
+    share         the limit of what one address does, whatever others do
+    most          the limit of everything that is admitted, with all shares; None: the shares have no limit together
+    wide_share    how many times the share of an address a network of /48 has
+    """
+
+    together: RateLimitItem
+    share: RateLimitItem
+    most: RateLimitItem | None = None
+    wide_share: int = WIDE_SHARE
+
+
 class Limits:
     """The named limits of one service.
 
     limits      the limits of requests of one caller: a key, a token, an address
+    shared      the limits of requests of many addresses about one thing
     together    the limits of requests of all callers of a tenant together, where there are such limits
     refused     the limits of refused requests of one caller; refused requests do not count against `limits`
     """
@@ -43,17 +62,54 @@ class Limits:
         storage_url: str,
         limits: Mapping[str, RateLimitItem],
         *,
+        shared: Mapping[str, SharedLimit] | None = None,
         together: Mapping[str, RateLimitItem] | None = None,
         refused: Mapping[str, RateLimitItem] | None = None,
     ) -> None:
         self._windows = WindowsInMemory() if storage_url == "memory://" else SharedWindows(storage_url)
         self._limits = limits
+        self._shared = shared or {}
         self._together = together or {}
         self._refused = refused or {}
 
     async def hit(self, name: str, who: str, times: int = 1) -> None:
         """Count requests of `who`. Raises `rate_limited` with `retry_after` in whole seconds."""
         await self._count(self._limits[name], name, who, times)
+
+    async def hit_shared(self, name: str, thing: str, source: str) -> None:
+        """Count a request of an address about a thing. Raises `rate_limited`."""
+        if not await self._is_within_share(name, thing, source):
+            await self._count(self._shared[name].together, name, thing, 1)
+        await self._count_most(name, thing)
+
+    async def require_room(self, name: str, thing: str, source: str) -> bool:
+        """Count a request of an address about a thing for its share. Raises `rate_limited`.
+
+        Returns whether the share is used up. Then `count_together` counts the request, if it is one that counts.
+        """
+        if await self._is_within_share(name, thing, source):
+            return False
+        await self._count(self._shared[name].together, name, thing, 0)
+        return True
+
+    async def count_together(self, name: str, thing: str) -> None:
+        """Count a request above the share of its address, for which there was room. It is not refused any more."""
+        await self._windows.count(self._shared[name].together, name, thing, 1)
+
+    async def _is_within_share(self, name: str, thing: str, source: str) -> bool:
+        """Count a request for the share of an address, and if that has room, for the share of its network of /48."""
+        limit = self._shared[name]
+        if await self._windows.count(limit.share, f"share of {name}", f"{thing} {source}", 1) is not None:
+            return False
+        wide = wide_network(source)
+        if wide is None:
+            return True
+        wide_share = _times(limit.share, limit.wide_share)
+        return await self._windows.count(wide_share, f"share of {name}", f"{thing} {wide}", 1) is None
+
+    async def _count_most(self, name: str, thing: str) -> None:
+        if most := self._shared[name].most:
+            await self._count(most, f"{name} with all shares", thing, 1)
 
     async def admit(self, name: str, caller: Caller, times: int = 1) -> None:
         """Count requests of a caller, for itself and for its tenant. Raises `rate_limited`."""
@@ -95,7 +151,11 @@ class Limits:
 
 def _wide(limit: RateLimitItem) -> RateLimitItem:
     """The limit of an IPv6 network of /48."""
-    return type(limit)(WIDE_SHARE * limit.amount, limit.multiples)
+    return _times(limit, WIDE_SHARE)
+
+
+def _times(limit: RateLimitItem, times: int) -> RateLimitItem:
+    return type(limit)(times * limit.amount, limit.multiples)
 
 
 def _window_text(limit: RateLimitItem) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.caller import STRANGERS, Caller, Owner
@@ -69,6 +69,8 @@ REPEATS = Bound(
     stranger="Nothing: keys are counted by caller.",
 )
 
+T = TypeVar("T")
+
 
 class Run(Protocol):
     """Runs an operation. Raises a `Problem`. With an idempotency key, a repeated call runs only once."""
@@ -121,6 +123,18 @@ class Runner:
         if name not in self._runs:
             self._runs[name] = self._run(self._operations[name])
         return self._runs[name]
+
+    async def read(self, caller: Caller, work: Callable[[Reader[Any]], Awaitable[T]]) -> T:
+        """Run a read that is no operation, in the share of its caller."""
+        async with self._reads.of(caller.owner):
+            with self.admission.work():
+                return await self._database.read(work, self._isolated_tenant(caller))
+
+    async def transact(self, caller: Caller, work: Callable[[Tx[Any]], Awaitable[T]], line: str = "") -> T:
+        """Run a transaction that is no operation, in the share of its caller in a line."""
+        async with self._writes.of(owner_in(line, caller)):
+            with self.admission.work():
+                return await self._database.transact(work, self._isolated_tenant(caller))
 
     def _run(self, operation: Operation) -> Run:
         mode = operation.mode

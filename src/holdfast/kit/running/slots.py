@@ -255,8 +255,8 @@ def _next(share: Share) -> Share | None:
     if share.turns:
         return share
     for below in share.waiting_below.values():
-        if share_below := _next(below):
-            return share_below
+        if next_share := _next(below):
+            return next_share
     return None
 
 

@@ -10,17 +10,29 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+from holdfast.kit.contract.bounds import Bound, cache_bound
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import INVALID_API_KEY, MISSING_API_KEY, Problem
 from holdfast.kit.postgres.database import Database, Reader
-from holdfast.kit.postgres.group_commit import Batcher
-from holdfast.kit.postgres.lookup_cache import LookupCache
+from holdfast.kit.postgres.group_commit import MAX_CALLS_IN_BATCH, MAX_WAITING_CALLS, Batcher
+from holdfast.kit.postgres.lookup_cache import MAX_RESULTS, LookupCache
 
 PREFIX = "hf_"
 """The prefix of every key. No other credential has it."""
 
 CHANNEL = "api_keys"
 """The channel on which a revocation is announced; the payload is the hexadecimal hash."""
+
+KEY_LOOK_UPS = Bound(
+    name="Requests that wait until their API key is looked up",
+    service="both",
+    total=f"{MAX_WAITING_CALLS} in a process; one statement looks up {MAX_CALLS_IN_BATCH}",
+    tenant="none: in order of arrival",
+    address="as many as it has connections",
+    reserved="-",
+    stranger="A statement: as many look-ups before those of others as it has connections.",
+)
+FOUND_KEYS = cache_bound("Callers of API keys that were looked up", "both", f"{MAX_RESULTS} in a process, for a second")
 
 _SHAPE = re.compile(PREFIX + r"[A-Za-z0-9_-]{43}")
 
@@ -57,8 +69,8 @@ class KeyRing:
         self.waiting = waiting
         self._database = database
         self._find = find
-        self._batches = Batcher[bytes, Caller](name, self._look_up)
-        self._callers = LookupCache(database, CHANNEL, bytes.fromhex, self._batches.submit, waiting=waiting)
+        self._batches = Batcher[bytes, Caller](KEY_LOOK_UPS, name, self._look_up)
+        self._callers = LookupCache(FOUND_KEYS, database, CHANNEL, bytes.fromhex, self._batches.submit, waiting=waiting)
 
     async def caller(self, key: str | None) -> Caller:
         """The caller that a key belongs to. Raises `missing_api_key` or `invalid_api_key`."""

@@ -13,6 +13,7 @@ from holdfast.accounts.sessions import Session
 from holdfast.events.console.events.photo_operations import STORE_PHOTO, StoredPhoto, StorePhoto
 from holdfast.events.console.frame import Console, organizer
 from holdfast.events.images.model import MAX_IDLE_PHOTOS, MAX_PHOTO_BYTES, MAX_PHOTOS
+from holdfast.events.images.stranger_shares import CONFIRM_HINT
 from holdfast.events.problems import QUOTA_EXCEEDED, TOO_MANY_UPLOADS
 from holdfast.events.site import SITE
 from holdfast.kit.contract.bounds import Bound
@@ -113,6 +114,8 @@ def _reason_of(problem: Problem, language: Language) -> str:
         return message_text(reason, texts.gettext, {}, language.number)
     if problem.type is QUOTA_EXCEEDED:
         return texts.gettext("is one too many: you have as many photos as an organizer may have")
+    if problem.type is TOO_MANY_UPLOADS and problem.hint == CONFIRM_HINT:
+        return texts.gettext("is one too many: confirm your e-mail address, then you can upload more photos")
     if problem.type is TOO_MANY_UPLOADS:
         return texts.gettext(
             "is one too many: %(most)s photos of yours are shown by no event; they are deleted after a day"

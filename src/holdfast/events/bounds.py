@@ -1,0 +1,95 @@
+"""The bounds of the events service that are settings: rate limits, quotas and event streams."""
+
+from collections.abc import Mapping
+
+from holdfast.accounts.limits import BOUNDS as SIGN_IN_BOUNDS
+from holdfast.accounts.oauth.limits import BOUNDS as OAUTH_BOUNDS
+from holdfast.events.settings import ORGANIZER_ADDRESS_SHARE, UPLOADS_PER_PHOTO
+from holdfast.kit.contract.bounds import Bound, address_limit, credential_limit, quota
+from holdfast.kit.contract.sources import WIDE_CONNECTIONS, WIDE_SHARE
+
+_TOGETHER = "all keys of an organizer together `API_ORGANIZER_RATE_FACTOR` times as many"
+
+STREAMS = Bound(
+    name="Open event streams",
+    service="events",
+    total="`MAX_STREAMS` in a process",
+    tenant="`MAX_STREAMS_PER_ORGANIZER` of the console",
+    address=f"`MAX_STREAMS_PER_ADDRESS`; a /48 {WIDE_CONNECTIONS} times as many",
+    reserved="requests that are no streams have the other connections",
+    stranger="Nothing: when all are taken, the address with the most loses one to each address that has fewer.",
+)
+
+LIMITS: Mapping[str, Bound] = {
+    "messages": credential_limit(
+        "Messages to `/mcp`", "events", "`MCP_RATE_LIMIT`", "a second", who="a key or an app", together=_TOGETHER
+    ),
+    "registrations": credential_limit(
+        "Registrations over the API", "events", "`API_REGISTRATION_RATE_LIMIT`", "a minute", together=_TOGETHER
+    ),
+    "photos": credential_limit(
+        "Photos that are fetched from an address",
+        "events",
+        "`API_PHOTO_UPLOAD_RATE_LIMIT`",
+        "a minute",
+        together=_TOGETHER,
+    ),
+    "uploads": credential_limit(
+        "Addresses for uploads of photos",
+        "events",
+        f"{UPLOADS_PER_PHOTO} times `API_PHOTO_UPLOAD_RATE_LIMIT`",
+        "a minute",
+        together=_TOGETHER,
+    ),
+    "organizer registration": address_limit(
+        "Organizers that register", "events", "`API_ORGANIZER_REGISTER_RATE_LIMIT`", "an hour"
+    ),
+    "refused organizer registration": address_limit(
+        "Registrations of organizers that are refused",
+        "events",
+        "`API_ORGANIZER_REGISTER_REFUSED_RATE_LIMIT`",
+        "an hour",
+    ),
+    "organizer registration of an address": Bound(
+        name="Registrations of organizers with one e-mail address",
+        service="events",
+        total="`API_ORGANIZER_REGISTER_EMAIL_RATE_LIMIT` an hour above the shares",
+        tenant="-",
+        address=f"{ORGANIZER_ADDRESS_SHARE} an hour of its own; a /48 {WIDE_SHARE} times as many",
+        reserved="the share of each address",
+        stranger="What is above the shares. Others can register with the e-mail address all the same.",
+    ),
+    "keys": credential_limit(
+        "New API keys", "events", "`API_KEY_CREATION_RATE_LIMIT`", "an hour", who="all keys of an organizer together"
+    ),
+    "queue joins": credential_limit(
+        "Places in waiting rooms over the API", "events", "`API_QUEUE_JOIN_RATE_LIMIT`", "a minute", together=_TOGETHER
+    ),
+    "waiting room joins": address_limit(
+        "Places that pages of waiting rooms give", "events", "`QUEUE_PAGE_JOIN_RATE_LIMIT`", "a minute"
+    ),
+    "forms": address_limit("Registration forms that are sent", "events", "`FORM_RATE_LIMIT`", "a minute"),
+    "forms of an event": Bound(
+        name="New registrations for one event by forms",
+        service="events",
+        total="`FORM_EVENT_RATE_LIMIT` a minute above the shares, and what is in progress when they are reached",
+        tenant="-",
+        address=f"`FORM_EVENT_ADDRESS_RATE_LIMIT` a minute of its own; a /48 {WIDE_SHARE} times as many",
+        reserved="the share of each address",
+        stranger="What is above the shares, with 200 addresses. Others can register all the same.",
+    ),
+    "wrong links": address_limit(
+        "Links to registrations and data that were never made", "events", "`WRONG_LINK_RATE_LIMIT`", "a minute"
+    ),
+    **SIGN_IN_BOUNDS,
+    **OAUTH_BOUNDS,
+}
+"""The bound of each rate limit of the service, by the name of the limit."""
+
+QUOTAS = (
+    quota("Active API keys", "events", "`ORGANIZER_MAX_KEYS`"),
+    quota("Events that are neither cancelled nor over", "events", "`ORGANIZER_MAX_EVENTS`"),
+    quota("Bytes of text in all events", "events", "`ORGANIZER_MAX_TEXT_BYTES`"),
+    quota("Queues", "events", "`ORGANIZER_MAX_QUEUES`"),
+    quota("Photos and uploads", "events", "`ORGANIZER_MAX_PHOTOS`"),
+)

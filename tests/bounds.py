@@ -1,0 +1,305 @@
+"""The page `docs/deploy/bounds.md`: what is bounded, who shares it, and what one stranger can take of it.
+
+It is made of all `Bound`s of the code. `python -m tests.bounds` writes it; a test compares. Another test walks the
+syntax trees, and fails for whatever has a limit that no `Bound` names.
+"""
+
+import ast
+import importlib
+import pkgutil
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple, cast
+
+import holdfast
+from holdfast.events import bounds as events_bounds
+from holdfast.events.settings import Settings as EventsSettings
+from holdfast.inventory import bounds as inventory_bounds
+from holdfast.inventory.settings import Settings as InventorySettings
+from holdfast.kit.contract.bounds import Bound
+
+ROOT = Path(__file__).parents[1]
+SOURCE = Path(holdfast.__file__).parent
+PAGE = ROOT / "docs" / "deploy" / "bounds.md"
+
+NO_SERVICE = ("doubles", "commands", "kit/process/checks")
+"""Folders whose programs serve no strangers: stand-ins for tests, and commands of operators."""
+
+SMALL_CACHES = {
+    "events/documents/openapi.py:document": "the documents of the service",
+    "events/log/keys.py:_unseal_key": "keys of logs, which only the service makes",
+    "events/log/receipts.py:_log_texts": "texts of logs in receipts",
+    "events/log/receipts.py:_signer": "keys of logs, which only the service makes",
+    "events/organizers/accent.py:dark_accent": "colours of organizers",
+    "events/organizers/accent.py:stylesheet": "colours of organizers",
+    "events/organizers/accent.py:stylesheet_path": "colours of organizers",
+    "events/pages/cover.py:_svg": "drawings for titles of events",
+    "events/pages/own_registration.py:qr": "pictures of codes, only of registrations that exist",
+    "kit/compat/uvicorn_protocol.py:_header_line": "lines of headers of answers",
+    "kit/contract/sources.py:path_of": "networks of addresses",
+    "kit/contract/sources.py:source": "networks of addresses",
+    "kit/environment/metrics.py:counter": "counters of metrics",
+    "kit/http/compression.py:accepts_gzip": "headers of requests",
+    "kit/mcp/client_names.py:_decoded": "names of programs",
+    "kit/pages/language.py:_number": "numbers in a language",
+    "kit/pages/language.py:_date": "dates in a language",
+    "kit/pages/language.py:_skeleton": "dates in a language",
+    "kit/pages/language.py:_time": "times in a language",
+    "kit/pages/language.py:_times": "times in a language",
+    "kit/pages/language.py:_zone": "time zones",
+    "kit/pages/language.py:_preferred_language": "headers of requests",
+    "kit/security/signing_keys.py:_unseal_key": "signing keys, which only the service makes",
+}
+"""Functions that remember results which take a millisecond or less to compute again: nobody gains by filling them.
+
+Of each, what it remembers.
+"""
+
+TAKES_BOUND = {
+    "events/text_rendering.py:LRUCache",
+    "kit/pages/page_cache.py:LRUCache",
+    "kit/postgres/lookup_cache.py:LRUCache",
+}
+"""Limits inside a primitive that takes its `Bound` as an argument."""
+
+CONSTANT = re.compile(r"_?MAX_(?:WAITING|CONCURRENT|CACHED|REMEMBERED|OPEN|UNREAD|LARGE)_?\w*")
+"""Constants that limit what callers share."""
+
+NOT_SHARED = {
+    "events/payments/checkout.py:MAX_OPEN_MINUTES": "how long one payment may take",
+    "inventory/webhooks/inbox.py:MAX_WAITING": "how many rows an answer lists",
+    "kit/running/idempotency.py:MAX_LARGE_ANSWERS_BYTES": "what is stored for one tenant; beyond it less is stored",
+}
+"""Constants with such a name that limit what nobody shares. Of each, what it limits."""
+
+EXCEPTIONS = NOT_SHARED.keys() | SMALL_CACHES.keys() | TAKES_BOUND
+
+
+class Limited(NamedTuple):
+    """Something with a limit in the code.
+
+    path    its module, below `src/holdfast`
+    line    its line
+    name    the constant, the function whose results are remembered, or the class that is called
+    """
+
+    path: str
+    line: int
+    name: str
+
+    @property
+    def key(self) -> str:
+        return f"{self.path}:{self.name}"
+
+
+def modules() -> Iterator[ModuleType]:
+    """All modules of the program but those that run something when they are imported."""
+    for module in pkgutil.walk_packages(holdfast.__path__, "holdfast."):
+        if not module.name.endswith("__main__"):
+            yield importlib.import_module(module.name)
+
+
+def all_bounds() -> list[Bound]:
+    """The bounds of all modules, each once."""
+    bounds: dict[Bound, None] = {}
+    for module in modules():
+        for value in vars(module).values():
+            bounds.update(dict.fromkeys(_bounds_in(value)))
+    return sorted(bounds, key=lambda bound: bound.name.lower())
+
+
+def _bounds_in(value: Any) -> Iterator[Bound]:
+    """The bounds in the value of a module: one, several, or several with names."""
+    if isinstance(value, Mapping):
+        value = cast(Mapping[Any, Any], value).values()
+    elif not isinstance(value, tuple):
+        value = (value,)
+    yield from (bound for bound in cast(Iterable[Any], value) if isinstance(bound, Bound))
+
+
+def unnamed_limits() -> dict[str, set[str]]:
+    """The rate limits of each service that have no bound, and the bounds that belong to no limit."""
+    events, inventory = EventsSettings.model_validate({}), InventorySettings.model_validate({})
+    names = {
+        "events": {*events.limits, *events.limits_shared, *(f"refused {name}" for name in events.limits_refused)},
+        "inventory": {*inventory.limits, *inventory.sign_in_shared_limits},
+    }
+    bounds = {"events": events_bounds.LIMITS, "inventory": inventory_bounds.LIMITS}
+    return {service: names[service] ^ bounds[service].keys() for service in names}
+
+
+def sources() -> Iterator[tuple[str, ast.Module]]:
+    """The modules of the services, each with its syntax tree."""
+    for path in sorted(SOURCE.rglob("*.py")):
+        below = path.relative_to(SOURCE).as_posix()
+        if not below.startswith(NO_SERVICE):
+            yield below, ast.parse(path.read_text(encoding="utf-8"))
+
+
+def names_in_bounds() -> set[str]:
+    """The names that stand in a `Bound`, or in something that makes one."""
+    names: set[str] = set()
+    for _, tree in sources():
+        in_bounds: set[str] = set()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and _called(node) in {"Bound", "cache_bound"}:
+                in_bounds |= _names(node)
+        # Texts that several bounds have in common are constants of their own.
+        for name, value in _assignments(tree):
+            if name in in_bounds:
+                in_bounds |= _names(value)
+        names |= in_bounds
+    return names
+
+
+def limits_without_bound() -> list[Limited]:
+    """What has a limit that no `Bound` names."""
+    named = names_in_bounds()
+    return [
+        limited
+        for path, tree in sources()
+        for limited, constants in _limited(path, tree)
+        if limited.key not in EXCEPTIONS and not constants & named
+    ]
+
+
+def known_limits() -> set[str]:
+    """The keys of all that has a limit, to find entries of `NOT_SHARED` and `SMALL_CACHES` that are not needed."""
+    return {limited.key for path, tree in sources() for limited, _ in _limited(path, tree)}
+
+
+def _limited(path: str, tree: ast.Module) -> Iterator[tuple[Limited, set[str]]]:
+    """What has a limit in a module, each with the constants that limit it."""
+    for name, value in _assignments(tree):
+        # What is made by a call is something else than a number.
+        if CONSTANT.fullmatch(name) and not isinstance(value, ast.Call):
+            yield Limited(path, value.lineno, name), {name}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            for decorator in node.decorator_list:
+                if isinstance(decorator, ast.Call) and _called(decorator) == "lru_cache":
+                    yield Limited(path, node.lineno, node.name), _names(decorator)
+        elif isinstance(node, ast.Call) and _has_limit(node):
+            yield Limited(path, node.lineno, _called(node)), _names(node)
+
+
+def _assignments(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
+    """The constants of a module, each with what it is."""
+    for node in tree.body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                yield name, value
+            case ast.Assign(targets=[ast.Tuple(elts=targets)], value=value):
+                yield from ((target.id, value) for target in targets if isinstance(target, ast.Name))
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                yield name, value
+            case _:
+                pass
+
+
+def _has_limit(call: ast.Call) -> bool:
+    """Whether a call makes something with a limit."""
+    match ast.unparse(call.func).partition("[")[0] if _called(call) == "Queue" else _called(call):
+        case "Semaphore" | "BoundedSemaphore" | "ThreadPoolExecutor" | "ProcessPoolExecutor":
+            return True
+        case "LRUCache" | "TTLCache" | "LFUCache" | "TLRUCache":
+            return True
+        case "asyncio.Queue":
+            return bool(call.args or call.keywords)
+        case "Limits":
+            return any(keyword.arg == "max_connections" for keyword in call.keywords)
+        case "deque":
+            return any(keyword.arg == "maxlen" for keyword in call.keywords) or len(call.args) > 1
+        case _:
+            return False
+
+
+def _called(call: ast.Call) -> str:
+    function = call.func.value if isinstance(call.func, ast.Subscript) else call.func
+    return (
+        function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
+    )
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+
+
+def settings_with_defaults() -> Mapping[str, str]:
+    """The default of each setting that is a number, by its variable."""
+    fields = {**InventorySettings.model_fields, **EventsSettings.model_fields}
+    return {
+        str(field.validation_alias): f"{field.default:,}" for field in fields.values() if type(field.default) is int
+    }
+
+
+NUMBER = re.compile(r"(?<![\w`/.,])\d{4,}(?![\w`])")
+SETTING = re.compile(r"`([A-Z][A-Z_]+)`")
+
+HEADINGS = {"both": "Both services", "events": "Events", "inventory": "Inventory"}
+
+INTRODUCTION = """\
+# What is bounded, and who shares it
+<!-- python -m tests.bounds -->
+
+Everything that many callers use at the same time has a bound: connections, requests in a minute, work that waits,
+memory. A bound protects the service from a crowd, or from somebody who wants to keep others out. But what is bounded
+can be used up. So each bound says here who shares it, and what one stranger can take of it from others at most.
+
+How to read the tables:
+
+* **Together**: the bound of all who use it. "In a process": each process has its own.
+* **An organizer or shop**: the share of one of them, with all its keys, apps and people.
+* **An address**: the share of one IPv4 address, or of one IPv6 network of /64. A customer with IPv6 often has a network
+  of /48, with 65,536 of the smaller ones; so these have a bound too ("a /48"). People behind one address, such as an
+  office or a mobile network, share what it has. `TRUSTED_PROXIES` has to name a proxy in front of the service:
+  otherwise all visitors have one address, that of the proxy.
+* **Kept back**: what strangers cannot use. It is for partners, such as the payment processor, for signing in, and for
+  operators.
+* **One stranger can take**: the most that a stranger can take from others, with one address or one /48, or with as many
+  addresses as it says. "Nothing": others are served as if the stranger were not there. A stranger can register
+  organizers, a few in an hour, and then has the share of an organizer with each of them.
+
+"None" means that there is no bound for it, and "-" that there is nothing to share.
+
+Words in capitals are [settings](../settings.md), with their defaults. Rate limits are counted in each process; with
+`RATE_LIMIT_STORAGE_URL` all processes count together. Why the shares are as they are, and what is left:
+[decision 95](../decisions/0095-what-strangers-share-has-shares.md).
+"""
+
+HEAD = """\
+| What | Together | An organizer or shop | An address | Kept back | One stranger can take |
+| --- | --- | --- | --- | --- | --- |"""
+
+
+def page() -> str:
+    """The text of the page."""
+    bounds = all_bounds()
+    sections = [
+        f"## {heading}\n{HEAD}\n" + "\n".join(_row(bound) for bound in bounds if bound.service == service)
+        for service, heading in HEADINGS.items()
+    ]
+    return INTRODUCTION + "\n" + "\n\n".join(sections) + "\n"
+
+
+def _row(bound: Bound) -> str:
+    cells = (bound.name, bound.total, bound.tenant, bound.address, bound.reserved, bound.stranger)
+    return f"| {' | '.join(_cell(text) for text in cells)} |"
+
+
+def _cell(text: str) -> str:
+    defaults = settings_with_defaults()
+    text = NUMBER.sub(lambda match: f"{int(match[0]):,}", text)
+    return SETTING.sub(lambda match: f"`{match[1]}` ({defaults[match[1]]})" if match[1] in defaults else match[0], text)
+
+
+def names_twice(bounds: Sequence[Bound]) -> list[str]:
+    """The names that two bounds of one service have."""
+    names = [(bound.service, bound.name) for bound in bounds]
+    return [name for service, name in names if names.count((service, name)) > 1]
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

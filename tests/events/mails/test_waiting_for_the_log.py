@@ -1,0 +1,85 @@
+"""A mail says how the log was once it had what the mail is about, so its line covers the place of the recipient."""
+
+import json
+import re
+from typing import Any
+
+from holdfast.events.mails import sending
+from holdfast.kit.mail import outbox
+from holdfast.kit.mail.held_mails import HeldMail
+from holdfast.kit.mail.message import Envelope
+from holdfast.kit.tlog.tree import parse_bundle
+from tests.events.log.scene import seal_logs
+from tests.events.mails.post import ANN, BOB, CY, Post, body, let_time_pass
+
+LINE = re.compile(r"Keep this line\. .*: ([\d,]+) (?:entry|entries), [0-9a-f]{4} [0-9a-f]{4}")
+
+
+async def rendered(post: Post) -> dict[str, Any]:
+    """What becomes of each due mail, by its recipient."""
+    mails = await post.service.database.read(lambda reader: outbox.due_mails(reader, 100, []))
+    results = await sending.render(post.writer, post.service.database, mails)
+    return dict(zip([mail.recipient for mail in mails], results, strict=True))
+
+
+async def covered_entries(post: Post, event: dict[str, Any], mail: Any) -> list[dict[str, Any]]:
+    """The entries of the log that the line of a mail covers."""
+    match = LINE.search(body(mail))
+    assert match, body(mail)
+    [(content,)] = await post.service.run_sql(
+        "select entries from log_entries join logs on logs.id = log_id where event_id = %(id)s", id=event["id"]
+    )
+    return [json.loads(entry) for entry in parse_bundle(content)][: int(match[1].replace(",", ""))]
+
+
+async def test_the_line_of_each_mail_covers_the_arrival_of_its_recipient(post: Post) -> None:
+    event = await post.organizer.create_event(capacity=5)
+    await seal_logs(post.service)
+    for number, person in enumerate((ANN, BOB, CY), start=1):
+        await post.sign_up(event["id"], person)
+        assert [type(result) for result in (await rendered(post)).values()] == [HeldMail]
+        await seal_logs(post.service)
+        [arrived] = await post.deliver()
+        numbers = [entry.get("number") for entry in await covered_entries(post, event, arrived.mail)]
+        assert number in numbers
+
+
+async def test_the_line_of_a_mail_about_a_promotion_covers_the_promotion(post: Post) -> None:
+    event = await post.organizer.create_event(capacity=1, waitinglist_capacity=1)
+    await post.sign_up(event["id"], ANN)
+    await post.sign_up(event["id"], BOB)
+    await seal_logs(post.service)
+    await post.deliver()
+    await post.organizer.delete(await post.path(event["id"], ANN))
+    assert isinstance((await rendered(post))[BOB], HeldMail)
+    await seal_logs(post.service)
+    mails = {received.recipient: received.mail for received in await post.deliver()}
+    covered = await covered_entries(post, event, mails[BOB])
+    assert [entry["to"] for entry in covered if entry["kind"] == "change" and entry["number"] == 2] == ["registered"]
+
+
+async def test_a_log_that_cannot_be_sealed_holds_up_a_mail_for_ten_seconds_and_then_it_has_no_line(post: Post) -> None:
+    event = await post.organizer.create_event(capacity=5)
+    await seal_logs(post.service)
+    await post.sign_up(event["id"], ANN)
+    assert isinstance((await rendered(post))[ANN], HeldMail)
+    assert await rendered(post) == {}, "it is not looked at again at once"
+    await let_time_pass(post, "9 seconds")
+    assert isinstance((await rendered(post))[ANN], HeldMail)
+    await let_time_pass(post, "1 second")
+    result = (await rendered(post))[ANN]
+    assert isinstance(result, Envelope)
+    assert b"You were number 1 of 1." in result.content
+    assert b"Keep this line" not in result.content
+
+
+async def test_mails_that_say_no_number_do_not_wait_for_the_log(post: Post) -> None:
+    event = await post.organizer.create_event(capacity=5, public_log=False)
+    logged = await post.organizer.create_event(capacity=5)
+    await post.sign_up(event["id"], ANN)
+    await post.sign_up(logged["id"], BOB)
+    await seal_logs(post.service)
+    await post.deliver()
+    await post.sign_up(event["id"], CY)
+    await post.organizer.delete(await post.path(logged["id"], BOB))
+    assert {person: type(result) for person, result in (await rendered(post)).items()} == {CY: Envelope, BOB: Envelope}

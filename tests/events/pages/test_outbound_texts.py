@@ -1,0 +1,249 @@
+"""Mails, calendars, feeds, titles of pages and previews of links have no web address of an unproved organizer.
+
+`PAGES` and `FEEDS` list every public address of the service about an event, an organizer, a queue or a registration.
+One that is new fails a test until it is here.
+"""
+
+import re
+from datetime import UTC, datetime, timedelta
+from email import message_from_bytes
+from email.message import EmailMessage
+from email.policy import default
+from html import unescape
+from html.parser import HTMLParser
+from typing import Any
+from xml.etree import ElementTree
+
+import httpx2
+import pytest
+from icalendar import Calendar
+from starlette.routing import Route
+
+from holdfast.events import api
+from holdfast.events.mails.kinds import KINDS, Kind
+from holdfast.events.mails.model import MailArguments, MailBatch, MailFacts, RegistrationMail
+from holdfast.events.mails.writing import write
+from tests.events.mails.post import entry
+from tests.events.pages.test_own_registration import own_path
+from tests.events.pages.visitor import Visitor, state, value
+from tests.events.queues.browser import Browser
+from tests.events.queues.scene import open_line
+from tests.support import Client, Service
+
+ANN = "ann@example.com"
+NOW = datetime(2031, 5, 1, 18, tzinfo=UTC)
+
+NAME = "Bank www.evil.example.com"
+TEXTS = {
+    "title": "Sign in at https://evil.example.com/a?b=c now",
+    "location_name": "Hall ev\u200bil.com",
+    "address": "Street 1, http://evil.example.com/map",
+}
+
+FEEDS = ("/events/{event_id}/calendar.ics", "/organizers/{slug}/events.ics", "/organizers/{slug}/events.rss")
+"""Files for other programs."""
+
+PAGES = (
+    "/organizers/{slug}",
+    "/organizers/{slug}/events/{event_id}",
+    "/events/{event_id}/embed",
+    "/queues/{queue_id}",
+    "/queues/{queue_id}/embed",
+    "/queues/{queue_id}/progress",
+    "/registrations/{link}",
+    "/registrations/{link}/data",
+    "/registrations/{link}/unsubscribe",
+    "/registrations/{link}/outcome",
+    "/registrations/{link}/outcome/embed",
+)
+"""Pages: their titles and what is in their heads."""
+
+POSTED = ("/events/{event_id}/registrations", "/registrations/{link}/cancel", "/registrations/{link}/confirm")
+"""Pages after a form was sent."""
+
+PARTS = (
+    "/events/{event_id}/stream",
+    "/events/{event_id}/embed/stream",
+    "/organizers/{slug}/stream",
+    "/events/{event_id}/cover-{version}.png",
+)
+"""Parts of pages, in the pages themselves. The cover of an unproved organizer does not exist."""
+
+
+class Scene:
+    """An unproved organizer with web addresses in each of its texts, and somebody who is registered."""
+
+    def __init__(self, service: Service, stranger: Client, event: dict[str, Any], queue: int, outcome: str) -> None:
+        self.service = service
+        self.stranger = stranger
+        self.event = event
+        self.queue = queue
+        self.outcome = outcome
+
+    async def path(self, template: str) -> str:
+        link = await own_path(self.service, self.event["id"], ANN)
+        for name, inserted in {
+            "slug": self.stranger.slug,
+            "event_id": self.event["id"],
+            "queue_id": self.queue,
+        }.items():
+            template = template.replace(f"{{{name}}}", str(inserted))
+        if "/outcome" in template:
+            return self.outcome.removesuffix("/embed") + template.partition("/outcome")[2]
+        return template.replace("/registrations/{link}", link)
+
+    async def get(self, template: str, language: str = "en") -> httpx2.Response:
+        answer = await Visitor(self.service, language=language).http.get(await self.path(template))
+        assert answer.status_code == 200, (template, answer.text)
+        return answer
+
+
+@pytest.fixture
+async def scene(service: Service) -> Scene:
+    stranger = await service.organizer(NAME, is_proved=False, email="owner@example.com")
+    event = await stranger.create_event(
+        **TEXTS, body="Pay at https://evil.example.com/pay or evil.com now.", capacity=9
+    )
+    line = await open_line(service, stranger, title=TEXTS["title"], description="Go to https://evil.example.com/q")
+    outcome = await Visitor(service).register(event["id"], ANN)
+    await service.settle()
+    return Scene(service, stranger, event, line.id, outcome)
+
+
+class Head(HTMLParser):
+    """The texts of a page that programs show without it: its title, descriptions, cards, structured data."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+        self._is_read = False
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        attributes = dict(attrs)
+        self._is_read = tag == "title" or attributes.get("type") == "application/ld+json"
+        if tag == "meta":
+            self.texts.append(attributes.get("content") or "")
+        if tag == "link":
+            self.texts.append(f"{attributes.get('title')} {attributes.get('href')}")
+
+    def handle_data(self, data: str) -> None:
+        if self._is_read:
+            self.texts.append(data)
+        self._is_read = False
+
+
+def assert_no_address(texts: list[str], where: str) -> None:
+    assert texts, where
+    assert not [text for text in texts if "evil" in unescape(text).replace("\u200b", "")], where
+
+
+def feed_texts(answer: httpx2.Response) -> list[str]:
+    """The values of a feed as a program reads them."""
+    if "calendar" in answer.headers["content-type"]:
+        calendar: Any = Calendar.from_ical(answer.content)
+        return [str(text) for component in calendar.walk() for text in component.values()]
+    return [str(element.text) for element in ElementTree.fromstring(answer.content).iter()]
+
+
+def test_every_public_address_is_listed(service: Service) -> None:
+    prefixes = ("/events/", "/organizers/", "/queues/", "/registrations/")
+    routes = api.service(service.database).routes
+    paths = {route.path for route in routes if isinstance(route, Route) and route.path.startswith(prefixes)}
+
+    assert paths == {*FEEDS, *PAGES, *POSTED, *PARTS}
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+@pytest.mark.parametrize("template", FEEDS)
+async def test_feeds_and_calendar_files_have_none(scene: Scene, template: str, language: str) -> None:
+    answer = await scene.get(template, language)
+
+    assert_no_address(feed_texts(answer), template)
+    hint = "(see the event's page)" if language == "en" else "(siehe Seite der Veranstaltung)"
+    assert any(f"Sign in at {hint} now" in text for text in feed_texts(answer))
+
+
+@pytest.mark.parametrize("template", PAGES)
+async def test_heads_of_pages_have_none(scene: Scene, template: str) -> None:
+    assert_no_address(Head((await scene.get(template)).text).texts, template)
+
+
+async def test_heads_of_pages_after_a_form_have_none(scene: Scene) -> None:
+    visitor, framed = Visitor(scene.service, framed=False), Visitor(scene.service)
+    own_page = await scene.path("/registrations/{link}")
+    token = value(await visitor.http.get(own_page), "token")
+    answers = {
+        "wrong": await visitor.send(scene.event["id"], email="nobody"),
+        "wrong, framed": await framed.send(scene.event["id"], email="nobody"),
+        "known": await visitor.send(scene.event["id"], email=ANN),
+        "late": await visitor.http.post(f"{own_page}/cancel", data={"token": "0-0"}),
+        "stopped": await visitor.http.post(f"{own_page}/unsubscribe"),
+        "confirmed": await visitor.http.post(f"{own_page}/confirm"),
+        "cancelled": await visitor.http.post(f"{own_page}/cancel", data={"token": token}),
+    }
+
+    assert state(answers["known"]) == "known"
+    for name, answer in answers.items():
+        if answer.text:
+            assert_no_address(Head(answer.text).texts, name)
+
+
+async def test_the_head_of_the_page_of_a_visitor_who_waits_or_is_let_in_has_none(scene: Scene) -> None:
+    line = await open_line(scene.service, scene.stranger, title=TEXTS["title"])
+    browser = Browser(line)
+    waiting = await browser.line_up()
+    await line.tick()
+    released = await browser.look()
+
+    for page in (waiting, released):
+        assert_no_address(Head(page.text).texts, page.text)
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_mails_of_every_kind_have_none_whoever_the_organizer_is(kind: Kind, language: str) -> None:
+    mail = written(kind, language)
+
+    texts = [str(text) for name, text in mail.items() if name != "To"]
+    texts += [str(part.get_content()) for part in mail.walk() if part.get_content_maintype() == "text"]
+    texts += [str(text) for text in entry(mail).values()] if KINDS[kind].calendar else []
+    assert_no_address(texts, kind)
+
+
+def written(kind: Kind, language: str) -> EmailMessage:
+    """A mail of a proved organizer with web addresses in each of its texts."""
+    values: dict[str, Any] = dict.fromkeys(MailFacts.__struct_fields__)
+    values |= {**TEXTS, "organizer_name": NAME, "organizer_slug": "bank", "id": 7, "organizer_id": 1}
+    values |= {"datetime": NOW + timedelta(days=9), "now": NOW, "proved_at": NOW - timedelta(days=99)}
+    values |= {"standing": "registered", "cancellation_hours": 24, "currency": "EUR", "calendar_sequence": 1}
+    mail = RegistrationMail(
+        recipient=ANN,
+        message_id="1@events.test",
+        caused_at=NOW,
+        kind=kind,
+        caused=MailArguments(7, "abcdefgh", 1, name="Ann evil.com", language=language, amount=100, currency="EUR"),
+        known=MailFacts(**values),
+        registration_url=f"http://events.test/registrations/7-abcdefgh-1-{'0' * 32}",
+        page="http://events.test/organizers/bank/events/7",
+        stop=f"http://events.test/mails/{'0' * 64}-{'0' * 32}",
+    )
+    [content] = write(MailBatch("http://events.test", "tickets@events.test", "tickets@events.test", [mail]))
+    parsed = message_from_bytes(content, policy=default)
+    assert isinstance(parsed, EmailMessage)
+    return parsed
+
+
+async def test_once_the_address_is_proved_calendars_and_previews_have_them(scene: Scene) -> None:
+    await scene.service.prove(scene.stranger)
+
+    for template in (*FEEDS, "/organizers/{slug}/events/{event_id}", "/events/{event_id}/embed"):
+        answer = await scene.get(template)
+        texts = feed_texts(answer) if template in FEEDS else Head(answer.text).texts
+        assert any("Sign in at https://evil.example.com/a?b=c now" in unescape(text) for text in texts), template
+
+
+async def test_the_page_itself_shows_the_texts_as_they_are(scene: Scene) -> None:
+    page = await scene.get("/organizers/{slug}/events/{event_id}")
+
+    assert re.search(r"<h1[^>]*>Sign in at https://evil.example.com/a\?b=c now</h1>", page.text)

@@ -1,0 +1,129 @@
+"""Who runs a queue of an unproved organizer is not known: its page leads visitors to no other site by itself."""
+
+import re
+from html import unescape
+from typing import Any
+
+import pytest
+
+from holdfast.events.queues.release_tokens import host
+from tests.accounts.browser import Browser as OwnersBrowser
+from tests.events.pages.visitor import page_text
+from tests.events.queues.browser import Browser, state
+from tests.events.queues.scene import QueueScene, open_line
+from tests.support import Service
+
+OWNER = "owner@example.com"
+TARGET = "https://bank.evil.example:8443/login?next=1#top"
+
+
+async def unproved_line(service: Service, **fields: Any) -> QueueScene:
+    stranger = await service.organizer("Victim Bank", is_proved=False, email=OWNER)
+    return await open_line(service, stranger, **{"target_url": TARGET, **fields})
+
+
+@pytest.mark.parametrize("page", ["", "/embed"])
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+async def test_a_released_visitor_is_asked_and_not_redirected(service: Service, page: str, method: str) -> None:
+    line = await unproved_line(service)
+    browser = Browser(line, f"/queues/{line.id}{page}")
+    await browser.line_up()
+    await line.tick()
+
+    answer = await browser.look(method)
+
+    assert answer.status_code == 200
+    assert not {"location", "refresh"} & {*answer.headers}
+    if method == "GET":
+        assert state(answer) == "released"
+        assert "http-equiv" not in answer.text
+        text = page_text(answer)
+        assert "This waiting room leads to bank.evil.example:8443 . The organizer has not confirmed" in text
+        [link] = re.findall(r'<a class="button[^"]*"[^>]*>[^<]*', answer.text)
+        assert link.endswith(">Go on")
+        assert 'rel="noreferrer"' in link
+        address = unescape(re.findall(r'href="([^"]*)"', link)[0])
+        assert re.fullmatch(r"https://bank\.evil\.example:8443/login\?next=1&queue_token=[\w.-]+#top", address)
+
+
+async def test_no_query_and_no_language_leads_past_the_question(service: Service) -> None:
+    line = await unproved_line(service)
+    browser = Browser(line)
+    await browser.line_up()
+    await line.tick()
+
+    for query in ("?lang=de", "?receipt", "?done", "?queue_token=x", "?at=1"):
+        answer = await browser.http.get(f"{browser.path}{query}")
+        location = answer.headers.get("location", browser.path)
+        assert location.startswith("/queues/"), query
+    german = await browser.http.get(f"{browser.path}?lang=de")
+    assert "Dieser Warteraum führt zu bank.evil.example:8443 ." in page_text(german)
+    assert german.text.count(">Weiter</a>") == 1
+
+
+async def test_the_place_is_kept_and_the_token_works_after_the_click(service: Service) -> None:
+    line = await unproved_line(service)
+    browser = Browser(line)
+    await browser.line_up()
+    await line.tick()
+
+    first, second = await browser.look(), await browser.look()
+    [token] = {*re.findall(r"queue_token=([\w.-]+)", first.text + second.text)}
+
+    verified = (await line.verify(token)).json()
+    assert (verified["valid"], verified["data"]["target_url"]) == (True, TARGET)
+
+
+async def test_once_the_address_is_proved_visitors_are_redirected(service: Service) -> None:
+    line = await unproved_line(service)
+    browser = Browser(line)
+    await browser.line_up()
+    await line.tick()
+    assert state(await browser.look()) == "released"
+
+    owner = OwnersBrowser(service)
+    await owner.sign_in(OWNER)
+    await owner.send("/console/before", whose="mine")
+
+    answer = await browser.look()
+    assert answer.status_code == 303
+    assert answer.headers["location"].startswith("https://bank.evil.example:8443/login?next=1&queue_token=")
+
+
+async def test_programs_get_the_address_as_the_contract_says(service: Service) -> None:
+    line = await unproved_line(service)
+    await line.join("visitor")
+    await line.tick()
+
+    status = await line.status("visitor")
+
+    assert status["redirect_url"].startswith("https://bank.evil.example:8443/login?next=1&queue_token=")
+
+
+async def test_the_host_is_text_on_the_page_whatever_is_in_it(service: Service) -> None:
+    line = await unproved_line(service, target_url="https://<b>x</b>.example/")
+    browser = Browser(line)
+    await browser.line_up()
+    await line.tick()
+
+    page = await browser.look()
+
+    assert "<b>" not in page.text
+    assert "This waiting room leads to <b>x< ." in page_text(page)
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        ("https://example.com/a", "example.com"),
+        ("http://EXAMPLE.com:80", "example.com"),
+        ("https://example.com:444/a?b#c", "example.com:444"),
+        ("https://[::1]:8443/", "[::1]:8443"),
+        ("https://bücher.example/", "xn--bcher-kva.example"),
+        ("https://\u0430\u0440\u0440\u04cf\u0435.com/", "xn--80ak6aa92e.com"),
+        ("https://\u202ebank.example/", "%E2%80%AEbank.example"),
+        (f"https://{'ü' * 80}.example/", f"{'%C3%BC' * 80}.example"),
+    ],
+)
+def test_a_host_is_shown_in_letters_that_look_like_no_others(address: str, expected: str) -> None:
+    assert host(address) == expected

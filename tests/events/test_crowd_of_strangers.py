@@ -1,0 +1,101 @@
+"""A crowd from one address waits for itself: strangers at other addresses, partners and organizers notice nothing."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator
+
+import httpx2
+import psycopg
+import pytest
+
+from holdfast.kit.running.slots import MAX_WAITING
+from tests.events.pages.test_own_registration import settled
+from tests.events.payments.scene import Scene
+from tests.events.payments.test_messages import EVENT, signed
+from tests.support import Service, eventually
+
+CROWD = MAX_WAITING + 50
+OTHERS = ("198.51.100.7", "2001:db8:7::1")
+
+
+@contextlib.asynccontextmanager
+async def crowd_from(service: Service, host: str, paths: list[str], locked_table: str) -> AsyncGenerator[None]:
+    """Let a crowd from one address wait for pages that need a table, which is locked until the block ends."""
+    transport = httpx2.ASGITransport(app=service.app, client=(host, 1))
+    async with (
+        await psycopg.AsyncConnection.connect(service.database.url) as blocker,
+        httpx2.AsyncClient(transport=transport, base_url=str(service.http.base_url)) as http,
+    ):
+        await blocker.execute(f"lock table {locked_table} in access exclusive mode".encode())
+        crowd = [asyncio.create_task(http.get(path)) for path in paths for _ in range(CROWD // len(paths))]
+
+        async def are_waiting() -> bool:
+            cursor = await blocker.execute(
+                "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+            )
+            [(count,)] = await cursor.fetchall()
+            await blocker.execute("select pg_stat_clear_snapshot()")
+            return count > 0
+
+        await eventually(are_waiting)
+        yield
+        assert not all(task.done() for task in crowd)
+        await blocker.rollback()
+        await asyncio.gather(*crowd)
+
+
+def at(service: Service, host: str) -> httpx2.AsyncClient:
+    """A browser at an address."""
+    transport = httpx2.ASGITransport(app=service.app, client=(host, 1))
+    return httpx2.AsyncClient(transport=transport, base_url=str(service.http.base_url))
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "2001:db8::1"])
+async def test_strangers_at_other_addresses_register_sign_in_and_read_beside_a_crowd(
+    service: Service, host: str
+) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    [ann] = await settled(service, ada, event, "ann")
+    statuses: list[int] = []
+
+    async with crowd_from(service, host, [f"{ann}?receipt"], "registrations"):
+        for number, other in enumerate(OTHERS):
+            async with at(service, other) as http:
+                organizer = {
+                    "name": "Ben Events",
+                    "email": f"ben{number}@crowd.example",
+                    "slug": f"beside-a-crowd-{number}",
+                }
+                answers = [
+                    await http.post("/api/organizers/register", json={"organizer": organizer}),
+                    await http.get(f"/organizers/{ada.slug}"),
+                    await http.get("/log/keys"),
+                    await http.get("/sign-in"),
+                ]
+                statuses += [answer.status_code for answer in answers]
+
+    assert statuses == [201, 200, 200, 200] * 2
+
+
+async def test_the_payment_processor_is_heard_beside_a_crowd(shop: Scene) -> None:
+    ada = await shop.service.organizer()
+    event = await ada.create_event()
+    [ann] = await settled(shop.service, ada, event, "ann")
+
+    async with crowd_from(shop.service, "192.0.2.1", [f"{ann}?receipt"], "registrations"):
+        status = await shop.tell(signed(EVENT), EVENT)
+
+    assert status == 204
+
+
+async def test_a_crowd_that_reads_a_log_holds_up_nobody(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+
+    async with crowd_from(service, "192.0.2.1", [f"/log/events/{event['id']}/checkpoint"], "log_heads"):
+        async with at(service, OTHERS[0]) as http:
+            page = await http.get(f"/organizers/{ada.slug}")
+        listed = await ada.get("/api/queues")
+
+    assert (page.status_code, listed.status_code) == (200, 200)
