@@ -30,6 +30,7 @@ LONG = {
     "events/test_generated_input.py": "sends hundreds of generated requests to every operation",
     "events/test_lost_notices.py": "waits for polls",
     "inventory/availability/test_lost_notices.py": "waits for polls",
+    "inventory/sync/test_any_history_of_levels.py": "lets hundreds of things happen, and syncs after each",
     "inventory/sync/test_benchmark.py": "runs a benchmark",
     "inventory/test_generated_arguments.py": "calls every tool with hundreds of generated arguments",
     "inventory/test_ledger_under_kills.py": "starts processes and kills them in the middle of their work",

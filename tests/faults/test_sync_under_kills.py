@@ -146,7 +146,7 @@ async def misbehave(shop_platform: Platform, number: int) -> None:
     await shop_platform.ask("fate", seed=number, lost=10, doubled=20, late=random.choice([0, 1, 3]))
     await shop_platform.ask("webhooks", haste=20.0, newest_first=random.random() < 0.3)
     for kind in random.choices(FAULTS, k=5):
-        operation = random.choice(["", "SetLevels", "AdjustLevels", "ReadLevels", "Order"])
+        operation = random.choice(["", "SetLevels", "AdjustLevels", "ReadLevels", "ReadItemLevels", "Order"])
         seconds = LONG_SECONDS if random.random() < 0.1 else 1.0
         await shop_platform.ask("plan", kind=kind, operation=operation, times=random.randint(1, 2), seconds=seconds)
 

@@ -33,7 +33,8 @@ PACKS = [
 TABLES = (
     "shops shared_inventories api_keys agent_registrations pools variants members ledger holds hold_lines "
     "idempotency_answers installs platform_tokens webhooks links orders order_lines order_draws order_catches catalogs "
-    "catalog_variants locations levels syncs pushes sync_lags cart_numbers merchants drawn"
+    "catalog_variants locations levels syncs pushes sync_lags cart_numbers merchants drawn "
+    "order_level_changes ended_levels"
 ).split()
 TOOLS = {operation.name: operation for operation in OPERATIONS}
 

@@ -30,7 +30,8 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 TABLES = (
     "shops shared_inventories pools variants members availability ledger holds hold_lines idempotency_answers "
     "api_keys agent_registrations installs platform_tokens webhooks links orders order_lines order_draws "
-    "order_catches catalogs catalog_variants locations levels syncs pushes sync_lags cart_numbers merchants drawn"
+    "order_catches catalogs catalog_variants locations levels syncs pushes sync_lags cart_numbers merchants drawn "
+    "order_level_changes ended_levels"
 ).split()
 
 SECRETS = ("Honey", "Lids", SINGLE, "cart 7")

@@ -50,5 +50,6 @@ PERIODIC = (
     PeriodicJob("23 2 * * *", importing.import_all),
     PeriodicJob("13 4 * * *", in_batches(inbox.forget)),
     PeriodicJob("17 * * * *", in_batches(sync_work.forget_lags)),
+    PeriodicJob("37 * * * *", in_batches(sync_work.forget_changes)),
     PeriodicJob("41 4 * * 1", in_transaction(KEYS.rotate)),
 )

@@ -545,6 +545,22 @@ ALTER TABLE drawn ENABLE ROW LEVEL SECURITY;
 CREATE POLICY own_shop ON drawn TO holdfast_shop USING ((shop_id = ( SELECT current_shop() AS current_shop)));
 GRANT SELECT ON TABLE drawn TO holdfast_shop;
 
+-- ended_levels --------------------------------------------------------------------------------------------------------
+
+CREATE TABLE ended_levels (
+    shop_id bigint NOT NULL,
+    item_gid text NOT NULL,
+    ended_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+ALTER TABLE ONLY ended_levels
+    ADD CONSTRAINT ended_levels_pkey PRIMARY KEY (shop_id, item_gid);
+ALTER TABLE ONLY ended_levels
+    ADD CONSTRAINT ended_levels_shop_id_fkey FOREIGN KEY (shop_id) REFERENCES shops(id);
+CREATE INDEX ended_levels_by_age ON ended_levels USING btree (ended_at);
+ALTER TABLE ended_levels ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own_shop ON ended_levels TO holdfast_shop USING ((shop_id = ( SELECT current_shop() AS current_shop)));
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE ended_levels TO holdfast_shop;
+
 -- functions -----------------------------------------------------------------------------------------------------------
 
 CREATE TABLE functions (
@@ -1072,6 +1088,36 @@ ALTER TABLE order_draws ENABLE ROW LEVEL SECURITY;
 CREATE POLICY own_shop ON order_draws TO holdfast_shop USING ((shop_id = ( SELECT current_shop() AS current_shop)));
 GRANT SELECT,INSERT ON TABLE order_draws TO holdfast_shop;
 
+-- order_level_changes -------------------------------------------------------------------------------------------------
+
+CREATE TABLE order_level_changes (
+    id bigint NOT NULL,
+    shop_id bigint NOT NULL,
+    variant_gid text NOT NULL,
+    location_gid text,
+    amount bigint NOT NULL,
+    not_before timestamp with time zone NOT NULL,
+    told_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT order_level_changes_amount_check CHECK ((amount <> 0))
+);
+ALTER TABLE order_level_changes ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME order_level_changes_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+ALTER TABLE ONLY order_level_changes
+    ADD CONSTRAINT order_level_changes_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY order_level_changes
+    ADD CONSTRAINT order_level_changes_shop_id_fkey FOREIGN KEY (shop_id) REFERENCES shops(id);
+CREATE INDEX order_level_changes_by_age ON order_level_changes USING btree (told_at);
+CREATE INDEX order_level_changes_of_variant ON order_level_changes USING btree (shop_id, variant_gid);
+ALTER TABLE order_level_changes ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own_shop ON order_level_changes TO holdfast_shop USING ((shop_id = ( SELECT current_shop() AS current_shop)));
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE order_level_changes TO holdfast_shop;
+
 -- order_lines ---------------------------------------------------------------------------------------------------------
 
 CREATE TABLE order_lines (
@@ -1080,7 +1126,9 @@ CREATE TABLE order_lines (
     id bigint NOT NULL,
     variant_gid text NOT NULL,
     taken bigint NOT NULL,
+    returned bigint DEFAULT 0 NOT NULL,
     CONSTRAINT order_lines_id_check CHECK ((id > 0)),
+    CONSTRAINT order_lines_returned_check CHECK ((returned >= 0)),
     CONSTRAINT order_lines_taken_check CHECK ((taken >= 0))
 );
 ALTER TABLE ONLY order_lines
@@ -1089,6 +1137,7 @@ ALTER TABLE ONLY order_lines
     ADD CONSTRAINT order_lines_shop_id_order_id_fkey FOREIGN KEY (shop_id, order_id) REFERENCES orders(shop_id, id);
 ALTER TABLE order_lines ENABLE ROW LEVEL SECURITY;
 CREATE POLICY own_shop ON order_lines TO holdfast_shop USING ((shop_id = ( SELECT current_shop() AS current_shop)));
+GRANT UPDATE(returned) ON TABLE order_lines TO holdfast_shop;
 GRANT UPDATE(taken) ON TABLE order_lines TO holdfast_shop;
 GRANT SELECT,INSERT ON TABLE order_lines TO holdfast_shop;
 

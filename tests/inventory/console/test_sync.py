@@ -145,7 +145,7 @@ async def test_what_is_parked_is_shown_with_its_reason_and_set_again_after_a_que
 
 async def test_a_platform_that_does_not_answer_is_said_to(pooled: Stocking) -> None:
     form = {"do": "reconcile", "pool_id": str(pooled.at_platform.pool_id)}
-    pooled.at_platform.platform.plan(Fault("down", "ReadLevels"))
+    pooled.at_platform.platform.plan(Fault("down", "ReadItemLevels"))
 
     down = await pooled.send(PATH, **form)
     await pooled.inventory.sql("delete from platform_tokens")

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from holdfast.doubles.shopify.application import ShopifyDouble
-from holdfast.doubles.shopify.model import gid
+from holdfast.doubles.shopify.model import Variant, gid
 from holdfast.inventory.catalog import importing
 from holdfast.inventory.catalog.model import ImportTask
 from holdfast.inventory.resources import Steps, Tx
@@ -75,15 +75,22 @@ class Scene:
 
     def seen(self, *titles: str, available: int | None = None) -> list[ObservedLevel]:
         """What the platform would say of levels: as they are, or as they are said to be."""
-        observed: list[ObservedLevel] = []
-        for title in titles or PACKS:
-            for level in self.platform.world.levels.of_item(DOMAIN, self.variants[title].item):
-                item, place = gid("InventoryItem", level.item), gid("Location", level.location)
-                seen = datetime.fromtimestamp(int(level.updated), UTC)
-                observed.append(
-                    ObservedLevel(item, place, level.gid, level.available if available is None else available, seen)
-                )
-        return observed
+        return [
+            level for title in titles or PACKS for level in self.observed(self.variants[title], available=available)
+        ]
+
+    def observed(self, variant: Variant, *, available: int | None = None) -> list[ObservedLevel]:
+        """What the platform would say of the levels of a variant."""
+        return [
+            ObservedLevel(
+                gid("InventoryItem", level.item),
+                gid("Location", level.location),
+                level.gid,
+                level.available if available is None else available,
+                datetime.fromtimestamp(int(level.updated), UTC),
+            )
+            for level in self.platform.world.levels.of_item(DOMAIN, variant.item)
+        ]
 
     async def transact(self, work: Callable[[Tx], Any]) -> Any:
         return await self.inventory.database.transact(work, self.shop.id)

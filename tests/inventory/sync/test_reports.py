@@ -180,7 +180,7 @@ async def test_an_order_that_can_never_be_read_holds_nothing_up(scene: Scene) ->
 
 
 async def test_reconcile_needs_the_platform(scene: Scene) -> None:
-    scene.platform.plan(Fault("down", "ReadLevels"))
+    scene.platform.plan(Fault("down", "ReadItemLevels"))
     answer = await scene.shop.ask("reconcile", {"pool_id": scene.pool_id})
     assert (answer.status_code, answer.json()["error"]) == (503, "service_unavailable")
 

@@ -215,7 +215,14 @@ def _source(world: PlatformState, shop: str, variant: Variant, sold: SaleLine) -
 def _take(world: PlatformState, shop: str, variant_id: int, quantity: int, location: int) -> None:
     variant = shops.find_variant(world, shop, variant_id)
     if variant.tracked:
+        _stock_if_missing(world, shop, variant, location)
         shops.move(world, shop, variant.item, location, available=-quantity, committed=quantity)
+
+
+def _stock_if_missing(world: PlatformState, shop: str, variant: Variant, location: int) -> None:
+    """Stock a variant at a location where it is sold or returned: the platform does that by itself."""
+    if world.levels.find(shop, variant.item, location) is None:
+        shops.stock(world, shop, variant.item, location)
 
 
 def _send(world: PlatformState, shop: str, line: LineItem) -> None:
@@ -270,6 +277,9 @@ def _refund_line(
     else:
         _change_level(world, shop, line, committed=-quantity)
     if restock:
+        variant = world.store.find(Variant, shop, line.variant)
+        if variant and variant.tracked:
+            _stock_if_missing(world, shop, variant, where)
         _change_level(world, shop, line, where, available=quantity)
     return RefundLineItem(
         id=world.store.new_id(), line=line.id, quantity=quantity, restock=kind, location=where if restock else None

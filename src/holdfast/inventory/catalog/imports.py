@@ -5,6 +5,7 @@ from typing import Literal
 from holdfast.inventory.catalog.model import Import
 from holdfast.inventory.resources import Reader, Tx
 from holdfast.inventory.shops import status
+from holdfast.inventory.sync import levels
 
 
 async def begin(tx: Tx, shop_id: int) -> int:
@@ -97,16 +98,8 @@ async def store_progress(
 async def finish(tx: Tx, shop_id: int, import_id: int) -> bool:
     """End an import, and delete rows that neither it nor a webhook since its start has named. False: it has ended."""
     await status.announce(tx, shop_id)
-    await tx.run(
+    has_ended = await tx.value(
         """
-        select from levels where shop_id = %(shop_id)s and import_id < %(import_id)s
-         order by item_gid, location_gid for no key update
-        """,
-        {"shop_id": shop_id, "import_id": import_id},
-    )
-    return (
-        await tx.value(
-            """
         with finished as (
             update catalogs
                set finished_at = clock_timestamp(), bulk_gid = null, error = null, changes = changes + 1,
@@ -117,16 +110,22 @@ async def finish(tx: Tx, shop_id: int, import_id: int) -> bool:
              where catalog_variants.shop_id = finished.shop_id and import_id < %(import_id)s),
         closed as (
             delete from locations using finished
-             where locations.shop_id = finished.shop_id and import_id < %(import_id)s),
-        emptied as (
-            delete from levels using finished
-             where levels.shop_id = finished.shop_id and import_id < %(import_id)s)
+             where locations.shop_id = finished.shop_id and import_id < %(import_id)s)
         select true from finished
         """,
-            {"shop_id": shop_id, "import_id": import_id},
-        )
-        or False
+        {"shop_id": shop_id, "import_id": import_id},
     )
+    if not has_ended:
+        return False
+    rows = await tx.tuples(
+        """
+        select item_gid, location_gid from levels where shop_id = %(shop_id)s and import_id < %(import_id)s
+         order by item_gid, location_gid
+        """,
+        {"shop_id": shop_id, "import_id": import_id},
+    )
+    await levels.forget(tx, shop_id, [(item, location) for item, location in rows])
+    return True
 
 
 async def list_connected(tx: Tx, after: int, limit: int) -> list[int]:

@@ -6,6 +6,7 @@ import msgspec
 
 from holdfast.inventory.catalog.model import CatalogVariant, Location
 from holdfast.inventory.resources import Tx
+from holdfast.inventory.sync import levels
 
 
 async def store_variants(
@@ -89,18 +90,18 @@ async def forget_variants(tx: Tx, shop_id: int, *, product_gid: str = "", item_g
 
 async def forget_location(tx: Tx, shop_id: int, gid: str) -> None:
     """Delete a location with its levels."""
-    await tx.run(
+    rows = await tx.tuples(
         """
-        select from levels where shop_id = %(shop_id)s and location_gid = %(gid)s
-         order by item_gid, location_gid for no key update
+        select item_gid, location_gid from levels where shop_id = %(shop_id)s and location_gid = %(gid)s
+         order by item_gid
         """,
         {"shop_id": shop_id, "gid": gid},
     )
+    await levels.forget(tx, shop_id, [(item, location) for item, location in rows])
     await tx.run(
         """
-        with gone as (delete from locations where shop_id = %(shop_id)s and gid = %(gid)s),
-             counted as (update catalogs set changes = changes + 1 where shop_id = %(shop_id)s)
-        delete from levels where shop_id = %(shop_id)s and location_gid = %(gid)s
+        with gone as (delete from locations where shop_id = %(shop_id)s and gid = %(gid)s)
+        update catalogs set changes = changes + 1 where shop_id = %(shop_id)s
         """,
         {"shop_id": shop_id, "gid": gid},
     )

@@ -25,15 +25,15 @@ class OrderEffect(NamedTuple):
     """The changes of an order that are to be stored, and what they do to pools.
 
     lines           those that are new or different
-    level_deltas    by variant, how its levels at the platform change by it: a sale of two is -2
-    changed_at      when the platform has changed them
+    level_changes   each variant with a change of one of its levels at the platform: a sale of two is -2
+    not_before      a moment that is not after these changes
     """
 
     order: Order
     lines: Mapping[int, StoredLine]
     postings: Sequence[Posting]
-    level_deltas: Mapping[str, int]
-    changed_at: datetime
+    level_changes: Sequence[tuple[str, int]]
+    not_before: datetime
     reason: str
 
 
@@ -52,6 +52,7 @@ def order_effect(
     changed = {
         id: line for id, line in current_lines.items() if id not in stored_lines or stored_lines[id].taken != line.taken
     }
+    returns = {line.id: line.returned for line in order.lines}
     if stored:
         was_read = order.revision == stored.revision
         if changed and order.updated_at == stored.updated_at and not was_read:
@@ -63,7 +64,7 @@ def order_effect(
     elif not current_lines:
         return None
     units_by_pool: dict[int, dict[str, int]] = {}
-    level_deltas: dict[str, int] = {}
+    level_changes: list[tuple[str, int]] = []
     sold: dict[str, int] = {}
     returned: dict[str, int] = {}
     for id, line in changed.items():
@@ -71,8 +72,10 @@ def order_effect(
         for pool_id, units in line.draws.items():
             units_by_variant = units_by_pool.setdefault(pool_id, {})
             units_by_variant[line.variant_gid] = units_by_variant.get(line.variant_gid, 0) + taken_delta * units
+        level_changes += [
+            (line.variant_gid, change) for change in _level_changes(line, stored_lines.get(id), returns.get(id, ()))
+        ]
         if taken_delta:
-            level_deltas[line.variant_gid] = level_deltas.get(line.variant_gid, 0) - taken_delta
             moved = sold if taken_delta > 0 else returned
             moved[line.variant_gid] = moved.get(line.variant_gid, 0) + abs(taken_delta)
     postings = [
@@ -85,22 +88,41 @@ def order_effect(
         for moved, became in ((sold, "sold"), (returned, "came back"))
         for gid, units in moved.items()
     ]
-    changed_at = order.updated_at if stored else order.placed_at
+    not_before = stored.updated_at if stored else order.placed_at
     return OrderEffect(
-        order, changed, postings, level_deltas, changed_at, _reason(f"Order {order.name or order.id}: ", words)
+        order, changed, postings, level_changes, not_before, _reason(f"Order {order.name or order.id}: ", words)
     )
+
+
+def _level_changes(line: StoredLine, stored: StoredLine | None, returns: Sequence[int]) -> list[int]:
+    """Return the changes that a line has made to levels since it was stored: each return can be at another location."""
+    stored_units, stored_returns = (stored.taken, stored.returned) if stored else (0, 0)
+    more_ordered = line.taken + line.returned - stored_units - stored_returns
+    more_returned = line.returned - stored_returns
+    came_back: list[int] = []
+    for units in reversed(returns):
+        if sum(came_back) + units <= more_returned:
+            came_back.append(units)
+    if sum(came_back) != more_returned:
+        came_back = [more_returned]
+    return [change for change in (-more_ordered, *came_back) if change]
 
 
 def _lines(order: Order, stored_lines: Mapping[int, StoredLine], draws: Draws) -> dict[int, StoredLine]:
     """Return the lines that draw on pools, as they are now. A stored line that did not come has taken nothing."""
     came: dict[int, OrderedLine] = {line.id: line for line in order.lines}
     lines = {
-        id: StoredLine(line.variant_gid, came[id].taken if id in came else 0, line.draws)
+        id: StoredLine(
+            line.variant_gid,
+            came[id].taken if id in came else 0,
+            line.draws,
+            sum(came[id].returned) if id in came else line.returned,
+        )
         for id, line in stored_lines.items()
     }
     for id, line in came.items():
         if id not in stored_lines and line.variant_gid and (units_by_pool := draws.get(line.variant_gid)):
-            lines[id] = StoredLine(line.variant_gid, line.taken, units_by_pool)
+            lines[id] = StoredLine(line.variant_gid, line.taken, units_by_pool, sum(line.returned))
     return lines
 
 

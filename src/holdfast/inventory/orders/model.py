@@ -13,11 +13,13 @@ class OrderedLine(Struct, frozen=True):
 
     variant_gid    None: it is not a variant of the shop, or no longer
     taken          how many units are taken: those ordered that did not come back into stock
+    returned       units that came back into stock, of each refund, the oldest first
     """
 
     id: int
     variant_gid: str | None
     taken: int
+    returned: Sequence[int] = ()
 
 
 class Order(Struct, frozen=True):
@@ -44,11 +46,16 @@ class Order(Struct, frozen=True):
 
 
 class StoredLine(Struct):
-    """A row of `order_lines`. `draws`: the units that one sale takes of each pool."""
+    """A row of `order_lines`.
+
+    draws       the units that one sale takes of each pool
+    returned    how many units came back into stock
+    """
 
     variant_gid: str
     taken: int
     draws: Mapping[int, int]
+    returned: int = 0
 
 
 class StoredOrder(Struct):
@@ -64,13 +71,18 @@ def taken_units(current: int, refunded: Sequence[RefundedLine]) -> int:
     return current + sum(back.quantity for back in refunded if back.is_lost)
 
 
+def returned_units(refunded: Sequence[RefundedLine]) -> list[int]:
+    """Return how many units of a line came back into stock, of each refund."""
+    return [back.quantity for back in refunded if back.quantity and not back.is_lost]
+
+
 def from_payload(order: OrderPayload) -> Order:
     """The order in the payload of a webhook."""
     lines: list[OrderedLine] = []
     for line in order.line_items:
         returned = [
             refunded
-            for refund in order.refunds
+            for refund in sorted(order.refunds, key=lambda refund: refund.id)
             for refunded in refund.refund_line_items
             if refunded.line_item_id == line.id
         ]
@@ -78,7 +90,7 @@ def from_payload(order: OrderPayload) -> Order:
         if current is None:
             current = max(0, line.quantity - sum(refunded.quantity for refunded in returned))
         gid = None if line.variant_id is None else f"gid://shopify/ProductVariant/{line.variant_id}"
-        lines.append(OrderedLine(line.id, gid, taken_units(current, returned)))
+        lines.append(OrderedLine(line.id, gid, taken_units(current, returned), returned_units(returned)))
     refund_ids = frozenset(refund.id for refund in order.refunds)
     updated_at = order.updated_at.replace(microsecond=0)
     return Order(order.id, order.name, order.created_at, updated_at, lines, refund_ids)

@@ -7,7 +7,7 @@ from msgspec import Meta, Struct
 
 from holdfast.inventory.installs.access import ask
 from holdfast.inventory.orders import sql
-from holdfast.inventory.orders.model import Order, OrderedLine, taken_units
+from holdfast.inventory.orders.model import Order, OrderedLine, returned_units, taken_units
 from holdfast.inventory.resources import Steps
 from holdfast.inventory.shopify.admin import Query
 from holdfast.inventory.shopify.platform import PlatformUnreachable
@@ -139,14 +139,15 @@ async def read_order(steps: Steps, shop_id: int, id: int) -> Order | None:
         if any(page.updated_at != first.updated_at for page in pages):
             continue
         refunded: dict[int, list[RefundedLine]] = {}
-        for refund in first.refunds:
+        for refund in sorted(first.refunds, key=lambda refund: gid_number(refund.id)):
             for line in await _refund_lines(steps, shop_id, refund):
                 refunded.setdefault(line.line_item_id, []).append(line)
         lines: list[OrderedLine] = []
         for line in (line for page in pages for line in page.line_items.nodes):
             line_id = gid_number(line.id)
             gid = line.variant and line.variant.id
-            lines.append(OrderedLine(line_id, gid, taken_units(line.current_quantity, refunded.get(line_id, ()))))
+            back = refunded.get(line_id, ())
+            lines.append(OrderedLine(line_id, gid, taken_units(line.current_quantity, back), returned_units(back)))
         refund_ids = frozenset(gid_number(refund.id) for refund in first.refunds)
         return Order(id, first.name[:100], first.created_at, first.updated_at, lines, refund_ids, revision)
     raise PlatformUnreachable(f"Order {id} changes while it is read.")

@@ -15,11 +15,11 @@ async def find_orders(reader: Reader, shop_id: int, ids: Collection[int]) -> dic
     rows = await reader.tuples(
         """
         select orders.id, updated_at, revision,
-               coalesce(json_agg(json_build_array(line.id, variant_gid, taken, draws))
+               coalesce(json_agg(json_build_array(line.id, variant_gid, taken, draws, returned))
                         filter (where line.id is not null), '[]')
           from orders
           left join lateral (
-               select id, variant_gid, taken,
+               select id, variant_gid, taken, returned,
                       (select coalesce(json_object_agg(pool_id, units_per_sale), '{}') from order_draws
                         where order_draws.shop_id = orders.shop_id and order_draws.order_id = orders.id
                           and line_id = order_lines.id) as draws
@@ -34,8 +34,10 @@ async def find_orders(reader: Reader, shop_id: int, ids: Collection[int]) -> dic
             updated_at,
             revision,
             {
-                line_id: StoredLine(gid, taken_units, {int(pool_id): units for pool_id, units in draws.items()})
-                for line_id, gid, taken_units, draws in lines
+                line_id: StoredLine(
+                    gid, taken_units, {int(pool_id): units for pool_id, units in draws.items()}, returned
+                )
+                for line_id, gid, taken_units, draws, returned in lines
             },
         )
         for id, updated_at, revision, lines in rows
@@ -114,7 +116,7 @@ async def save_orders(tx: Tx, shop_id: int, effects: Sequence[OrderEffect]) -> N
     """Store the last version of orders. An order may come several times; its last effect is the newest."""
     newest = {effect.order.id: effect.order for effect in effects}
     lines = {
-        (effect.order.id, id): [effect.order.id, id, line.variant_gid, line.taken, line.draws]
+        (effect.order.id, id): [effect.order.id, id, line.variant_gid, line.taken, line.draws, line.returned]
         for effect in effects
         for id, line in effect.lines.items()
     }
@@ -130,12 +132,13 @@ async def save_orders(tx: Tx, shop_id: int, effects: Sequence[OrderEffect]) -> N
                set updated_at = excluded.updated_at, revision = orders.revision + 1),
         line as (
             select (line ->> 0)::bigint as order_id, (line ->> 1)::bigint as id, line ->> 2 as variant_gid,
-                   (line ->> 3)::bigint as taken, line -> 4 as draws
+                   (line ->> 3)::bigint as taken, line -> 4 as draws, (line ->> 5)::bigint as returned
               from json_array_elements(%(lines)s) as line),
         saved_lines as (
-            insert into order_lines (shop_id, order_id, id, variant_gid, taken)
-            select %(shop_id)s, order_id, id, variant_gid, taken from line
-                on conflict (shop_id, order_id, id) do update set taken = excluded.taken)
+            insert into order_lines (shop_id, order_id, id, variant_gid, taken, returned)
+            select %(shop_id)s, order_id, id, variant_gid, taken, returned from line
+                on conflict (shop_id, order_id, id) do update
+               set taken = excluded.taken, returned = excluded.returned)
         insert into order_draws (shop_id, order_id, line_id, pool_id, units_per_sale)
         select %(shop_id)s, order_id, id, draw.key::bigint, draw.value::bigint
           from line cross join lateral json_each_text(draws) as draw

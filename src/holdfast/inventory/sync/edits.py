@@ -23,6 +23,9 @@ from holdfast.kit.running.run_modes import Batch, Call
 
 SOURCE = "inventory_levels/update"
 
+MAX_JUDGED_ITEMS = 100
+"""The most items whose differences one transaction handles."""
+
 
 class _Adopt(Write, kw_only=True):
     """Add an edit to the pool of a variant."""
@@ -41,7 +44,8 @@ async def handle_edits(tx: Tx, shop_id: int, item_gids: Collection[str]) -> list
     if waits_for := await inbox.list_waiting_order_webhooks(tx, shop_id):
         await _postpone(tx, shop_id, item_gids)
         return waits_for
-    suspects = await _suspects(tx, shop_id, item_gids)
+    judged = await _late_items(tx, shop_id, item_gids)
+    suspects = await _suspects(tx, shop_id, judged)
     adopted: list[UnexplainedDifference] = []
     flagged: list[UnexplainedDifference] = []
     for suspect in suspects:
@@ -51,7 +55,7 @@ async def handle_edits(tx: Tx, shop_id: int, item_gids: Collection[str]) -> list
         elif policies == {"adopt"} and len(suspect.pools) == 1:
             adopted.append(suspect)
     await _park(tx, shop_id, flagged)
-    await _mark_explained(tx, shop_id, suspects)
+    await _mark_explained(tx, shop_id, judged, suspects)
     await _postpone(tx, shop_id, item_gids)
     if adopted:
         await write(tx, Batch(shop_id, _calls(shop_id, adopted)), SOURCE, _touched, _draft)
@@ -91,17 +95,28 @@ async def _postpone(tx: Tx, shop_id: int, item_gids: Collection[str]) -> None:
     )
 
 
-async def _suspects(tx: Tx, shop_id: int, item_gids: Collection[str]) -> list[UnexplainedDifference]:
+async def _late_items(tx: Tx, shop_id: int, item_gids: Collection[str]) -> list[str]:
+    """Return those of the items whose grace is over, and that no call changes now; at most `MAX_JUDGED_ITEMS`."""
+    rows = await tx.tuples(
+        """
+        select item_gid from levels where shop_id = %(shop_id)s and item_gid = any(%(items)s)
+         group by item_gid having bool_or(suspect_at <= clock_timestamp()) and count(push_id) = 0
+         order by item_gid limit %(limit)s
+        """,
+        {"shop_id": shop_id, "items": [*item_gids], "limit": MAX_JUDGED_ITEMS},
+    )
+    return [item for (item,) in rows]
+
+
+async def _suspects(tx: Tx, shop_id: int, judged: Sequence[str]) -> list[UnexplainedDifference]:
+    """Return the differences of items at the levels that are set from pools."""
     rows = await tx.tuples(
         """
         with late as (
             select item_gid, sum(available - expected)::bigint as amount
               from levels
-             where shop_id = %(shop_id)s and target is not null
-               and item_gid in (select item_gid from levels
-                                 where shop_id = %(shop_id)s and item_gid = any(%(items)s)
-                                   and suspect_at <= clock_timestamp())
-             group by item_gid having count(push_id) = 0)
+             where shop_id = %(shop_id)s and target is not null and item_gid = any(%(items)s)
+             group by item_gid having sum(available - expected) <> 0)
         select item_gid, min(catalog_variants.gid), amount,
                json_agg(json_build_array(pool_id, units_per_sale, policy))
           from late
@@ -109,9 +124,9 @@ async def _suspects(tx: Tx, shop_id: int, item_gids: Collection[str]) -> list[Un
           join members on members.shop_id = %(shop_id)s and variant_gid = catalog_variants.gid
           join pools on pools.id = pool_id
          where catalog_variants.shop_id = %(shop_id)s
-         group by item_gid, amount order by item_gid limit 100
+         group by item_gid, amount order by item_gid
         """,
-        {"shop_id": shop_id, "items": [*item_gids]},
+        {"shop_id": shop_id, "items": [*judged]},
     )
     return [
         msgspec.convert(dict(zip(UnexplainedDifference.__struct_fields__, row, strict=True)), UnexplainedDifference)
@@ -129,13 +144,22 @@ async def _park(tx: Tx, shop_id: int, flagged: Sequence[UnexplainedDifference]) 
     )
 
 
-async def _mark_explained(tx: Tx, shop_id: int, suspects: Sequence[UnexplainedDifference]) -> None:
-    """Mark differences that are handled as edits as explained. If a level is set again, no pool is the cause."""
+async def _mark_explained(
+    tx: Tx, shop_id: int, judged: Sequence[str], suspects: Sequence[UnexplainedDifference]
+) -> None:
+    """Mark the differences of judged items as explained. If a level is set again, no pool is the cause.
+
+    At a level that is left alone, nobody is told of the difference: it may be a sale that is told later.
+    """
+    await levels.end_changes(tx, shop_id, judged)
     await tx.run(
         """
-        update levels set expected = available, suspect_at = null, brisk = greatest(brisk, 1)
+        update levels
+           set expected = available, suspect_at = null,
+               based_at = case when target is null and not paused and available <> expected
+                               then greatest(based_at, seen_at) else based_at end,
+               brisk = case when item_gid = any(%(suspects)s) then greatest(brisk, 1) else brisk end
          where shop_id = %(shop_id)s and item_gid = any(%(items)s) and expected is not null
         """,
-        {"shop_id": shop_id, "items": [suspect.item_gid for suspect in suspects]},
+        {"shop_id": shop_id, "items": [*judged], "suspects": [suspect.item_gid for suspect in suspects]},
     )
-    await levels.recheck(tx, shop_id, {suspect.item_gid for suspect in suspects})

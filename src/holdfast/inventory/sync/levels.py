@@ -5,23 +5,34 @@ of the quantity of the pools (`target`) for a while: the platform may still tell
 """
 
 from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 import msgspec
+from msgspec import Struct
 
 from holdfast.inventory.resources import Tx
-from holdfast.inventory.sync.model import GRACE_SECONDS, ObservedLevel, OrderLevelChange
+from holdfast.inventory.sync.explanation import ExplainedLevel, PendingChange
+from holdfast.inventory.sync.explanation import explain as explain_levels
+from holdfast.inventory.sync.model import GRACE_SECONDS, ORDER_LAG_SECONDS, ObservedLevel, OrderLevelChange
 
 CHANNEL = "levels"
 """The channel on which a shop is announced whose levels need a sync; the payload is its id."""
 
 
 async def observe(
-    tx: Tx, shop_id: int, observed: Sequence[ObservedLevel], *, fresh: bool = False, import_id: int | None = None
+    tx: Tx,
+    shop_id: int,
+    observed: Sequence[ObservedLevel],
+    *,
+    fresh: bool = False,
+    import_id: int | None = None,
+    order_lag_seconds: int = 0,
 ) -> None:
     """Store levels as the platform shows them, unless newer ones are stored. New levels are added.
 
     fresh        they were read just now: nothing newer is known
     import_id    the import that has found them; None: not an import
+    order_lag_seconds    see `recheck`
     """
     if not observed:
         return
@@ -38,7 +49,10 @@ async def observe(
             on conflict (shop_id, item_gid, location_gid) do update
            set available = case when %(fresh)s or levels.seen_at is null or excluded.seen_at >= levels.seen_at
                                 then excluded.available else levels.available end,
-               suspect_at = case when levels.available = excluded.available then levels.suspect_at end,
+               -- A late webhook changes nothing, and the grace goes on.
+               suspect_at = case when levels.available = excluded.available
+                                   or not (%(fresh)s or levels.seen_at is null or excluded.seen_at >= levels.seen_at)
+                                 then levels.suspect_at end,
                seen_at = greatest(levels.seen_at, excluded.seen_at), gid = excluded.gid,
                -- What is new here was not known when the level was found to have moved.
                read_again = levels.read_again and not %(fresh)s
@@ -52,7 +66,7 @@ async def observe(
             "import_id": import_id,
         },
     )
-    await recheck(tx, shop_id, items)
+    await recheck(tx, shop_id, items, order_lag_seconds=order_lag_seconds)
 
 
 async def explain(tx: Tx, shop_id: int, changes: Sequence[OrderLevelChange]) -> None:
@@ -62,6 +76,14 @@ async def explain(tx: Tx, shop_id: int, changes: Sequence[OrderLevelChange]) -> 
     """
     if not changes:
         return
+    await tx.run(
+        """
+        insert into order_level_changes (shop_id, variant_gid, amount, not_before)
+        select %(shop_id)s, variant_gid, change, not_before
+          from json_to_recordset(%(changes)s) as moved (variant_gid text, change bigint, not_before timestamptz)
+        """,
+        {"shop_id": shop_id, "changes": msgspec.json.encode(changes).decode()},
+    )
     rows = await tx.tuples(
         "select distinct item_gid from catalog_variants where shop_id = %(shop_id)s and gid = any(%(gids)s)",
         {"shop_id": shop_id, "gids": [change.variant_gid for change in changes]},
@@ -70,29 +92,11 @@ async def explain(tx: Tx, shop_id: int, changes: Sequence[OrderLevelChange]) -> 
     await lock(tx, shop_id, items)
     await tx.run(
         """
-        with item_change as (
-            select item_gid, sum(change)::bigint as change
-              from json_to_recordset(%(changes)s) as moved (variant_gid text, change bigint, at timestamptz)
-              join catalog_variants on shop_id = %(shop_id)s and gid = variant_gid
-             where not exists (select from levels where levels.shop_id = %(shop_id)s
-                                  and levels.item_gid = catalog_variants.item_gid and based_at >= moved.at)
-             group by item_gid having sum(change) <> 0),
-        chosen as (
-            select item_change.change, choice.* from item_change cross join lateral (
-                select item_gid, location_gid from levels
-                 where shop_id = %(shop_id)s and levels.item_gid = item_change.item_gid and expected is not null
-                 order by (available - expected) * sign(item_change.change) desc, target is null, location_gid
-                 limit 1) as choice)
-        update levels
-           set expected = case when levels.location_gid = chosen.location_gid then expected + chosen.change
-                               else expected end,
-               suspect_at = case when levels.location_gid <> chosen.location_gid then suspect_at end,
-               -- Nobody else sets a level that orders move: they do so also while nothing is left in the pool.
-               brisk = 0
-          from chosen
-         where levels.shop_id = %(shop_id)s and levels.item_gid = chosen.item_gid
+        -- Nobody else sets a level that orders move: they do so also while nothing is left in the pool.
+        update levels set brisk = 0
+         where shop_id = %(shop_id)s and item_gid = any(%(items)s) and brisk <> 0 and expected is not null
         """,
-        {"shop_id": shop_id, "changes": msgspec.json.encode(changes).decode()},
+        {"shop_id": shop_id, "items": [*items]},
     )
     await recheck(tx, shop_id, items)
 
@@ -113,29 +117,193 @@ async def lock(tx: Tx, shop_id: int, item_gids: Collection[str]) -> None:
     )
 
 
-async def recheck(tx: Tx, shop_id: int, item_gids: Collection[str]) -> None:
-    """Mark the differences that have cancelled out as explained, and give the others a grace.
+async def recheck(tx: Tx, shop_id: int, item_gids: Collection[str], *, order_lag_seconds: int = 0) -> None:
+    """Explain the levels of items by orders again, and give the differences that are left a grace.
 
-    Orders do not name a location, so a difference at one can be explained by another. All levels of the items are
-    locked already.
+    All levels of the items are locked already.
+
+    order_lag_seconds    how much later than its level an order may have changed, by the platform's clock
     """
     if not item_gids:
         return
+    of_items = await _find_unsettled(tx, shop_id, item_gids)
+    changes = await _find_changes(tx, shop_id, item_gids, order_lag_seconds)
+    settled: list[_SettledLevel] = []
+    placed: list[tuple[int, str | None]] = []
+    certain: list[int] = []
+    for item_gid, rows in of_items.items():
+        item_changes = changes.get(item_gid, [])
+        if not any(row.level.is_set for row in rows):
+            continue
+        if any(row.is_pushed for row in rows):
+            expected, places = _place_for_now(rows, item_changes)
+            is_settled = is_moved = False
+            is_open = bool(places)
+        else:
+            explanation = explain_levels([row.level for row in rows], item_changes)
+            expected, places = explanation.expected, explanation.places
+            is_settled, is_moved = explanation.is_settled, explanation.is_moved
+            certain += explanation.certain
+            is_open = len(places) > len(explanation.certain)
+        placed += [
+            (change.id, places[change.id]) for change in item_changes if places[change.id] != change.location_gid
+        ]
+        is_judged = any(row.has_target for row in rows)
+        for row in rows:
+            location_gid, of_level = row.level.location_gid, expected[row.level.location_gid]
+            is_suspect = is_judged and (is_open or (not is_settled and of_level != row.level.available))
+            settled.append(_SettledLevel(item_gid, location_gid, of_level, is_suspect, is_moved))
+    await _store_explained(tx, shop_id, settled)
+    await _store_places(tx, placed, certain)
+
+
+class _SettledLevel(Struct, frozen=True):
+    """What explains a level. `is_suspect`: its difference, or the place of a change of its item, is to be judged."""
+
+    item_gid: str
+    location_gid: str
+    expected: int
+    is_suspect: bool
+    begins_again: bool
+
+
+class _LevelRow(NamedTuple):
+    """A level. `has_target`: it is set from pools, and they are not paused. `is_pushed`: a call changes it now."""
+
+    level: ExplainedLevel
+    has_target: bool
+    is_pushed: bool
+
+
+async def _find_unsettled(tx: Tx, shop_id: int, item_gids: Collection[str]) -> dict[str, list[_LevelRow]]:
+    """Return by item all levels of those items that have a difference, a suspect level or a change without a place."""
+    rows = await tx.tuples(
+        """
+        select levels.item_gid, location_gid, available, expected, target is not null or paused, target is not null,
+               push_id is not null
+          from levels
+          join (select item_gid from levels
+                 where shop_id = %(shop_id)s and item_gid = any(%(items)s) and expected is not null
+                 group by item_gid having bool_or(available <> expected or suspect_at is not null)
+                 union
+                select item_gid from catalog_variants
+                  join order_level_changes as change on change.shop_id = %(shop_id)s and change.variant_gid = gid
+                 where catalog_variants.shop_id = %(shop_id)s and item_gid = any(%(items)s)) as unsettled
+            on unsettled.item_gid = levels.item_gid
+         where shop_id = %(shop_id)s and expected is not null
+         order by levels.item_gid, location_gid
+        """,
+        {"shop_id": shop_id, "items": [*item_gids]},
+    )
+    of_items: dict[str, list[_LevelRow]] = {}
+    for item_gid, location_gid, available, expected, is_set, has_target, is_pushed in rows:
+        level = ExplainedLevel(location_gid, available, expected, is_set)
+        of_items.setdefault(item_gid, []).append(_LevelRow(level, has_target, is_pushed))
+    return of_items
+
+
+async def _find_changes(
+    tx: Tx, shop_id: int, item_gids: Collection[str], order_lag_seconds: int
+) -> dict[str, list[PendingChange]]:
+    """Return by item the changes by orders whose place is not certain."""
+    rows = await tx.tuples(
+        """
+        select known.item_gid, change.id, change.location_gid, change.amount,
+               change.not_before <= began.at + %(lag)s * interval '1 second'
+          from catalog_variants as known
+          join order_level_changes as change on change.shop_id = %(shop_id)s and change.variant_gid = known.gid
+         cross join lateral (
+               select greatest(max(case when expected is null then coalesce(seen_at, 'infinity') else based_at end),
+                               (select ended_at from ended_levels
+                                 where shop_id = %(shop_id)s and ended_levels.item_gid = known.item_gid)) as at
+                 from levels where levels.shop_id = %(shop_id)s and levels.item_gid = known.item_gid) as began
+         where known.shop_id = %(shop_id)s and known.item_gid = any(%(items)s) order by change.id
+        """,
+        {"shop_id": shop_id, "items": [*item_gids], "lag": order_lag_seconds},
+    )
+    changes: dict[str, list[PendingChange]] = {}
+    for item_gid, id, location_gid, amount, may_be_included in rows:
+        changes.setdefault(item_gid, []).append(PendingChange(id, location_gid, amount, bool(may_be_included)))
+    return changes
+
+
+def _place_for_now(
+    rows: Sequence[_LevelRow], changes: Sequence[PendingChange]
+) -> tuple[dict[str, int], dict[int, str | None]]:
+    """Place new changes at the first level that is set from pools: it is not known whether a call has changed it."""
+    expected = {row.level.location_gid: row.level.expected for row in rows}
+    places = {change.id: change.location_gid for change in changes}
+    first = min(row.level.location_gid for row in rows if row.level.is_set)
+    for change in changes:
+        if change.location_gid is None and not change.may_be_included:
+            expected[first] += change.amount
+            places[change.id] = first
+    return expected, places
+
+
+async def _store_explained(tx: Tx, shop_id: int, settled: Sequence[_SettledLevel]) -> None:
+    if not settled:
+        return
     await tx.run(
         """
-        with weighed as (
-            select item_gid, sum(available - expected) = 0 and count(push_id) = 0 as even
-              from levels where shop_id = %(shop_id)s and item_gid = any(%(items)s) and expected is not null
-             group by item_gid)
+        with settled as (
+            select * from json_to_recordset(%(settled)s) as settled (
+                item_gid text, location_gid text, expected bigint, is_suspect boolean, begins_again boolean))
         update levels
-           set expected = case when even then available else expected end,
-               suspect_at = case when not even and target is not null and available <> expected and parked is null
-                                 then coalesce(suspect_at, clock_timestamp() + %(grace)s * interval '1 second') end
-          from weighed
-         where levels.shop_id = %(shop_id)s and levels.item_gid = weighed.item_gid and expected is not null
-           and (even and (expected <> available or suspect_at is not null) or not even)
+           set expected = settled.expected,
+               suspect_at = case when settled.is_suspect and parked is null
+                                 then coalesce(suspect_at, clock_timestamp() + %(grace)s * interval '1 second') end,
+               based_at = case when begins_again then greatest(based_at, seen_at) else based_at end
+          from settled
+         where levels.shop_id = %(shop_id)s and levels.item_gid = settled.item_gid
+           and levels.location_gid = settled.location_gid
+           and (levels.expected <> settled.expected or begins_again
+                or (suspect_at is not null) <> (settled.is_suspect and parked is null))
         """,
-        {"shop_id": shop_id, "items": [*item_gids], "grace": GRACE_SECONDS},
+        {"shop_id": shop_id, "settled": msgspec.json.encode(settled).decode(), "grace": GRACE_SECONDS},
+    )
+
+
+async def _store_places(tx: Tx, placed: Sequence[tuple[int, str | None]], certain: Sequence[int]) -> None:
+    if certain:
+        await tx.run("delete from order_level_changes where id = any(%(certain)s)", {"certain": [*certain]})
+    if placed:
+        await tx.run(
+            """
+            update order_level_changes as change set location_gid = place.location_gid
+              from unnest(%(ids)s::bigint[], %(locations)s::text[]) as place (id, location_gid)
+             where change.id = place.id
+            """,
+            {"ids": [id for id, _ in placed], "locations": [location for _, location in placed]},
+        )
+
+
+async def release_changes(tx: Tx, shop_id: int, pairs: Sequence[tuple[str, str]]) -> None:
+    """Let the changes by orders have no place that are at these levels, by item and location.
+
+    Call it before what is expected of the levels begins again, and `recheck` them after that.
+    """
+    await tx.run(
+        """
+        update order_level_changes as change set location_gid = null
+          from unnest(%(items)s::text[], %(locations)s::text[]) as level (item_gid, location_gid)
+          join catalog_variants as known on known.shop_id = %(shop_id)s and known.item_gid = level.item_gid
+         where change.shop_id = %(shop_id)s and change.variant_gid = known.gid
+           and change.location_gid = level.location_gid
+        """,
+        {"shop_id": shop_id, "items": [item for item, _ in pairs], "locations": [place for _, place in pairs]},
+    )
+
+
+async def end_changes(tx: Tx, shop_id: int, item_gids: Collection[str]) -> None:
+    """Delete the changes by orders of items whose differences were judged."""
+    await tx.run(
+        """
+        delete from order_level_changes as change using catalog_variants as known
+         where change.shop_id = %(shop_id)s and known.shop_id = %(shop_id)s and known.gid = change.variant_gid
+           and known.item_gid = any(%(items)s)
+        """,
+        {"shop_id": shop_id, "items": [*item_gids]},
     )
 
 
@@ -143,14 +311,35 @@ async def forget(tx: Tx, shop_id: int, pairs: Sequence[tuple[str, str]]) -> None
     """Delete levels, by item and location, that the platform no longer has."""
     if not pairs:
         return
-    await lock(tx, shop_id, {item for item, _ in pairs})
+    items = {item for item, _ in pairs}
+    await lock(tx, shop_id, items)
+    await release_changes(tx, shop_id, pairs)
     await tx.run(
         """
-        delete from levels using unnest(%(items)s::text[], %(locations)s::text[]) as gone (item_gid, location_gid)
-         where shop_id = %(shop_id)s and levels.item_gid = gone.item_gid and levels.location_gid = gone.location_gid
+        with gone as (
+            delete from levels using unnest(%(items)s::text[], %(locations)s::text[]) as gone (item_gid, location_gid)
+             where shop_id = %(shop_id)s and levels.item_gid = gone.item_gid
+               and levels.location_gid = gone.location_gid
+            returning levels.item_gid)
+        insert into ended_levels (shop_id, item_gid) select distinct %(shop_id)s, item_gid from gone
+            on conflict (shop_id, item_gid) do update set ended_at = excluded.ended_at
         """,
         {"shop_id": shop_id, "items": [item for item, _ in pairs], "locations": [place for _, place in pairs]},
     )
+    await recheck(tx, shop_id, items)
+
+
+async def store_reading(
+    tx: Tx, shop_id: int, known: Sequence[tuple[str, str]], observed: Sequence[ObservedLevel], *, is_complete: bool
+) -> None:
+    """Store levels that were just read, and delete those of the known ones that the platform no longer has.
+
+    is_complete    all levels of the items were read
+    """
+    observed_levels = {(level.item_gid, level.location_gid) for level in observed}
+    lag = ORDER_LAG_SECONDS if is_complete else 0
+    await forget(tx, shop_id, [level for level in known if level not in observed_levels])
+    await observe(tx, shop_id, observed, fresh=True, order_lag_seconds=lag)
 
 
 async def request_sync_if_needed(tx: Tx, shop_id: int, item_gids: Collection[str]) -> None:

@@ -12,6 +12,12 @@ GRACE_SECONDS = 15
 """How long an unexplained difference may be a sale of which the platform has not told yet."""
 
 
+ORDER_LAG_SECONDS = 60
+"""How much later than its level an order may have changed, by the platform's clock, where all levels were just read: no
+document says that the two moments are the same.
+"""
+
+
 class ObservedLevel(Struct, frozen=True):
     """A level as the platform shows it.
 
@@ -29,12 +35,12 @@ class ObservedLevel(Struct, frozen=True):
 class OrderLevelChange(Struct, frozen=True):
     """A change that the platform has made to the level of a variant because of an order: a sale of two is -2.
 
-    at    when, by the platform's clock and in whole seconds
+    not_before    a moment that is not after the change, by the platform's clock and in whole seconds
     """
 
     variant_gid: str
     change: int
-    at: dt.datetime
+    not_before: dt.datetime
 
 
 class LevelChange(Struct, frozen=True):

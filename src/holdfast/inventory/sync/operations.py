@@ -21,7 +21,6 @@ from holdfast.inventory.sync.answers import (
     Spreading,
     SyncStatus,
 )
-from holdfast.inventory.sync.model import ObservedLevel
 from holdfast.inventory.webhooks import inbox
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, SERVICE_UNAVAILABLE, invalid, refuses
@@ -62,7 +61,7 @@ async def reconcile(steps: Steps, caller: Caller, command: Reconcile) -> Conclus
         raise no_pool(pool_id)
     known = await steps.read(partial(reports.levels_of_pool, shop_id=shop_id, pool_id=pool_id))
     try:
-        observed = await platform.read_levels(steps, shop_id, [gid for _, _, gid in known])
+        observed = await platform.read_levels_of_items(steps, shop_id, known)
     except (PlatformUnreachable, PlatformRefusal) as error:
         pause = error.retry_after if isinstance(error, PlatformUnreachable) else None
         message = f"The platform does not say what it has. {error}"
@@ -71,9 +70,9 @@ async def reconcile(steps: Steps, caller: Caller, command: Reconcile) -> Conclus
     async def conclude(tx: Tx) -> Reconciled:
         await tx.run("savepoint dry_run")
         await stock_changes.lock(tx, shop_id)
-        items = {item for item, _, _ in known}
+        items = {item for item, _ in known}
         await levels.lock(tx, shop_id, items)
-        await _store(tx, shop_id, known, observed)
+        await levels.store_reading(tx, shop_id, known, observed, is_complete=True)
         different = await reports.drift(tx, shop_id, pool_id, MAX_DRIFT_ROWS)
         calls = await reports.unanswered_calls(tx, shop_id, pool_id)
         if command.dry_run:
@@ -88,26 +87,20 @@ async def reconcile(steps: Steps, caller: Caller, command: Reconcile) -> Conclus
     return await steps.conclude(conclude)
 
 
-async def _store(
-    tx: Tx, shop_id: int, known: Sequence[tuple[str, str, str]], observed: Sequence[ObservedLevel]
-) -> None:
-    observed_levels = {(level.item_gid, level.location_gid) for level in observed}
-    await levels.forget(
-        tx, shop_id, [known_level[:2] for known_level in known if known_level[:2] not in observed_levels]
-    )
-    await levels.observe(tx, shop_id, observed, fresh=True)
-
-
 @refuses(NOT_FOUND)
 async def resync(tx: Tx, caller: Caller, command: Resync) -> Resynced:
     """Set the levels of a pool's variants to what it has, also parked ones."""
     if not await reports.has_pool(tx, caller.tenant, command.pool_id):
         raise no_pool(command.pool_id)
     known = await reports.levels_of_pool(tx, caller.tenant, command.pool_id)
-    await levels.lock(tx, caller.tenant, {item for item, _, _ in known})
-    count = await reports.resync(tx, caller.tenant, command.pool_id)
+    items = {item for item, _ in known}
+    await levels.lock(tx, caller.tenant, items)
+    set_again = await reports.resync(tx, caller.tenant, command.pool_id)
+    begun = [(item, location) for item, location, begins in set_again if begins]
+    await levels.release_changes(tx, caller.tenant, begun)
+    await levels.recheck(tx, caller.tenant, items)
     await levels.request_sync(tx, caller.tenant)
-    return Resynced(command.dry_run, count)
+    return Resynced(command.dry_run, len(set_again))
 
 
 async def spread(tx: Tx, shop_id: int, shares: Sequence[Share]) -> Spreading:

@@ -9,7 +9,6 @@ from typing import LiteralString, NamedTuple
 from holdfast.inventory.resources import Tx
 from holdfast.inventory.shopify.scopes import CART_CHECK
 from holdfast.inventory.sync import cart_check_numbers, levels
-from holdfast.inventory.sync.model import GRACE_SECONDS
 
 CONCERNED: LiteralString = """
     select item_gid from catalog_variants
@@ -88,7 +87,7 @@ async def _concerned(tx: Tx, shop_id: int, planned: PlanPosition, *, everything:
 
 async def _compute(tx: Tx, shop_id: int, planned: PlanPosition, items: Sequence[str]) -> None:
     """Compute the targets of items again. All of their levels are locked."""
-    await tx.run(
+    rows = await tx.tuples(
         """
         with heard as (
             select pool_id, min(heard_at) as heard_at from ledger
@@ -109,8 +108,8 @@ async def _compute(tx: Tx, shop_id: int, planned: PlanPosition, items: Sequence[
              where catalog_variants.shop_id = %(shop_id)s and item_gid = any(%(items)s)
              group by item_gid),
         spread as (
-            select levels.item_gid, levels.location_gid, levels.seen_at, item_stock.heard_at,
-                   push_id is null and (levels.target is null and not levels.paused or expected is null) as begins,
+            select levels.item_gid, levels.location_gid, levels.seen_at, item_stock.heard_at, push_id,
+                   levels.expected is null as is_new, levels.target is not null or levels.paused as was_set,
                    quantity * part_to / 100 - quantity * part_from / 100 as target,
                    item_stock.paused and place.gid is not null
                    and (levels.target is not null or levels.paused) as paused
@@ -118,43 +117,35 @@ async def _compute(tx: Tx, shop_id: int, planned: PlanPosition, items: Sequence[
               join levels on levels.shop_id = %(shop_id)s and levels.item_gid = item_stock.item_gid
               left join settable_locations as place
                 on place.shop_id = %(shop_id)s and place.gid = levels.location_gid),
-        ours as (
-            select item_gid, min(location_gid) as location_gid, max(seen_at) as seen_at
-              from spread where begins and target is not null group by item_gid),
-        -- Orders that are counted, and that came after what is known of the level.
-        unseen as (
-            select item_gid, ours.location_gid, sum(taken)::bigint as unseen_units
-              from orders
-              join order_lines on order_lines.shop_id = %(shop_id)s and order_id = orders.id
-              join catalog_variants on catalog_variants.shop_id = %(shop_id)s and gid = variant_gid
-              join ours using (item_gid)
-             where orders.shop_id = %(shop_id)s and placed_at > clock_timestamp() - interval '1 hour'
-               and placed_at > ours.seen_at and exists (select from ours)
-             group by item_gid, ours.location_gid)
+        -- What happened before a level is set from pools needs no explanation, nor what happened at all levels of an
+        -- item before one of them is.
+        planned as (
+            select *, push_id is null and (is_new or not was_set and target is not null
+                                           or not bool_or(was_set) over item and bool_or(target is not null) over item)
+                      as begins
+              from spread window item as (partition by item_gid))
         update levels
-           set target = spread.target, paused = spread.paused,
-               -- What happened before a level became ours to set needs no explanation.
-               expected = case when begins then available - coalesce(unseen_units, 0) else expected end,
-               based_at = case when begins then spread.seen_at else based_at end,
-               suspect_at = case when spread.target is not null and begins and unseen_units > 0
-                                 then clock_timestamp() + %(grace)s * interval '1 second'
-                                 -- What nobody has explained while a pool was paused may be an edit.
-                                 when spread.target is not null and levels.paused and available <> expected
-                                      and parked is null
-                                 then clock_timestamp() + %(grace)s * interval '1 second'
-                                 when spread.target is not null then suspect_at end,
-               caused_at = case when levels.target is not null and spread.target <> expected
-                                then least(caused_at, spread.heard_at) end,
+           set target = planned.target, paused = planned.paused,
+               expected = case when begins then available else expected end,
+               based_at = case when begins then planned.seen_at else based_at end,
+               suspect_at = case when planned.target is not null and not begins then suspect_at end,
+               caused_at = case when levels.target is not null and planned.target <> expected
+                                then least(caused_at, planned.heard_at) end,
                brisk = 0
-          from spread left join unseen using (item_gid, location_gid)
-         where levels.shop_id = %(shop_id)s and levels.item_gid = spread.item_gid
-           and levels.location_gid = spread.location_gid
-           and (levels.target is distinct from spread.target or levels.paused <> spread.paused or expected is null)
+          from planned
+         where levels.shop_id = %(shop_id)s and levels.item_gid = planned.item_gid
+           and levels.location_gid = planned.location_gid
+           and (levels.target is distinct from planned.target or levels.paused <> planned.paused or begins)
+        returning levels.item_gid, levels.location_gid, begins,
+                  begins or planned.paused or levels.available <> levels.expected
         """,
         {
             "shop_id": shop_id,
             "entries": planned.entries,
             "items": items,
-            "grace": GRACE_SECONDS,
         },
     )
+    begun = [(item, location) for item, location, begins, _ in rows if begins]
+    if begun:
+        await levels.release_changes(tx, shop_id, begun)
+    await levels.recheck(tx, shop_id, {item for item, _, _, needs_recheck in rows if needs_recheck})

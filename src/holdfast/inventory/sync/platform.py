@@ -2,7 +2,8 @@
 
 import asyncio
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -81,6 +82,24 @@ class _LevelsAnswer(Struct):
     nodes: list[_LevelNode | None]
 
 
+class _LevelsOfItemEnd(Struct, rename="camel"):
+    has_next_page: bool
+    end_cursor: str | None
+
+
+class _LevelsOfItem(Struct, rename="camel"):
+    nodes: list[_LevelNode]
+    page_info: _LevelsOfItemEnd
+
+
+class _ItemWithLevels(Struct, rename="camel"):
+    inventory_levels: _LevelsOfItem
+
+
+class _ItemLevelsAnswer(Struct):
+    nodes: list[_ItemWithLevels | None]
+
+
 SET = Query(
     "set_levels",
     """
@@ -120,8 +139,33 @@ READ = Query(
     """,
     _LevelsAnswer,
 )
+READ_ITEMS = Query(
+    "read_item_levels",
+    """
+    query ReadItemLevels($ids: [ID!]!, $first: Int!, $after: String) {
+      nodes(ids: $ids) {
+        ... on InventoryItem {
+          inventoryLevels(first: $first, after: $after) {
+            nodes { id updatedAt item { id } location { id } quantities(names: ["available"]) { quantity } }
+            pageInfo { hasNextPage endCursor }
+          }
+        }
+      }
+    }
+    """,
+    _ItemLevelsAnswer,
+)
 COST = 4
 """The cost in points to read one level."""
+
+ITEM_COST = 3
+"""The cost in points to read one item, without its levels."""
+
+MAX_READ_COST = 900
+"""The most points that one read of items costs; the platform answers none above 1,000."""
+
+MAX_LEVELS_PER_PAGE = 200
+"""The most levels of an item in one read."""
 
 MAX_LEVELS_PER_READ = 100
 """The most levels in one read."""
@@ -229,12 +273,46 @@ async def read_levels(steps: Steps, shop_id: int, gids: Sequence[str]) -> list[O
     for start in range(0, len(gids), MAX_LEVELS_PER_READ):
         batch = gids[start : start + MAX_LEVELS_PER_READ]
         read = await ask_in_time(steps, shop_id, replace(READ, cost=COST * len(batch)), {"ids": [*batch]})
-        observed += [
-            ObservedLevel(level.item.id, level.location.id, level.id, level.quantities[0].quantity, level.updated_at)
-            for level in read.nodes
-            if level and level.quantities
-        ]
+        observed += _observed(level for level in read.nodes if level)
     return observed
+
+
+async def read_levels_of_items(steps: Steps, shop_id: int, known: Sequence[tuple[str, str]]) -> list[ObservedLevel]:
+    """Return all levels of items as they are now, also those that are not known yet. Raises as `ask` does.
+
+    known    the known levels, by item and location
+    """
+    counts = Counter(item for item, _ in known)
+    page_size = min(max(counts.values(), default=0) + 2, MAX_LEVELS_PER_PAGE)
+    batch_size = max(1, MAX_READ_COST // (ITEM_COST + COST * page_size))
+    items = sorted(counts)
+    observed: list[ObservedLevel] = []
+    for start in range(0, len(items), batch_size):
+        batch = items[start : start + batch_size]
+        for item, page in zip(batch, await _read_pages(steps, shop_id, batch, page_size, None), strict=True):
+            observed += _observed(page.nodes if page else ())
+            while page and page.page_info.has_next_page:
+                after = page.page_info.end_cursor
+                [page] = await _read_pages(steps, shop_id, [item], MAX_LEVELS_PER_PAGE, after)  # noqa: PLW2901
+                observed += _observed(page.nodes if page else ())
+    return observed
+
+
+async def _read_pages(
+    steps: Steps, shop_id: int, items: Sequence[str], page_size: int, after: str | None
+) -> Sequence[_LevelsOfItem | None]:
+    """Return a page of the levels of each item; None for one that is gone."""
+    query = replace(READ_ITEMS, cost=len(items) * (ITEM_COST + COST * page_size))
+    answer = await ask_in_time(steps, shop_id, query, {"ids": [*items], "first": page_size, "after": after})
+    return [node and node.inventory_levels for node in answer.nodes]
+
+
+def _observed(nodes: Iterable[_LevelNode]) -> list[ObservedLevel]:
+    return [
+        ObservedLevel(level.item.id, level.location.id, level.id, level.quantities[0].quantity, level.updated_at)
+        for level in nodes
+        if level.quantities
+    ]
 
 
 async def ask_in_time(steps: Steps, shop_id: int, query: Query[T], variables: Mapping[str, Any]) -> T:

@@ -185,6 +185,7 @@ async def begin_again(tx: Tx, shop_id: int, push: LevelPush, observed: Sequence[
     gone = [pair for level in push.levels if (pair := (level.item_gid, level.location_gid)) not in observed_levels]
     await levels.forget(tx, shop_id, gone)
     await levels.observe(tx, shop_id, observed, fresh=True)
+    await levels.release_changes(tx, shop_id, [(level.item_gid, level.location_gid) for level in push.levels])
     await tx.run(
         """
         update levels set expected = null, suspect_at = null, pushed_at = null,

@@ -63,7 +63,7 @@ async def status(reader: Reader, shop_id: int, pool_id: int | None) -> SyncStatu
                coalesce((select rule from catalogs where shop_id = %(shop_id)s), 'one') as rule
           from (select count(target) as levels,
                        count(*) filter (where parked is null and (wanted <> available or unplanned)) as pending,
-                       count(target) filter (where suspect_at is not null) as unexplained,
+                       count(target) filter (where suspect_at is not null and available <> expected) as unexplained,
                        count(target) filter (where parked is not null) as parked
                   from levels
                  cross join lateral (select item_gid in (select item_gid from unplanned) as unplanned) as planning
@@ -182,11 +182,11 @@ async def has_pool(reader: Reader, shop_id: int, pool_id: int) -> bool:
     )
 
 
-async def levels_of_pool(reader: Reader, shop_id: int, pool_id: int) -> list[tuple[str, str, str]]:
-    """Return the levels of a pool's variants: item, location and id."""
-    rows: Sequence[tuple[str, str, str]] = await reader.tuples(
+async def levels_of_pool(reader: Reader, shop_id: int, pool_id: int) -> list[tuple[str, str]]:
+    """Return the levels of a pool's variants: item and location."""
+    rows: Sequence[tuple[str, str]] = await reader.tuples(
         f"""
-        select item_gid, location_gid, gid from levels
+        select item_gid, location_gid from levels
          where shop_id = %(shop_id)s and {OF_POOL} order by item_gid, location_gid limit 5000
         """,
         {"shop_id": shop_id, "pool_id": pool_id},
@@ -255,20 +255,22 @@ async def end_grace(tx: Tx, shop_id: int, pool_id: int) -> None:
     )
 
 
-async def resync(tx: Tx, shop_id: int, pool_id: int) -> int:
-    """Mark the levels of a pool to be set again, whatever was changed at the platform. Returns how many."""
-    return await tx.value(
+async def resync(tx: Tx, shop_id: int, pool_id: int) -> list[tuple[str, str, bool]]:
+    """Mark the levels of a pool to be set again, whatever was changed at the platform.
+
+    Returns them by item and location, each with whether what is expected of it begins again: no call changes it now.
+    """
+    rows: Sequence[tuple[str, str, bool]] = await tx.tuples(
         f"""
-        with freed as (
-            update levels
-               set parked = null, brisk = 1, read_again = push_id is null, suspect_at = null,
-                   expected = case when push_id is null then available else expected end
-             where shop_id = %(shop_id)s and target is not null and {OF_POOL}
-            returning 1)
-        select count(*) from freed
+        update levels
+           set parked = null, brisk = 1, read_again = push_id is null, suspect_at = null,
+               expected = case when push_id is null then available else expected end
+         where shop_id = %(shop_id)s and target is not null and {OF_POOL}
+        returning item_gid, location_gid, push_id is null
         """,
         {"shop_id": shop_id, "pool_id": pool_id},
     )
+    return [*rows]
 
 
 async def set_rule(tx: Tx, shop_id: int, rule: Rule, shares: Sequence[Share]) -> None:

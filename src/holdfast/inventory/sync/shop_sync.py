@@ -158,8 +158,12 @@ async def _call_platform(
 
 
 async def _read(steps: Steps, shop_id: int, reading: LevelReading) -> None:
-    """Read levels from the platform, and store them."""
-    observed = await platform.read_levels(steps, shop_id, [gid for _, _, gid in reading.levels])
+    """Read levels from the platform, and store them. To judge differences, all levels of their items are read."""
+    if reading.judges:
+        known = [(item, location) for item, location, _ in reading.levels]
+        observed = await platform.read_levels_of_items(steps, shop_id, known)
+    else:
+        observed = await platform.read_levels(steps, shop_id, [gid for _, _, gid in reading.levels])
     await steps.transact(partial(_store, shop_id=shop_id, reading=reading, observed=observed))
 
 
@@ -168,10 +172,8 @@ async def _store(tx: Tx, *, shop_id: int, reading: LevelReading, observed: Seque
         await stock_changes.lock(tx, shop_id)
     items = {item for item, _, _ in reading.levels}
     await levels.lock(tx, shop_id, items)
-    observed_levels = {(level.item_gid, level.location_gid) for level in observed}
-    await levels.forget(
-        tx, shop_id, [known_level[:2] for known_level in reading.levels if known_level[:2] not in observed_levels]
+    await levels.store_reading(
+        tx, shop_id, [known_level[:2] for known_level in reading.levels], observed, is_complete=reading.judges
     )
-    await levels.observe(tx, shop_id, observed, fresh=True)
     if reading.judges:
         await edits.handle_edits(tx, shop_id, items)

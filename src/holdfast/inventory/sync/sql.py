@@ -181,3 +181,22 @@ async def forget_lags(tx: Tx) -> int:
         select count(*) from old
         """
     )
+
+
+async def forget_changes(tx: Tx) -> int:
+    """Delete a batch of the changes by orders that no level has needed for a day, and of old ends of levels.
+
+    Returns how many rows.
+    """
+    return await tx.value(
+        """
+        with old_changes as (
+            delete from order_level_changes where ctid = any(array(
+                   select ctid from order_level_changes where told_at < now() - interval '1 day' limit 5000))
+            returning 1),
+        old_ends as (
+            delete from ended_levels where ctid = any(array(
+                   select ctid from ended_levels where ended_at < now() - interval '1 day' limit 5000)) returning 1)
+        select (select count(*) from old_changes) + (select count(*) from old_ends)
+        """
+    )

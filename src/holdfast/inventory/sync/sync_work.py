@@ -36,8 +36,9 @@ MIN_SYNC_INTERVAL_SECONDS = 0.5
 same levels are not pushed again earlier anyway (`pushing.MIN_PUSH_INTERVAL_SECONDS`).
 """
 
-# `jobs.py` uses this statement, and imports no `sql`.
+# `jobs.py` uses these statements, and imports no `sql`.
 forget_lags = sql.forget_lags
+forget_changes = sql.forget_changes
 
 
 async def run(database: Database) -> None:

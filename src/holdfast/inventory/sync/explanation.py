@@ -1,0 +1,178 @@
+"""Explains the differences of the levels of an item by the orders that the platform tells of. No database, no clock.
+
+The platform tells of an order and of the level that it changed in two webhooks, in any order. An order does not name
+its location. So both sides are compared here, and nowhere else: the changes by orders (`PendingChange`), and the levels
+with what is explained of them (`ExplainedLevel`). A change is at one of three places:
+
+* at a level that is set from pools;
+* at another level, which is left alone;
+* in a quantity with which a level began: the level was stocked, or first told of, when the order had changed it. Or it
+  went with a level that is gone.
+
+The places that leave the fewest unexplained differences are taken; of several, those at levels that are set from pools,
+because a difference there would be an edit.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
+
+MAX_CHANGES = 8
+"""The most changes for which all places are tried. Beyond it, changes of the same kind have the same place."""
+
+
+class ExplainedLevel(NamedTuple):
+    """A level whose quantity is explained.
+
+    expected    what calls and orders explain of `available`
+    is_set      whether it is set from pools
+    """
+
+    location_gid: str
+    available: int
+    expected: int
+    is_set: bool
+
+
+class PendingChange(NamedTuple):
+    """A change of a level of an item by an order, whose place is not certain.
+
+    location_gid    the level whose `expected` has it; None: none
+    amount          the change: a sale of two is -2
+    may_be_included whether a quantity with which a level began can have it already, or a level that is gone
+    """
+
+    id: int
+    location_gid: str | None
+    amount: int
+    may_be_included: bool
+
+
+class ItemExplanation(NamedTuple):
+    """What explains the levels of an item.
+
+    expected     by location
+    places       by id, the level whose `expected` has the change; None: none
+    certain      the changes whose place is certain; they need not be compared again. One that may be included in a
+                 quantity is never certain: only where all levels were read just now, what is left tells
+    is_settled   whether no difference is left
+    is_moved     whether it is settled because units were moved from one level to another
+    """
+
+    expected: Mapping[str, int]
+    places: Mapping[int, str | None]
+    certain: Collection[int]
+    is_settled: bool
+    is_moved: bool
+
+
+class _Places(NamedTuple):
+    """The places of groups of changes, and their sums."""
+
+    at_set: int = 0
+    included: int = 0
+    count_at_set: int = 0
+    chosen: tuple[str, ...] = ()
+
+
+def explain(levels: Sequence[ExplainedLevel], changes: Sequence[PendingChange]) -> ItemExplanation:
+    """Explain the levels of an item, at least one of which is set from pools. No call changes one of them now."""
+    placed = dict.fromkeys((level.location_gid for level in levels), 0)
+    for change in changes:
+        if change.location_gid in placed:
+            placed[change.location_gid] += change.amount
+    moved = {level.location_gid: level.available - level.expected + placed[level.location_gid] for level in levels}
+    at_set = [level for level in levels if level.is_set]
+    others = [level for level in levels if not level.is_set]
+    set_moved = sum(moved[level.location_gid] for level in at_set)
+    others_moved = sum(moved[level.location_gid] for level in others)
+    groups = _groups(changes)
+    best = _best_places(groups, set_moved, others_moved, has_others=bool(others))
+    chosen = {change.id: place for group, place in zip(groups, best.chosen, strict=True) for change in group}
+    total = sum(change.amount for change in changes)
+    set_left = set_moved - best.at_set
+    others_left = others_moved - (total - best.at_set - best.included)
+    is_moved = set_left != 0 and set_left + others_left == 0
+    if is_moved:
+        set_left = others_left = 0
+    expected: dict[str, int] = {}
+    places: dict[int, str | None] = {change.id: None for change in changes}
+    for group_levels, name, left in ((at_set, "set", set_left), (others, "others", others_left)):
+        of_group = [change for change in changes if chosen[change.id] == name]
+        expected |= _place(group_levels, of_group, moved, places)
+        if left == 0:
+            expected |= {level.location_gid: level.available for level in group_levels}
+    here = sorted(change for change in changes if chosen[change.id] == "set" and not change.may_be_included)
+    certain = [change.id for change in here] if set_left == 0 else []
+    if len(changes) > MAX_CHANGES:
+        certain = certain or _surely_seen(here, set_moved)
+    return ItemExplanation(expected, places, certain, set_left == others_left == 0, is_moved)
+
+
+def _groups(changes: Sequence[PendingChange]) -> Sequence[Sequence[PendingChange]]:
+    """Return the changes that have a place together."""
+    if len(changes) <= MAX_CHANGES:
+        return [[change] for change in changes]
+    kinds: dict[tuple[bool, bool], list[PendingChange]] = {}
+    for change in changes:
+        kinds.setdefault((change.may_be_included, change.amount > 0), []).append(change)
+    return [*kinds.values()]
+
+
+def _best_places(
+    groups: Sequence[Sequence[PendingChange]], set_moved: int, others_moved: int, *, has_others: bool
+) -> _Places:
+    """Return the place of each group: `set`, `others` or `included`."""
+    reached = {(0, 0): _Places()}
+    total = 0
+    for group in groups:
+        amount = sum(change.amount for change in group)
+        total += amount
+        further: dict[tuple[int, int], _Places] = {}
+        for places in reached.values():
+            ways = [_Places(places.at_set + amount, places.included, places.count_at_set + 1, (*places.chosen, "set"))]
+            if has_others:
+                ways.append(places._replace(chosen=(*places.chosen, "others")))
+            if group[0].may_be_included:
+                ways.append(places._replace(included=places.included + amount, chosen=(*places.chosen, "included")))
+            for way in ways:
+                key = (way.at_set, way.included)
+                if key not in further or further[key].count_at_set < way.count_at_set:
+                    further[key] = way
+        reached = further
+
+    def badness(places: _Places) -> tuple[int, int, int]:
+        set_left = set_moved - places.at_set
+        others_left = others_moved - (total - places.at_set - places.included)
+        differences = (set_left != 0) + (others_left != 0 and set_left + others_left != 0)
+        return differences, -places.count_at_set, abs(set_left)
+
+    return min(reached.values(), key=badness)
+
+
+def _place(
+    levels: Sequence[ExplainedLevel],
+    changes: Sequence[PendingChange],
+    moved: Mapping[str, int],
+    places: dict[int, str | None],
+) -> Mapping[str, int]:
+    """Place changes at levels that have moved like them, the largest change first. Returns what is expected of each."""
+    left = {level.location_gid: moved[level.location_gid] for level in levels}
+    for change in sorted(changes, key=lambda change: (-abs(change.amount), change.id)):
+        sign = 1 if change.amount > 0 else -1
+        location_gid = min(left, key=lambda location_gid: (-left[location_gid] * sign, location_gid))
+        left[location_gid] -= change.amount
+        places[change.id] = location_gid
+    return {level.location_gid: level.available - left[level.location_gid] for level in levels}
+
+
+def _surely_seen(here: Sequence[PendingChange], set_moved: int) -> Sequence[int]:
+    """Return the oldest changes that the levels set from pools have moved by already, so that they do not pile up."""
+    if any(change.amount * set_moved <= 0 for change in here):
+        return []
+    seen: list[int] = []
+    for change in here:
+        set_moved -= change.amount
+        if set_moved * change.amount < 0:
+            break
+        seen.append(change.id)
+    return seen
