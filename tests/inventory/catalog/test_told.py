@@ -9,7 +9,7 @@ import pytest
 from holdfast.doubles.shopify import shops
 from holdfast.doubles.shopify.payloads import level as level_payload
 from holdfast.doubles.shopify.shops import NewVariant
-from holdfast.inventory.catalog import sql
+from holdfast.inventory.catalog import importing, sql
 from holdfast.inventory.catalog.model import Location
 from tests.inventory.installs.merchants import DOMAIN, SECRET
 from tests.inventory.sync.scene import Scene
@@ -52,6 +52,21 @@ async def test_a_changed_variant_gets_its_new_words_and_keeps_whether_it_is_coun
 
     rows = await scene.inventory.sql("select title, tracked from catalog_variants where sku = 'H1'")
     assert rows == [("One jar of honey", False)]
+
+
+async def test_an_import_after_a_change_of_the_product_brings_the_words_of_now(scene: Scene, tells: Any) -> None:
+    """The webhook has the date of the product, which another variant may have changed after this one."""
+    single, other = scene.variants["Single"], scene.variants["6-pack"]
+    scene.platform.clock.advance(5)
+    shops.change_variant(scene.platform.world, DOMAIN, single.id, sku="H1")
+    scene.platform.clock.advance(5)
+    shops.change_variant(scene.platform.world, DOMAIN, other.id, sku="H6")
+    await tells()
+    await scene.inventory.sql(f"update catalog_variants set sku = 'lost' where gid = '{single.gid}'")
+    await scene.transact(lambda tx: importing.begin(tx, scene.shop.id))
+    await scene.imported()
+
+    assert await scene.inventory.sql(f"select sku from catalog_variants where gid = '{single.gid}'") == [("H1",)]
 
 
 async def test_what_is_deleted_is_forgotten(scene: Scene, tells: Any) -> None:

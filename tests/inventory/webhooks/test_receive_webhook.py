@@ -164,7 +164,7 @@ async def test_a_topic_that_nobody_needs_is_answered_and_not_stored(
 @pytest.mark.parametrize(
     ("body", "headers"),
     [
-        (b'{"id": {"of": "something else"}}', {}),
+        (b'{"myshopify_domain": {"of": "something else"}}', {}),
         (b"{", {}),
         (b"{\xff", {}),
         (b'{"id": "\xff"}', {}),

@@ -2,20 +2,21 @@
 
 import datetime as dt
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Struct
 
 from holdfast.inventory.catalog.model import CatalogVariant, Location
+from holdfast.inventory.shopify.display_text import display_text, storable_json
 from holdfast.inventory.sync.model import ObservedLevel
 
 QUERY = """
 query {
   productVariants {
     edges { node {
-      __typename id title sku updatedAt
-      product { id title }
+      __typename id title sku
+      product { id title updatedAt }
       inventoryItem {
         id tracked
         inventoryLevels {
@@ -45,23 +46,25 @@ class _NodeReference(Struct):
     id: str
 
 
-class _ProductNode(Struct):
+class _ProductNode(Struct, rename="camel"):
     id: str
-    title: str
+    updated_at: dt.datetime
+    title: Any = None
 
 
 class _ItemNode(Struct):
     id: str
-    tracked: bool
+    tracked: bool | None = None
 
 
 class _VariantLine(Struct, tag_field="__typename", tag="ProductVariant", rename="camel"):
+    """A variant. The webhooks of products have the date of the product, so that one is compared."""
+
     id: str
-    title: str
-    updated_at: dt.datetime
     product: _ProductNode
     inventory_item: _ItemNode
-    sku: str | None = None
+    title: Any = None
+    sku: Any = None
 
 
 class _LineQuantity(Struct):
@@ -80,13 +83,13 @@ class LocationNode(Struct, rename="camel"):
     """A location as the platform shows it."""
 
     id: str
-    name: str
     is_active: bool
     is_fulfillment_service: bool
+    name: Any = None
 
     @property
     def location(self) -> Location:
-        return Location(self.id, self.name, self.is_active, self.is_fulfillment_service)
+        return Location(self.id, display_text(self.name), self.is_active, self.is_fulfillment_service)
 
 
 class ImportLines(NamedTuple):
@@ -101,13 +104,19 @@ class ImportLines(NamedTuple):
         variants: dict[str, CatalogVariant] = {}
         levels: dict[str, ObservedLevel] = {}
         for line in lines:
-            match _DECODER.decode(line):
+            match _DECODER.decode(storable_json(line)):
                 case _VariantLine() as node:
                     product, item = node.product, node.inventory_item
                     variants[node.id] = CatalogVariant(
-                        node.id, product.id, product.title, node.title, node.sku, item.id, item.tracked,
-                        node.updated_at,
-                    )  # fmt: skip
+                        node.id,
+                        product.id,
+                        display_text(product.title),
+                        display_text(node.title),
+                        display_text(node.sku) or None,
+                        item.id,
+                        item.tracked is not False,
+                        product.updated_at,
+                    )
                 case _LevelLine() as node if node.quantities:
                     levels[node.id] = ObservedLevel(
                         node.item.id, node.location.id, node.id, node.quantities[0].quantity, node.updated_at
@@ -117,4 +126,4 @@ class ImportLines(NamedTuple):
         return cls([*variants.values()], [*levels.values()])
 
 
-_DECODER = msgspec.json.Decoder(_VariantLine | _LevelLine)
+_DECODER = msgspec.json.Decoder(_VariantLine | _LevelLine, strict=False)

@@ -7,6 +7,9 @@ from msgspec import Struct
 
 from holdfast.inventory.webhooks.payloads import OrderPayload, RefundedLine
 
+MAX_NAME_CHARACTERS = 100
+"""The most characters of the name of an order."""
+
 
 class OrderedLine(Struct, frozen=True):
     """A line of an order.
@@ -25,7 +28,7 @@ class OrderedLine(Struct, frozen=True):
 class Order(Struct, frozen=True):
     """An order as it was at one moment.
 
-    name         what the merchant calls it, such as `#1001`
+    name         what the merchant calls it, such as `#1001`; "": not known
     placed_at    when it was made, by the platform's clock
     updated_at   when it changed last, by the platform's clock and in whole seconds
     refund_ids   the refunds that it has
@@ -33,7 +36,7 @@ class Order(Struct, frozen=True):
     """
 
     id: int
-    name: str | None
+    name: str
     placed_at: datetime
     updated_at: datetime
     lines: Sequence[OrderedLine]
@@ -93,4 +96,4 @@ def from_payload(order: OrderPayload) -> Order:
         lines.append(OrderedLine(line.id, gid, taken_units(current, returned), returned_units(returned)))
     refund_ids = frozenset(refund.id for refund in order.refunds)
     updated_at = order.updated_at.replace(microsecond=0)
-    return Order(order.id, order.name, order.created_at, updated_at, lines, refund_ids)
+    return Order(order.id, order.name[:MAX_NAME_CHARACTERS], order.created_at, updated_at, lines, refund_ids)

@@ -1,15 +1,16 @@
 """Reads orders from the platform whose webhooks do not say how they are now."""
 
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
 from holdfast.inventory.installs.access import ask
 from holdfast.inventory.orders import sql
-from holdfast.inventory.orders.model import Order, OrderedLine, returned_units, taken_units
+from holdfast.inventory.orders.model import MAX_NAME_CHARACTERS, Order, OrderedLine, returned_units, taken_units
 from holdfast.inventory.resources import Steps
 from holdfast.inventory.shopify.admin import Query
+from holdfast.inventory.shopify.display_text import display_text
 from holdfast.inventory.shopify.platform import PlatformUnreachable
 from holdfast.inventory.webhooks.payloads import Count, Moment, RefundedLine
 
@@ -67,11 +68,11 @@ class _RefundNode(Struct, rename="camel"):
 
 
 class _OrderNode(Struct, rename="camel"):
-    name: str
     created_at: Moment
     updated_at: Moment
     line_items: OrderLinesPage
     refunds: list[_RefundNode]
+    name: Any = None
 
 
 class _OrderAnswer(Struct):
@@ -149,7 +150,15 @@ async def read_order(steps: Steps, shop_id: int, id: int) -> Order | None:
             back = refunded.get(line_id, ())
             lines.append(OrderedLine(line_id, gid, taken_units(line.current_quantity, back), returned_units(back)))
         refund_ids = frozenset(gid_number(refund.id) for refund in first.refunds)
-        return Order(id, first.name[:100], first.created_at, first.updated_at, lines, refund_ids, revision)
+        return Order(
+            id,
+            display_text(first.name)[:MAX_NAME_CHARACTERS],
+            first.created_at,
+            first.updated_at,
+            lines,
+            refund_ids,
+            revision,
+        )
     raise PlatformUnreachable(f"Order {id} changes while it is read.")
 
 

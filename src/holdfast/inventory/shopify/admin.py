@@ -15,6 +15,7 @@ from cachetools import LRUCache
 from msgspec import Struct
 from prometheus_client import Counter
 
+from holdfast.inventory.shopify.display_text import storable_json
 from holdfast.inventory.shopify.platform import (
     Platform,
     PlatformAnswer,
@@ -180,7 +181,11 @@ class AdminApi:
 def _read(answer: PlatformAnswer) -> _GraphqlAnswer | None:
     """Return the answer; None if the platform throttled the call without details."""
     try:
-        decoded = msgspec.json.decode(answer.content, type=_GraphqlAnswer) if answer.status in (200, 429) else None
+        decoded = (
+            msgspec.json.decode(storable_json(answer.content), type=_GraphqlAnswer)
+            if answer.status in (200, 429)
+            else None
+        )
     except msgspec.DecodeError as error:
         if answer.status == 200:
             raise PlatformUnreachable(f"The answer of the platform cannot be read: {error}") from error
@@ -189,8 +194,13 @@ def _read(answer: PlatformAnswer) -> _GraphqlAnswer | None:
         return decoded
     if failure := failure_of(answer):
         raise failure
-    why = f"The platform answered with status {answer.status}: {answer.content[:300].decode('utf-8', 'replace')}"
+    why = f"The platform answered with status {answer.status}: {_excerpt(answer.content)}"
     raise TokenRefusal(why) if answer.status == 401 else PlatformRefusal(why, str(answer.status))
+
+
+def _excerpt(content: bytes) -> str:
+    """Return the beginning of an answer as a text that can be stored."""
+    return content[:300].decode("utf-8", "replace").replace("\0", "\ufffd")
 
 
 def _data(decoded: _GraphqlAnswer, into: type[T]) -> T:
@@ -201,6 +211,6 @@ def _data(decoded: _GraphqlAnswer, into: type[T]) -> T:
             raise PlatformUnreachable(f"The platform failed: {why}")
         raise PlatformRefusal(why, first.extensions.code)
     try:
-        return msgspec.json.decode(decoded.data, type=into)
+        return msgspec.json.decode(decoded.data, type=into, strict=False)
     except msgspec.DecodeError as error:
         raise PlatformUnreachable(f"The answer of the platform cannot be read: {error}") from error

@@ -1,18 +1,23 @@
 """The payloads of webhooks: the fields that are stored of each topic, with the types that its handler reads.
 
-All other fields are dropped before a webhook is stored, and the platform is asked not to send them. So no personal data
-of a customer is ever in the database: no name, no address, no email, no note, no price. A delivery is stored whatever
-the values of its fields are, and its handler checks their types: what the service cannot read is not lost.
+All other fields are dropped before a webhook is stored, and the platform is asked not to send them. So no personal
+data of a customer is ever in the database: no name, no address, no email, no note, no price.
+
+Only what decides about stock may refuse a webhook. Texts for display (`Display`) are cut and cleaned, null is the same
+as no value, a whole number may be written as `1.0`, and what no handler reads may be anything. A number, a name or a
+moment that decides and is odd is stored, and its handler refuses it: what the service cannot read is not lost. An
+object or a list in its place is not stored, because it may have data of customers.
 """
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Any, TypeAlias, TypeVar
+from typing import Annotated, Any, TypeAlias, TypeVar, cast
 
 import msgspec
 from msgspec import Meta, Struct
-from msgspec.inspect import ListType, StructType, type_info
+from msgspec.inspect import DateTimeType, Field, ListType, Metadata, StructType, UnionType, type_info
 
+from holdfast.inventory.shopify.display_text import display_text, storable_json
 from holdfast.inventory.webhooks.model import Delivery
 
 MAX_UNITS = 10**9
@@ -22,8 +27,11 @@ Number = Annotated[int, Meta(ge=1, le=2**63 - 1)]
 Count = Annotated[int, Meta(ge=0, le=MAX_UNITS)]
 Moment = Annotated[datetime, Meta(tz=True)]
 
-Value: TypeAlias = str | int | bool | None
+Value: TypeAlias = Annotated[str | int | bool | None, Meta(extra={"use": "none"})]
 """Of a field that no handler reads."""
+
+Display: TypeAlias = Annotated[str, Meta(extra={"use": "display"})]
+"""A text that is shown to people, of at most 300 characters; "": the platform does not say it."""
 
 
 class Payload(Struct):
@@ -71,7 +79,7 @@ class OrderPayload(Payload):
     created_at: Moment
     updated_at: Moment
     admin_graphql_api_id: Value = None
-    name: Annotated[str, Meta(max_length=100)] | None = None
+    name: Display = ""
     cancelled_at: Value = None
     location_id: Value = None
     source_name: Value = None
@@ -117,8 +125,8 @@ class ItemPayload(Payload):
 class VariantOfProduct(Payload):
     id: Number
     inventory_item_id: Number
-    title: str | None = None
-    sku: str | None = None
+    title: Display = ""
+    sku: Display = ""
     updated_at: Moment | None = None
 
 
@@ -126,7 +134,7 @@ class ProductPayload(Payload):
     id: Number
     admin_graphql_api_id: Value = None
     updated_at: Moment | None = None
-    title: str = ""
+    title: Display = ""
     status: Value = None
     variants: list[VariantOfProduct] = []
 
@@ -135,7 +143,7 @@ class LocationPayload(Payload):
     id: Number
     admin_graphql_api_id: Value = None
     updated_at: Moment | None = None
-    name: str = ""
+    name: Display = ""
     active: bool = True
     legacy: bool | None = None
 
@@ -146,8 +154,8 @@ class ScopesPayload(Payload):
     id: Value = None
     admin_graphql_api_id: Value = None
     updated_at: Value = None
-    previous: list[str] = []
-    current: list[str] = []
+    previous: Value = None
+    current: Value = None
 
 
 class UninstallPayload(Payload):
@@ -195,7 +203,12 @@ def fields_of(topic: str) -> list[str]:
 
 def read_payload(delivery: Delivery, kind: type[P]) -> P:
     """Return the payload of a delivery. Raises `msgspec.ValidationError` if it is not one of this kind."""
-    return msgspec.json.decode(delivery.payload, type=kind, strict=False)
+    stored = msgspec.json.decode(storable_json(delivery.payload))
+    try:
+        fields = _stored_fields(_INFO[kind], stored)
+    except ValueError as error:
+        raise msgspec.ValidationError(str(error)) from error
+    return msgspec.convert(fields, kind, strict=False)
 
 
 def stored_payload(topic: str, body: bytes) -> bytes:
@@ -203,31 +216,78 @@ def stored_payload(topic: str, body: bytes) -> bytes:
 
     Raises `ValueError` or `RecursionError` for a body that is not of this topic.
     """
-    fields: Any = msgspec.json.decode(body, type=_STORED[topic])
-    return msgspec.json.encode(fields)
+    kind = PAYLOADS[topic]
+    fields = msgspec.json.decode(storable_json(body), type=_BODIES[kind])
+    return msgspec.json.encode(_stored_fields(_INFO[kind], msgspec.to_builtins(fields)))
 
 
-def _with_any_values(payload: StructType) -> type[Struct]:
-    """Return a struct with the fields of a payload, each of which may be missing and have any value."""
-    fields: list[tuple[str, Any, Any]] = []
+def _stored_fields(payload: StructType, body: Any) -> dict[str, Any]:
+    """Return the fields of a payload that an object has. Raises `ValueError`."""
+    if not isinstance(body, dict):
+        raise ValueError(f"Expected an object for {payload.cls.__name__}.")
+    members = cast(dict[str, Any], body)
+    fields: dict[str, Any] = {}
     for field in payload.fields:
-        match field.type:
-            case ListType(item_type=StructType() as item):
-                fields.append((field.name, list[_with_any_values(item)], msgspec.field(default_factory=list[Any])))
-            case ListType():
-                fields.append((field.name, list[str], msgspec.field(default_factory=list[Any])))
-            case StructType() as inner:
-                kind = _with_any_values(inner)
-                fields.append((field.name, kind, msgspec.field(default_factory=kind)))
-            case _:
-                fields.append((field.name, Value, None))
-    return msgspec.defstruct(payload.cls.__name__, fields, omit_defaults=True)
+        value = _stored_value(field, members.get(field.name))
+        if value is not None:
+            fields[field.name] = value
+    return fields
 
 
-def _stored_kind(payload: type[Payload]) -> type[Struct]:
+def _stored_value(field: Field, value: Any) -> Any:
+    """Return the value of a field; None if it has none. Raises `ValueError`."""
+    if value is None:
+        return None
+    match _inner_type(field):
+        case "none":
+            return value if isinstance(value, str | int) else None
+        case "display":
+            return display_text(value) or None
+        case StructType() as inner:
+            return _stored_fields(inner, value)
+        case ListType(item_type=StructType() as item):
+            if not isinstance(value, list):
+                raise ValueError(f"Expected a list for {field.name}.")
+            return [_stored_fields(item, member) for member in cast(list[Any], value) if member is not None]
+        case DateTimeType() if not field.required:
+            return value if _is_moment(value) else None
+        case _:
+            if isinstance(value, dict | list):
+                raise ValueError(f"Expected no object and no list for {field.name}.")
+            return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _inner_type(field: Field) -> Any:
+    """Return how a field is used, if it does not decide about stock; else the type of its values other than null."""
+    kind = field.type
+    while isinstance(kind, Metadata | UnionType):
+        if isinstance(kind, UnionType):
+            kind = kind.types[0]
+        elif use := cast(dict[str, str], kind.extra or {}).get("use"):
+            return use
+        else:
+            kind = kind.type
+    return kind
+
+
+def _is_moment(value: Any) -> bool:
+    try:
+        msgspec.convert(value, Moment)
+    except msgspec.ValidationError:
+        return False
+    return True
+
+
+def _info_of(payload: type[Payload]) -> StructType:
     info = type_info(payload)
     assert isinstance(info, StructType)
-    return _with_any_values(info)
+    return info
 
 
-_STORED = {topic: _stored_kind(payload) for topic, payload in PAYLOADS.items()}
+_INFO: Mapping[type[Payload], StructType] = {payload: _info_of(payload) for payload in PAYLOADS.values()}
+
+_BODIES: Mapping[type[Payload], type[Struct]] = {
+    payload: msgspec.defstruct(payload.__name__, [(field, Any, None) for field in payload.__struct_fields__])
+    for payload in PAYLOADS.values()
+}
+"""Structs with the fields of each payload, of any value: all other fields of a body are skipped."""
