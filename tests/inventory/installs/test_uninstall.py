@@ -142,6 +142,34 @@ async def test_a_shop_is_not_deleted_before_the_platform_deletes_its_data(scene:
     assert await scene.row("redacted_at") == (None,)
 
 
+async def test_a_request_to_delete_that_comes_early_is_done_when_it_is_due(scene: Scene, shop: Shop) -> None:
+    await uninstall(scene, shop)
+    await deliver(shop, "shop/redact", {"shop_domain": DOMAIN})
+    await handle(scene.inventory)
+    of_request = "select extract(epoch from due_at - now())::float8 / 3600 from webhooks where topic = 'shop/redact'"
+    [(hours,)] = await scene.inventory.sql(of_request)
+    assert 39 < hours <= 40
+
+    await two_days_pass(scene)
+    await scene.inventory.sql("update webhooks set due_at = now() where due_at is not null")
+    await handle(scene.inventory)
+    await uninstalling.delete(scene.steps, ShopTask(shop.id))
+
+    assert await scene.inventory.sql("select from shops") == []
+
+
+async def test_a_request_to_delete_that_waits_deletes_no_later_install(scene: Scene, shop: Shop) -> None:
+    await uninstall(scene, shop)
+    await deliver(shop, "shop/redact", {"shop_domain": DOMAIN}, triggered_at=ago(minutes=1))
+    await handle(scene.inventory)
+    await scene.install()
+    await scene.inventory.sql("update webhooks set due_at = now() where due_at is not null")
+    await handle(scene.inventory)
+
+    assert await scene.row("redacted_at, uninstalled_at") == (None, None)
+    assert await scene.inventory.sql("select from webhooks where topic = 'shop/redact' and handled_at is null") == []
+
+
 async def test_an_uninstall_that_comes_twice_is_one(scene: Scene, shop: Shop) -> None:
     await uninstall(scene, shop)
     await uninstall(scene, shop)

@@ -8,7 +8,7 @@ import pytest
 from holdfast.doubles.shopify import payloads
 from holdfast.doubles.shopify.orders import SaleLine
 from holdfast.inventory.settings import Settings
-from holdfast.inventory.sync import edits
+from holdfast.inventory.sync import edits, levels
 from tests.inventory.installs.merchants import DOMAIN, SECRET
 from tests.inventory.sync.scene import Scene, pooled
 from tests.inventory.webhooks.deliveries import deliver, handle
@@ -116,6 +116,18 @@ async def test_what_turns_out_to_be_a_webhook_that_came_late_is_no_edit(scene: S
 
     assert await scene.shop.on_hand(scene.pool_id) == 50
     assert await scene.row("Single", "available, expected, suspect_at") == (50, 50, None)
+
+
+async def test_a_late_webhook_begins_no_grace_again(scene: Scene) -> None:
+    [late] = scene.seen("Single", available=41)
+    scene.platform.clock.advance(5)
+    scene.count("Single", 60)
+    await scene.hears("Single")
+    await scene.inventory.sql("update levels set suspect_at = now() + interval '1 second' where suspect_at is not null")
+    await scene.transact(lambda tx: levels.observe(tx, scene.shop.id, [late]))
+
+    row = await scene.row("Single", "available, suspect_at <= now() + interval '1 second'")
+    assert row == (60, True)
 
 
 async def test_orders_that_wait_put_the_judgement_off(scene: Scene) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -17,7 +18,7 @@ from holdfast.inventory.shopify.token_endpoint import GrantedTokens
 from holdfast.inventory.webhooks import inbox
 from holdfast.inventory.webhooks import sql as webhooks
 from holdfast.inventory.webhooks.inbox import MAX_ATTEMPTS, WebhookWork
-from holdfast.inventory.webhooks.model import Delivery, ReceivedDelivery
+from holdfast.inventory.webhooks.model import Delivery, ReceivedDelivery, WaitingWebhook
 from holdfast.kit.background import leases
 from holdfast.kit.background.due_work import handle_all, run
 from holdfast.kit.background.leases import LEASE_SECONDS
@@ -293,10 +294,33 @@ async def test_a_shop_whose_deliveries_hang_does_not_delay_those_of_others(scene
     )
 
     await eventually(lambda: asyncio.sleep(0, sum(delivery.shop_id != slow for delivery in scene.handled) == 5))
-    assert sum(delivery.shop_id == slow for delivery in scene.handled) <= 5
+    assert sum(delivery.shop_id == slow for delivery in scene.handled) <= 3
     runs.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await runs
+
+
+async def test_of_a_shop_no_more_are_leased_than_are_missing_from_those_in_work(scene: Scene) -> None:
+    await scene.receive(*(f"w{number}" for number in range(6)))
+    work = scene.handling
+    [first, second, _] = await work.lease(8, (), scan_all=True)
+
+    more = await work.lease(8, work.excluded_owners([first, second]), scan_all=True)
+
+    assert len(more) == 1
+
+
+async def test_a_webhook_that_is_handled_now_or_is_due_has_no_next_attempt(scene: Scene) -> None:
+    async def look(steps: Steps) -> None:
+        seen.extend(await steps.read(partial(inbox.list_waiting_order_webhooks, shop_id=scene.shop.id)))
+
+    seen: list[WaitingWebhook] = []
+    scene.meanwhile = look
+    await scene.receive("w1")
+    due = await scene.inventory.database.read(partial(inbox.list_waiting_order_webhooks, shop_id=scene.shop.id))
+    await handle_all(scene.handling)
+
+    assert [webhook.next_attempt_at for webhook in (*due, *seen)] == [None, None]
 
 
 async def test_deliveries_are_forgotten_after_8_days_unless_they_are_parked(scene: Scene) -> None:

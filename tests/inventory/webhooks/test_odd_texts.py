@@ -66,8 +66,8 @@ def with_odd(data: st.DataObject, value: Any) -> Any:
         return [with_odd(data, item) for item in cast(list[Any], value)]
     if isinstance(value, dict):
         members = {name: with_odd(data, member) for name, member in cast(dict[str, Any], value).items()}
-        shown = data.draw(st.dictionaries(st.sampled_from(SHOWN), odd, max_size=3))
-        return {**shown, **members}
+        odd_members = data.draw(st.dictionaries(st.sampled_from(SHOWN), odd, max_size=3))
+        return {**odd_members, **members}
     if isinstance(value, int) and not isinstance(value, bool):
         return data.draw(st.sampled_from([value, float(value)]))
     return value

@@ -4,7 +4,7 @@ asks for it, 48 hours later.
 The headers of a webhook are not signed, and one may come late. So the body must name the shop too, and an install that
 is newer than the cause of the webhook is not ended. A signature is not enough for what cannot be undone: before
 anything is ended or deleted, the platform must confirm that the shop does not have the app, and data is not deleted
-before the platform deletes.
+before the platform deletes. A request that comes earlier is remembered, and done when it is due.
 """
 
 import datetime as dt
@@ -22,7 +22,7 @@ from holdfast.inventory.resources import Steps, Tx
 from holdfast.inventory.shopify.platform import PlatformRefusal, PlatformUnreachable
 from holdfast.inventory.shops import operations as shops
 from holdfast.inventory.webhooks import inbox
-from holdfast.inventory.webhooks.model import Delivery
+from holdfast.inventory.webhooks.model import Delivery, DueLater
 from holdfast.inventory.webhooks.payloads import RedactionPayload, UninstallPayload, read_payload
 from holdfast.kit.environment.logs import first_line
 
@@ -65,17 +65,16 @@ async def uninstall(steps: Steps, delivery: Delivery) -> None:
 async def redact(steps: Steps, delivery: Delivery) -> None:
     """Start to delete all rows of a shop that has uninstalled the app, even if no webhook of that came before.
 
-    Raises `PlatformUnreachable` while it cannot be known whether the shop has uninstalled the app.
+    Raises `DueLater` while its data is kept, and `PlatformUnreachable` while it cannot be known whether the shop has
+    uninstalled the app.
     """
     install = await _find_install_of(steps, delivery, read_payload(delivery, RedactionPayload).shop_domain)
     begun = False
-    if (
-        install
-        and not _is_too_early(delivery, install)
-        and (ended := await find_ended_install(steps, delivery.shop_id))
-    ):
+    if install:
+        await _wait_until_due(steps, install)
+    if install and (ended := await find_ended_install(steps, delivery.shop_id)):
         begun = await steps.transact(partial(_do_unless_installed_again, ended=ended, work=_end_and_delete))
-    log.info("a shop is deleted" if begun else "a shop is not to be deleted yet", shop=delivery.shop_id)
+    log.info("a shop is deleted" if begun else "a shop is not to be deleted", shop=delivery.shop_id)
 
 
 async def _find_install_of(steps: Steps, delivery: Delivery, domain: str | None) -> Install | None:
@@ -142,9 +141,15 @@ async def _redact_forgotten(steps: Steps, shop_id: int) -> bool:
     return work is not None and await steps.transact(work)
 
 
-def _is_too_early(delivery: Delivery, install: Install) -> bool:
-    ended = install.uninstalled_at
-    return ended is not None and delivery.received_at - ended < dt.timedelta(hours=REDACTION_HOURS)
+async def _wait_until_due(steps: Steps, install: Install) -> None:
+    """Raise `DueLater` if the shop has uninstalled the app less than `REDACTION_HOURS` ago."""
+    if install.uninstalled_at is None:
+        return
+    due_at = install.uninstalled_at + dt.timedelta(hours=REDACTION_HOURS)
+    seconds = (due_at - await steps.read(sql.now)).total_seconds()
+    if seconds > 0:
+        message = f"The data of the shop is kept for {REDACTION_HOURS} hours after the uninstall, then it is deleted."
+        raise DueLater(message, seconds)
 
 
 def _is_older_than(delivery: Delivery, install: Install) -> bool:

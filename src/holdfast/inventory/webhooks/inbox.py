@@ -29,6 +29,7 @@ from holdfast.inventory.webhooks.model import (
     CROSS_TENANT_TOPICS,
     BatchHandler,
     Delivery,
+    DueLater,
     FailedDelivery,
     Handlers,
     ReceivedDelivery,
@@ -174,6 +175,7 @@ class WebhookWork(DueWork[DeliveryGroup]):
         super().__init__()
         self._database = database
         self._handlers = handlers
+        self._in_work = Counted[int]()  # by shop, when `excluded_owners` was last called
         self._storing_results = Batcher[DeliveryResult, None](
             WEBHOOK_RESULTS, "settle_webhooks", self._store_results, size=MAX_BATCH_SIZE
         )
@@ -184,11 +186,17 @@ class WebhookWork(DueWork[DeliveryGroup]):
 
     def excluded_owners(self, rows: Sequence[DeliveryGroup]) -> Sequence[int]:
         """The shops that have as many deliveries in work as allowed."""
-        counts = Counted(group.shop_id for group in rows)
-        return [shop_id for shop_id, count in counts.items() if count >= MAX_CONCURRENT_OF_SHOP]
+        self._in_work = Counted(group.shop_id for group in rows)
+        return [shop_id for shop_id, count in self._in_work.items() if count >= MAX_CONCURRENT_OF_SHOP]
 
     async def lease(self, limit: int, excluded_owners: Sequence[int], *, scan_all: bool) -> Sequence[DeliveryGroup]:
-        lease = partial(sql.lease_due, limit=limit, max_per_shop=MAX_CONCURRENT_OF_SHOP, excluded_shops=excluded_owners)
+        lease = partial(
+            sql.lease_due,
+            limit=limit,
+            max_per_shop=MAX_CONCURRENT_OF_SHOP,
+            in_work=self._in_work,
+            excluded_shops=excluded_owners,
+        )
         return [DeliveryGroup([leased]) for leased in await self._database.transact(lease)]
 
     async def renew(self, row: DeliveryGroup) -> bool:
@@ -257,6 +265,8 @@ class WebhookWork(DueWork[DeliveryGroup]):
         except msgspec.DecodeError as unreadable:
             # This is not about answers of the platform: an unreadable answer is `PlatformUnreachable`.
             return DeliveryResult(leased, f"It cannot be read: {first_line(unreadable)}")
+        except DueLater as later:
+            return DeliveryResult(leased, str(later), later.seconds)
         except PlatformUnreachable as unreachable:
             error, pause = str(unreachable), max(pause, unreachable.retry_after or 0.0)
         except Exception as fault:

@@ -56,7 +56,7 @@ class WaitingWebhook(Struct, frozen=True):
     topic: str
     received_at: Timestamp
     attempts: int
-    next_attempt_at: Timestamp
+    next_attempt_at: Annotated[Timestamp | None, Meta(description="Null: an attempt is under way, or due now.")]
     error: Annotated[str | None, Meta(description="Why the last attempt failed.")]
 
 
@@ -64,6 +64,17 @@ Handler: TypeAlias = Callable[[Steps, Delivery], Awaitable[None]]
 """Handles a delivery, in steps inside its shop. It may be called twice for one, and in any order. After an exception it
 is called again later.
 """
+
+
+class DueLater(Exception):
+    """A delivery is not to be handled yet. It is remembered, and handled when it is due.
+
+    seconds    until then
+    """
+
+    def __init__(self, message: str, seconds: float) -> None:
+        super().__init__(message)
+        self.seconds = seconds
 
 
 class BatchHandler:

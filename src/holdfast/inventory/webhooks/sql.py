@@ -1,6 +1,6 @@
 """Statements on webhooks."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, LiteralString
 from uuid import UUID, uuid4
 
@@ -77,10 +77,13 @@ SELECT_LEASED: LiteralString = """
 """
 
 
-async def lease_due(tx: Tx, limit: int, max_per_shop: int, excluded_shops: Sequence[int]) -> list[LeasedDelivery]:
+async def lease_due(
+    tx: Tx, limit: int, max_per_shop: int, in_work: Mapping[int, int], excluded_shops: Sequence[int]
+) -> list[LeasedDelivery]:
     """Lease deliveries that are due, the oldest first. No other process leases them before the lease ends.
 
-    max_per_shop      the most deliveries of one shop
+    max_per_shop      the most deliveries of one shop, with those in work
+    in_work           by shop, how many this process handles now
     excluded_shops    shops of which none are leased
     """
     rows = await tx.tuples(
@@ -88,7 +91,11 @@ async def lease_due(tx: Tx, limit: int, max_per_shop: int, excluded_shops: Seque
         with due as (
             select id, shop_id, due_at from webhooks where due_at <= now() and shop_id <> all(%(excluded_shops)s)
              order by due_at limit 200 for update skip locked),
-        in_turn as (select id, due_at, row_number() over (partition by shop_id order by due_at, id) as place from due),
+        in_turn as (
+            select id, due_at,
+                   coalesce(busy.count, 0) + row_number() over (partition by due.shop_id order by due_at, id) as place
+              from due left join unnest(%(busy_shops)s::bigint[], %(busy_counts)s::int[]) as busy (shop_id, count)
+                              on busy.shop_id = due.shop_id),
         leased_webhooks as (
             update webhooks
                set due_at = clock_timestamp() + %(seconds)s * interval '1 second', attempts = attempts + 1,
@@ -101,6 +108,8 @@ async def lease_due(tx: Tx, limit: int, max_per_shop: int, excluded_shops: Seque
         {
             "limit": limit,
             "max_per_shop": max_per_shop,
+            "busy_shops": [*in_work.keys()],
+            "busy_counts": [*in_work.values()],
             "excluded_shops": list(excluded_shops),
             "seconds": LEASE_SECONDS,
             "lease_id": uuid4(),
@@ -194,7 +203,9 @@ async def list_retrying_and_parked(reader: Reader, limit: int) -> list[FailedDel
     return await reader.rows(
         FailedDelivery,
         f"""
-        select webhooks.id, shops.domain, topic, attempts, due_at as next_attempt_at, coalesce(error, '') as error
+        select webhooks.id, shops.domain, topic, attempts,
+               case when due_at is not null then greatest(due_at, now()) end as next_attempt_at,
+               coalesce(error, '') as error
           from webhooks join shops on shops.id = webhooks.shop_id
          where {RETRYING_OR_PARKED} order by webhooks.id desc limit %(limit)s
         """,
@@ -209,7 +220,9 @@ async def list_waiting_order_webhooks(
     return await reader.rows(
         WaitingWebhook,
         """
-        select topic, received_at, attempts, due_at as next_attempt_at, error from webhooks
+        select topic, received_at, attempts,
+               case when lease_id is null and due_at > now() then due_at end as next_attempt_at, error
+          from webhooks
          where shop_id = %(shop_id)s and handled_at is null and due_at is not null
            and (topic like 'orders/%%' or topic like 'refunds/%%') and (error is not null or not %(only_retrying)s)
          order by received_at limit %(limit)s
