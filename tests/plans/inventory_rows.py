@@ -129,6 +129,20 @@ def _platform(connection: psycopg.Connection[Any]) -> None:
               from generate_series(1, {count}) as g
             """,
         )
+        _run(
+            connection,
+            f"""
+            insert into order_level_changes (shop_id, variant_gid, amount, not_before)
+            select {shop}, {gid("ProductVariant", number)}, -1, now() from generate_series(1, {count}) as g
+            """,
+        )
+        _run(
+            connection,
+            f"""
+            insert into ended_levels (shop_id, item_gid)
+            select {shop}, {item} from generate_series(1, {count}) as g
+            """,
+        )
     for shop, count in (("1", 60_000), (OTHER, 60_000)):
         _run(
             connection,
