@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import itertools
 import os
+import time
 from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any
@@ -37,6 +38,9 @@ COUNTED, COUNTED_ELSEWHERE = 1_000, 100_000
 """The steps of counts at locations that are set from pools, and at others."""
 
 Step = tuple[str, int, int]
+
+BEHIND_SECONDS = 100
+"""How much earlier than now a story begins. It lasts at most so long."""
 
 places = st.integers(0, 2)
 steps = st.lists(
@@ -162,6 +166,8 @@ def play(inventory_template: str, tmp_path_factory: pytest.TempPathFactory) -> I
         messages = listen(scene)
 
         async def begin(*, shares: bool) -> Story:
+            # The platform's clock is never ahead of the database's.
+            scene.platform.clock.advance(time.time() - scene.platform.world.now() - BEHIND_SECONDS)
             name = f"Jam {next(numbers)}"
             [variant] = scene.platform.add_product(DOMAIN, name, [NewVariant("Jar", name, stock=50)])
             await tell(scene, *messages)
@@ -171,6 +177,7 @@ def play(inventory_template: str, tmp_path_factory: pytest.TempPathFactory) -> I
             await scene.transact(lambda tx: operations.spread(tx, scene.shop.id, shared))
             members: list[Any] = [{"variant_gid": variant.gid, "units_per_sale": 1}]
             pool = await scene.shop.pool(50, name=name, members=members)
+            await scene.inventory.sql("update links set since = since - interval '200 seconds'")
             scene.platform.clock.advance(3)
             await scene.rested()
             await scene.attend()
@@ -217,6 +224,16 @@ def play(inventory_template: str, tmp_path_factory: pytest.TempPathFactory) -> I
         ("leave", 2, -2), ("edit", 6, 5),
     ],
     seed=303, shares=True, counts_elsewhere=True,
+)  # fmt: skip
+@example(
+    # More orders than levels that are found with them, all in one second.
+    history=[("sell", 2, 1), ("sell", 0, 1), ("edit", 0, 7), *[("sell", 0, 1)] * 8],
+    seed=9197, shares=False, counts_elsewhere=True,
+)  # fmt: skip
+@example(
+    # A level is found between a sale and its edit, which are told as one change.
+    history=[("sell", 1, 2), ("edit", 0, 7), ("wait", 0, 3), ("sell", 0, 1), ("tell", 0, 8769)],
+    seed=364, shares=True, counts_elsewhere=True,
 )  # fmt: skip
 def test_the_pool_ends_in_what_happened(
     play: Callable[..., None], history: list[Step], seed: int, shares: bool, counts_elsewhere: bool

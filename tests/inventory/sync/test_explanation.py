@@ -17,7 +17,7 @@ def left_at_set_levels(levels: list[ExplainedLevel], changes: list[PendingChange
 
 
 @given(
-    placed=st.lists(st.tuples(amounts, st.integers(0, INCLUDED), st.booleans()), max_size=8),
+    placed=st.lists(st.tuples(amounts, st.integers(0, INCLUDED), st.booleans()), max_size=14),
     set_count=st.integers(1, 3),
     edit=st.integers(-3, 3).map(lambda number: number * 1_000),
 )

@@ -17,7 +17,10 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 MAX_CHANGES = 8
-"""The most changes for which all places are tried. Beyond it, changes of the same kind have the same place."""
+"""How many changes of an item wait until levels are seen, at most, before the oldest of them are taken as seen."""
+
+MAX_COMBINATIONS = 4_000
+"""The most combinations of places that are compared. Beyond it, further changes of one kind have the same place."""
 
 
 class ExplainedLevel(NamedTuple):
@@ -74,8 +77,15 @@ class _Places(NamedTuple):
     chosen: tuple[str, ...] = ()
 
 
-def explain(levels: Sequence[ExplainedLevel], changes: Sequence[PendingChange]) -> ItemExplanation:
-    """Explain the levels of an item, at least one of which is set from pools. No call changes one of them now."""
+def explain(
+    levels: Sequence[ExplainedLevel], changes: Sequence[PendingChange], *, is_complete: bool = False
+) -> ItemExplanation:
+    """Explain the levels of an item, at least one of which is set from pools. No call changes one of them now.
+
+    is_complete    all levels of the item were read just now. Then what is missing of changes that may be included in a
+                   quantity is included there: an order that was changed can be told as one change, and be included
+                   in part
+    """
     placed = dict.fromkeys((level.location_gid for level in levels), 0)
     for change in changes:
         if change.location_gid in placed:
@@ -85,15 +95,15 @@ def explain(levels: Sequence[ExplainedLevel], changes: Sequence[PendingChange]) 
     others = [level for level in levels if not level.is_set]
     set_moved = sum(moved[level.location_gid] for level in at_set)
     others_moved = sum(moved[level.location_gid] for level in others)
-    groups = _groups(changes)
-    best = _best_places(groups, set_moved, others_moved, has_others=bool(others))
-    chosen = {change.id: place for group, place in zip(groups, best.chosen, strict=True) for change in group}
+    chosen, best = _best_places(changes, set_moved, others_moved, has_others=bool(others))
     total = sum(change.amount for change in changes)
     set_left = set_moved - best.at_set
     others_left = others_moved - (total - best.at_set - best.included)
     is_moved = set_left != 0 and set_left + others_left == 0
     if is_moved:
         set_left = others_left = 0
+    if is_complete and set_left and _is_included_in_part(changes, chosen, set_left):
+        set_left = 0
     expected: dict[str, int] = {}
     places: dict[int, str | None] = {change.id: None for change in changes}
     for group_levels, name, left in ((at_set, "set", set_left), (others, "others", others_left)):
@@ -108,37 +118,31 @@ def explain(levels: Sequence[ExplainedLevel], changes: Sequence[PendingChange]) 
     return ItemExplanation(expected, places, certain, set_left == others_left == 0, is_moved)
 
 
-def _groups(changes: Sequence[PendingChange]) -> Sequence[Sequence[PendingChange]]:
-    """Return the changes that have a place together."""
-    if len(changes) <= MAX_CHANGES:
-        return [[change] for change in changes]
-    kinds: dict[tuple[bool, bool], list[PendingChange]] = {}
-    for change in changes:
-        kinds.setdefault((change.may_be_included, change.amount > 0), []).append(change)
-    return [*kinds.values()]
+def _is_included_in_part(changes: Sequence[PendingChange], chosen: Mapping[int, str], set_left: int) -> bool:
+    """Return whether levels have moved less than the changes that may be included, by no more than these."""
+    missing = sum(
+        change.amount
+        for change in changes
+        if change.may_be_included and chosen[change.id] == "set" and change.amount * set_left < 0
+    )
+    return abs(set_left) <= abs(missing)
 
 
 def _best_places(
-    groups: Sequence[Sequence[PendingChange]], set_moved: int, others_moved: int, *, has_others: bool
-) -> _Places:
-    """Return the place of each group: `set`, `others` or `included`."""
+    changes: Sequence[PendingChange], set_moved: int, others_moved: int, *, has_others: bool
+) -> tuple[Mapping[int, str], _Places]:
+    """Return the place of each change, `set`, `others` or `included`, and the sums of these places."""
     reached = {(0, 0): _Places()}
-    total = 0
-    for group in groups:
-        amount = sum(change.amount for change in group)
-        total += amount
-        further: dict[tuple[int, int], _Places] = {}
-        for places in reached.values():
-            ways = [_Places(places.at_set + amount, places.included, places.count_at_set + 1, (*places.chosen, "set"))]
-            if has_others:
-                ways.append(places._replace(chosen=(*places.chosen, "others")))
-            if group[0].may_be_included:
-                ways.append(places._replace(included=places.included + amount, chosen=(*places.chosen, "included")))
-            for way in ways:
-                key = (way.at_set, way.included)
-                if key not in further or further[key].count_at_set < way.count_at_set:
-                    further[key] = way
-        reached = further
+    groups: list[Sequence[PendingChange]] = []
+    for number, change in enumerate(changes):
+        if len(reached) > MAX_COMBINATIONS:
+            for group in _by_kind(changes[number:]):
+                groups.append(group)
+                reached = _further(reached, group, has_others=has_others)
+            break
+        groups.append([change])
+        reached = _further(reached, [change], has_others=has_others)
+    total = sum(change.amount for change in changes)
 
     def badness(places: _Places) -> tuple[int, int, int]:
         set_left = set_moved - places.at_set
@@ -146,7 +150,34 @@ def _best_places(
         differences = (set_left != 0) + (others_left != 0 and set_left + others_left != 0)
         return differences, -places.count_at_set, abs(set_left)
 
-    return min(reached.values(), key=badness)
+    best = min(reached.values(), key=badness)
+    return {change.id: place for group, place in zip(groups, best.chosen, strict=True) for change in group}, best
+
+
+def _by_kind(changes: Sequence[PendingChange]) -> list[Sequence[PendingChange]]:
+    kinds: dict[tuple[bool, bool], list[PendingChange]] = {}
+    for change in changes:
+        kinds.setdefault((change.may_be_included, change.amount > 0), []).append(change)
+    return [*kinds.values()]
+
+
+def _further(
+    reached: Mapping[tuple[int, int], _Places], group: Sequence[PendingChange], *, has_others: bool
+) -> dict[tuple[int, int], _Places]:
+    """Return the combinations with a place of a further group. Of equal sums, those with most groups at set levels."""
+    amount = sum(change.amount for change in group)
+    further: dict[tuple[int, int], _Places] = {}
+    for places in reached.values():
+        ways = [_Places(places.at_set + amount, places.included, places.count_at_set + 1, (*places.chosen, "set"))]
+        if has_others:
+            ways.append(places._replace(chosen=(*places.chosen, "others")))
+        if group[0].may_be_included:
+            ways.append(places._replace(included=places.included + amount, chosen=(*places.chosen, "included")))
+        for way in ways:
+            key = (way.at_set, way.included)
+            if key not in further or further[key].count_at_set < way.count_at_set:
+                further[key] = way
+    return further
 
 
 def _place(

@@ -26,13 +26,13 @@ async def observe(
     *,
     fresh: bool = False,
     import_id: int | None = None,
-    order_lag_seconds: int = 0,
+    is_complete: bool = False,
 ) -> None:
     """Store levels as the platform shows them, unless newer ones are stored. New levels are added.
 
     fresh        they were read just now: nothing newer is known
     import_id    the import that has found them; None: not an import
-    order_lag_seconds    see `recheck`
+    is_complete    all levels of the items were read just now
     """
     if not observed:
         return
@@ -66,7 +66,7 @@ async def observe(
             "import_id": import_id,
         },
     )
-    await recheck(tx, shop_id, items, order_lag_seconds=order_lag_seconds)
+    await recheck(tx, shop_id, items, is_complete=is_complete)
 
 
 async def explain(tx: Tx, shop_id: int, changes: Sequence[OrderLevelChange]) -> None:
@@ -117,17 +117,17 @@ async def lock(tx: Tx, shop_id: int, item_gids: Collection[str]) -> None:
     )
 
 
-async def recheck(tx: Tx, shop_id: int, item_gids: Collection[str], *, order_lag_seconds: int = 0) -> None:
+async def recheck(tx: Tx, shop_id: int, item_gids: Collection[str], *, is_complete: bool = False) -> None:
     """Explain the levels of items by orders again, and give the differences that are left a grace.
 
     All levels of the items are locked already.
 
-    order_lag_seconds    how much later than its level an order may have changed, by the platform's clock
+    is_complete    all levels of the items were read just now
     """
     if not item_gids:
         return
     of_items = await _find_unsettled(tx, shop_id, item_gids)
-    changes = await _find_changes(tx, shop_id, item_gids, order_lag_seconds)
+    changes = await _find_changes(tx, shop_id, item_gids, ORDER_LAG_SECONDS if is_complete else 0)
     settled: list[_SettledLevel] = []
     placed: list[tuple[int, str | None]] = []
     certain: list[int] = []
@@ -140,7 +140,7 @@ async def recheck(tx: Tx, shop_id: int, item_gids: Collection[str], *, order_lag
             is_settled = is_moved = False
             is_open = bool(places)
         else:
-            explanation = explain_levels([row.level for row in rows], item_changes)
+            explanation = explain_levels([row.level for row in rows], item_changes, is_complete=is_complete)
             expected, places = explanation.expected, explanation.places
             is_settled, is_moved = explanation.is_settled, explanation.is_moved
             certain += explanation.certain
@@ -209,14 +209,14 @@ async def _find_changes(
     rows = await tx.tuples(
         """
         select known.item_gid, change.id, change.location_gid, change.amount,
-               change.not_before <= began.at + %(lag)s * interval '1 second'
+               change.not_before <= greatest(began.at, ended_at) or change.told_at <= ended_at
           from catalog_variants as known
           join order_level_changes as change on change.shop_id = %(shop_id)s and change.variant_gid = known.gid
          cross join lateral (
-               select greatest(max(case when expected is null then coalesce(seen_at, 'infinity') else based_at end),
-                               (select ended_at from ended_levels
-                                 where shop_id = %(shop_id)s and ended_levels.item_gid = known.item_gid)) as at
+               select max(case when expected is not null then based_at
+                               else coalesce(seen_at + %(lag)s * interval '1 second', 'infinity') end) as at
                  from levels where levels.shop_id = %(shop_id)s and levels.item_gid = known.item_gid) as began
+          left join ended_levels on ended_levels.shop_id = %(shop_id)s and ended_levels.item_gid = known.item_gid
          where known.shop_id = %(shop_id)s and known.item_gid = any(%(items)s) order by change.id
         """,
         {"shop_id": shop_id, "items": [*item_gids], "lag": order_lag_seconds},
@@ -337,9 +337,8 @@ async def store_reading(
     is_complete    all levels of the items were read
     """
     observed_levels = {(level.item_gid, level.location_gid) for level in observed}
-    lag = ORDER_LAG_SECONDS if is_complete else 0
     await forget(tx, shop_id, [level for level in known if level not in observed_levels])
-    await observe(tx, shop_id, observed, fresh=True, order_lag_seconds=lag)
+    await observe(tx, shop_id, observed, fresh=True, is_complete=is_complete)
 
 
 async def request_sync_if_needed(tx: Tx, shop_id: int, item_gids: Collection[str]) -> None:

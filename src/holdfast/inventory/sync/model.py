@@ -13,8 +13,9 @@ GRACE_SECONDS = 15
 
 
 ORDER_LAG_SECONDS = 60
-"""How much later than its level an order may have changed, by the platform's clock, where all levels were just read: no
-document says that the two moments are the same.
+"""How much later than its level an order may have changed, by the platform's clock, where a read of all levels finds
+one that was not known: no document says that the two moments are the same. It holds for no other level: an edit just
+after a level began would be taken for an order.
 """
 
 
