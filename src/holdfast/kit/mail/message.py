@@ -13,7 +13,9 @@ from email.policy import EmailPolicy
 from email.utils import format_datetime, parseaddr
 
 from holdfast.kit.contract.mail_addresses import envelope_address
+from holdfast.kit.mail import headers
 
+_SPACES = re.compile("[ \t]+")
 _LINES = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _TURNS = re.compile("[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff\ud800-\udfff]")
 
@@ -55,9 +57,9 @@ class MailMessage:
         """The bytes of the mail, from a sender. Raises `NoAddress`."""
         mail = EmailMessage(policy=_POLICY)
         name, address = parseaddr(sender)
-        mail["From"] = _address(address, header_text(name))
-        mail["To"] = _address(self.recipient)
-        mail["Subject"] = header_text(self.subject)
+        mail["From"] = headers.mailbox("From", header_text(name), _ascii_address(address))
+        mail["To"] = headers.mailbox("To", "", _ascii_address(self.recipient))
+        mail["Subject"] = headers.text("Subject", header_text(self.subject))
         mail["Date"] = format_datetime(self.date)
         mail["Message-ID"] = f"<{_token(self.message_id)}>"
         mail["Auto-Submitted"] = "auto-generated"
@@ -98,41 +100,50 @@ def _attach(mail: EmailMessage, file: Attachment) -> None:
     if file.cid:
         html = mail.get_body(("html",))
         assert isinstance(html, EmailMessage)
-        cid = f"<{_token(file.cid)}>"
-        html.add_related(file.content, main, sub, cid=cid, filename=header_text(file.filename), disposition="inline")
+        html.add_related(file.content, main, sub, cid=f"<{_token(file.cid)}>")
+        _name_last_part(html, "inline", file.filename)
         return
     if main == "text":
         text = file.content.decode()
         parameters = {"method": _token(file.method)} if file.method else {}
-        mail.add_attachment(text, sub, filename=header_text(file.filename), cte="base64", params=parameters)
+        mail.add_attachment(text, sub, cte="base64", params=parameters)
     else:
-        mail.add_attachment(file.content, main, sub, filename=header_text(file.filename))
+        mail.add_attachment(file.content, main, sub)
+    _name_last_part(mail, "attachment", file.filename)
+
+
+def _name_last_part(mail: EmailMessage, kind: str, filename: str) -> None:
+    """Set Content-Disposition of the part that was added last."""
+    *_, part = mail.iter_parts()
+    del part["Content-Disposition"]
+    part["Content-Disposition"] = headers.disposition(kind, header_text(filename))
 
 
 class _Policy(EmailPolicy):
-    """Keeps long addresses in headers unfolded. The library would fold them, and thereby break them."""
+    """Writes headers that are encoded already as they are. The library would parse, change and fold them."""
+
+    def header_store_parse(self, name: str, value: str) -> tuple[str, str]:
+        return (name, value) if name.lower() in _ENCODED else super().header_store_parse(name, value)
+
+    def header_fetch_parse(self, name: str, value: str) -> str:
+        return value if name.lower() in _ENCODED else super().header_fetch_parse(name, value)
 
     def fold(self, name: str, value: str) -> str:
-        return _unfolded_header(name, value) or super().fold(name, value)
+        return f"{name}: {value}\r\n" if name.lower() in _ENCODED else super().fold(name, value)
 
     def fold_binary(self, name: str, value: str) -> bytes:
-        return _unfolded_header(name, value).encode() or super().fold_binary(name, value)
+        return self.fold(name, value).encode("ascii") if name.lower() in _ENCODED else super().fold_binary(name, value)
 
 
-def _unfolded_header(name: str, value: str) -> str:
-    """The line of a header that must not be folded; empty for other headers."""
-    return f"{name}: {value}\r\n" if name.lower() in {"message-id", "list-unsubscribe", "content-id"} else ""
+_ENCODED = {"from", "to", "subject", "content-disposition", "message-id", "list-unsubscribe", "content-id"}
 
 
 _POLICY = _Policy(linesep="\r\n")
 
 
 def header_text(text: str) -> str:
-    """A text for a header: on one line, without control characters and marks that change the direction of the text.
-
-    The library would decode `=?…?=`, including line ends that are hidden in it.
-    """
-    return _on_one_line(text).replace("=?", "= ?")
+    """A text for a header: on one line, without control characters and marks that change the direction of the text."""
+    return _on_one_line(text)
 
 
 def content_lines(text: str) -> list[str]:
@@ -141,12 +152,12 @@ def content_lines(text: str) -> list[str]:
 
 
 def _on_one_line(text: str) -> str:
-    return " ".join(_TURNS.sub("", _LINES.sub(" ", text)).split())
+    return _SPACES.sub(" ", _TURNS.sub("", _LINES.sub(" ", text))).strip()
 
 
-def _address(text: str, name: str = "") -> Address:
-    local, _, domain = envelope_address(text).rpartition("@")
-    return Address(name, local, domain)
+def _ascii_address(text: str) -> str:
+    """An address for a header. Raises `NoAddress`."""
+    return str(Address(addr_spec=envelope_address(text)))
 
 
 def _token(text: str) -> str:
