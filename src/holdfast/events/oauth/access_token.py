@@ -11,7 +11,7 @@ from joserfc.errors import JoseError, SecurityWarning
 from joserfc.jws import JWSRegistry
 from msgspec import UNSET, Struct
 
-from holdfast.accounts.signin.addresses import Email, canonical
+from holdfast.accounts.signin.addresses import Email, usable
 from holdfast.events.oauth.jwks import Key
 from holdfast.events.oauth.model import SCOPES, AccessClaims, Subject
 from holdfast.kit.security.signing_keys import InvalidToken
@@ -140,6 +140,5 @@ def _verified_email(claims: _TokenClaims) -> str | None:
         claimed = msgspec.convert(claims.email, Email)
     except msgspec.ValidationError:
         return None
-    email = canonical(claimed)
     # The Kelvin sign becomes an ASCII `k` in lower case. Such an address must not match one that was written with `k`.
-    return email if email.isascii() == claimed.isascii() else None
+    return usable(claimed) if claimed.rpartition("@")[0].isascii() else None

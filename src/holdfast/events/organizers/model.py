@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from holdfast.accounts.signin.addresses import Email
+from holdfast.accounts.signin.addresses import Email, address_error
 from holdfast.events.keys.model import ApiKey
 from holdfast.events.users.model import SLUG_NOUN
 from holdfast.kit.contract.command import Command, NotBlank, rule
@@ -43,6 +43,10 @@ class RegisterOrganizer(Command):
         Annotated[str, Meta(min_length=12, max_length=72)] | None,
         Meta(description="Omit it for an account that signs in by magic link."),
     ] = None
+
+    @rule("email")
+    def _can_get_mails(self) -> str | None:
+        return address_error(self.email)
 
     @rule("slug")
     def _slug_is_free_to_take(self) -> str | None:

@@ -11,9 +11,10 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
+from holdfast.accounts.signin.addresses import usable
 from holdfast.events.processor.currencies import is_payable
 from holdfast.events.registrations.model import MAX_NAME_CHARACTERS
-from holdfast.events.registrations.sign_up import SignUp, clean_name, is_address
+from holdfast.events.registrations.sign_up import SignUp, clean_name
 from holdfast.events.settings import Settings
 from holdfast.events.web_addresses import has_link
 from holdfast.kit.pages.forms import FormTokens
@@ -168,7 +169,7 @@ def read_fields(event_id: int, fields: Mapping[str, str], language: Language) ->
     email, name = fields.get("email", ""), clean_name(fields.get("name", ""))
     if not email:
         errors["email"] = "missing"
-    elif not is_address(email):
+    elif usable(email) is None:
         errors["email"] = "malformed"
     if name and len(name) > MAX_NAME_CHARACTERS:
         errors["name"] = "long"

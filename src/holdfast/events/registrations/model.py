@@ -4,7 +4,7 @@ from typing import Annotated, Literal, LiteralString
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from holdfast.accounts.signin.addresses import Email
+from holdfast.accounts.signin.addresses import Email, address_error
 from holdfast.events.ids import EventId
 from holdfast.events.log.receipts import Receipt
 from holdfast.events.users.model import IS_KNOWN, EmailOrPlaceholder, Name, PublicId
@@ -39,6 +39,10 @@ class AcceptRegistration(Command):
     notify: Annotated[bool | None, Meta(description="Mail the person; the default is the operator's.")] = None
     amount_paid: Annotated[Minor | None, Meta(description="Minor units; defaults to the current price.")] = None
 
+    @rule("email")
+    def _can_get_mails(self) -> str | None:
+        return address_error(self.email) if self.email else None
+
     @rule("user_id", "email")
     def _exactly_one_person(self) -> str | None:
         if (self.user_id is None) == (self.email is None):
@@ -57,6 +61,10 @@ class AddPerson(Command):
     email: Email
     name: Annotated[str, Meta(min_length=1, max_length=MAX_NAME_CHARACTERS)] | None
     notify: bool
+
+    @rule("email")
+    def _can_get_mails(self) -> str | None:
+        return address_error(self.email)
 
 
 class UpdateRegistration(Command):

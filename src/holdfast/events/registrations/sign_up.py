@@ -15,7 +15,7 @@ from uuid import UUID
 import msgspec
 from msgspec import Meta, Struct
 
-from holdfast.accounts.signin.addresses import Email, canonical
+from holdfast.accounts.signin.addresses import Email, address_error, canonical
 from holdfast.events.problems import EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, PAYMENT_UNAVAILABLE
 from holdfast.events.processor.currencies import is_payable
 from holdfast.events.registrations import intake, settlement
@@ -23,8 +23,7 @@ from holdfast.events.registrations.links import Link
 from holdfast.events.registrations.model import MAX_NAME_CHARACTERS
 from holdfast.events.registrations.operations import REFUSALS, refusal
 from holdfast.events.resources import Reader, Tx
-from holdfast.kit.contract.command import Command, Id
-from holdfast.kit.contract.mail_addresses import NoAddress, envelope_address
+from holdfast.kit.contract.command import Command, Id, rule
 from holdfast.kit.contract.problems import NOT_FOUND, Problem, refuses
 from holdfast.kit.postgres.group_commit import LockedRow
 from holdfast.kit.running.run_modes import Batch
@@ -51,6 +50,10 @@ class SignUp(Command):
     language: str
     secret: Annotated[str, Meta(min_length=32)]
 
+    @rule("email")
+    def _can_get_mails(self) -> str | None:
+        return address_error(self.email)
+
 
 DOUBLE_CLICK_SECONDS = 60
 
@@ -76,17 +79,6 @@ def clean_name(name: str) -> str | None:
         for character in unicodedata.normalize("NFC", re.sub(r"[\x00-\x1f\x7f-\x9f]", " ", name))
     )
     return " ".join(visible.split()).strip(_JOINERS) or None
-
-
-def is_address(email: str) -> bool:
-    """Whether a text is an address that mail can be sent to, without invisible characters."""
-    if any(unicodedata.category(character) in _INVISIBLE_CATEGORIES for character in email):
-        return False
-    try:
-        envelope_address(msgspec.convert(email, Email))
-    except (msgspec.ValidationError, NoAddress):
-        return False
-    return True
 
 
 @refuses(NOT_FOUND, EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, PAYMENT_UNAVAILABLE)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from starlette.routing import BaseRoute
 
 from holdfast.accounts.sessions import Session
-from holdfast.accounts.signin.addresses import canonical
+from holdfast.accounts.signin.addresses import canonical, usable
 from holdfast.events.console.frame import Console, organizer
 from holdfast.events.console.people.registrations import SEARCH, adding_path, list_path
 from holdfast.events.paths import id_of
@@ -13,7 +13,7 @@ from holdfast.events.problems import EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL
 from holdfast.events.registrations import operations as registrations
 from holdfast.events.registrations.model import MAX_NAME_CHARACTERS, Accepted, AddPerson
 from holdfast.events.registrations.search import RegistrationsPart, SearchRegistrations
-from holdfast.events.registrations.sign_up import clean_name, is_address
+from holdfast.events.registrations.sign_up import clean_name
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.handler import Reply, Request
 from holdfast.kit.running.operation import Operation
@@ -46,7 +46,7 @@ class AddRegistrationPage:
             return await self._form(session, request, event_id, {"notify": "yes"}, ())
         fields = await self._console.signed_in.read(session, request)
         email, name = canonical(fields.get("email", "")), clean_name(fields.get("name", ""))
-        wrong = [] if is_address(email) else ["email"]
+        wrong = [] if usable(email) else ["email"]
         wrong += ["name"] if name and len(name) > MAX_NAME_CHARACTERS else []
         if wrong:
             return await self._form(session, request, event_id, fields, wrong, 422)
