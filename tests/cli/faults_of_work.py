@@ -4,6 +4,15 @@ from holdfast.kit.process.checks.finding import CheckLimits
 from tests.cli.planted_faults import EVENT, SHOP, Fault
 
 FAULTS = {
+    "two accounts with one mailbox": Fault(
+        "events",
+        "mailboxes",
+        "These accounts have the mailbox of another account, under another spelling: ",
+        "erase the other one by its id.",
+        "insert into users (public_id, email)"
+        " values ('aaaaaaaa', 'joe@münchen.de'), ('bbbbbbbb', 'joe@xn--mnchen-3ya.de')",
+        status="warning",
+    ),
     "a mail that waits": Fault(
         "events",
         "mails",

@@ -7,6 +7,7 @@ from typing import LiteralString
 
 import structlog
 
+from holdfast.accounts.checks import check_mailboxes
 from holdfast.events.processor.processor import ProcessorRefusal, ProcessorUnreachable
 from holdfast.events.resources import MissingPackage, Resources, build
 from holdfast.events.settings import Settings
@@ -248,4 +249,5 @@ CHECKS: tuple[AnyCheck, ...] = (
     Check("payments", check_processor),
     Check("payment webhooks", check_processor_webhooks),
     DatabaseCheck("prices", check_payable_events),
+    DatabaseCheck("mailboxes", check_mailboxes("users")),
 )

@@ -1,6 +1,7 @@
 """The background work of the events service: loops, jobs and periodic jobs."""
 
 from holdfast.accounts import retention as accounts
+from holdfast.accounts.identities import unifying
 from holdfast.accounts.oauth import clients, grants, tokens, trusted_auth
 from holdfast.events.draws import drawing
 from holdfast.events.events import hand_over, recurrence
@@ -31,7 +32,18 @@ async def draw(database: Database) -> None:
     await drawing.run(database, (QUEUE_DRAWS, EVENT_DRAWS), placing.place_due)
 
 
-LEADER_LOOPS = (settlement.run, release.run, sealing.run, publishing.run, draw, recurrence.run, announcements.run)
+unify_addresses = unifying("users")
+
+LEADER_LOOPS = (
+    settlement.run,
+    release.run,
+    sealing.run,
+    publishing.run,
+    draw,
+    recurrence.run,
+    announcements.run,
+    unify_addresses,
+)
 """The loops that only the leader runs: one process at a time."""
 
 LOOPS = (*LEADER_LOOPS, sending.run, sizes.run)

@@ -2,6 +2,7 @@
 
 from typing import LiteralString
 
+from holdfast.accounts.checks import check_mailboxes
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shopify.platform import Platform, PlatformRefusal, PlatformUnreachable
 from holdfast.inventory.shopify.token_endpoint import TokenEndpoint
@@ -190,6 +191,7 @@ CHECKS: tuple[AnyCheck, ...] = (
     DatabaseCheck("ledger", check_ledger, LEDGER_TIMEOUT_SECONDS),
     DatabaseCheck("platform", check_platform),
     DatabaseCheck("shops", check_shops),
+    DatabaseCheck("mailboxes", check_mailboxes("merchants")),
     DatabaseCheck("webhooks", check_webhooks),
     DatabaseCheck("webhook address", check_webhook_address),
     DatabaseCheck("pushes", check_due_pushes),

@@ -1,6 +1,7 @@
 """The background work of the inventory service."""
 
 from holdfast.accounts import retention as accounts
+from holdfast.accounts.identities import unifying
 from holdfast.inventory.agents.tokens import KEYS
 from holdfast.inventory.catalog import importing
 from holdfast.inventory.catalog.model import IMPORT
@@ -24,7 +25,7 @@ async def handle_webhooks(database: Database) -> None:
     await due_work.run(database, WebhookWork(database, HANDLERS))
 
 
-LED = (expiry.run,)
+LED = (expiry.run, unifying("merchants"))
 """One process at a time runs these."""
 
 LOOPS = (*LED, handle_webhooks, sync_work.run, sending.run)

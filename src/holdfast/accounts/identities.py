@@ -1,0 +1,93 @@
+"""Brings stored addresses into the form in which they are compared: those that were stored before there was one.
+
+Two accounts may have the same mailbox under two spellings. Nobody but its owner can say what becomes of them, so they
+stay as they are, and `holdfast check` names them.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any, LiteralString
+
+import structlog
+from msgspec import Struct
+from psycopg.errors import UniqueViolation
+
+from holdfast.kit.contract.mail_addresses import NoAddress, identity
+from holdfast.kit.postgres.database import Database, Reader, Tx
+
+INTERVAL_SECONDS = 86_400.0
+"""Seconds after which stored addresses are looked at again."""
+
+MAX_ADDRESSES = 1_000
+"""Addresses that are read at a time."""
+
+UNUSUAL: LiteralString = r"(email !~ '^[a-z0-9._+-]+@([a-z0-9-]+[.])+[a-z]+$' or email like '%%xn--%%')"
+"""Addresses that may differ from their identity."""
+
+log = structlog.get_logger()
+
+
+class UnusualAddress(Struct, frozen=True):
+    """The stored address of an account."""
+
+    id: int
+    email: str
+
+    @property
+    def identity(self) -> str | None:
+        """The form in which it should be stored; None if it is stored so, or if no mail can be sent to it."""
+        try:
+            found = identity(self.email)
+        except NoAddress:
+            return None
+        return None if found == self.email else found
+
+
+def unifying(table: LiteralString) -> Callable[[Database[Any]], Awaitable[None]]:
+    """Return the loop that does it for a table of accounts, at once and then each day, until cancelled."""
+
+    async def unify_addresses(database: Database[Any]) -> None:
+        while True:
+            await unify(database.across_tenants() if database.tenancy else database, table)
+            await asyncio.sleep(INTERVAL_SECONDS)
+
+    return unify_addresses
+
+
+async def unify(database: Database[Any], table: LiteralString) -> int:
+    """Store addresses as their identities, where no other account has them. Returns how many."""
+    count = 0
+    for address in await database.read(lambda reader: list_different(reader, table)):
+        try:
+            count += await database.transact(partial(_store_identity, table=table, address=address))
+        except UniqueViolation:
+            log.warning("two accounts have one mailbox; see holdfast check", account=address.id)
+    return count
+
+
+async def _store_identity(tx: Tx[Any], table: LiteralString, address: UnusualAddress) -> int:
+    rows = await tx.tuples(
+        f"update {table} set email = %(identity)s where id = %(id)s and email = %(email)s returning id",
+        {"id": address.id, "email": address.email, "identity": address.identity},
+    )
+    return len(rows)
+
+
+async def list_different(reader: Reader[Any], table: LiteralString) -> list[UnusualAddress]:
+    """The stored addresses that differ from their identities, by the ids of their accounts."""
+    found: list[UnusualAddress] = []
+    last = 0
+    while True:
+        rows = await reader.rows(
+            UnusualAddress,
+            f"""
+            select id, email from {table} where id > %(last)s and email is not null and {UNUSUAL}
+             order by id limit %(most)s
+            """,
+            {"last": last, "most": MAX_ADDRESSES},
+        )
+        found += [row for row in rows if row.identity]
+        if len(rows) < MAX_ADDRESSES:
+            return found
+        last = rows[-1].id
