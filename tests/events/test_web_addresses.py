@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.events.web_addresses import has_link, replace_links
+from holdfast.events.web_addresses import LINK_BREAK, LINKS, has_link, replace_links
 
 
 @pytest.mark.parametrize(
@@ -36,3 +36,28 @@ def test_a_dot_alone_makes_no_address(text: str) -> None:
 
 def test_several_addresses_are_replaced_each_by_itself() -> None:
     assert replace_links("evil.app, then evil.dev/x.", "(…)") == "(…), then (…)."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ASP.NET Core meetup",
+        "Anna Müller, M.Sc.",
+        "Dipl.Ing. Hans Huber",
+        "Dr.med. Weber",
+        "X.Li",
+        "P.Ng",
+        "Mr.Li's course",
+        "Co.KG Haus",
+        "Goethestr.Berlin",
+        "Socket.IO Conf",
+        "EVIL.COM",
+    ],
+)
+def test_in_doubt_the_link_is_broken_and_not_the_text(text: str) -> None:
+    broken = replace_links(text, "(…)")
+
+    assert not has_link(text)
+    assert broken.replace(LINK_BREAK, "") == text
+    assert broken != text
+    assert not LINKS.match(broken)  # as mail programs look for links
