@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast.events.mails.failures import FailureReason, failure_reason
-from tests.events.mails.post import ANN, Post
+from tests.events.mails.post import ANN, BOB, Post
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,9 @@ def test_what_a_mail_server_said_has_a_reason(error: str, reason: FailureReason)
 
 async def test_what_never_reached_a_mail_server_has_a_reason(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
     event = await post.organizer.create_event()
-    await post.register(event["id"], "a<b>@example.com", ANN)
+    await post.register(event["id"], BOB, ANN)
+    # As an address may be stored since a time before addresses were checked.
+    await post.service.run_sql("update mails set recipient = 'a<b>@example.com' where recipient = %(bob)s", bob=BOB)
     await post.service.run_sql("update mails set kind = 'poem' where recipient = %(ann)s", ann=ANN)
 
     assert await post.deliver() == []

@@ -290,7 +290,9 @@ async def test_a_mail_loads_nothing_from_anywhere(post: Post) -> None:
 
 async def test_an_address_that_mail_cannot_be_sent_to_fails_and_delays_nobody(post: Post) -> None:
     event = await post.organizer.create_event()
-    await post.register(event["id"], "a<b>@example.com", ANN)
+    await post.register(event["id"], BOB, ANN)
+    # As an address may be stored since a time before addresses were checked.
+    await post.service.run_sql("update mails set recipient = 'a<b>@example.com' where recipient = %(bob)s", bob=BOB)
 
     assert [received.recipient for received in await post.deliver()] == [ANN]
     [(error,)] = await post.service.run_sql("select error from mails where outcome = 'failed'")

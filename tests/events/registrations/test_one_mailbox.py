@@ -16,7 +16,7 @@ async def test_spellings_of_one_address_get_one_seat(service: Service) -> None:
         answer = await ada.post("/api/registrations", {"registration": {"event_id": event["id"], "email": email}})
         assert answer.status_code == 202
         urls.add(answer.json()["next"]["url"])
-    await Visitor(service).register(event["id"], SPELLINGS[1])
+    await Visitor(service).send(event["id"], email=SPELLINGS[1])
     await service.settle()
 
     listed = (await ada.get(f"/api/registrations?event_id={event['id']}")).json()
