@@ -1,29 +1,21 @@
 """Reads and checks access tokens: JWTs (RFC 9068) that an authorization server signed for this service."""
 
 import re
-import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 from joserfc import jws
-from joserfc.errors import JoseError, SecurityWarning
-from joserfc.jws import JWSRegistry
+from joserfc.errors import JoseError
 from msgspec import UNSET, Struct
 
 from holdfast.accounts.signin.addresses import Email, usable
-from holdfast.events.oauth.jwks import Key
 from holdfast.events.oauth.model import SCOPES, AccessClaims, Subject
+from holdfast.kit.security.public_keys import ALGORITHMS, REGISTRY, PublicKey, has_signed
 from holdfast.kit.security.signing_keys import InvalidToken
 
 LEEWAY_SECONDS = 30
 """Seconds by which clocks may differ."""
-
-ALGORITHMS = frozenset("RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA Ed25519".split())
-"""The accepted algorithms: none with a shared secret, as which a public key could be misused."""
-
-REGISTRY = JWSRegistry(algorithms=ALGORITHMS, strict_check_header=False)
-REGISTRY.max_header_length, REGISTRY.max_payload_length, REGISTRY.max_signature_length = 2048, 16384, 1400
 
 TYPES = frozenset({None, "at+jwt", "application/at+jwt", "jwt"})
 """The media types an access token may have in its header, in lower case. None: it has no type."""
@@ -42,15 +34,9 @@ class AccessToken(NamedTuple):
     kid: str | None
     parts: jws.CompactSignature
 
-    def is_signed_with(self, key: Key) -> bool:
-        """Whether a key signed the token, used as its declared algorithm and use allow."""
-        try:
-            with warnings.catch_warnings():
-                # The library warns about the name EdDSA, which RFC 9864 replaces, but servers still use it.
-                warnings.simplefilter("ignore", SecurityWarning)
-                return jws.validate_compact(self.parts, key, registry=REGISTRY)
-        except (JoseError, ValueError):
-            return False
+    def is_signed_with(self, key: PublicKey) -> bool:
+        """Whether a key signed the token."""
+        return has_signed(key, self.parts)
 
 
 class _TokenHeader(Struct):

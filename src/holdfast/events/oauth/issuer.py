@@ -22,11 +22,11 @@ from cachetools import TTLCache
 
 from holdfast.events.oauth import jwks
 from holdfast.events.oauth.access_token import AccessToken, check_claims, read, require_unexpired
-from holdfast.events.oauth.jwks import Key
 from holdfast.events.oauth.model import AccessClaims
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE
+from holdfast.kit.security.public_keys import PublicKey
 from holdfast.kit.security.signing_keys import InvalidToken
 
 KEYS_TTL_SECONDS = 300.0
@@ -62,7 +62,7 @@ class _Keys:
     reading    the number of the reading; it stays the same if the next reading returns the same keys
     """
 
-    keys: Sequence[Key]
+    keys: Sequence[PublicKey]
     read_at: float
     reading: int
     verified: TTLCache[bytes, AccessClaims] = field(

@@ -1,8 +1,6 @@
 """The documents of an authorization server: metadata (RFC 8414 or OpenID Connect Discovery) and keys (RFC 7517)."""
 
 import asyncio
-import warnings
-from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -10,12 +8,11 @@ from urllib.parse import urlsplit
 import httpx2
 import msgspec
 import structlog
-from joserfc.errors import JoseError, SecurityWarning
-from joserfc.jwk import ECKey, OKPKey, RSAKey
 from msgspec import Struct
 
 from holdfast.kit.security.certificates import trusted_certificates
 from holdfast.kit.security.http_client import HttpClient
+from holdfast.kit.security.public_keys import PublicKey, usable_keys
 
 READ_TIMEOUT_SECONDS = 5.0
 """Seconds that reading the metadata and the keys may take together."""
@@ -25,10 +22,6 @@ MAX_DOCUMENT_BYTES = 262_144
 
 MAX_KEYS = 10
 """The most keys of a set that are used: a token without a key id is tried with each of them."""
-
-Key = RSAKey | ECKey | OKPKey
-
-_KINDS: dict[Any, type[Key]] = {kind.key_type: kind for kind in (RSAKey, ECKey, OKPKey)}
 
 T = TypeVar("T")
 
@@ -44,7 +37,7 @@ class _KeySet(Struct):
     keys: list[dict[str, Any]]
 
 
-async def read(issuer: str) -> list[Key]:
+async def read(issuer: str) -> list[PublicKey]:
     """The keys with which an issuer signs now. Raises `TimeoutError`, `ValueError`, or an error of the HTTP client."""
     async with asyncio.timeout(READ_TIMEOUT_SECONDS), await _client() as http:
         address = await _find_jwks_uri(http, issuer)
@@ -102,17 +95,3 @@ async def _get(http: httpx2.AsyncClient, address: str, kind: type[T]) -> T:
             if len(content) > MAX_DOCUMENT_BYTES:
                 raise ValueError(f"the answer is longer than {MAX_DOCUMENT_BYTES} bytes")
     return msgspec.json.decode(content, type=kind)  # msgspec's errors are ValueErrors
-
-
-def usable_keys(jwks: Sequence[dict[str, Any]]) -> Iterator[Key]:
-    """The keys of a set that can verify signatures here. Keys of types that are not supported are left out."""
-    for jwk in jwks:
-        if jwk.get("use", "sig") != "sig":
-            continue
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("error", SecurityWarning)  # such as an RSA key of fewer than 2,048 bits
-                key = _KINDS[jwk.get("kty")].import_key(jwk)
-        except (JoseError, SecurityWarning, ValueError, TypeError, KeyError):
-            continue
-        yield key
