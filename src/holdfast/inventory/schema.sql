@@ -969,8 +969,15 @@ CREATE TABLE oauth_clients (
     fetched_until timestamp with time zone,
     inserted_at timestamp with time zone DEFAULT now() NOT NULL,
     used_at timestamp with time zone,
+    auth_methods text[] DEFAULT '{none}'::text[] NOT NULL,
+    jwks jsonb,
+    jwks_uri text,
+    CONSTRAINT oauth_clients_auth_methods_check CHECK (((cardinality(auth_methods) > 0) AND (auth_methods <@ '{none,private_key_jwt}'::text[]))),
     CONSTRAINT oauth_clients_check CHECK (((fetched_until IS NOT NULL) = starts_with(id, 'https://'::text))),
+    CONSTRAINT oauth_clients_check1 CHECK ((num_nonnulls(jwks, jwks_uri) = (('private_key_jwt'::text = ANY (auth_methods)))::integer)),
     CONSTRAINT oauth_clients_id_check CHECK (((length(id) >= 1) AND (length(id) <= 500))),
+    CONSTRAINT oauth_clients_jwks_check CHECK ((jsonb_typeof(jwks) = 'array'::text)),
+    CONSTRAINT oauth_clients_jwks_uri_check CHECK ((length(jwks_uri) <= 500)),
     CONSTRAINT oauth_clients_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100))),
     CONSTRAINT oauth_clients_redirect_uris_check CHECK (((cardinality(redirect_uris) >= 1) AND (cardinality(redirect_uris) <= 20)))
 );

@@ -9,7 +9,7 @@ from typing import Any
 
 from holdfast.kit.outbound.requests import OutboundClient
 from tests.certificates import Authority
-from tests.outside import LOCAL, Script, Server, says, serving
+from tests.outside import LOCAL, Script, Server, ok, says, serving
 
 HOST = "app.example"
 
@@ -19,12 +19,15 @@ class Site:
 
     about     what the document says at first
     answer    what it answers
+    others    what it answers at other paths
     """
 
-    def __init__(self, server: Server, outbound: OutboundClient) -> None:
+    def __init__(self, server: Server, outbound: OutboundClient, host: str, path: str) -> None:
         self.server = server
         self.outbound = outbound
-        self.address = f"https://{HOST}:{server.port}/client.json"
+        self.origin = f"https://{host}:{server.port}"
+        self.address = f"{self.origin}{path}"
+        self.others: dict[str, Script] = {}
         self.about: dict[str, Any] = {
             "client_id": self.address,
             "client_name": "Example App",
@@ -33,6 +36,14 @@ class Site:
         }
         self.answer: Script = says("404 Not Found\r\nContent-Length: 0")
         self.says()
+
+    def requests(self, path: str) -> int:
+        """How often a path was requested."""
+        return sum(request.split()[1] == path for request in self.server.requests)
+
+    def publishes(self, path: str, document: object, *headers: str) -> None:
+        """Answer with a JSON document at another path."""
+        self.others[path] = ok(json.dumps(document).encode(), *headers, content_type="application/json")
 
     def says(self, *headers: str, **changes: Any) -> None:
         """What the document is from now on; None leaves a member out."""
@@ -43,17 +54,17 @@ class Site:
 
 
 @contextlib.asynccontextmanager
-async def published(directory: Path) -> AsyncGenerator[Site]:
+async def published(directory: Path, host: str = HOST, path: str = "/client.json") -> AsyncGenerator[Site]:
     """The site, for as long as the block lasts. `directory`: where its certificate is written."""
     authority = Authority(directory)
 
     async def answer(writer: asyncio.StreamWriter, request: str) -> None:
-        await site.answer(writer, request)
+        await site.others.get(request.split()[1], site.answer)(writer, request)
 
     async def look_up(host: str, port: int) -> Sequence[str]:
         return [LOCAL]
 
-    async with serving(answer, authority.issue(HOST)) as server:
+    async with serving(answer, authority.issue(host)) as server:
         trust, exempt = authority.believed(), [(LOCAL, server.port)]
-        site = Site(server, OutboundClient(seconds=5, exempt=exempt, trust=trust, look_up=look_up))
+        site = Site(server, OutboundClient(seconds=5, exempt=exempt, trust=trust, look_up=look_up), host, path)
         yield site

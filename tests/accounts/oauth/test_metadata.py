@@ -27,10 +27,14 @@ async def test_the_metadata_names_the_issuer_it_was_read_from_to_the_letter(scen
     assert metadata["scopes_supported"] == ["read_events", "write_events", "manage_keys"]
 
 
-async def test_clients_are_public_and_prove_themselves_by_s256_alone(scene: Scene) -> None:
+async def test_clients_prove_themselves_by_s256_and_may_sign_too(scene: Scene) -> None:
     metadata = (await scene.service.http.get(METADATA)).json()
 
-    assert metadata["token_endpoint_auth_methods_supported"] == ["none"]
+    for endpoint in ("token", "revocation"):
+        assert metadata[f"{endpoint}_endpoint_auth_methods_supported"] == ["none", "private_key_jwt"]
+        algorithms = metadata[f"{endpoint}_endpoint_auth_signing_alg_values_supported"]
+        assert {"RS256", "ES256"} <= {*algorithms}
+        assert not [name for name in algorithms if name == "none" or name.startswith("HS")]
     assert metadata["code_challenge_methods_supported"] == ["S256"]
     assert metadata["response_types_supported"] == ["code"]
     assert metadata["grant_types_supported"] == ["authorization_code", "refresh_token"]

@@ -1,5 +1,6 @@
 """Whatever is asked for: nobody is sent to an address that leads elsewhere than one the client has named."""
 
+import re
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
@@ -41,7 +42,11 @@ REGISTERED = (
 @example("http://localhost:80@evil.example/callback")
 @example("http://localhost.evil.example/callback")
 @example("http://localhost\\@evil.example/callback")
-def test_an_address_that_is_taken_is_a_clients_own_but_for_the_port_on_this_computer(address: str) -> None:
+@example("http://localhost/callback/x/y")
+@example("http://localhost/callback/..")
+@example("http://localhost/callback//x")
+@example("http://localhost/callbackx")
+def test_an_address_that_is_taken_is_a_clients_own_but_for_port_and_suffix_on_this_computer(address: str) -> None:
     if registered_address(REGISTERED, address) is None:
         return
     parts = urlsplit(address)
@@ -50,7 +55,16 @@ def test_an_address_that_is_taken_is_a_clients_own_but_for_the_port_on_this_comp
     assert parts.scheme == "http"
     assert parts.hostname in {"localhost", "127.0.0.1", "::1"}
     assert parts.username is None
-    assert (parts.path, parts.query, parts.fragment) == ("/callback", "", "")
+    assert re.fullmatch(r"/callback(/[A-Za-z0-9._~-]+)?", parts.path)
+    assert not parts.path.endswith(("/.", "/.."))
+    assert (parts.query, parts.fragment) == ("", "")
+
+
+def test_a_program_on_this_computer_may_add_one_segment_to_its_path() -> None:
+    codex = "http://127.0.0.1:63546/callback/6MFBM1In3Ey-"
+    assert registered_address(["http://127.0.0.1/callback", "http://localhost/callback"], codex) == codex
+    assert registered_address(["http://127.0.0.1/callback?a=b"], codex) is None
+    assert registered_address(["https://app.example/callback"], "https://app.example/callback/6MFBM1In3Ey-") is None
 
 
 @given(ADDRESSES)

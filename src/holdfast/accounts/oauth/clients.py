@@ -4,13 +4,18 @@ import secrets
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from holdfast.accounts.oauth import metadata_documents
+from holdfast.accounts.oauth.client_assertions import ClientAssertion
+from holdfast.accounts.oauth.client_keys import ClientKeys
 from holdfast.accounts.oauth.limits import DOCUMENTS
 from holdfast.accounts.oauth.model import MAX_ID_CHARS, Client, client_of_metadata
 from holdfast.accounts.oauth.problems import INVALID_CLIENT, INVALID_CLIENT_METADATA
 from holdfast.kit.outbound.requests import OutboundClient
 from holdfast.kit.postgres.database import Database, Reader, Tx
 from holdfast.kit.running.rate_limits import Limits
+from holdfast.kit.security.api_keys import digest
 
 PREFIX = "client_"
 BATCH_SIZE = 5_000
@@ -23,6 +28,7 @@ class Clients:
         self._database = database
         self._outbound = outbound
         self._limits = limits
+        self._keys = ClientKeys(outbound, limits)
 
     async def find(self, id: str, account_id: int) -> Client:
         """Return the client with an id, for the account that it asks. Raises `invalid_client` and `rate_limited`."""
@@ -36,6 +42,39 @@ class Clients:
         read, seconds = await metadata_documents.fetch(self._outbound, id, account_id)
         await self._database.transact(lambda tx: keep(tx, read, seconds))
         return read
+
+    async def authenticate(self, client_id: str, secret: str, assertion: ClientAssertion | None) -> None:
+        """Raises `invalid_client` unless a client has proved that a code or a token is its own.
+
+        Does nothing if the secret is not one of this client: what exchanges the secret refuses that.
+        Also raises `rate_limited`, and `service_unavailable` if the keys of the client cannot be read now.
+
+        assertion    what the client has signed; None: it relies on PKCE alone
+        """
+        if assertion is None and client_id.startswith(PREFIX):
+            return  # it registered itself, and has no keys
+        held = await self._database.read(lambda reader: holder(reader, secret))
+        if held is None or held[0].id != client_id:
+            return
+        client, account_id = held
+        if assertion is None:
+            if "none" not in client.auth_methods:
+                raise INVALID_CLIENT(
+                    "The client's metadata document says that it signs its requests, and this one is not signed.",
+                    hint="Send client_assertion_type and client_assertion (RFC 7523).",
+                )
+        elif not await self._have_signed(client, assertion, account_id):
+            raise INVALID_CLIENT("The client_assertion is not signed with a key that the client has published.")
+
+    async def _have_signed(self, client: Client, assertion: ClientAssertion, account_id: int) -> bool:
+        """Whether a key of a client signed an assertion. A document that may be out of date is read again first."""
+        if await self._keys.have_signed(client, assertion, account_id):
+            return True
+        if not metadata_documents.is_address(client.id):
+            return False
+        latest = await self.find(client.id, account_id)
+        changed = (latest.jwks, latest.jwks_uri) != (client.jwks, client.jwks_uri)
+        return changed and await self._keys.have_signed(latest, assertion, account_id)
 
 
 def register(metadata: Mapping[str, Any]) -> Client:
@@ -59,23 +98,49 @@ async def find(reader: Reader[Any], id: str) -> Client | None:
     return await reader.row(
         Client,
         """
-        select id, name, redirect_uris from oauth_clients
+        select id, name, redirect_uris, auth_methods, jwks, jwks_uri from oauth_clients
          where id = %(id)s and (fetched_until is null or fetched_until > now())
         """,
         {"id": id},
     )
 
 
+async def holder(reader: Reader[Any], secret: str) -> tuple[Client, int] | None:
+    """Return the client that a code or a token was issued to, and the account that it acts for; None if unknown."""
+    rows = await reader.tuples(
+        """
+        select clients.id, name, redirect_uris, auth_methods, jwks, jwks_uri, account_id
+          from (select grant_id from oauth_codes where hash = %(hash)s
+                union all select grant_id from oauth_refresh_tokens where hash = %(hash)s
+                union all select grant_id from oauth_access_tokens where hash = %(hash)s) as secrets
+          join oauth_grants as grants on grants.id = grant_id
+          join oauth_clients as clients on clients.id = client_id
+        """,
+        {"hash": digest(secret)},
+    )
+    return (Client(*rows[0][:-1]), rows[0][-1]) if rows else None
+
+
 async def keep(tx: Tx[Any], read: Client, seconds: int) -> None:
     """Store the client of a metadata document for a number of seconds."""
     await tx.run(
         """
-        insert into oauth_clients (id, name, redirect_uris, fetched_until)
-        values (%(id)s, %(name)s, %(redirect_uris)s, now() + make_interval(secs => %(seconds)s))
+        insert into oauth_clients (id, name, redirect_uris, auth_methods, jwks, jwks_uri, fetched_until)
+        values (%(id)s, %(name)s, %(redirect_uris)s, %(auth_methods)s, %(jwks)s::jsonb, %(jwks_uri)s,
+                now() + make_interval(secs => %(seconds)s))
             on conflict (id) do update
-           set name = excluded.name, redirect_uris = excluded.redirect_uris, fetched_until = excluded.fetched_until
+           set name = excluded.name, redirect_uris = excluded.redirect_uris, auth_methods = excluded.auth_methods,
+               jwks = excluded.jwks, jwks_uri = excluded.jwks_uri, fetched_until = excluded.fetched_until
         """,
-        {"id": read.id, "name": read.name, "redirect_uris": list(read.redirect_uris), "seconds": seconds},
+        {
+            "id": read.id,
+            "name": read.name,
+            "redirect_uris": list(read.redirect_uris),
+            "auth_methods": list(read.auth_methods),
+            "jwks": None if read.jwks is None else msgspec.json.encode(read.jwks).decode(),
+            "jwks_uri": read.jwks_uri,
+            "seconds": seconds,
+        },
     )
 
 

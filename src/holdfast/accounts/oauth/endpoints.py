@@ -1,5 +1,6 @@
 """The endpoints for programs: metadata, registration, tokens, revocation."""
 
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
@@ -7,6 +8,8 @@ from starlette.routing import BaseRoute, Route
 
 from holdfast.accounts.oauth import clients, tokens
 from holdfast.accounts.oauth.authorization import require_resource
+from holdfast.accounts.oauth.client_assertions import ClientAssertion, read_assertion
+from holdfast.accounts.oauth.clients import Clients
 from holdfast.accounts.oauth.limits import ALL_REGISTRATIONS, REGISTRATIONS, TOKENS
 from holdfast.accounts.oauth.model import ACCESS_SECONDS, VERIFIER, OAuthTokens
 from holdfast.accounts.oauth.problems import (
@@ -56,9 +59,9 @@ PREFLIGHT: tuple[Header, ...] = (
 Answer = Callable[[Caller, Request], Awaitable[Reply]]
 
 
-def routes(runner: Runner, terms: Terms, limits: Limits) -> list[BaseRoute]:
+def routes(runner: Runner, terms: Terms, known: Clients, limits: Limits) -> list[BaseRoute]:
     """The routes of the endpoints."""
-    endpoints = Endpoints(runner, terms, limits)
+    endpoints = Endpoints(runner, terms, known, limits)
 
     def post(path: str, name: str, limit: str, answer: Answer) -> Route:
         access = Access(name, None, limit)
@@ -101,9 +104,11 @@ EXCHANGES = Bound(
 class Endpoints:
     """Answers the requests that clients make without a person."""
 
-    def __init__(self, runner: Runner, terms: Terms, limits: Limits) -> None:
+    def __init__(self, runner: Runner, terms: Terms, known: Clients, limits: Limits) -> None:
         self._runner = runner
         self._terms = terms
+        self._clients = known
+        self._audiences = (f"{terms.issuer}{TOKEN}", terms.issuer, f"{terms.issuer}{OLD_TOKEN}")
         self._limits = limits
         self._locks = Slots(EXCHANGES, 1, timeout=SLOT_TIMEOUT_SECONDS)
 
@@ -132,7 +137,7 @@ class Endpoints:
     async def token(self, caller: Caller, request: Request) -> Reply:
         """Issue tokens for a code or a refresh token (RFC 6749, sections 4.1.3 and 6)."""
         form = await _form(request)
-        client_id = _required(form, "client_id")
+        assertion, client_id = self._client(form)
         require_resource(self._terms, form)
         match _required(form, "grant_type"):
             case "authorization_code":
@@ -140,12 +145,14 @@ class Endpoints:
                 if not VERIFIER.fullmatch(verifier):
                     raise INVALID_GRANT("The code_verifier cannot belong to a code.")
                 redirect_uri = form.get("redirect_uri")
+                await self._clients.authenticate(client_id, code, assertion)
                 issued = await self._once(
                     caller, code, lambda tx: tokens.redeem(tx, code, client_id, verifier, redirect_uri)
                 )
             case "refresh_token":
                 token = _required(form, "refresh_token")
                 scopes = form["scope"].split() if "scope" in form else None
+                await self._clients.authenticate(client_id, token, assertion)
                 issued = await self._once(caller, token, lambda tx: tokens.refresh(tx, token, client_id, scopes))
             case other:
                 raise UNSUPPORTED_GRANT_TYPE(f"This grant type is not supported: {other[:100]}.")
@@ -154,9 +161,16 @@ class Endpoints:
     async def revoke(self, caller: Caller, request: Request) -> Reply:
         """End a token (RFC 7009). The answer is the same if the token is not known, or has ended before."""
         form = await _form(request)
-        token, client_id = _required(form, "token"), _required(form, "client_id")
+        token = _required(form, "token")
+        assertion, client_id = self._client(form)
+        await self._clients.authenticate(client_id, token, assertion)
         await self._once(caller, token, lambda tx: tokens.revoke(tx, token, client_id))
         return Reply(200)
+
+    def _client(self, form: Mapping[str, str]) -> tuple[ClientAssertion | None, str]:
+        """The assertion in a form, and the client that the form names. Raises `invalid_client`."""
+        assertion = read_assertion(form, self._audiences, time.time())
+        return assertion, assertion.client_id if assertion else _required(form, "client_id")
 
     async def _once(self, caller: Caller, secret: str, work: Callable[[Tx[Any]], Awaitable[T | Problem]]) -> T:
         """Run `work`, and raise the problem that it returns: after the commit, since its writes must be kept.

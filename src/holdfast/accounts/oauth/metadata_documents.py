@@ -5,14 +5,16 @@ long as its headers allow, at most a day.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
-from holdfast.accounts.oauth.model import MAX_ID_CHARS, Client, client_of_metadata
+from holdfast.accounts.oauth.model import MAX_ID_CHARS, AuthMethod, Client, client_of_metadata
 from holdfast.accounts.oauth.problems import INVALID_CLIENT
 from holdfast.kit.contract.client import request_source
 from holdfast.kit.contract.sources import path_of
@@ -26,6 +28,13 @@ MAX_CACHE_SECONDS = 86_400
 
 DEFAULT_CACHE_SECONDS = 300
 """Seconds for which a document is cached if its headers do not say how long."""
+
+
+class KeySet(Struct):
+    """A set of public keys (RFC 7517)."""
+
+    keys: list[dict[str, Any]]
+
 
 _ADDRESS = re.compile(r"https://[a-z0-9.-]+(:[0-9]{1,5})?/[A-Za-z0-9._~:/?@!$&'()*+,;=%-]+")
 _DOTS = re.compile(r"/(\.|%2e){1,2}(/|\?|$)", re.IGNORECASE)
@@ -67,12 +76,53 @@ def described(document: Mapping[str, Any], address: str) -> Client:
     """Return the client in a document that was read at an address. Raises `invalid_client`."""
     if document.get("client_id") != address:
         raise INVALID_CLIENT("The client's metadata document has another client_id than its own address.")
-    if "client_secret" in document or document.get("token_endpoint_auth_method", "none") != "none":
+    keys = _keys_of(document)
+    methods = _auth_methods(document, keys)
+    if "private_key_jwt" not in methods:
+        keys = _Keys()
+    client = client_of_metadata(address, document, INVALID_CLIENT)
+    return replace(client, auth_methods=methods, jwks=keys.jwks, jwks_uri=keys.jwks_uri)
+
+
+class _Keys(NamedTuple):
+    """Where the keys of a client are: in its document, or at an address."""
+
+    jwks: list[dict[str, Any]] | None = None
+    jwks_uri: str | None = None
+
+
+def _auth_methods(document: Mapping[str, Any], keys: _Keys) -> Sequence[AuthMethod]:
+    """The methods by which a client may prove who it is here. Raises `invalid_client` if there is none.
+
+    A document names the method that the client prefers, and may list others that it can use.
+    """
+    listed: Any = document.get("token_endpoint_auth_methods_supported", [])
+    names: list[Any] = [document.get("token_endpoint_auth_method", "none")]
+    names += listed if isinstance(listed, list) else [listed]
+    methods: list[AuthMethod] = []
+    if "none" in names:
+        methods.append("none")
+    if "private_key_jwt" in names and keys != _Keys():
+        methods.append("private_key_jwt")
+    if "client_secret" in document or not methods:
         raise INVALID_CLIENT(
-            "The client's metadata document wants a secret or a key.",
-            hint='Clients are public here: publish "token_endpoint_auth_method": "none".',
+            "The client's metadata document wants a secret, or a signature without naming its keys.",
+            hint='Publish "token_endpoint_auth_method": "none", or "private_key_jwt" with one of jwks and jwks_uri.',
         )
-    return client_of_metadata(address, document, INVALID_CLIENT)
+    return methods
+
+
+def _keys_of(document: Mapping[str, Any]) -> _Keys:
+    """Where the keys of a client are, according to its document. Raises `invalid_client`."""
+    jwks, address = document.get("jwks"), document.get("jwks_uri")
+    if jwks is not None and address is not None:
+        raise INVALID_CLIENT("The client's metadata document has both jwks and jwks_uri.", hint="Publish one of them.")
+    if address is not None and not (isinstance(address, str) and is_address(address)):
+        raise INVALID_CLIENT("The client's jwks_uri must be an https address with a path.")
+    try:
+        return _Keys(None if jwks is None else msgspec.convert(jwks, KeySet).keys, address)
+    except msgspec.ValidationError as error:
+        raise INVALID_CLIENT("The client's jwks is not a key set (RFC 7517).") from error
 
 
 def freshness(headers: Mapping[str, str]) -> int:

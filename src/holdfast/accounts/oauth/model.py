@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from msgspec import Meta, Struct
@@ -28,16 +28,25 @@ CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
 VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")
 
 
+AuthMethod = Literal["none", "private_key_jwt"]
+
+
 class Client(Struct, frozen=True):
     """A program that acts for people with their consent.
 
-    id      the address of its metadata document, or the id that its registration returned
-    name    the name that it gives itself; unverified
+    id              the address of its metadata document, or the id that its registration returned
+    name            the name that it gives itself; unverified
+    auth_methods    what is accepted as its proof at the token endpoint: `none` is PKCE alone
+    jwks            the keys with which it signs, as its metadata document has them
+    jwks_uri        the address of these keys; None: it has none, or they are in the document
     """
 
     id: str
     name: str | None
     redirect_uris: Sequence[str]
+    auth_methods: Sequence[AuthMethod] = ("none",)
+    jwks: Sequence[dict[str, Any]] | None = None
+    jwks_uri: str | None = None
 
     @property
     def host(self) -> str | None:

@@ -55,7 +55,7 @@ INVALID_CLIENT_METADATA = ProblemType(
     "invalid_client_metadata",
     400,
     "The metadata of the client is not acceptable.",
-    "Send JSON with redirect_uris, and without a secret: clients are public and prove themselves with PKCE.",
+    "Send JSON with redirect_uris, and without a secret: clients that register prove themselves with PKCE.",
 )
 
 ALL = (

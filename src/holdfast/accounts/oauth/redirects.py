@@ -1,7 +1,9 @@
 """Redirect addresses of clients: which a client may have, which of them a request names, and where they lead.
 
-The address in a request must be exactly a registered one. Only the port may differ if the address leads to the person's
-own computer: a program there takes any free port (RFC 8252, section 7.3).
+The address in a request must be exactly a registered one, unless it leads to the person's own computer. Then the port
+may differ, since a program there takes any free port (RFC 8252, section 7.3), and the path may have one more segment:
+Codex adds an id of the server to it, which its metadata document cannot name. Whatever listens on that computer could
+have the registered path, too.
 """
 
 import re
@@ -15,6 +17,9 @@ _ADDRESS = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]*):[A-Za-z0-9._~:/?\[\]@!$&'(
 """An address in the characters of RFC 3986, without a fragment, its scheme in lower case."""
 
 _LOOPBACK = re.compile(r"http://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]{1,5})?(?=[/?]|$)")
+
+_SEGMENT = re.compile(r"/(?!\.{1,2}$)[A-Za-z0-9._~-]{1,100}")
+"""One more segment of a path."""
 
 _APPS = frozenset(
     """
@@ -76,9 +81,13 @@ def registered_address(registered: Sequence[str], redirect_uri: str | None) -> s
 
 
 def _is_same(registered: str, redirect_uri: str) -> bool:
-    return registered == redirect_uri or bool(
-        _LOOPBACK.match(redirect_uri)
-        and _LOOPBACK.sub(r"http://\1", registered) == _LOOPBACK.sub(r"http://\1", redirect_uri)
+    if registered == redirect_uri:
+        return True
+    if not (_LOOPBACK.match(redirect_uri) and _LOOPBACK.match(registered)):
+        return False
+    expected, named = (_LOOPBACK.sub(r"http://\1", address) for address in (registered, redirect_uri))
+    return named == expected or bool(
+        "?" not in expected and _SEGMENT.fullmatch(named.removeprefix(expected.removesuffix("/")))
     )
 
 

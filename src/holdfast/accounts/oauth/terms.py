@@ -6,6 +6,7 @@ from typing import Any
 
 from holdfast.kit.pages.language import Language
 from holdfast.kit.pages.site import Site
+from holdfast.kit.security.public_keys import ALGORITHMS
 
 AUTHORIZE = "/oauth/authorize"
 TOKEN = "/oauth/token"  # noqa: S105 - a path
@@ -52,8 +53,10 @@ class Terms:
             "response_types_supported": ["code"],
             "response_modes_supported": ["query"],
             "grant_types_supported": ["authorization_code", "refresh_token"],
-            "token_endpoint_auth_methods_supported": ["none"],
-            "revocation_endpoint_auth_methods_supported": ["none"],
+            "token_endpoint_auth_methods_supported": ["none", "private_key_jwt"],
+            "token_endpoint_auth_signing_alg_values_supported": sorted(ALGORITHMS),
+            "revocation_endpoint_auth_methods_supported": ["none", "private_key_jwt"],
+            "revocation_endpoint_auth_signing_alg_values_supported": sorted(ALGORITHMS),
             "code_challenge_methods_supported": ["S256"],
             "authorization_response_iss_parameter_supported": True,
             "client_id_metadata_document_supported": True,

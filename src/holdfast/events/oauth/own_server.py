@@ -42,6 +42,6 @@ def routes(database: Database, runner: Runner, signed_in: SignedInPages, limits:
     known = Clients(database, database.resources.documents, limits)
     return [
         *consent.routes(database, terms(settings), known, signed_in, limits),
-        *endpoints.routes(runner, terms(settings), limits),
+        *endpoints.routes(runner, terms(settings), known, limits),
         *keys,
     ]
