@@ -18,7 +18,7 @@ T = TypeVar("T")
 class CursorPage(Command, kw_only=True):
     """A command that reads one page of a list, after the last item seen."""
 
-    limit: Annotated[int, Meta(ge=1, le=200, description="Items on the page.")] = 20
+    limit: Annotated[int, Meta(ge=1, le=200, description="Page size.")] = 20
     cursor: Annotated[str, Meta(max_length=300, description="next_cursor of the page before.")] = ""
 
     def after(self, kind: type[K]) -> K | None:

@@ -82,7 +82,8 @@ async def test_a_tool_takes_an_object_whose_every_member_is_explained(
             schema = tool["inputSchema"]
             Draft202012Validator.check_schema(schema)
             assert (schema["type"], schema["additionalProperties"]) == ("object", False)
-            assert [*schema["properties"]] == [*TOOLS[tool["name"]].command.__struct_fields__]
+            fields = TOOLS[tool["name"]].command.__struct_fields__
+            assert [name for name in schema["properties"] if name != "clear"] == [*fields]
             assert [name for name, field in schema["properties"].items() if not field.get("description")] == []
 
 
@@ -115,6 +116,22 @@ def test_every_tool_needs_a_scope_that_an_access_token_can_have() -> None:
 
 def test_there_are_sample_arguments_for_every_tool() -> None:
     assert ARGUMENTS.keys() == TOOLS.keys()
+
+
+async def test_a_member_of_an_event_is_emptied_by_its_name(service: Service, ada: Client) -> None:
+    asking = agent(service, ada)
+    stored = await asking.call("update_event", event_id=2, address="Ferry Lane 4", location_name="Studio")
+    assert stored["structuredContent"]["address"] == "Ferry Lane 4"
+
+    emptied = (await asking.call("update_event", event_id=2, clear=["address"]))["structuredContent"]
+    assert (emptied["address"], emptied["location_name"]) == (None, "Studio")
+
+
+async def test_instructions_are_the_same_in_both_eras(service: Service, ada: Client) -> None:
+    older = await agent(service, ada).result("initialize", {"protocolVersion": ERAS[0], "capabilities": {}})
+    newer = await agent(service, ada, ERAS[1]).result("server/discover")
+
+    assert older["instructions"] == newer["instructions"]
 
 
 @both_eras

@@ -1,11 +1,14 @@
-"""What a tool takes is said with its bounds and in as few words as they need; what it answers is outlined."""
+"""What a tool takes is said with its bounds and in as few words as they need; of what it answers, the members."""
 
 from typing import Annotated, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+import pytest
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from holdfast.kit.contract.command import Command, Id
+from holdfast.kit.contract.problems import Problem
 from holdfast.kit.mcp.schemas import answer_outline, command_schema
+from holdfast.kit.mcp.tools import ArgumentReader
 
 
 class Lid(Struct, forbid_unknown_fields=True):
@@ -20,7 +23,12 @@ class Preserve(Command):
     sugar: Annotated[int, Meta(ge=0, le=9, description="In grams.")] | None = None
     kind: Annotated[Literal["jam", "jelly"], Meta(description="Jelly is strained.")] = "jam"
     labelled: Annotated[bool, Meta(description="With a label.")] = False
-    note: Annotated[Annotated[str, Meta(max_length=9)] | UnsetType | None, Meta(description="null: none.")] = UNSET
+    note: Annotated[Annotated[str, Meta(max_length=9)] | UnsetType | None, Meta(description="For the label.")] = UNSET
+    shelf: Annotated[int, Meta(ge=-2, le=7)] = 0
+    tags: Annotated[
+        list[Annotated[str, Meta(max_length=5)]],
+        Meta(max_length=3, extra_json_schema={"uniqueItems": True}),
+    ] = []
 
 
 class Open(Command):
@@ -41,20 +49,43 @@ def test_an_argument_has_its_bounds_and_a_description_and_nothing_else() -> None
         "properties": {
             "jar_id": {"description": "Id, from list_jars.", "type": "integer", "minimum": 1},
             "lids": {
-                "description": "One or two.",
+                "description": "One or two. Up to 2 items.",
                 "type": "array",
                 "items": {
                     "type": "object",
-                    "properties": {"colour": {"description": "In small letters.", "type": "string", "maxLength": 9}},
+                    "properties": {
+                        "colour": {
+                            "description": "In small letters. Up to 9 characters.",
+                            "type": "string",
+                            "maxLength": 9,
+                        }
+                    },
                     "required": ["colour"],
                     "additionalProperties": False,
                 },
                 "maxItems": 2,
             },
-            "sugar": {"description": "In grams.", "type": "integer", "minimum": 0, "maximum": 9},
-            "kind": {"description": "Jelly is strained.", "enum": ["jam", "jelly"], "default": "jam"},
+            "sugar": {"description": "In grams. Up to 9.", "type": "integer", "minimum": 0, "maximum": 9},
+            "kind": {
+                "description": "Jelly is strained.",
+                "type": "string",
+                "enum": ["jam", "jelly"],
+                "default": "jam",
+            },
             "labelled": {"description": "With a label.", "type": "boolean"},
-            "note": {"description": "null: none.", "type": ["string", "null"], "maxLength": 9},
+            "note": {"description": "For the label. Up to 9 characters.", "type": "string", "maxLength": 9},
+            "shelf": {"description": "-2 to 7.", "type": "integer", "minimum": -2, "maximum": 7},
+            "tags": {
+                "description": "Up to 3 items of up to 5 characters.",
+                "type": "array",
+                "items": {"type": "string", "maxLength": 5},
+                "maxItems": 3,
+            },
+            "clear": {
+                "description": "Members to set to null.",
+                "type": "array",
+                "items": {"type": "string", "enum": ["note"]},
+            },
         },
         "required": ["jar_id", "lids"],
         "additionalProperties": False,
@@ -69,14 +100,39 @@ def test_where_nothing_is_required_nothing_is_said_of_it() -> None:
     }
 
 
-def test_an_answer_is_outlined_by_its_members_and_their_types() -> None:
+def test_an_answer_is_outlined_by_its_members() -> None:
     assert answer_outline(Preserved) == {
         "type": "object",
-        "properties": {
-            "id": {"type": "integer"},
-            "kind": {"type": "string"},
-            "note": {},
-            "lids": {"type": "array"},
-            "first": {"type": "object"},
-        },
+        "properties": {"id": {}, "kind": {}, "note": {}, "lids": {}, "first": {}},
     }
+
+
+READ = ArgumentReader(Preserve)
+
+
+def test_a_member_that_clear_names_is_null_and_others_stay_absent() -> None:
+    command = READ(Raw(b'{"jar_id": 1, "lids": [], "clear": ["note"]}'))
+    assert isinstance(command, Preserve)
+    assert command.note is None
+    assert READ(Raw(b'{"jar_id": 1, "lids": [], "clear": []}')).note is UNSET  # type: ignore[attr-defined]
+    assert READ(Raw(b'{"jar_id": 1, "lids": [], "clear": null}')).note is UNSET  # type: ignore[attr-defined]
+    assert READ(Raw(b'{"jar_id": 1, "lids": [], "note": null}')).note is None  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("clear", ['"note"', '["sugar"]', "[1]", "[[]]", "{}", "1"])
+def test_what_cannot_be_cleared_is_refused_by_name(clear: str) -> None:
+    with pytest.raises(Problem) as refused:
+        READ(Raw(f'{{"jar_id": 1, "lids": [], "clear": {clear}}}'.encode()))
+    assert refused.value.errors.keys() == {"clear"}
+
+
+def test_a_member_is_not_cleared_that_has_a_value_too() -> None:
+    with pytest.raises(Problem) as refused:
+        READ(Raw(b'{"jar_id": 1, "lids": [], "note": "sour", "clear": ["note"]}'))
+    assert refused.value.errors == {"clear": ["names note, which has a value too: leave out one of them"]}
+
+
+def test_a_tool_that_can_clear_nothing_has_no_such_argument() -> None:
+    with pytest.raises(Problem) as refused:
+        ArgumentReader(Open)(Raw(b'{"clear": []}'))
+    assert refused.value.errors == {"clear": ["unknown field"]}

@@ -61,7 +61,7 @@ async def test_what_several_tools_answer_is_outlined_once(agent: Agent) -> None:
     tools = {tool["name"]: tool["outputSchema"] for tool in (await agent.result("tools/list"))["tools"]}
 
     assert tools["get_jar"]["properties"].keys() == {"id", "content", "label"}
-    assert tools["weigh_jars"] == {"type": "object", "description": "As get_jar answers."}
+    assert tools["weigh_jars"] == {"type": "object", "description": "As get_jar."}
 
 
 async def test_a_bare_list_is_answered_inside_an_object(agent: Agent) -> None:

@@ -41,7 +41,7 @@ Keys = Annotated[
     list[Key],
     Meta(
         max_length=MAX_PHOTOS,
-        description="Uploads and photos; the first is primary.",
+        description="Photos, each once; the first is primary.",
         extra_json_schema={"uniqueItems": True},
     ),
 ]

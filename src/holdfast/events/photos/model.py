@@ -16,9 +16,9 @@ class AddPhoto(Command):
     event_id: EventId
     url: Annotated[
         Annotated[str, Meta(min_length=1, max_length=2_000)] | None,
-        Meta(description="Public http or https address on a default port; or else give `key`."),
+        Meta(description="Public http or https address on a default port; or else `key`."),
     ] = None
-    key: Annotated[Key | None, Meta(description="Key of an upload; or else give `url`.")] = None
+    key: Annotated[Key | None, Meta(description="Key of an upload; or else `url`.")] = None
 
     @rule("url", "key")
     def _exactly_one_source(self) -> str | None:

@@ -24,7 +24,7 @@ EndsAt = Annotated[Timestamp | None, Meta(description="Nobody joins or is releas
 MaxSize = Annotated[Annotated[int, Meta(ge=1, le=2**31 - 1)] | None, Meta(description="How many may wait.")]
 Rate = Annotated[
     int,
-    Meta(ge=1, le=1_000_000, description="Visitors released a minute, or in the interval that the operator set."),
+    Meta(ge=1, le=1_000_000, description="Visitors released a minute, or the operator's interval."),
 ]
 TargetUrl = Annotated[str, Meta(max_length=2000, description="Where released visitors are sent.")]
 Ttl = Annotated[

@@ -12,7 +12,7 @@ PublicId = Annotated[
     str,
     Meta(
         pattern=r"^[a-z2-7]{8}$(?!\n)",
-        description="Public id: an 8-character handle.",
+        description="8-character handle.",
         extra={"noun": message("a public id: 8 of the characters a-z and 2-7")},
     ),
 ]

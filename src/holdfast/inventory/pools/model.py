@@ -55,21 +55,17 @@ Label = Annotated[
     OneLineText,
     Meta(
         max_length=200,
-        description="One line, to find the variant by.",
+        description="One line, to find it by.",
     ),
 ]
 Buffer = Annotated[
     int, Meta(ge=0, le=MAX_QUANTITY, description="Kept back: not sold, not held; only a correction may use it.")
 ]
-LowStockAt = Annotated[
-    int, Meta(ge=0, le=MAX_QUANTITY, description="Report low stock when available is at or below this.")
-]
+LowStockAt = Annotated[int, Meta(ge=0, le=MAX_QUANTITY, description="Low when available is at or below this.")]
 AllowNegative = Annotated[
-    bool, Meta(description="Whether sales, adjustments and transfers may take more than there is. Holds never do.")
+    bool, Meta(description="Sales, adjustments and transfers may take more than there is; holds never do.")
 ]
-UnitsPerSale = Annotated[
-    int, Meta(ge=1, le=10**9, description="What one sale of the variant takes from the pool.", examples=[6])
-]
+UnitsPerSale = Annotated[int, Meta(ge=1, le=10**9, description="What one sale takes from the pool.", examples=[6])]
 
 
 class MemberFields(Struct, forbid_unknown_fields=True):

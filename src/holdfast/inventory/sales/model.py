@@ -29,7 +29,7 @@ class RecordSale(Write, kw_only=True):
     ] = None
     expected_version: Annotated[
         ExpectedVersion | None,
-        Meta(description="Refuse unless the pool still has this version; of a kit, the highest of its pools."),
+        Meta(description="Refuse any other version; of a kit, the highest of its pools."),
     ] = None
 
     @rule("variant_gid", "pool_id")

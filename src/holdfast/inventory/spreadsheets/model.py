@@ -37,9 +37,7 @@ class ImportCsv(Write, kw_only=True):
             examples=["name,unit,quantity\nHoney jars,units,50\n"],
         ),
     ]
-    mode: Annotated[
-        Literal["set", "adjust"], Meta(description="Whether quantities replace what is there, or are added to it.")
-    ] = "set"
+    mode: Annotated[Literal["set", "adjust"], Meta(description="Replace quantities, or add to them.")] = "set"
     dry_run: Annotated[bool, Meta(description="Report what would happen, and change nothing: the default.")] = True
 
 

@@ -28,7 +28,7 @@ EntryKind = Literal[
 ]
 Actor = Literal["agent", "staff", "platform", "system"]
 
-PoolId = Annotated[Id, Meta(description="Id, from list_pools.", examples=[1])]
+PoolId = Annotated[Id, Meta(description="From list_pools.", examples=[1])]
 VariantGid = Annotated[
     str,
     Meta(
@@ -46,12 +46,12 @@ Delta = Annotated[
     Meta(
         ge=-MAX_QUANTITY,
         le=MAX_QUANTITY,
-        description="Change, in the pool's smallest unit; negative takes.",
+        description="In the pool's smallest unit; negative takes.",
         examples=[-6],
     ),
 ]
 Reason = Annotated[str, Meta(min_length=1, max_length=500, description="Shown in the history.")]
-ExpectedVersion = Annotated[int, Meta(ge=0, le=2**63 - 1, description="Refuse unless the pool still has this version.")]
+ExpectedVersion = Annotated[int, Meta(ge=0, le=2**63 - 1, description="Refuse any other version.")]
 ExpectedQuantity = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1, description="Refuse unless on_hand is still this.")]
 Filled = Annotated[str, Meta(min_length=1, max_length=200)]
 

@@ -23,10 +23,10 @@ Errors = dict[str, list[str]]
 NOTHING_UNREAD: Mapping[str, Sequence[str]] = {}
 
 Id = Annotated[int, Meta(ge=1, le=2**63 - 1)]
-Minor = Annotated[int, Meta(ge=0, le=999_999_999_999, description="In minor units of the currency.")]
+Minor = Annotated[int, Meta(ge=0, le=999_999_999_999, description="In minor units.")]
 NotBlank = Annotated[str, Meta(pattern=r"\S", extra={"noun": message("a text that is not blank")})]
 Timestamp = Annotated[
-    datetime, Meta(extra_json_schema={"format": "date-time"}, description="ISO 8601; UTC unless it says otherwise.")
+    datetime, Meta(extra_json_schema={"format": "date-time"}, description="ISO 8601; UTC by default.")
 ]
 
 _NUL = re.compile("\x00")
@@ -74,12 +74,12 @@ class Repeatable(Command, kw_only=True):
             Meta(
                 min_length=1,
                 max_length=200,
-                description="Calls with one key are done once.",
+                description="One key is done once.",
             ),
         ]
         | None
     ) = None
-    dry_run: Annotated[bool, Meta(description="Only say what would happen.")] = False
+    dry_run: Annotated[bool, Meta(description="Change nothing.")] = False
 
 
 C = TypeVar("C", bound=Command)

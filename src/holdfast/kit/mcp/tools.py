@@ -13,7 +13,7 @@ from holdfast.kit.contract.command import Command, Repeatable, broken_rules, che
 from holdfast.kit.contract.problems import IDEMPOTENCY_KEY_REUSED, VALIDATION_FAILED, Problem, ProblemType, invalid
 from holdfast.kit.http.handler import Access, admit
 from holdfast.kit.mcp import jsonrpc as rpc
-from holdfast.kit.mcp.schemas import Schema, answer_outline, command_schema
+from holdfast.kit.mcp.schemas import CLEAR, Schema, answer_outline, clearable, command_schema
 from holdfast.kit.running.operation import Operation, Operations
 from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.runner import Runner
@@ -106,6 +106,7 @@ class ArgumentReader:
     def __init__(self, kind: type[Command], ignored_fields: Collection[str] = ()) -> None:
         self._kind = kind
         self._ignored_fields = ignored_fields
+        self._clearable = clearable(kind)
         self._decode: Callable[[bytes], Command] = msgspec.json.Decoder(self._kind).decode
         # Only the slow path converts times to UTC.
         self._quick = not has_times(self._kind)
@@ -123,9 +124,23 @@ class ArgumentReader:
         if not isinstance(values, dict | None):
             raise rpc.RpcError(rpc.INVALID_PARAMS, "`params.arguments` must be an object.")
         try:
-            return check(self._kind, cast(dict[str, Any], values or {}), self._ignored_fields)
+            return check(self._kind, self._with_nulls(cast(dict[str, Any], values or {})), self._ignored_fields)
         except RecursionError as error:
             raise rpc.RpcError(rpc.PARSE_ERROR, "`params.arguments` is nested too deeply.") from error
+
+    def _with_nulls(self, values: dict[str, Any]) -> dict[str, Any]:
+        """The arguments with null for each member that `clear` names. Raises `validation_failed`."""
+        if not self._clearable or CLEAR not in values:
+            return values
+        rest = {name: value for name, value in values.items() if name != CLEAR}
+        names: Any = values[CLEAR]
+        if names is None:
+            return rest
+        if not isinstance(names, list) or not all(name in self._clearable for name in cast(list[Any], names)):
+            raise invalid({CLEAR: [f"must be an array of names, each one of {', '.join(self._clearable)}"]})
+        if given := sorted(name for name in cast(list[str], names) if rest.get(name) is not None):
+            raise invalid({CLEAR: [f"names {given[0]}, which has a value too: leave out one of them"]})
+        return {**rest, **dict.fromkeys(cast(list[str], names))}
 
 
 def definitions(operations: Operations, reused: ProblemType = IDEMPOTENCY_KEY_REUSED) -> list[Schema]:
@@ -139,7 +154,7 @@ def definitions(operations: Operations, reused: ProblemType = IDEMPOTENCY_KEY_RE
         alike = first.setdefault(operation.answer, operation.name)
         outlined = alike == operation.name or operation.answer is None
         tool = definition(operation, reused)
-        output = tool["outputSchema"] if outlined else {"type": "object", "description": f"As {alike} answers."}
+        output = tool["outputSchema"] if outlined else {"type": "object", "description": f"As {alike}."}
         schemas.append({**tool, "outputSchema": output})
     return schemas
 

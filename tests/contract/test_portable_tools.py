@@ -1,0 +1,55 @@
+"""The tools of both services can be given to the models of every large vendor, as they are."""
+
+import pytest
+
+from holdfast.events import api as events
+from holdfast.inventory import api as inventory
+from holdfast.kit.mcp.tools import definition
+from holdfast.kit.running.operation import Operation
+from tests.kit.mcp.portable_schemas import unportable, unsaid_bounds
+
+TOOLS = [operation for operation in (*events.OPERATIONS, *inventory.OPERATIONS) if operation.tool]
+every_tool = pytest.mark.parametrize("operation", TOOLS, ids=lambda operation: operation.name)
+
+
+@every_tool
+def test_the_arguments_of_a_tool_need_no_more_of_json_schema_than_every_vendor_takes(operation: Operation) -> None:
+    assert unportable(definition(operation)) == []
+
+
+@every_tool
+def test_the_descriptions_of_arguments_say_their_bounds(operation: Operation) -> None:
+    assert [*unsaid_bounds(definition(operation)["inputSchema"])] == []
+
+
+@pytest.mark.parametrize("service", [events, inventory], ids=["events", "inventory"])
+def test_instructions_are_as_long_as_clients_show_them(service: object) -> None:
+    """Claude Code cuts them after 2,048 characters."""
+    assert 0 < len(getattr(service, "INSTRUCTIONS")) <= 2_048  # noqa: B009
+
+
+def test_a_schema_with_more_is_found() -> None:
+    schema = {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            "list": {"type": ["string", "null"]},
+            "choice": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+            "untyped": {"enum": ["a"]},
+            "numbers": {"type": "string", "enum": [1]},
+            "unique": {"type": "array", "items": {"type": "string"}, "uniqueItems": True},
+            "tuple": {"type": "array"},
+            "reference": {"$ref": "#/$defs/A"},
+            "address": {"type": "string", "format": "uri"},
+            "inside": {"type": "object"},
+            "above": {"type": "integer", "exclusiveMinimum": 0},
+            "fine": {"type": "string", "enum": ["a"], "maxLength": 300, "description": "Up to 30 characters."},
+        },
+    }
+
+    faults = unportable({"name": "a.b", "description": "x" * 1_025, "inputSchema": schema})
+    assert {fault.partition(":")[0].removeprefix("inputSchema.") for fault in faults} == {
+        *schema["properties"].keys() - {"fine", "tuple"},
+        *("tuple[]", "name", "description"),
+    }
+    assert [*unsaid_bounds(schema)] == [".fine: maxLength 300"]
