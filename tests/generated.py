@@ -39,14 +39,14 @@ def from_schema(schema: Schema, known: Known, definitions: Schema | None = None)
         case "integer":
             return _integers(schema.get("minimum", -(2**63)), schema.get("maximum", 2**63 - 1))
         case "number":
-            return st.floats(schema["minimum"], schema["maximum"])
+            return st.floats(schema.get("minimum", -1e9), schema.get("maximum", 1e9))
         case "string":
             return _texts(schema, known)
         case "array":
             return st.lists(
                 from_schema(schema["items"], known, shared),
                 min_size=schema.get("minItems", 0),
-                max_size=min(4, schema["maxItems"]),
+                max_size=min(4, schema.get("maxItems", 4)),
                 unique=schema.get("uniqueItems", False),
             )
         case _:

@@ -1,10 +1,10 @@
 """The part of JSON Schema that the APIs of all large vendors take for the arguments of tools.
 
-One tool with more than this makes some of them refuse all tools of a request. Where each limit comes from: Gemini's
-`parameters` takes an OpenAPI 3.0 subset (no lists of types, no `const`, `exclusiveMinimum`, `multipleOf`, `uniqueItems`,
-`oneOf`, `allOf`, `$ref`; `enum` of texts alone, with a type; `format` of times alone); OpenAI and VS Code need `items` of
-arrays and `properties` of objects, and no choice at the root; Gemini takes descriptions of 1,024 characters, and names
-with a prefix of 64. `additionalProperties` stands, since hosts take it off where it is not known.
+One tool with more than this makes some of them refuse all tools of a request. Gemini's `parameters` takes a part of
+OpenAPI 3.0: no lists of types, no `const`, `exclusiveMinimum`, `multipleOf`, `uniqueItems`, `oneOf`, `allOf`, `$ref`;
+`enum` of texts alone, with a type; `format` of times alone; descriptions of 1,024 characters; names of 64.
+OpenAI and VS Code need `items` of arrays and `properties` of objects, and no choice at the root.
+`additionalProperties` stands, since hosts take it off where it is not known.
 """
 
 import re

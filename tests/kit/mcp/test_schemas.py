@@ -3,7 +3,7 @@
 from typing import Annotated, Literal
 
 import pytest
-from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
 from holdfast.kit.contract.command import Command, Id
 from holdfast.kit.contract.problems import Problem
@@ -28,7 +28,7 @@ class Preserve(Command):
     tags: Annotated[
         list[Annotated[str, Meta(max_length=5)]],
         Meta(max_length=3, extra_json_schema={"uniqueItems": True}),
-    ] = []
+    ] = field(default_factory=list[str])
 
 
 class Open(Command):

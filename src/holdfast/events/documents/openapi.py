@@ -84,7 +84,15 @@ class _OperationEntry:
         has_body = operation.has_body_fields
         self.query = [] if has_body else rest
         self.body: Any = (
-            body_type(operation.command, operation.path_fields, operation.body_member) if has_body else None
+            body_type(
+                operation.command,
+                operation.path_fields,
+                operation.body_member,
+                published=True,
+                read_only=operation.read_only_fields,
+            )
+            if has_body
+            else None
         )
         self.answer: Any = operation.answer
         self.types = [type_ for type_ in (self.body, self.answer) if type_ is not None]

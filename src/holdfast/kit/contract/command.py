@@ -20,6 +20,7 @@ from holdfast.kit.contract.problems import invalid
 from holdfast.kit.contract.validation import mismatch
 
 Errors = dict[str, list[str]]
+NOTHING_READ_ONLY: Mapping[str, Any] = {}
 NOTHING_UNREAD: Mapping[str, Sequence[str]] = {}
 
 Id = Annotated[int, Meta(ge=1, le=2**63 - 1)]
@@ -32,6 +33,9 @@ Timestamp = Annotated[
 _NUL = re.compile("\x00")
 _INTEGER = re.compile("-?(?:0|[1-9][0-9]{0,18})")
 _MINUTES = re.compile(r"(T[0-9]{2}:[0-9]{2})((?:Z|[+-][0-9]{2}:[0-9]{2})?)\Z")
+MAX_EXACT_FLOAT = 2**53
+"""The largest number up to which each integer has a floating-point number of its own."""
+
 _EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 _LATEST = datetime(9000, 1, 1, tzinfo=UTC)
 
@@ -98,20 +102,26 @@ def broken_rules(command: Command, failed: Mapping[str, list[str]] | None = None
 def check(
     kind: type[C],
     raw: Mapping[str, Any],
-    ignored: Collection[str] = (),
+    read_only: Mapping[str, Any] = NOTHING_READ_ONLY,
     unread: Mapping[str, Sequence[str]] = NOTHING_UNREAD,
 ) -> C:
     """The command in `raw`, or a `validation_failed` problem naming every failing field.
 
     Null means absent, except where an absent field leaves a stored value unchanged.
 
-    ignored    names that may be present although they are not fields of the command
+    read_only  the types of names that may be present although they are not fields of the command
     unread     error messages of fields that were checked before; the values of these fields are not read
     """
     values: dict[str, Any] = {}
     errors: Errors = {
-        name: [message("unknown field")] for name in raw if name not in {*kind.__struct_fields__, *ignored}
+        name: [message("unknown field")] for name in raw if name not in {*kind.__struct_fields__, *read_only}
     }
+    for name in read_only.keys() & raw.keys() - {*kind.__struct_fields__}:
+        value = _whole(raw[name], msgspec.inspect.type_info(read_only[name]))
+        try:
+            msgspec.convert(value, read_only[name])
+        except msgspec.ValidationError as error:
+            errors[name] = [mismatch(error, read_only[name], value).message]
     errors |= {name: [*messages] for name, messages in unread.items()}
     for field in fields(kind):
         if field.name in unread:
@@ -133,7 +143,7 @@ def check(
 def read_field(field: FieldInfo, value: Any) -> Any:
     """The value of a field. Raises ValueError with a message that says in plain words what is wrong."""
     try:
-        return normalized(msgspec.convert(_with_seconds(value, field), field.type))
+        return normalized(msgspec.convert(_with_whole_numbers(_with_seconds(value, field), field), field.type))
     except msgspec.ValidationError as error:
         place, reason = mismatch(error, field.type, value)
         if place:
@@ -152,6 +162,43 @@ def _with_seconds(value: Any, field: FieldInfo) -> Any:
     if isinstance(value, str) and _MINUTES.search(value) and _has_type(field, DateTimeType):
         return _MINUTES.sub(r"\1:00\2", value)
     return value
+
+
+def _with_whole_numbers(value: Any, field: FieldInfo) -> Any:
+    """The value. A number such as 5.0 becomes an integer where one belongs: JSON Schema makes no difference."""
+    return _whole(value, msgspec.inspect.type_info(field.type)) if _has_float(value) else value
+
+
+def _has_float(value: Any) -> bool:
+    match value:
+        case float():
+            return True
+        case list():
+            return any(map(_has_float, cast(list[Any], value)))
+        case dict():
+            return any(map(_has_float, cast(dict[Any, Any], value).values()))
+        case _:
+            return False
+
+
+def _whole(value: Any, info: msgspec.inspect.Type) -> Any:
+    match info, value:
+        case Metadata(), _:
+            return _whole(value, info.type)
+        case UnionType(), _:
+            return next((whole for choice in info.types if (whole := _whole(value, choice)) is not value), value)
+        case IntType(), float() if value.is_integer() and abs(value) <= MAX_EXACT_FLOAT:
+            return int(value)
+        case ListType(), list():
+            return [_whole(item, info.item_type) for item in cast(list[Any], value)]
+        case DictType(), dict():
+            return {name: _whole(item, info.value_type) for name, item in cast(dict[Any, Any], value).items()}
+        case StructType(), dict():
+            types = {inside.encode_name: inside.type for inside in info.fields}
+            members = cast(dict[str, Any], value).items()
+            return {name: _whole(item, types[name]) if name in types else item for name, item in members}
+        case _:
+            return value
 
 
 def with_integers(kind: type[Command], texts: Mapping[str, str]) -> dict[str, Any]:
@@ -236,10 +283,20 @@ def utc(moment: datetime) -> datetime:
     return moment.astimezone(UTC)
 
 
-def body_type(kind: type[Command], left_out: Collection[str], wrapper: str | None) -> type[Struct] | None:
+def body_type(
+    kind: type[Command],
+    left_out: Collection[str],
+    wrapper: str | None,
+    *,
+    published: bool = False,
+    read_only: Mapping[str, Any] = NOTHING_READ_ONLY,
+) -> type[Struct] | None:
     """The JSON body that carries a command's fields except those in `left_out`, inside `wrapper` if there is one.
 
     None when no field is left.
+
+    published    the body as documents describe it: an optional field may be null, which means that it is absent
+    read_only    the types of further fields that may be present, by name
     """
     members: list[Any] = []
     for field in fields(kind):
@@ -248,11 +305,18 @@ def body_type(kind: type[Command], left_out: Collection[str], wrapper: str | Non
         if field.required:
             members.append((field.name, field.type))
         elif field.default_factory is not msgspec.NODEFAULT:
-            members.append((field.name, field.type, msgspec.field(default_factory=field.default_factory)))
+            type_ = field.type | None if published else field.type
+            members.append((field.name, type_, msgspec.field(default_factory=field.default_factory)))
+        elif published and field.default is not UNSET and field.default is not None:
+            members.append((field.name, field.type | None, field.default))
         else:
             members.append((field.name, field.type, field.default))
     if not members:
         return None
+    members += [
+        (name, Annotated[type_, Meta(extra_json_schema={"readOnly": True})] | UnsetType, UNSET)
+        for name, type_ in read_only.items()
+    ]
     name = kind.__name__
     body = msgspec.defstruct(f"{name}Body", members, kw_only=True, forbid_unknown_fields=True)
     return msgspec.defstruct(f"{name}Request", [(wrapper, body)], forbid_unknown_fields=True) if wrapper else body

@@ -43,7 +43,7 @@ class CommandReader:
         self._other_fields = tuple(field.name for field in fields(self._kind) if field.name not in self._field_indexes)
         self._has_body_fields = operation.has_body_fields
         self._answer_fields = operation.answer_fields
-        self._ignored_fields = operation.ignored_fields
+        self._read_only = operation.read_only_fields
         self._body_member = operation.body_member
         body = body_type(self._kind, self._field_indexes, self._body_member) if self._has_body_fields else None
         self._decode = msgspec.json.Decoder(body).decode if body else None
@@ -113,7 +113,7 @@ class CommandReader:
         }
         if clash:
             raise invalid({name: ["unknown field: it is part of the path"] for name in clash})
-        return check(self._kind, {**values, **path}, self._ignored_fields)
+        return check(self._kind, {**values, **path}, self._read_only)
 
     def _echoes_path_field(self, name: str, path: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
         """Whether a body repeats a field of the path with the value that an answer had."""

@@ -1,7 +1,7 @@
 """Operations as MCP tools: the list of tools, arguments as commands, answers and refusals as results."""
 
 import contextlib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import Any, cast
 
@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET, MsgspecError, Raw, Struct, UnsetType
 
 from holdfast.kit.contract.caller import Caller
-from holdfast.kit.contract.command import Command, Repeatable, broken_rules, check, has_times
+from holdfast.kit.contract.command import NOTHING_READ_ONLY, Command, Repeatable, broken_rules, check, has_times
 from holdfast.kit.contract.problems import IDEMPOTENCY_KEY_REUSED, VALIDATION_FAILED, Problem, ProblemType, invalid
 from holdfast.kit.http.handler import Access, admit
 from holdfast.kit.mcp import jsonrpc as rpc
@@ -76,7 +76,7 @@ class Tool:
         # Built when the service starts, so that an answer type that is no object is found at that time.
         self.definition = definition(operation, runner.idempotency.reused)
         self._run = runner[operation]
-        self._command = ArgumentReader(operation.tool_command, operation.ignored_fields)
+        self._command = ArgumentReader(operation.tool_command, operation.read_only_fields)
 
     async def call(self, caller: Caller, arguments: Raw) -> rpc.CallResult:
         try:
@@ -103,9 +103,9 @@ class ArgumentReader:
     Like `rest.CommandReader`: the fast path stops at the first error, the slow path then finds every failing field.
     """
 
-    def __init__(self, kind: type[Command], ignored_fields: Collection[str] = ()) -> None:
+    def __init__(self, kind: type[Command], read_only: Mapping[str, Any] = NOTHING_READ_ONLY) -> None:
         self._kind = kind
-        self._ignored_fields = ignored_fields
+        self._read_only = read_only
         self._clearable = clearable(kind)
         self._decode: Callable[[bytes], Command] = msgspec.json.Decoder(self._kind).decode
         # Only the slow path converts times to UTC.
@@ -124,7 +124,7 @@ class ArgumentReader:
         if not isinstance(values, dict | None):
             raise rpc.RpcError(rpc.INVALID_PARAMS, "`params.arguments` must be an object.")
         try:
-            return check(self._kind, self._with_nulls(cast(dict[str, Any], values or {})), self._ignored_fields)
+            return check(self._kind, self._with_nulls(cast(dict[str, Any], values or {})), self._read_only)
         except RecursionError as error:
             raise rpc.RpcError(rpc.PARSE_ERROR, "`params.arguments` is nested too deeply.") from error
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Generic, TypeVar, get_origin
 
+import msgspec
+
 from holdfast.kit.contract import problems
 from holdfast.kit.contract.command import Command
 from holdfast.kit.postgres.pagination import OffsetPage, Page, with_short_pages
@@ -149,9 +151,12 @@ class Operation:
         return frozenset(self.answer.__struct_fields__) if self.method == "PATCH" else frozenset()
 
     @cached_property
-    def ignored_fields(self) -> frozenset[str]:
-        """The fields that such a caller may send although they are ignored."""
-        return self.answer_fields - {*self.command.__struct_fields__}
+    def read_only_fields(self) -> dict[str, Any]:
+        """The types of the fields that such a caller may send although they cannot be changed, by name."""
+        has_fields = self.method == "PATCH" and hasattr(self.answer, "__struct_fields__")
+        fields = msgspec.structs.fields(self.answer) if has_fields else ()
+        sent = {*self.command.__struct_fields__} - {*self.path_fields}
+        return {field.name: field.type for field in fields if field.name not in sent}
 
     @cached_property
     def refuses(self) -> tuple[problems.ProblemType, ...]:
