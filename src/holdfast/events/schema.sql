@@ -1840,6 +1840,8 @@ CREATE TABLE oauth_refresh_tokens (
     grant_id bigint NOT NULL,
     expires_at timestamp with time zone NOT NULL,
     used_at timestamp with time zone,
+    sealed_successor bytea,
+    CONSTRAINT oauth_refresh_tokens_check CHECK (((sealed_successor IS NULL) OR (used_at IS NOT NULL))),
     CONSTRAINT oauth_refresh_tokens_hash_check CHECK ((length(hash) = 32))
 );
 ALTER TABLE ONLY oauth_refresh_tokens

@@ -26,7 +26,9 @@ ME, THIEF = "client_me", "client_thief"
 Step = tuple[str, int]
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from(["allow", "redeem", "redeem wrongly", "refresh", "steal", "give back", "revoke", "end all"]),
+        st.sampled_from(
+            ["allow", "redeem", "redeem wrongly", "refresh", "steal", "give back", "wait", "revoke", "end all"]
+        ),
         st.integers(0, 30),
     ),
     max_size=14,
@@ -43,6 +45,8 @@ class Grant:
     access: set[str] = field(default_factory=set[str])
     refresh: str | None = None
     used: set[str] = field(default_factory=set[str])
+    repeatable: str | None = None
+    """The refresh token that is answered with the present tokens again."""
 
 
 @dataclass
@@ -85,15 +89,26 @@ class History:
             return
         token = refresh_tokens[choice % len(refresh_tokens)]
         result = await self._transact(lambda tx: tokens.refresh(tx, token, client_id, None))
-        assert isinstance(result, OAuthTokens) == (not grant.ended and token == grant.refresh and client_id == ME)
-        if isinstance(result, OAuthTokens):
+        good = not grant.ended and token in {grant.refresh, grant.repeatable} and client_id == ME
+        assert isinstance(result, OAuthTokens) == good
+        if isinstance(result, OAuthTokens) and token == grant.repeatable:
+            assert result.refresh == grant.refresh
+        elif isinstance(result, OAuthTokens):
             grant.used.add(token)
+            grant.repeatable = token
             self._take(grant, result)
         else:
             grant.ended = True
 
     async def _steal(self, grant: Grant, choice: int) -> None:
         await self._refresh(grant, choice, THIEF)
+
+    async def _wait(self, grant: Grant, choice: int) -> None:
+        """Two minutes later."""
+        sql = "update oauth_refresh_tokens set used_at = used_at - interval '2 minutes'"
+        await self._transact(lambda tx: tx.run(sql))
+        for candidate in self.grants:
+            candidate.repeatable = None
 
     async def _give_back(self, grant: Grant, choice: int) -> None:
         if grant.access:

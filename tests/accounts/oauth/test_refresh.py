@@ -1,4 +1,4 @@
-"""Refresh tokens are good once. One that is shown again was stolen, or its successor was: all of them end."""
+"""Refresh tokens are good once, and for a minute get the same again. Shown later, they or a successor were stolen."""
 
 import asyncio
 
@@ -45,12 +45,70 @@ async def test_another_consent_of_the_same_person_goes_on(scene: Scene) -> None:
     assert (await scene.app.refresh(other["refresh_token"])).status_code == 200
 
 
-async def test_of_many_who_show_a_refresh_token_at_once_one_gets_tokens_and_they_end(scene: Scene) -> None:
+async def test_many_processes_of_a_client_that_refresh_at_once_get_the_same_tokens(scene: Scene) -> None:
     first = await scene.connected()
     answers = await asyncio.gather(*(scene.app.refresh(first["refresh_token"]) for _ in range(10)))
 
-    [tokens] = [answer.json() for answer in answers if answer.status_code == 200]
-    assert not await scene.works(tokens)
+    every = [issued(answer) for answer in answers]
+    assert len({(tokens["access_token"], tokens["refresh_token"]) for tokens in every}) == 1
+    assert await scene.works(every[0])
+    assert (await scene.app.refresh(every[0]["refresh_token"])).status_code == 200
+
+
+async def test_an_answer_that_got_lost_is_given_again_for_a_minute(scene: Scene) -> None:
+    first = await scene.connected()
+    lost = issued(await scene.app.refresh(first["refresh_token"]))
+    await _use_earlier(scene, "50 seconds")
+    again = issued(await scene.app.refresh(first["refresh_token"]))
+    assert (again["access_token"], again["refresh_token"]) == (lost["access_token"], lost["refresh_token"])
+    assert again["scope"] == lost["scope"]
+    assert 3500 < again["expires_in"] <= 3550
+
+    await _use_earlier(scene, "10 seconds")
+    assert error(await scene.app.refresh(first["refresh_token"])) == (400, "invalid_grant")
+    assert not await scene.works(lost)
+
+
+async def test_a_thief_who_was_as_quick_is_found_at_the_next_refresh(scene: Scene) -> None:
+    first = await scene.connected()
+    mine = issued(await scene.app.refresh(first["refresh_token"]))
+    stolen = issued(await scene.app.refresh(first["refresh_token"]))
+    next_of_mine = issued(await scene.app.refresh(mine["refresh_token"]))
+    await _use_earlier(scene, "1 hour")
+
+    assert error(await scene.app.refresh(stolen["refresh_token"])) == (400, "invalid_grant")
+    assert not await scene.works(next_of_mine)
+
+
+async def test_a_used_refresh_token_is_not_answered_again_once_its_successor_was_used(scene: Scene) -> None:
+    first = await scene.connected()
+    second = issued(await scene.app.refresh(first["refresh_token"]))
+    third = issued(await scene.app.refresh(second["refresh_token"]))
+
+    assert error(await scene.app.refresh(first["refresh_token"])) == (400, "invalid_grant")
+    assert not await scene.works(third)
+
+
+@pytest.mark.parametrize("scope", ["manage_keys", "root", ""])
+async def test_more_scopes_than_were_granted_are_refused_again_too(scene: Scene, scope: str) -> None:
+    first = await scene.connected()
+    await scene.app.refresh(first["refresh_token"])
+
+    assert error(await scene.app.refresh(first["refresh_token"], scope=scope)) == (400, "invalid_scope")
+
+
+async def test_of_what_is_answered_again_nothing_can_be_read_in_the_database(scene: Scene) -> None:
+    first = await scene.connected()
+    second = issued(await scene.app.refresh(first["refresh_token"]))
+
+    [(stored,)] = await scene.service.run_sql(
+        "select string_agg(convert_from(sealed_successor, 'utf-8'), '') from oauth_refresh_tokens"
+    )
+    assert stored
+    for secret in (first["refresh_token"], second["refresh_token"], second["access_token"], "hfrt_"):
+        assert secret not in stored
+    await scene.app.refresh(second["refresh_token"])
+    assert await scene.service.run_sql("select count(sealed_successor) from oauth_refresh_tokens") == [(1,)]
 
 
 async def test_another_client_that_shows_it_ends_it(scene: Scene) -> None:
@@ -103,6 +161,11 @@ async def test_tokens_that_expired_are_deleted_and_others_stay(scene: Scene) -> 
     assert await scene.service.database.transact(forget_tokens) == 0
     assert await scene.works(newest)
     assert (await scene.app.refresh(old["refresh_token"])).status_code == 200
+
+
+async def _use_earlier(scene: Scene, age: str) -> None:
+    """Let refresh tokens have been used so much earlier."""
+    await scene.service.run_sql("update oauth_refresh_tokens set used_at = used_at - %(age)s::interval", age=age)
 
 
 async def _age(scene: Scene, age: str) -> None:

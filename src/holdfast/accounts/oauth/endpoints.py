@@ -11,7 +11,7 @@ from holdfast.accounts.oauth.authorization import require_resource
 from holdfast.accounts.oauth.client_assertions import ClientAssertion, read_assertion
 from holdfast.accounts.oauth.clients import Clients
 from holdfast.accounts.oauth.limits import ALL_REGISTRATIONS, REGISTRATIONS, TOKENS
-from holdfast.accounts.oauth.model import ACCESS_SECONDS, VERIFIER, OAuthTokens
+from holdfast.accounts.oauth.model import VERIFIER, OAuthTokens
 from holdfast.accounts.oauth.problems import (
     INVALID_CLIENT_METADATA,
     INVALID_GRANT,
@@ -204,7 +204,7 @@ def _token_response(tokens: OAuthTokens) -> dict[str, Any]:
     return {
         "access_token": tokens.access,
         "token_type": "Bearer",
-        "expires_in": ACCESS_SECONDS,
+        "expires_in": tokens.seconds,
         "refresh_token": tokens.refresh,
         "scope": " ".join(tokens.scopes),
     }

@@ -99,11 +99,15 @@ class Consent(Struct, frozen=True):
 
 
 class OAuthTokens(Struct, frozen=True):
-    """An access token and the refresh token that gets the next one, both returned once."""
+    """An access token and the refresh token that gets the next one.
+
+    seconds    the seconds for which the access token is still valid
+    """
 
     access: str
     refresh: str
     scopes: Sequence[str]
+    seconds: int = ACCESS_SECONDS
 
 
 class ListConnections(Command):

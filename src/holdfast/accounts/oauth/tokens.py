@@ -3,6 +3,10 @@
 An access token is looked up at each use, like an API key: a signed token could not be ended before it expires. A
 refresh token works once, for the next pair of tokens. If it is used again, either the client or a thief has that pair,
 and the server cannot tell which: so the grant ends.
+
+For a short time after its use, a refresh token is answered with the same pair again: several processes of one client
+may use it at once, or the answer got lost. A thief who does that gets nothing of its own: the pair is the client's, and
+the next use of its refresh token by both of them ends the grant.
 """
 
 import base64
@@ -10,6 +14,10 @@ import hashlib
 import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+import msgspec
+from cryptography.fernet import Fernet
+from msgspec.structs import replace
 
 from holdfast.accounts.oauth import grants
 from holdfast.accounts.oauth.model import ACCESS_SECONDS, REFRESH_DAYS, OAuthTokens
@@ -22,6 +30,9 @@ from holdfast.kit.security.api_keys import digest
 ACCESS = "hfat_"
 REFRESH = "hfrt_"
 """The prefixes of tokens; API keys have neither."""
+
+REPEAT_SECONDS = 60
+"""Seconds for which a used refresh token is answered with the same tokens again, unless these were refreshed."""
 
 BATCH_SIZE = 5_000
 
@@ -78,7 +89,8 @@ async def refresh(tx: Tx[Any], token: str, client_id: str, requested: Sequence[s
     rows = await tx.tuples(
         """
         select grants.id, client_id, scopes, tokens.used_at is not null, tokens.expires_at <= clock_timestamp(),
-               ended_at is not null
+               ended_at is not null,
+               extract(epoch from clock_timestamp() - tokens.used_at)::float8, tokens.sealed_successor
           from oauth_refresh_tokens as tokens join oauth_grants as grants on grants.id = grant_id
          where hash = %(hash)s for update
         """,
@@ -86,12 +98,13 @@ async def refresh(tx: Tx[Any], token: str, client_id: str, requested: Sequence[s
     )
     if not rows:
         return INVALID_GRANT("The refresh token is not known.")
-    grant_id, grant_client_id, granted, is_used, is_late, has_ended = rows[0]
+    grant_id, grant_client_id, granted, is_used, is_late, has_ended, age, sealed = rows[0]
     if has_ended or is_late:
         return INVALID_GRANT("The refresh token is not valid any more.")
+    is_repeat = is_used and sealed is not None and age < REPEAT_SECONDS
     wrong = (
         "The refresh token was used before."
-        if is_used
+        if is_used and not is_repeat
         else "The refresh token is another client's."
         if grant_client_id != client_id
         else None
@@ -102,8 +115,9 @@ async def refresh(tx: Tx[Any], token: str, client_id: str, requested: Sequence[s
     scopes = [scope for scope in granted if requested is None or scope in requested]
     if not scopes or not {*(requested or ())} <= {*granted}:
         return INVALID_SCOPE(f"Only these scopes were granted: {' '.join(granted)}.")
-    await tx.run("update oauth_refresh_tokens set used_at = now() where hash = %(hash)s", {"hash": digest(token)})
-    return await _issue(tx, grant_id, scopes)
+    if is_repeat:
+        return _opened(token, rows[0][-1], age)
+    return await _issue(tx, grant_id, scopes, token)
 
 
 async def revoke(tx: Tx[Any], token: str, client_id: str) -> Problem | None:
@@ -134,9 +148,24 @@ async def revoke(tx: Tx[Any], token: str, client_id: str) -> Problem | None:
     return None
 
 
-async def _issue(tx: Tx[Any], grant_id: int, scopes: Sequence[str]) -> OAuthTokens:
-    """Issue tokens of a grant, which the transaction has locked."""
+async def _issue(tx: Tx[Any], grant_id: int, scopes: Sequence[str], used: str | None = None) -> OAuthTokens:
+    """Issue tokens of a grant, which the transaction has locked.
+
+    used    the refresh token that they are issued for; None: it was a code
+    """
     access, refresh = f"{ACCESS}{secrets.token_urlsafe(32)}", f"{REFRESH}{secrets.token_urlsafe(32)}"
+    issued = OAuthTokens(access, refresh, scopes)
+    if used is not None:
+        # What came of earlier refresh tokens is not answered again: its own refresh token is used now.
+        await tx.run(
+            """
+            update oauth_refresh_tokens
+               set used_at = coalesce(used_at, now()),
+                   sealed_successor = case when hash = %(hash)s then %(sealed)s::bytea end
+             where grant_id = %(id)s and (hash = %(hash)s or sealed_successor is not null)
+            """,
+            {"id": grant_id, "hash": digest(used), "sealed": _seal_of(used).encrypt(msgspec.json.encode(issued))},
+        )
     await tx.run(
         """
         with granted as (
@@ -156,7 +185,18 @@ async def _issue(tx: Tx[Any], grant_id: int, scopes: Sequence[str]) -> OAuthToke
             "refresh": digest(refresh),
         },
     )
-    return OAuthTokens(access, refresh, scopes)
+    return issued
+
+
+def _seal_of(token: str) -> Fernet:
+    """The seal of what a refresh token was exchanged for. Only who has the token can open it."""
+    return Fernet(base64.urlsafe_b64encode(hashlib.sha256(f"successor of {token}".encode()).digest()))
+
+
+def _opened(token: str, sealed: bytes, age: float) -> OAuthTokens:
+    """The tokens that a refresh token was exchanged for, `age` seconds ago."""
+    issued = msgspec.json.decode(_seal_of(token).decrypt(sealed), type=OAuthTokens)
+    return replace(issued, seconds=issued.seconds - int(age))
 
 
 async def find_callers(reader: Reader[Any], hashes: Sequence[bytes]) -> Mapping[bytes, Caller]:
