@@ -117,3 +117,15 @@ async def test_revoking_one_key_leaves_the_others_working(service: Service) -> N
     assert len(many(await ada.get("/api/keys"), ApiKey)) == 1
     refused = await service.http.get("/api/events", headers={"X-API-Key": spare.key})
     assert refusal(refused) == (401, "invalid_api_key")
+
+
+@pytest.mark.parametrize("header", ["X-API-Key", "Authorization"])
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_of_two_keys_none_is_guessed(service: Service, header: str, method: str) -> None:
+    ada = await service.organizer()
+    key = ada.key if header == "X-API-Key" else f"Bearer {ada.key}"
+    path = "/api/events" if method == "GET" else "/mcp"
+    response = await service.http.request(method, path, headers=[(header, "hf_x"), (header, str(key))])
+
+    assert (response.status_code, response.json()["code"]) == (400, "bad_request")
+    assert header.lower() in response.json()["error"]

@@ -127,3 +127,18 @@ async def test_a_code_is_neither_a_token_nor_a_key(scene: Scene) -> None:
 
     assert not await scene.works({"access_token": code})
     assert error(await scene.app.refresh(code)) == (400, "invalid_grant")
+
+
+async def test_an_access_token_is_a_bearer_token_and_no_key(scene: Scene) -> None:
+    tokens = await scene.connected()
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+
+    for path, status in (("/mcp", 401), ("/api/events", 401)):
+        headers = {"X-API-Key": tokens["access_token"]}
+        response = await (
+            scene.service.http.post(path, json=message, headers=headers)
+            if path == "/mcp"
+            else scene.service.http.get(path, headers=headers)
+        )
+        assert response.status_code == status, path
+    assert await scene.works(tokens)

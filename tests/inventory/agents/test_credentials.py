@@ -27,10 +27,13 @@ async def test_a_key_an_assertion_and_an_access_token_speak_for_the_same_shop(sc
     assert answers == [answers[0]] * 3
 
 
-async def test_every_credential_may_come_in_the_header_for_keys(scene: Scene) -> None:
-    for credential in (scene.key, await scene.assertion(), await scene.token()):
+async def test_a_key_may_come_in_the_header_for_keys_and_a_token_may_not(scene: Scene) -> None:
+    response = await scene.http.get("/who", headers={"X-API-Key": scene.key})
+    assert response.json()["shop_id"] == scene.shop_id
+
+    for credential in (await scene.assertion(), await scene.token()):
         response = await scene.http.get("/who", headers={"X-API-Key": credential})
-        assert response.json()["shop_id"] == scene.shop_id
+        assert (response.status_code, response.json()["error"]) == (401, "invalid_api_key")
 
 
 async def test_without_a_credential_one_is_asked_for(scene: Scene) -> None:
@@ -64,7 +67,8 @@ async def test_a_credential_may_never_do_more_than_its_key_may_now(scene: Scene)
 
     async with running(scene.database.resources.settings) as (http, _):  # one that remembers nothing
         seen = [
-            (await http.get("/who", headers={"X-API-Key": credential})).json()["scopes"] for credential in credentials
+            (await http.get("/who", headers={"Authorization": f"Bearer {credential}"})).json()["scopes"]
+            for credential in credentials
         ]
     assert seen == [["read_inventory", "read_pools"], ["read_pools"]]
 

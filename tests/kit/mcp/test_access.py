@@ -167,7 +167,18 @@ def accepting(agent: Agent, message: dict[str, Any], *accept: Header) -> Sequenc
 
 
 @pytest.mark.parametrize(
-    "accept", [None, b"*/*", b"application/json", b"application/*", b"text/html, */*;q=0.1", b"Application/JSON"]
+    "accept",
+    [
+        None,
+        b"*/*",
+        b"application/json",
+        b"application/*",
+        b"text/html, */*;q=0.1",
+        b"Application/JSON",
+        b"text/event-stream;q=0, application/json",
+        b"application/json;q=0.05",
+        b"application/*;q=0, application/json",
+    ],
 )
 async def test_whoever_takes_json_gets_json(agent: Agent, accept: bytes | None) -> None:
     message = agent.request("tools/list")
@@ -208,7 +219,8 @@ async def test_a_notification_is_accepted_without_a_word_even_then(agent: Agent)
 
 async def test_whoever_takes_neither_is_told_what_there_is(agent: Agent) -> None:
     message = agent.request("tools/list")
-    for accept in (b"text/html", b"image/*", b""):
+    refused = (b"application/json;q=0", b"application/json ; Q=0.0, text/event-stream;q=0.000", b"*/*;q=0")
+    for accept in (b"text/html", b"image/*", b"", *refused):
         response = await agent.post(message, accepting(agent, message, (b"accept", accept)))
 
         assert response.status_code == 406

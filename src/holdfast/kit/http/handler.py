@@ -288,6 +288,17 @@ class Handler:
         return reply
 
 
+def require_one_credential(request: Request) -> None:
+    """Raises `bad_request` if a header with a credential was sent twice: which one counts would be a guess."""
+    every_header = request.scope["headers"]
+    if len(request.headers) == len(every_header):
+        return
+    names = [name for name, _ in every_header]
+    for name in (b"x-api-key", b"authorization"):
+        if names.count(name) > 1:
+            raise problems.BAD_REQUEST(f"The header {name.decode()} is sent more than once.", hint="Send it once.")
+
+
 def require_method(request: Request, methods: Sequence[str]) -> None:
     """Raises `method_not_allowed`."""
     if request.method not in methods:

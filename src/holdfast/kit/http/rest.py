@@ -38,6 +38,7 @@ from holdfast.kit.http.handler import (
     handle,
     headers_of,
     method_not_allowed,
+    require_one_credential,
     routing_problem,
 )
 from holdfast.kit.http.paths import Paths, fields_of, has_route, redirect_without_slash, segments, without_slash
@@ -192,12 +193,14 @@ class OperationEndpoint:
         return await handle(
             self._access,
             self._limits,
-            partial(anonymous, request)
-            if self._operation.public
-            else partial(self._authenticate, credential(request.headers)),
+            partial(anonymous, request) if self._operation.public else partial(self._caller, request),
             partial(self._answer, request, parts),
             lambda problem: self._refuse(problem, request),
         )
+
+    async def _caller(self, request: Request) -> Caller:
+        require_one_credential(request)
+        return await self._authenticate(credential(request.headers))
 
     async def _answer(self, request: Request, parts: Sequence[str], caller: Caller) -> Reply:
         operation = self._operation

@@ -24,6 +24,7 @@ from holdfast.kit.http.handler import (
     handle,
     headers_of,
     require_method,
+    require_one_credential,
 )
 from holdfast.kit.mcp import handshake, stateless
 from holdfast.kit.mcp.client_names import client_name, name_in_session_id
@@ -53,6 +54,7 @@ PREFLIGHT: Sequence[Header] = (
     (b"access-control-allow-headers", b", ".join(HEADERS)),
     (b"access-control-max-age", b"600"),
 )
+_NOT_WANTED = re.compile(rb"q[ \t]*=[ \t]*0(\.0{0,3})?")
 _ARRAY = re.compile(r"[ \t\r\n]*\[")
 
 
@@ -94,6 +96,7 @@ class Endpoint:
             if preflight:
                 return nobody(address(request.scope))
             require_method(request, self._methods(request.headers))
+            require_one_credential(request)
             return await authenticated()
 
         reply = await handle(
@@ -233,11 +236,16 @@ def _with_program(caller: Caller, headers: Headers) -> Caller:
 
 def accepts(headers: Headers, kind: bytes) -> bool:
     """Whether a client accepts a media type. A client without an Accept header accepts any."""
-    accept = headers.get(b"accept", b"*/*")
-    if kind in accept:
-        return True
-    accept = accept.lower()
-    return kind in accept or b"*/*" in accept or kind.split(b"/")[0] + b"/*" in accept
+    accept = headers.get(b"accept", b"*/*").lower()
+    if b"=0" not in accept:
+        return kind in accept or b"*/*" in accept or kind.split(b"/")[0] + b"/*" in accept
+    # A type of quality 0 is refused, and the more exact entry counts (RFC 9110, section 12.5.1).
+    qualities: dict[bytes, bool] = {}
+    for entry in accept.split(b","):
+        name, *parameters = (part.strip() for part in entry.split(b";"))
+        qualities[name] = not any(_NOT_WANTED.fullmatch(parameter) for parameter in parameters)
+    ranges = (kind, kind.split(b"/")[0] + b"/*", b"*/*")
+    return next((qualities[name] for name in ranges if name in qualities), False)
 
 
 def _version(headers: Headers) -> str | None:

@@ -118,7 +118,7 @@ class Handshake:
         if self._config.limit:
             # The request itself was counted as one message.
             await self._limits.admit(self._config.limit, caller, len(items) - 1)
-        seen_ids: set[rpc.Id | UnsetType] = set()
+        seen_ids: set[bytes] = set()
         admitted: list[tuple[rpc.RpcMessage, rpc.AdmittedRequest] | bytes] = []
         for item in items:
             message = None
@@ -142,11 +142,12 @@ class Handshake:
             room -= len(answers[-1])
         return Reply(200, b"[" + b",".join(answers) + b"]") if answers else Reply(202)
 
-    def _check_alone(self, message: rpc.RpcMessage, seen_ids: set[rpc.Id | UnsetType]) -> None:
+    def _check_alone(self, message: rpc.RpcMessage, seen_ids: set[bytes]) -> None:
         """Raise `RpcError` if a message may not be in a batch, or has one of `seen_ids`."""
-        if message.id in seen_ids:
-            raise rpc.RpcError(rpc.INVALID_REQUEST, "Another message of the batch has the same id.")
-        seen_ids.add(message.id)
+        if not isinstance(message.id, UnsetType):
+            if bytes(message.id) in seen_ids:
+                raise rpc.RpcError(rpc.INVALID_REQUEST, "Another message of the batch has the same id.")
+            seen_ids.add(bytes(message.id))
         if message.method == "initialize":
             raise rpc.RpcError(rpc.INVALID_REQUEST, "initialize stands alone, not in a batch.")
         if message.is_stateless:
@@ -196,7 +197,7 @@ def _success_response(message: rpc.RpcMessage, result: rpc.Result) -> bytes:
     """The answer with a result, without the members of the later era."""
     if isinstance(result, rpc.CacheableResult):
         result.ttl_ms = UNSET
-    return rpc.encode(rpc.SuccessResponse(message.id, result))
+    return rpc.encode(rpc.SuccessResponse(message.answered_id, result))
 
 
 def _batch_too_long() -> Problem:

@@ -4,13 +4,15 @@ A request is first admitted or refused, and then run: so all messages of a batch
 changes anything.
 """
 
+import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
-from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, cast
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 import msgspec
-from msgspec import UNSET, Meta, MsgspecError, Raw, Struct, UnsetType, ValidationError, field
+from msgspec import UNSET, MsgspecError, Raw, Struct, UnsetType, ValidationError, field
+from msgspec.structs import replace
 
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import INSUFFICIENT_SCOPE, RATE_LIMITED, SERVICE_UNAVAILABLE, Problem
@@ -23,7 +25,13 @@ METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
 
-Id: TypeAlias = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)] | str | None
+Id: TypeAlias = Raw | None
+"""An id as it was sent, to the letter: a string, an integer of any size, or null. None is null too."""
+
+NULL = Raw(b"null")
+
+_PLAIN_ID = re.compile(rb'"[ !#-\[\]-~]*"|-?(?:0|[1-9][0-9]*)|null')
+"""Ids that need no closer look."""
 
 
 class RequestMeta(Struct, frozen=True):
@@ -64,7 +72,7 @@ class RpcMessage(Struct, frozen=True):
 
     jsonrpc: Literal["2.0"]
     method: str
-    id: Id | UnsetType = UNSET
+    id: Raw | UnsetType = UNSET
     sent: Params | None = field(default=None, name="params")
 
     @property
@@ -73,7 +81,13 @@ class RpcMessage(Struct, frozen=True):
 
     @property
     def wants_answer(self) -> bool:
-        return self.id is not UNSET
+        """Whether it is a request. Without an id it is one too, unless its method is one of notifications."""
+        return self.id is not UNSET or not self.method.startswith("notifications/")
+
+    @property
+    def answered_id(self) -> Raw:
+        """The id of its answer."""
+        return NULL if isinstance(self.id, UnsetType) else self.id
 
     @property
     def is_stateless(self) -> bool:
@@ -97,7 +111,7 @@ class RpcError(Exception):
 
 
 class SuccessResponse(Struct, frozen=True, tag_field="jsonrpc", tag="2.0"):
-    id: Id | UnsetType
+    id: Id
     result: Any
 
 
@@ -108,7 +122,7 @@ class ErrorObject(Struct, frozen=True):
 
 
 class ErrorResponse(Struct, frozen=True, tag_field="jsonrpc", tag="2.0"):
-    id: Id | UnsetType
+    id: Id
     error: ErrorObject
 
 
@@ -124,7 +138,7 @@ _decode_items = msgspec.json.Decoder(list[Raw]).decode
 
 def error_response(fault: RpcError, message: RpcMessage | ClientResponse | None = None) -> bytes:
     """The error response for a message, or for a body that is no message."""
-    id = message.id if isinstance(message, RpcMessage) else fault.id
+    id = message.answered_id if isinstance(message, RpcMessage) else fault.id
     return encode(ErrorResponse(id, ErrorObject(fault.code, fault.message, fault.data)))
 
 
@@ -139,9 +153,21 @@ def decode_utf8(body: bytes) -> str:
 def read_message(text: str | Raw) -> RpcMessage | ClientResponse:
     """The message in a text. If the fast decoder fails, the slow path describes the error. Raises `RpcError`."""
     try:
-        return _decode(text)
+        message = _decode(text)
     except (MsgspecError, RecursionError) as error:
         return _read_carefully(text, error)
+    if not isinstance(message.id, UnsetType):
+        require_id(message.id)
+    return message
+
+
+def require_id(id: Raw) -> None:
+    """Raises `RpcError` if an id is no string, integer or null. A number such as 1.0 is an integer."""
+    if _PLAIN_ID.fullmatch(id):
+        return
+    value = decode_json(id)
+    if not (isinstance(value, str) or (isinstance(value, float) and value.is_integer())):
+        raise RpcError(INVALID_REQUEST, "`id` must be a string, an integer, or null.")
 
 
 def _read_carefully(text: str | Raw, error: Exception) -> RpcMessage | ClientResponse:
@@ -151,13 +177,18 @@ def _read_carefully(text: str | Raw, error: Exception) -> RpcMessage | ClientRes
     members = cast(dict[str, Any], value)
     if "method" not in members and ("result" in members or "error" in members):
         return ClientResponse()
+    id = _readable_id(text)
+    if id is not None:
+        require_id(id)
     try:
-        message = msgspec.convert({**members, "params": None}, RpcMessage)
+        rest = {name: value for name, value in members.items() if name != "id"}
+        message = msgspec.convert({**rest, "params": None}, RpcMessage)
     except ValidationError as wrong:
-        raise RpcError(INVALID_REQUEST, _error_text(wrong, members), id=_readable_id(members)) from wrong
+        raise RpcError(INVALID_REQUEST, _error_text(wrong, members), id=id) from wrong
+    message = replace(message, id=UNSET if id is None else id)
     if not message.wants_answer:
         return message  # the parameters of a notification are not used
-    raise RpcError(INVALID_PARAMS, _error_text(error, members), id=_readable_id(members)) from error
+    raise RpcError(INVALID_PARAMS, _error_text(error, members), id=id) from error
 
 
 def _error_text(error: Exception, members: dict[str, Any]) -> str:
@@ -165,16 +196,17 @@ def _error_text(error: Exception, members: dict[str, Any]) -> str:
     if not isinstance(error, ValidationError):
         return f"The message cannot be read: {json_error(error)}."
     place, message = mismatch(error, RpcMessage, members)
-    if place == ".id":
-        return "`id` must be a string, an integer of 64 bits, or null."
     return f"`{place.removeprefix('.') or 'message'}` {message}."
 
 
-def _readable_id(members: dict[str, Any]) -> Id:
-    try:
-        return msgspec.convert(members.get("id"), Id)
-    except ValidationError:
-        return None
+class _OnlyId(Struct):
+    id: Raw | UnsetType = UNSET
+
+
+def _readable_id(text: str | Raw) -> Id:
+    """The id in the text of a JSON object, as it was sent."""
+    id = msgspec.json.decode(text, type=_OnlyId).id
+    return None if isinstance(id, UnsetType) else id
 
 
 def read_items(text: str) -> list[Raw]:

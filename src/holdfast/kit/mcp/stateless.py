@@ -89,7 +89,7 @@ class Stateless:
             if method is None:
                 raise rpc.RpcError(rpc.METHOD_NOT_FOUND, f"{VERSION} has no method {message.method} here.")
             result = await rpc.perform(await method(caller, message.params))
-            return Reply(200, rpc.encode(rpc.SuccessResponse(message.id, self._complete(result))))
+            return Reply(200, rpc.encode(rpc.SuccessResponse(message.answered_id, self._complete(result))))
         except rpc.RpcError as fault:
             return self.refusal(fault, message)
 
@@ -106,8 +106,10 @@ class Stateless:
 
     def _check(self, message: rpc.RpcMessage, headers: Headers, repeated: Sequence[bytes]) -> None:
         """Raise `RpcError` unless a request has a known version, capabilities, and headers that agree with its body."""
-        if message.id is None:
-            raise rpc.RpcError(rpc.INVALID_REQUEST, "An id is a string or an integer.")
+        if message.answered_id == rpc.NULL:
+            raise rpc.RpcError(
+                rpc.INVALID_REQUEST, "A request needs an `id`, which is a string or an integer. Nothing was done."
+            )
         if repeated:
             raise rpc.RpcError(HEADER_MISMATCH, f"The header {repeated[0].decode()} is sent more than once.")
         about, version = message.params.about, _header_text(headers, b"mcp-protocol-version")
@@ -134,7 +136,7 @@ class Stateless:
             raise rpc.RpcError(rpc.INVALID_PARAMS, "`params.notifications` is required.")
         assert self._config.changes
         feed = await self._config.changes(caller)
-        members = {"_meta": {"io.modelcontextprotocol/subscriptionId": message.id}}
+        members = {"_meta": {"io.modelcontextprotocol/subscriptionId": message.answered_id}}
         uris = [uri for uri in requested.resource_subscriptions if self._resources.may_read(caller, uri)]
         followed = frozenset(uris)
         wants_list = requested.resources_list_changed and self._resources.lists(caller)
@@ -152,7 +154,7 @@ class Stateless:
         granted_notice = rpc.Notification(
             "notifications/subscriptions/acknowledged", {"notifications": granted, **members}
         )
-        last = rpc.SuccessResponse(message.id, {"resultType": "complete", **members})
+        last = rpc.SuccessResponse(message.answered_id, {"resultType": "complete", **members})
         return ChangeStream(
             feed,
             authenticated,

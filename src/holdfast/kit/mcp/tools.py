@@ -91,7 +91,8 @@ class Tool:
 
 def error_result(problem: Problem) -> rpc.CallResult:
     """A problem as a tool result with `isError`, which models can read and act on."""
-    retryable = problem.retry_after is not None or problem.status == 503
+    # Without such a time, only the operator can help, as when a setting is missing.
+    retryable = problem.retry_after is not None
     members = {"code": problem.code, "message": problem.message, "hint": problem.hint, "retryable": retryable}
     text = rpc.encode({**members, **problem.extra}).decode()
     return rpc.CallResult(ToolResult(content=(TextContent(text),), is_error=True), problem.status)

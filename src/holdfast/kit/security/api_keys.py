@@ -94,8 +94,13 @@ class KeyRing:
 
 
 def credential(headers: Mapping[bytes, bytes]) -> str | None:
-    """The credential of a request: the header X-API-Key, or else the bearer token."""
+    """The credential of a request: the header X-API-Key, or else the bearer token.
+
+    X-API-Key is for API keys: with another text in it, the credential is one that nobody has. Access tokens are bearer
+    tokens (RFC 6750).
+    """
     if key := headers.get(b"x-api-key"):
-        return key.decode("latin-1")
+        text = key.decode("latin-1")
+        return text if _SHAPE.fullmatch(text) else f"X-API-Key: {text}"
     scheme, _, token = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
     return token.strip() if scheme.lower() == "bearer" else None
