@@ -143,7 +143,23 @@ async def test_a_slug_with_another_character_is_refused(service: Service, slug: 
 
 
 @requirement("organizer.register.slug")
-@pytest.mark.parametrize("slug", ["admin", "api", "docs", "events", "mcp", "oauth", "organizers", "queues", "www"])
+@pytest.mark.parametrize(
+    "slug",
+    [
+        "admin",
+        "api",
+        "console",
+        "events",
+        "log",
+        "mails",
+        "mcp",
+        "oauth",
+        "organizers",
+        "queues",
+        "verify",
+        "www",
+    ],
+)
 async def test_a_reserved_slug_is_refused(service: Service, slug: str) -> None:
     assert failing_fields(await register(service, slug=slug)) == {"slug"}
 

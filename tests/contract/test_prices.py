@@ -65,6 +65,14 @@ async def test_a_dynamic_price_starts_anywhere_within_its_bounds(service: Servic
 
 
 @requirement("events.create.price-dynamic")
+async def test_the_bounds_of_a_dynamic_price_may_be_the_same(service: Service) -> None:
+    same = {"price": 1000, "min_price": 1000, "max_price": 1000}
+    event = await (await service.organizer()).create_event(**DYNAMIC | same)
+
+    assert (event["current_price"], event["min_price"], event["max_price"]) == (1000, 1000, 1000)
+
+
+@requirement("events.create.price-dynamic")
 @pytest.mark.parametrize("price", [999, 6001])
 async def test_a_dynamic_price_does_not_start_outside_its_bounds(service: Service, price: int) -> None:
     assert await refused_event(await service.organizer(), **DYNAMIC | {"price": price}) == {"price"}

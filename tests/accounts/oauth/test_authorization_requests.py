@@ -113,6 +113,7 @@ async def test_a_parameter_that_is_given_twice_is_not_understood(scene: Scene, n
         ({"resource": "https://evil.example/mcp"}, "invalid_target"),
         ({"resource": "http://events.test"}, "invalid_target"),
         ({"resource": ""}, "invalid_target"),
+        ({"resource": "http://events.test/MCP"}, "invalid_target"),
         ({"state": "x" * 4_001}, "invalid_request"),
     ],
     ids=str,
@@ -139,6 +140,7 @@ async def test_what_is_wrong_otherwise_the_person_takes_to_the_client_by_a_click
 
 async def test_a_resource_with_a_slash_at_its_end_is_the_same(scene: Scene) -> None:
     assert "code" in await scene.person.allow(scene.app.query(resource="http://events.test/mcp/"))
+    assert "code" in await scene.person.allow(scene.app.query(resource="HTTP://Events.TEST/mcp"))
 
 
 async def test_parameters_of_other_standards_are_ignored(scene: Scene) -> None:

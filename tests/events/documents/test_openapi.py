@@ -270,3 +270,13 @@ async def test_the_catalog_names_every_operation(service: Service) -> None:
     assert [(endpoint["name"], endpoint["method"], endpoint["path"]) for endpoint in catalog["endpoints"]] == [
         (operation.name, operation.method, operation.path) for operation in OPERATIONS
     ]
+
+
+async def test_the_headers_and_members_of_refusals_are_documented(document: Document) -> None:
+    for _, _, entry in document.entries():
+        for status in {"429", "503"} & entry["responses"].keys():
+            assert "Retry-After" in entry["responses"][status]["headers"]
+    registration = document.spec["paths"]["/api/registrations/{event_id}/{user_id}"]["get"]["responses"]
+    assert "Link" in registration["200"]["headers"]
+    verified = document.spec["paths"]["/api/queues/verify_token"]["post"]["responses"]["401"]
+    assert "valid" in verified["content"]["application/json"]["schema"]["allOf"][1]["properties"]

@@ -115,6 +115,11 @@ async def test_a_token_is_picked_up_in_time_or_the_turn_is_missed(released: Queu
     assert await released.status("ann") == {"status": "not_in_queue"}
 
 
+@pytest.mark.parametrize("token", ["", "x" * 8_001, "x" * 100_000, "a.b.c", "ä"], ids=len)
+async def test_a_text_that_is_no_token_is_not_valid_however_long_it_is(released: QueueScene, token: str) -> None:
+    assert await reason(released, token) == "signature"
+
+
 async def test_verifying_tells_what_the_token_says_and_how_often_it_was_shown(released: QueueScene) -> None:
     token = await released.token("ann")
 
@@ -242,7 +247,7 @@ async def test_what_is_signed_otherwise_is_refused(
 
 
 async def test_a_token_is_asked_for_by_its_name(line: QueueScene) -> None:
-    for body in ({}, {"token": ""}, {"token": 7}, {"token": None}, {"token": "x" * 8001}, {"token": "x", "queue": 1}):
+    for body in ({}, {"token": 7}, {"token": None}, {"token": "x", "queue": 1}):
         answer = await line.ada.post("/api/queues/verify_token", body)
         assert (answer.status_code, answer.json()["code"]) == (422, "validation_failed")
 

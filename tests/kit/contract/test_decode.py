@@ -269,3 +269,12 @@ async def test_a_person_who_cannot_exist_is_not_found(ada: Client, subtests: pyt
 )
 def test_what_is_escaped_within_a_part_of_a_path_belongs_to_that_part(raw: bytes, parts: list[str]) -> None:
     assert segments({"path": unquote(raw.decode()), "raw_path": raw}) == parts
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "br", "GZIP, identity"])
+async def test_a_compressed_body_is_refused_by_the_name_of_its_encoding(ada: Client, encoding: str) -> None:
+    headers = {"Content-Type": "application/json", "Content-Encoding": encoding, "X-API-Key": str(ada.key)}
+    response = await ada.http.post("/api/keys", content=KEY_BODY, headers=headers)
+
+    assert code(response, 415) == "unsupported_media_type"
+    assert encoding.lower() in response.json()["error"]

@@ -78,6 +78,27 @@ async def test_more_headers_are_refused_in_the_envelope(site: Site, size: int) -
     assert await client.closed() == b""
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"GARBAGE\r\n\r\n",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost here\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: here\r\nContent-Length: x\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: here\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\nabc",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+    ],
+    ids=repr,
+)
+async def test_what_is_no_http_is_refused_in_the_envelope(site: Site, content: bytes) -> None:
+    client = await site.client()
+    await client.send(content)
+
+    status, body = await client.answer()
+    assert (status, body["code"]) == (400, "bad_request")
+    assert await client.closed() == b""
+
+
 async def test_a_header_without_end_is_cut_off(site: Site) -> None:
     client = await site.client()
     await client.send(b"GET / HTTP/1.1\r\nEndless: ")

@@ -22,6 +22,7 @@ from holdfast.accounts.oauth.problems import (
     description,
 )
 from holdfast.accounts.oauth.terms import Terms
+from holdfast.kit.contract.addresses import is_same_address
 from holdfast.kit.contract.problems import Problem
 
 MAX_STATE_CHARS = 4_000
@@ -89,7 +90,7 @@ def challenge(terms: Terms, query: Mapping[str, str]) -> str:
 
 def require_resource(terms: Terms, query: Mapping[str, str]) -> None:
     """Raises `invalid_target` if a request names another resource (RFC 8707)."""
-    if query.get("resource", terms.resource).removesuffix("/") != terms.resource:
+    if not is_same_address(query.get("resource", terms.resource), terms.resource):
         raise INVALID_TARGET(f"Tokens are for {terms.resource} alone.")
 
 

@@ -73,6 +73,29 @@ IDEMPOTENCY_KEY = {
 }
 
 
+RETRY_AFTER = {
+    "schema": {"type": "integer", "minimum": 0},
+    "description": "Seconds to wait. Without it, waiting does not help.",
+}
+LINK = {"schema": {"type": "string"}, "description": "What belongs to the answer, such as a proof (RFC 8288)."}
+CHALLENGE = {"schema": {"type": "string"}, "description": "How to authenticate (RFC 6750)."}
+HEADERS: Mapping[int, Mapping[str, Any]] = {
+    401: {"WWW-Authenticate": CHALLENGE},
+    404: {"Retry-After": RETRY_AFTER, "Link": LINK},
+    429: {"Retry-After": RETRY_AFTER},
+    503: {"Retry-After": RETRY_AFTER},
+}
+"""The headers of responses for problems, by status."""
+
+MEMBERS = {
+    "invalid_token": {
+        "valid": {"type": "boolean", "description": "false with `invalid_token`."},
+        "reason": {"type": "string", "description": "With `invalid_token`: what is wrong with the token."},
+    }
+}
+"""Further members of errors, by their code."""
+
+
 class _OperationEntry:
     """Builds the entry of one operation."""
 
@@ -130,7 +153,8 @@ class _OperationEntry:
         schema = by_type[id(self.answer)]
         if not (self.operation.bare or self.operation.is_paginated):
             schema = {"type": "object", "properties": {"data": schema}, "required": ["data"]}
-        return {"description": self.operation.summary, "content": {"application/json": {"schema": schema}}}
+        headers = {"headers": {"Link": LINK}} if self.operation.link else {}
+        return {"description": self.operation.summary, **headers, "content": {"application/json": {"schema": schema}}}
 
     def _failures(self) -> dict[str, Any]:
         """The responses for problems by status, with the codes and their meanings."""
@@ -140,6 +164,7 @@ class _OperationEntry:
         return {
             str(status): {
                 "description": " ".join(f"`{problem.code}`: {problem.meaning}" for problem in types),
+                **({"headers": HEADERS[status]} if status in HEADERS else {}),
                 "content": {"application/json": {"schema": _error_of([problem.code for problem in types])}},
             }
             for status, types in by_status.items()
@@ -148,7 +173,9 @@ class _OperationEntry:
 
 def _error_of(codes: Sequence[str]) -> dict[str, Any]:
     """The schema of an error whose code is one of these."""
-    return {"allOf": [{"$ref": "#/components/schemas/Error"}, {"properties": {"code": {"enum": [*codes]}}}]}
+    members = {name: schema for code in codes for name, schema in MEMBERS.get(code, {}).items()}
+    properties = {"code": {"enum": [*codes]}, **members}
+    return {"allOf": [{"$ref": "#/components/schemas/Error"}, {"properties": properties}]}
 
 
 def codes_of(response: Mapping[str, Any]) -> Sequence[str]:

@@ -32,7 +32,7 @@ CancellationHours = Annotated[
 Latitude = Annotated[Annotated[float, Meta(ge=-90, le=90)] | None, Meta(description="Map pin.")]
 Longitude = Annotated[Annotated[float, Meta(ge=-180, le=180)] | None, Meta(description="Map pin.")]
 LowerBound = Annotated[Minor | None, Meta(description="Required for dynamic.")]
-UpperBound = Annotated[Minor | None, Meta(description="Required for dynamic, above min_price.")]
+UpperBound = Annotated[Minor | None, Meta(description="Required for dynamic.")]
 EndsAt = Annotated[Timestamp | None, Meta(description="Later than datetime.")]
 OpensAt = Annotated[Timestamp | None, Meta(description="Earlier registrations are drawn.")]
 Published = Annotated[bool, Meta(description="False: a draft, which only you see.")]

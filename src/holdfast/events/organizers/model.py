@@ -12,11 +12,11 @@ from holdfast.kit.contract.messages import message
 
 RESERVED_SLUGS = frozenset(
     """
-    about accents account admin agents api app assets billing blog catalog contact demo docs embed events favicon
-    healthz help holdfast home legal llms login logout mail mcp media metrics new oauth openapi organizer organizers
-    payments press pricing privacy queue queues readyz register registrations robots root security settings sign-in
-    sign-out signin signout sitemap static status stripe support system terms test token uploads user users webhooks
-    well-known www
+    about accents account admin agents api app assets billing blog catalog console contact demo docs embed events
+    favicon healthz help holdfast home legal llms log login logout mail mails mcp media metrics new oauth openapi
+    organizer organizers payments press pricing privacy queue queues readyz register registrations robots root security
+    settings sign-in sign-out signin signout sitemap static status stripe support system terms test token uploads user
+    users verify webhooks well-known www
     """.split()
 )
 """Slugs that are reserved: the first segments of all paths of the service, and names that its operator could use."""

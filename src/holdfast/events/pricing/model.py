@@ -56,8 +56,8 @@ def mismatches(mode: PricingMode, price: int, min_price: int | None, max_price: 
             errors["max_price"] = [message("is required for a dynamic price")]
         elif price > max_price:
             errors["price"] = [message("must be at most %(field)s, %(most)s", field=highest, most=max_price)]
-        if min_price is not None and max_price is not None and max_price <= min_price:
-            errors["max_price"] = [message("must be greater than %(field)s, %(least)s", field=lowest, least=min_price)]
+        if min_price is not None and max_price is not None and max_price < min_price:
+            errors["max_price"] = [message("must be at least %(field)s, %(least)s", field=lowest, least=min_price)]
     return errors
 
 

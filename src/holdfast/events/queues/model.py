@@ -117,7 +117,7 @@ class RoomVisit(Command):
 
 
 class VerifyToken(Command):
-    token: Annotated[str, Meta(min_length=1, max_length=8000, description="The release token.")]
+    token: Annotated[str, Meta(description="The release token.")]
     consume: Annotated[bool, Meta(description="Whether the token is used up: it is not valid a second time.")] = False
 
 

@@ -12,6 +12,7 @@ from holdfast.inventory.problems import (
     UNSUPPORTED_IDENTITY_TYPE,
 )
 from holdfast.inventory.shops.model import SCOPES
+from holdfast.kit.contract.addresses import is_same_address
 from holdfast.kit.contract.command import Timestamp
 
 SERVICE_AUTH = "service_auth"
@@ -93,7 +94,7 @@ def requested_grant(form: dict[str, str], resources: frozenset[str]) -> Grant:
         raise UNSUPPORTED_GRANT_TYPE()
     if "assertion" not in params:
         raise INVALID_REQUEST("The parameter `assertion` is required: an identity_assertion of this service.")
-    if "resource" in params and params["resource"].rstrip("/") not in resources:
+    if "resource" in params and not any(is_same_address(params["resource"], resource) for resource in resources):
         raise INVALID_TARGET()
     return Grant(params["assertion"], frozenset(params["scope"].split()) if "scope" in params else None)
 

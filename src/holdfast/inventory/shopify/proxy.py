@@ -1,8 +1,9 @@
 """The app proxy's signature proves that a request came through a shop's storefront.
 
 Source: shopify.dev, "Authenticate app proxies". The message has no separators, so one signature fits several ways of
-cutting it into parameters. Here the platform's own parameters are all required, once, each in its own shape, and no
-others are allowed: then only one way is left.
+cutting it into parameters, and a visitor of a storefront can add parameters. So the platform's own parameters are all
+required, once, each in its own shape, and the name of none of them, with its "=", stands in the message again: then
+each of them has one place, and only one way of cutting them is left.
 """
 
 import hmac
@@ -24,16 +25,22 @@ SHAPES = {
     "timestamp": re.compile(r"[0-9]{10}"),
 }
 
+MAX_PARAMETERS = 100
+
 Pairs = Sequence[tuple[str, str]]
 
 
 def signature(parameters: Pairs, secret: bytes) -> str:
     """Return the hexadecimal signature of decoded parameters: sorted by name, repeated values joined by commas."""
+    return hmac.digest(secret, signed_text(parameters).encode(), "sha256").hex()
+
+
+def signed_text(parameters: Pairs) -> str:
+    """The text that is signed."""
     grouped: dict[str, list[str]] = {}
     for name, value in parameters:
         grouped.setdefault(name, []).append(value)
-    message = "".join([f"{name}={','.join(grouped[name])}" for name in sorted(grouped)])
-    return hmac.digest(secret, message.encode(), "sha256").hex()
+    return "".join([f"{name}={','.join(grouped[name])}" for name in sorted(grouped)])
 
 
 def verify(query_string: bytes, secrets: Sequence[bytes], now: float) -> str:
@@ -44,17 +51,23 @@ def verify(query_string: bytes, secrets: Sequence[bytes], now: float) -> str:
     """
     try:
         parameters = parse_qsl(
-            query_string.decode("ascii"), keep_blank_values=True, strict_parsing=True, max_num_fields=5, errors="strict"
+            query_string.decode("ascii"),
+            keep_blank_values=True,
+            strict_parsing=True,
+            max_num_fields=MAX_PARAMETERS,
+            errors="strict",
         )
     except ValueError as error:
         raise INVALID_SIGNATURE() from error
     values = dict(parameters)
-    if len(parameters) != len(SHAPES) or values.keys() != SHAPES.keys():
+    names = [name for name, _ in parameters]
+    if not all(names.count(name) == 1 and shape.fullmatch(values[name]) for name, shape in SHAPES.items()):
         raise INVALID_SIGNATURE()
-    if not all(shape.fullmatch(values[name]) for name, shape in SHAPES.items()):
+    claimed = values["signature"].encode()
+    signed = [pair for pair in parameters if pair[0] != "signature"]
+    message = signed_text(signed)
+    if not all(message.count(f"{name}=") == 1 for name in SHAPES.keys() - {"signature"}):
         raise INVALID_SIGNATURE()
-    claimed = values.pop("signature").encode()
-    signed = list(values.items())
     if not any(hmac.compare_digest(claimed, signature(signed, secret).encode()) for secret in secrets):
         raise INVALID_SIGNATURE()
     if abs(now - int(values["timestamp"])) > MAX_CLOCK_DIFFERENCE_SECONDS:

@@ -14,3 +14,10 @@ def is_web_address(text: str) -> bool:
         )
     except ValueError:
         return False
+
+
+def is_same_address(text: str, address: str) -> bool:
+    """Whether a text is a web address, but for capitals in its scheme and host and for slashes at its end."""
+    scheme, separator, rest = text.partition("://")
+    host, slash, path = rest.partition("/")
+    return f"{scheme.lower()}{separator}{host.lower()}{slash}{path}".rstrip("/") == address.rstrip("/")

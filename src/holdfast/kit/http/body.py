@@ -18,6 +18,12 @@ async def read_body(request: Request, kind: str = "application/json", *, most: i
     declared = request.headers.get(b"content-type")
     if declared is not None and declared.split(b";")[0].strip().lower() != kind.encode():
         raise wrong_media_type(kind)
+    encoding = request.headers.get(b"content-encoding", b"identity").strip().lower()
+    if encoding != b"identity":
+        name = encoding.decode("latin-1")[:40]
+        raise problems.UNSUPPORTED_MEDIA_TYPE(
+            f"The body is compressed (Content-Encoding: {name}).", hint="Send it uncompressed, without this header."
+        )
     if declared_length(request) > most:
         raise problems.PAYLOAD_TOO_LARGE()
     if request.has_arrived:

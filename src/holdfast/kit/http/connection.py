@@ -9,7 +9,7 @@ from typing import Any
 
 from holdfast.kit.compat.uvicorn_protocol import CLOSE, HttpToolsProtocol, response_head, write_response
 from holdfast.kit.contract.client import CLIENT, Client
-from holdfast.kit.contract.problems import HEADERS_TOO_LARGE, REQUEST_TIMEOUT, ErrorBody, Problem
+from holdfast.kit.contract.problems import BAD_REQUEST, HEADERS_TOO_LARGE, REQUEST_TIMEOUT, ErrorBody, Problem
 from holdfast.kit.environment.metrics import REQUESTS, counter
 from holdfast.kit.http.connection_limits import ConnectionLimits
 from holdfast.kit.http.draining import is_draining
@@ -156,6 +156,10 @@ class Connection(HttpToolsProtocol):
         self._bounds.forget(self)
         if not self.transport.is_closing():
             self._stop_watching()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no HTTP, in the words of the service."""
+        self._refuse(BAD_REQUEST("This cannot be read as a request of HTTP/1.1.", hint="Use an HTTP client."))
 
     def shutdown(self) -> None:
         self.begin()
