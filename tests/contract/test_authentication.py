@@ -129,3 +129,6 @@ async def test_of_two_keys_none_is_guessed(service: Service, header: str, method
 
     assert (response.status_code, response.json()["code"]) == (400, "bad_request")
     assert header.lower() in response.json()["error"]
+
+    twice = await service.http.get("/api/events", headers=[(header, str(key)), (header, str(key))])
+    assert twice.status_code == 200

@@ -222,8 +222,8 @@ def _outcome(published: Published, value: Any) -> Literal["taken", "refused", "r
 def _is_said_in_words(published: Published, name: str) -> bool:
     types = {field.name: field.type for field in msgspec.structs.fields(published.kind)}
     types |= {name: type_ for name, type_ in published.operation.read_only_fields.items() if name not in types}
-    said = json.dumps(msgspec.json.schema(types[name])) if name in types else ""
-    return '"format"' in said or '"pattern"' in said
+    schema = json.dumps(msgspec.json.schema(types[name])) if name in types else ""
+    return \'"format"\' in schema or \'"pattern"\' in schema
 
 
 def _strict(published: Published, value: dict[str, Any]) -> dict[str, Any]:
