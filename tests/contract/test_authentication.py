@@ -119,6 +119,7 @@ async def test_revoking_one_key_leaves_the_others_working(service: Service) -> N
     assert refusal(refused) == (401, "invalid_api_key")
 
 
+@requirement("auth.header")
 @pytest.mark.parametrize("header", ["X-API-Key", "Authorization"])
 @pytest.mark.parametrize("method", ["GET", "POST"])
 async def test_of_two_keys_none_is_guessed(service: Service, header: str, method: str) -> None:

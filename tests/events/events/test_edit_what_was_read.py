@@ -1,4 +1,4 @@
-"""What the service answered can be changed and sent back: fields that cannot be changed are ignored."""
+"""What the service answered can be changed and sent back: fields that cannot be changed must be as they are."""
 
 from typing import Any
 
@@ -64,6 +64,45 @@ async def test_an_unknown_field_is_refused_all_the_same(
 
     assert (response.status_code, response.json()["errors"]) == (422, {"colour": ["unknown field"]})
     assert problem_of(result)["errors"] == {"colour": ["unknown field"]}
+
+
+OTHERS: dict[str, list[tuple[str, Any]]] = {
+    "event": [
+        ("id", 7),
+        ("status", "cancelled"),
+        ("cancelled_at", "2031-01-01T00:00:00Z"),
+        ("registration_count", 99),
+        ("public_url", "https://other.example/"),
+        ("image_urls", ["https://other.example/a.jpg"]),
+    ],
+    "queue_event": [("id", 7), ("queue_length", 99), ("organizer_id", 99), ("embed_url", "https://other.example/")],
+    "registration": [("id", "2-abcdefgh"), ("received_at", "2031-01-01T00:00:00Z"), ("email", "eve@example.com")],
+}
+
+
+@each_of_them
+async def test_another_value_of_what_cannot_be_changed_is_refused_and_nothing_is_changed(
+    service: Service, ada: Client, wrapper: str, tool: str, path: str, ids: dict[str, Any], change: dict[str, Any]
+) -> None:
+    before = (await ada.get(path)).json()["data"]
+    for name, value in OTHERS[wrapper]:
+        response = await ada.patch(path, {wrapper: {**before, **change, name: value}})
+        assert (response.status_code, [*response.json()["errors"]]) == (422, [name])
+        if name not in ids:
+            result = await agent(service, ada).call(tool, **{**before, **ids, **change, name: value})
+            assert [*problem_of(result)["errors"]] == [name]
+    assert (await ada.get(path)).json()["data"] == before
+
+
+@each_of_them
+async def test_the_same_moment_may_be_written_in_another_way(
+    service: Service, ada: Client, wrapper: str, tool: str, path: str, ids: dict[str, Any], change: dict[str, Any]
+) -> None:
+    before = (await ada.get(path)).json()["data"]
+    numbers = {name: float(value) for name, value in before.items() if type(value) is int and name not in ids}
+
+    response = await ada.patch(path, {wrapper: {**before, **numbers, **change}})
+    assert response.status_code == 200, response.text
 
 
 async def test_a_registration_of_another_event_is_not_changed_under_this_address(ada: Client) -> None:

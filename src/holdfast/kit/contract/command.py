@@ -117,7 +117,7 @@ def check(
         name: [message("unknown field")] for name in raw if name not in {*kind.__struct_fields__, *read_only}
     }
     for name in read_only.keys() & raw.keys() - {*kind.__struct_fields__}:
-        value = _whole(raw[name], msgspec.inspect.type_info(read_only[name]))
+        value = _typed_integers(raw[name], msgspec.inspect.type_info(read_only[name]))
         try:
             msgspec.convert(value, read_only[name])
         except msgspec.ValidationError as error:
@@ -166,7 +166,7 @@ def _with_seconds(value: Any, field: FieldInfo) -> Any:
 
 def _with_whole_numbers(value: Any, field: FieldInfo) -> Any:
     """The value. A number such as 5.0 becomes an integer where one belongs: JSON Schema makes no difference."""
-    return _whole(value, msgspec.inspect.type_info(field.type)) if _has_float(value) else value
+    return _typed_integers(value, msgspec.inspect.type_info(field.type)) if _has_float(value) else value
 
 
 def _has_float(value: Any) -> bool:
@@ -181,22 +181,24 @@ def _has_float(value: Any) -> bool:
             return False
 
 
-def _whole(value: Any, info: msgspec.inspect.Type) -> Any:
+def _typed_integers(value: Any, info: msgspec.inspect.Type) -> Any:
     match info, value:
         case Metadata(), _:
-            return _whole(value, info.type)
+            return _typed_integers(value, info.type)
         case UnionType(), _:
-            return next((whole for choice in info.types if (whole := _whole(value, choice)) is not value), value)
+            return next(
+                (integral for choice in info.types if (integral := _typed_integers(value, choice)) is not value), value
+            )
         case IntType(), float() if value.is_integer() and abs(value) <= MAX_EXACT_FLOAT:
             return int(value)
         case ListType(), list():
-            return [_whole(item, info.item_type) for item in cast(list[Any], value)]
+            return [_typed_integers(item, info.item_type) for item in cast(list[Any], value)]
         case DictType(), dict():
-            return {name: _whole(item, info.value_type) for name, item in cast(dict[Any, Any], value).items()}
+            return {name: _typed_integers(item, info.value_type) for name, item in cast(dict[Any, Any], value).items()}
         case StructType(), dict():
             types = {inside.encode_name: inside.type for inside in info.fields}
             members = cast(dict[str, Any], value).items()
-            return {name: _whole(item, types[name]) if name in types else item for name, item in members}
+            return {name: _typed_integers(item, types[name]) if name in types else item for name, item in members}
         case _:
             return value
 

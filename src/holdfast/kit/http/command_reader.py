@@ -67,6 +67,10 @@ class CommandReader:
             raise invalid({name: ["unknown field"] for name in query})
         return self._checked(path, self._unwrapped(decode_object(body)))
 
+    def members(self, body: bytes) -> Mapping[str, Any]:
+        """The members of a body that was read before."""
+        return self._unwrapped(decode_object(body))
+
     def _from_path(self, parts: Sequence[str]) -> Command:
         """The command of a request whose fields are all in its path."""
         try:

@@ -45,6 +45,7 @@ from holdfast.kit.http.paths import Paths, fields_of, has_route, redirect_withou
 from holdfast.kit.http.query_parameters import NO_PARAMETERS, has_other_parameters
 from holdfast.kit.running.operation import Operation, Operations
 from holdfast.kit.running.rate_limits import Limits
+from holdfast.kit.running.read_only import ReadOnlyMembers
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.security.api_keys import Authenticate, credential
 
@@ -187,6 +188,7 @@ class OperationEndpoint:
         self._refuse = refuse
         self._access = Access.of(operation, runner)
         self._command = CommandReader(operation)
+        self._read_only = ReadOnlyMembers(operation, runner)
         self._wraps_answer = not (operation.bare or operation.is_paginated)
 
     async def __call__(self, request: Request, parts: Sequence[str]) -> Reply:
@@ -208,6 +210,8 @@ class OperationEndpoint:
         if operation.method_has_body and not operation.has_body_fields and has_body(request):
             require_empty(await read_body(request))
         command = self._command(parts, request.query, body)
+        if self._operation.read_only_fields:
+            await self._read_only.check(caller, command, self._command.members(body))
         if self._content_limit:
             limit = self._content_limit
             await self._limits.hit_shared(limit.name, limit.key(command), address(request.scope))

@@ -84,8 +84,8 @@ def _argument(schema: Schema, shared: dict[str, Schema]) -> Schema:
         short["type"] = TYPES[type(short["enum"][0])]
     if not short.get("default", True):
         del short["default"]
-    if said := " ".join(filter(None, [short.get("description"), bounds_in_words(short)])):
-        short["description"] = said
+    if description := " ".join(filter(None, [short.get("description"), bounds_in_words(short)])):
+        short["description"] = description
     return short
 
 

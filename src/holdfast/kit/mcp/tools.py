@@ -16,6 +16,7 @@ from holdfast.kit.mcp import jsonrpc as rpc
 from holdfast.kit.mcp.schemas import CLEAR, Schema, answer_outline, clearable, command_schema
 from holdfast.kit.running.operation import Operation, Operations
 from holdfast.kit.running.rate_limits import Limits
+from holdfast.kit.running.read_only import ReadOnlyMembers
 from holdfast.kit.running.runner import Runner
 
 
@@ -76,11 +77,15 @@ class Tool:
         # Built when the service starts, so that an answer type that is no object is found at that time.
         self.definition = definition(operation, runner.idempotency.reused)
         self._run = runner[operation]
+        self._read_only = ReadOnlyMembers(operation, runner)
         self._command = ArgumentReader(operation.tool_command, operation.read_only_fields)
 
     async def call(self, caller: Caller, arguments: Raw) -> rpc.CallResult:
         try:
-            answer = await self._run(caller, self._command(arguments))
+            command = self._command(arguments)
+            if self.operation.read_only_fields:
+                await self._read_only.check(caller, command, msgspec.json.decode(arguments) or {})
+            answer = await self._run(caller, command)
         except Problem as problem:
             if problem.type in rpc.HTTP_STATUS_PROBLEMS:
                 raise
@@ -139,8 +144,8 @@ class ArgumentReader:
             return rest
         if not isinstance(names, list) or not all(name in self._clearable for name in cast(list[Any], names)):
             raise invalid({CLEAR: [f"must be an array of names, each one of {', '.join(self._clearable)}"]})
-        if given := sorted(name for name in cast(list[str], names) if rest.get(name) is not None):
-            raise invalid({CLEAR: [f"names {given[0]}, which has a value too: leave out one of them"]})
+        if clashes := sorted(name for name in cast(list[str], names) if rest.get(name) is not None):
+            raise invalid({CLEAR: [f"names {clashes[0]}, which has a value too: leave out one of them"]})
         return {**rest, **dict.fromkeys(cast(list[str], names))}
 
 

@@ -124,6 +124,17 @@ class Runner:
             self._runs[name] = self._run(self._operations[name])
         return self._runs[name]
 
+    def reading_of(self, operation: Operation) -> Operation | None:
+        """The `GET` of the path of an operation, which answers with the same; None if there is none."""
+        return next(
+            (
+                other
+                for other in self._operations.values()
+                if (other.method, other.path, other.answer) == ("GET", operation.path, operation.answer)
+            ),
+            None,
+        )
+
     async def read(self, caller: Caller, work: Callable[[Reader[Any]], Awaitable[T]]) -> T:
         """Run a read that is no operation, in the share of its caller."""
         async with self._reads.of(caller.owner):

@@ -223,7 +223,7 @@ def _is_said_in_words(published: Published, name: str) -> bool:
     types = {field.name: field.type for field in msgspec.structs.fields(published.kind)}
     types |= {name: type_ for name, type_ in published.operation.read_only_fields.items() if name not in types}
     schema = json.dumps(msgspec.json.schema(types[name])) if name in types else ""
-    return \'"format"\' in schema or \'"pattern"\' in schema
+    return '"format"' in schema or '"pattern"' in schema
 
 
 def _strict(published: Published, value: dict[str, Any]) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """The tools of both services can be given to the models of every large vendor, as they are."""
 
+from typing import Any
+
 import pytest
 
 from holdfast.events import api as events
@@ -29,7 +31,7 @@ def test_instructions_are_as_long_as_clients_show_them(service: object) -> None:
 
 
 def test_a_schema_with_more_is_found() -> None:
-    schema = {
+    schema: dict[str, Any] = {
         "type": "object",
         "additionalProperties": False,
         "properties": {
