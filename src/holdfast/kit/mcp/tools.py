@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET, MsgspecError, Raw, Struct, UnsetType
 
 from holdfast.kit.contract.caller import Caller
-from holdfast.kit.contract.command import NOTHING_READ_ONLY, Command, Repeatable, broken_rules, check, has_times
+from holdfast.kit.contract.command import NOTHING_READ_ONLY, Command, Errors, Repeatable, broken_rules, check, has_times
 from holdfast.kit.contract.problems import IDEMPOTENCY_KEY_REUSED, VALIDATION_FAILED, Problem, ProblemType, invalid
 from holdfast.kit.http.handler import Access, admit
 from holdfast.kit.mcp import jsonrpc as rpc
@@ -130,23 +130,22 @@ class ArgumentReader:
         if not isinstance(values, dict | None):
             raise rpc.RpcError(rpc.INVALID_PARAMS, "`params.arguments` must be an object.")
         try:
-            return check(self._kind, self._with_nulls(cast(dict[str, Any], values or {})), self._read_only)
+            arguments_with_nulls, errors = self._with_nulls(cast(dict[str, Any], values or {}))
+            return check(self._kind, arguments_with_nulls, self._read_only, errors)
         except RecursionError as error:
             raise rpc.RpcError(rpc.PARSE_ERROR, "`params.arguments` is nested too deeply.") from error
 
-    def _with_nulls(self, values: dict[str, Any]) -> dict[str, Any]:
-        """The arguments with null for each member that `clear` names. Raises `validation_failed`."""
+    def _with_nulls(self, values: dict[str, Any]) -> tuple[dict[str, Any], Errors]:
+        """The arguments with null for each member that `clear` names, and what is wrong with `clear`."""
         if not self._clearable or CLEAR not in values:
-            return values
+            return values, {}
         rest = {name: value for name, value in values.items() if name != CLEAR}
-        names: Any = values[CLEAR]
-        if names is None:
-            return rest
+        names: Any = [] if values[CLEAR] is None else values[CLEAR]
         if not isinstance(names, list) or not all(name in self._clearable for name in cast(list[Any], names)):
-            raise invalid({CLEAR: [f"must be an array of names, each one of {', '.join(self._clearable)}"]})
+            return rest, {CLEAR: [f"must be an array of names, each one of {', '.join(self._clearable)}"]}
         if clashes := sorted(name for name in cast(list[str], names) if rest.get(name) is not None):
-            raise invalid({CLEAR: [f"names {clashes[0]}, which has a value too: leave out one of them"]})
-        return {**rest, **dict.fromkeys(cast(list[str], names))}
+            return rest, {CLEAR: [f"names {clashes[0]}, which has a value too: leave out one of them"]}
+        return {**rest, **dict.fromkeys(cast(list[str], names))}, {}
 
 
 def definitions(operations: Operations, reused: ProblemType = IDEMPOTENCY_KEY_REUSED) -> list[Schema]:
