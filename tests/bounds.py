@@ -58,6 +58,7 @@ Of each, what it remembers.
 """
 
 TAKES_BOUND = {
+    "accounts/oauth/client_keys.py:LRUCache",
     "events/text_rendering.py:LRUCache",
     "kit/pages/page_cache.py:LRUCache",
     "kit/postgres/lookup_cache.py:LRUCache",

@@ -19,9 +19,9 @@ def python(version: str) -> str:
     candidates = [*map(str, sorted(pyenv.glob(f"{version}.*/bin/python"))), f"python{version}"]
     for program in candidates:
         try:
-            asked = subprocess.run([program, "-I", "-V"], capture_output=True, text=True, check=True)
+            version_line = subprocess.run([program, "-I", "-V"], capture_output=True, text=True, check=True)
         except (OSError, subprocess.CalledProcessError):
             continue
-        if re.match(rf"Python {re.escape(version)}\.", asked.stdout):
+        if re.match(rf"Python {re.escape(version)}\.", version_line.stdout):
             return program
     pytest.skip(f"there is no Python {version} here")

@@ -97,7 +97,7 @@ ALONE: dict[str, dict[str, Any]] = {
     "export_own_data": {"user_id": ANN, "issued": 1, "holder": BROWSER},
     "preview_own_erasure": {"user_id": ANN, "issued": 1, "holder": BROWSER},
     "erase_own_data": {"user_id": ANN, "issued": 1, "holder": BROWSER},
-    "receive_payment_message": {"body": "", "signature": ""},
+    "receive_payment_message": {"body": ""},
     "open_onboarding": {"has_shown_mail": True},
     "confirm_payout_account": {"stripe_account_id": "acct_other", "has_shown_mail": True},
     "refresh_payouts": {},

@@ -5,7 +5,7 @@ stay as they are, and `holdfast check` names them.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, LiteralString
 
@@ -38,13 +38,13 @@ class UnusualAddress(Struct, frozen=True):
     def identity(self) -> str | None:
         """The form in which it should be stored; None if it is stored so, or if no mail can be sent to it."""
         try:
-            found = identity(self.email)
+            normal = identity(self.email)
         except NoAddress:
             return None
-        return None if found == self.email else found
+        return None if normal == self.email else normal
 
 
-def unifying(table: LiteralString) -> Callable[[Database[Any]], Awaitable[None]]:
+def unifying(table: LiteralString) -> Callable[[Database[Any]], Coroutine[Any, Any, None]]:
     """Return the loop that does it for a table of accounts, at once and then each day, until cancelled."""
 
     async def unify_addresses(database: Database[Any]) -> None:
@@ -76,7 +76,7 @@ async def _store_identity(tx: Tx[Any], table: LiteralString, address: UnusualAdd
 
 async def list_different(reader: Reader[Any], table: LiteralString) -> list[UnusualAddress]:
     """The stored addresses that differ from their identities, by the ids of their accounts."""
-    found: list[UnusualAddress] = []
+    addresses: list[UnusualAddress] = []
     last = 0
     while True:
         rows = await reader.rows(
@@ -87,7 +87,7 @@ async def list_different(reader: Reader[Any], table: LiteralString) -> list[Unus
             """,
             {"last": last, "most": MAX_ADDRESSES},
         )
-        found += [row for row in rows if row.identity]
+        addresses += [row for row in rows if row.identity]
         if len(rows) < MAX_ADDRESSES:
-            return found
+            return addresses
         last = rows[-1].id

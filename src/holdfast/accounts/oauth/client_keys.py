@@ -17,9 +17,11 @@ from holdfast.accounts.oauth.limits import DOCUMENTS
 from holdfast.accounts.oauth.metadata_documents import KeySet, freshness
 from holdfast.accounts.oauth.model import Client
 from holdfast.accounts.oauth.problems import INVALID_CLIENT
+from holdfast.kit.contract.bounds import cache_bound
+from holdfast.kit.contract.client import create_shared_task
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE
+from holdfast.kit.outbound.requests import FetchRefusal, OutboundClient
 from holdfast.kit.running.rate_limits import Limits
-from holdfast.kit.security.outbound_requests import FetchRefusal, OutboundClient
 from holdfast.kit.security.public_keys import PublicKey, has_signed, usable_keys
 
 MAX_KEY_SET_BYTES = 65_536
@@ -32,6 +34,10 @@ MIN_CACHE_SECONDS = 10
 """Seconds within which the keys of a client are not read again, whatever an assertion names."""
 
 MAX_CACHED_CLIENTS = 1_000
+
+CACHED_KEYS = cache_bound(
+    "Key sets of clients at their own addresses", "both", f"of {MAX_CACHED_CLIENTS:,} clients", lost="is read again"
+)
 
 
 class _CachedKeys(NamedTuple):
@@ -77,7 +83,7 @@ class ClientKeys:
             await self._limits.hit(DOCUMENTS, f"account {account_id}")
             reading = self._readings.get(address)
         if reading is None:
-            reading = asyncio.create_task(self._read(address, account_id), name="keys of a client")
+            reading = create_shared_task(self._read(address, account_id), name="keys of a client")
             self._readings[address] = reading
             reading.add_done_callback(lambda task: self._finish(address, task))
         await asyncio.wait([reading])  # the reading goes on if this request is cancelled
@@ -92,7 +98,7 @@ class ClientKeys:
         try:
             fetched = await self._outbound.get(
                 address,
-                tenant=account_id,
+                owner=("accounts", account_id),
                 limit=MAX_KEY_SET_BYTES,
                 accept="application/jwk-set+json, application/json",
                 redirects=0,

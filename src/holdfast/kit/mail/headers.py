@@ -55,9 +55,9 @@ def disposition(kind: str, filename: str) -> str:
     if filename.isascii() and filename.isprintable() and len(filename) < MAX_LINE_LENGTH - 16:
         quoted = re.sub(r'(["\\])', r"\\\1", filename)
         return f'{kind};\r\n filename="{quoted}"'
-    whole = f" filename*=utf-8''{quote(filename, safe=_ATTRIBUTE_CHARACTERS)}"
-    if len(whole) <= MAX_LINE_LENGTH:
-        return f"{kind};\r\n{whole}"
+    parameter = f" filename*=utf-8''{quote(filename, safe=_ATTRIBUTE_CHARACTERS)}"
+    if len(parameter) <= MAX_LINE_LENGTH:
+        return f"{kind};\r\n{parameter}"
     parts = [
         f" filename*{number}*={part}"
         for number, part in enumerate(_percent_encoded(filename, MAX_LINE_LENGTH - len(" filename*100*=;")))
