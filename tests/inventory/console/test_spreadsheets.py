@@ -33,7 +33,9 @@ async def test_an_import_shows_what_would_change_and_then_does_it(merchant: Stoc
     preview = await send(merchant, text, reason="Counted")
 
     assert "Import this? New: 1. Changed: 1. As they were: 0." in main_text(preview)
-    assert "Line 2: Jars changed Line 3: <b>Lids</b> new" in main_text(preview)
+    assert "Line 2: Jars changed quantity: 50 → 44 Line 3: <b>Lids</b> new unit: pcs · quantity: 9" in main_text(
+        preview
+    )
     assert "<b>Lids" not in preview.text
     assert await merchant.shop.on_hand(jars) == 50
     form = {**hidden_fields(preview), "text": text, "sure": "yes"}
@@ -44,6 +46,16 @@ async def test_an_import_shows_what_would_change_and_then_does_it(merchant: Stoc
         (9, "Counted", "staff"),
         (-6, "Counted", "staff"),
     ]
+
+
+@pytest.mark.parametrize(("language", "number"), [("en", "50,000 → 44,000"), ("de", "50.000 → 44.000")])
+async def test_the_preview_shows_the_numbers_that_are_written(settings: Settings, language: str, number: str) -> None:
+    async with stocking(settings, language) as merchant:
+        await merchant.shop.pool(50_000, name="Jars")
+
+        preview = await send(merchant, "name,quantity\nJars,-6000\n", mode="adjust")
+
+        assert f"quantity: {number}" in main_text(preview)
 
 
 async def test_a_file_that_was_downloaded_can_be_sent_again(merchant: Stocking) -> None:

@@ -97,7 +97,9 @@ async def test_a_row_with_the_id_of_its_pool_renames_it(shop: Shop) -> None:
 
     done = await shop.call("import_csv", kind="pools", text=text, dry_run=False)
 
-    assert (done["created"], done["rows"]) == (0, [{"line": 2, "outcome": "updated", "message": "Jars → Honey"}])
+    changes = [{"column": "quantity", "before": 50, "after": 44}]
+    row = {"line": 2, "outcome": "updated", "message": "Jars → Honey", "changes": changes}
+    assert (done["created"], done["rows"]) == (0, [row])
     [only] = (await shop.call("list_pools"))["pools"]
     assert (only["id"], only["name"], only["on_hand"]) == (pool["id"], "Honey", 44)
     # The file of variants still has the old name; the id finds the pool.

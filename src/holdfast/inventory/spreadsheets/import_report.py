@@ -1,11 +1,13 @@
 """What became of the rows of an import: saved as one change, or all refused."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeVar
+
+from msgspec import Struct
 
 from holdfast.inventory.resources import Tx
 from holdfast.inventory.spreadsheets import sheet
-from holdfast.inventory.spreadsheets.model import ImportCsv, Imported, Row, RowRefusal
+from holdfast.inventory.spreadsheets.model import CellChange, ImportCsv, Imported, Row, RowRefusal
 from holdfast.inventory.stock.stock_changes import CHANGES, bump, present_version
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.messages import Message, message
@@ -37,6 +39,15 @@ async def apply(
         version=None if command.dry_run else version,
         rows=[*report[:MAX_REPORTED_ROWS]],
     )
+
+
+def cell_changes(new: Struct, present: Mapping[str, int | str | None]) -> list[CellChange]:
+    """The values that a row sets: those of its filled cells that differ from the present ones."""
+    return [
+        CellChange(column, before, after)
+        for column, before in present.items()
+        if (after := getattr(new, column)) is not None and after != before
+    ]
 
 
 def nothing_imported(refused: Sequence[RowRefusal]) -> Problem:

@@ -9,7 +9,13 @@ from holdfast.inventory.pools import operations as pools
 from holdfast.inventory.pools.model import MemberFields
 from holdfast.inventory.resources import Tx
 from holdfast.inventory.spreadsheets import sheet
-from holdfast.inventory.spreadsheets.import_report import apply, nothing_imported, repeated, repeated_message
+from holdfast.inventory.spreadsheets.import_report import (
+    apply,
+    cell_changes,
+    nothing_imported,
+    repeated,
+    repeated_message,
+)
 from holdfast.inventory.spreadsheets.known_pools import KnownPools, find_pools
 from holdfast.inventory.spreadsheets.model import ImportCsv, Imported, MemberRow, Row, RowRefusal
 from holdfast.kit.contract.caller import Caller
@@ -89,11 +95,8 @@ def _new_fields(member: MemberFields, present: MemberFields | None) -> MemberFie
 
 def _member_result(line: int, row: MemberRow, member: MemberFields, present: MemberFields | None) -> Row:
     name = f"{_variant_name(row)} in {row.pool}"
+    columns = ("units_per_sale", "sku", "title")
+    changes = cell_changes(member, {column: getattr(present, column, None) for column in columns})
     if present is None:
-        return Row(line, "created", name)
-    changes_of_fields = [
-        (member.units_per_sale, present.units_per_sale),
-        (member.sku, present.sku),
-        (member.title, present.title),
-    ]
-    return Row(line, "updated" if any(new not in {None, old} for new, old in changes_of_fields) else "unchanged", name)
+        return Row(line, "created", name, changes)
+    return Row(line, "updated" if changes else "unchanged", name, changes)

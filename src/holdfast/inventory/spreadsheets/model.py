@@ -73,12 +73,23 @@ class Exported(Struct):
     next_cursor: Annotated[str | None, Meta(description="For the next page; null on the last.")]
 
 
+class CellChange(Struct):
+    """A value that a row sets."""
+
+    column: str
+    before: Annotated[int | str | None, Meta(description="Null when there was none.")]
+    after: int | str
+
+
 class Row(Struct):
     """What became of one row."""
 
     line: Annotated[int, Meta(description="Its line in the text; the names of the columns are line 1.")]
     outcome: Literal["created", "updated", "unchanged"]
     message: str
+    changes: Annotated[
+        list[CellChange], Meta(description="What is set besides the name; quantities as they are then.")
+    ] = []
 
 
 class RowRefusal(NamedTuple):

@@ -2,13 +2,21 @@
 
 from collections.abc import Mapping, Sequence
 
+from msgspec.structs import replace
+
 from holdfast.inventory.pools import operations as pools
 from holdfast.inventory.pools.model import Pool
 from holdfast.inventory.resources import Tx
 from holdfast.inventory.spreadsheets import sheet
-from holdfast.inventory.spreadsheets.import_report import apply, nothing_imported, repeated, repeated_message
+from holdfast.inventory.spreadsheets.import_report import (
+    apply,
+    cell_changes,
+    nothing_imported,
+    repeated,
+    repeated_message,
+)
 from holdfast.inventory.spreadsheets.known_pools import KnownPools, find_pools
-from holdfast.inventory.spreadsheets.model import ImportCsv, Imported, PoolRow, Row, RowRefusal
+from holdfast.inventory.spreadsheets.model import CellChange, ImportCsv, Imported, PoolRow, Row, RowRefusal
 from holdfast.inventory.spreadsheets.scopes import require_scope
 from holdfast.inventory.stock import operations as stock
 from holdfast.inventory.stock.ledger_rules import Posting, Stock
@@ -82,16 +90,21 @@ def _pool_result(line: int, row: PoolRow, known: KnownPools, command: ImportCsv)
     if row.quantity is not None and row.quantity < 0 and command.mode == "set" and _counts(row, pool, command):
         wrong = message("must be at least %(least)s, not %(given)s", least=0, given=row.quantity)
         return RowRefusal(line, sheet.column_message("quantity", wrong))
+    changes = _changes(row, pool, command)
     if pool is None:
-        return Row(line, "created", row.name)
-    changes_of_fields = [(row.unit, pool.unit), (row.buffer, pool.buffer), (row.low_stock_at, pool.low_stock_at)]
-    changes = (
-        _counts(row, pool, command)
-        or _is_renamed(row, pool)
-        or any(new not in {None, present} for new, present in changes_of_fields)
-    )
-    name = f"{pool.name} → {row.name}" if _is_renamed(row, pool) else row.name
-    return Row(line, "updated" if changes else "unchanged", name)
+        return Row(line, "created", row.name, changes)
+    is_renamed = _is_renamed(row, pool)
+    name = f"{pool.name} → {row.name}" if is_renamed else row.name
+    return Row(line, "updated" if changes or is_renamed else "unchanged", name, changes)
+
+
+def _changes(row: PoolRow, pool: Pool | None, command: ImportCsv) -> list[CellChange]:
+    """The values that a row sets. The quantity is the one that the pool has then."""
+    on_hand = pool and pool.on_hand
+    added = on_hand if on_hand and command.mode == "adjust" else 0
+    result = row if row.quantity is None else replace(row, quantity=added + row.quantity)
+    present = {column: getattr(pool, column, None) for column in ("unit", "buffer", "low_stock_at")}
+    return cell_changes(result, {"unit": present.pop("unit"), "quantity": on_hand, **present})
 
 
 def _counts(row: PoolRow, pool: Pool | None, command: ImportCsv) -> bool:

@@ -12,8 +12,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from holdfast.inventory.spreadsheets.cell_numbers import whole_number
 from holdfast.inventory.spreadsheets.model import MAX_ROWS, RowRefusal
-from holdfast.kit.contract.command import normalized
+from holdfast.kit.contract.command import integers, normalized
 from holdfast.kit.contract.csv_cells import as_csv, original
 from holdfast.kit.contract.messages import Message, message, message_of
 from holdfast.kit.contract.problems import invalid
@@ -86,14 +87,22 @@ def _row(columns: Sequence[str], cells: Sequence[str], kind: type[R]) -> R:
         raise RowMismatch(
             message("has %(cells)s cells under %(columns)s columns", cells=len(cells), columns=len(columns))
         )
-    values = {name: original(cell.strip()) for name, cell in zip(columns, cells, strict=True) if cell.strip()}
+    texts = {name: original(cell.strip()) for name, cell in zip(columns, cells, strict=True) if cell.strip()}
+    values = {name: _number(name, text) if name in integers(kind) else text for name, text in texts.items()}
     try:
-        return normalized(msgspec.convert(values, kind, strict=False))
+        return normalized(msgspec.convert(values, kind))
     except msgspec.ValidationError as error:
         place, reason = mismatch(error, kind, values)
         raise RowMismatch(column_message(place.removeprefix("."), reason) if place else reason) from error
     except ValueError as error:
         raise RowMismatch(message_of(error)) from error
+
+
+def _number(column: str, text: str) -> int | str:
+    try:
+        return whole_number(text)
+    except ValueError as error:
+        raise RowMismatch(column_message(column, message_of(error))) from error
 
 
 def column_message(column: str, reason: str) -> Message:

@@ -152,8 +152,8 @@ def read_field(field: FieldInfo, value: Any) -> Any:
 
 
 @cache
-def fields(kind: type[Command]) -> tuple[FieldInfo, ...]:
-    """The fields of a command, with their bounds."""
+def fields(kind: type[Struct]) -> tuple[FieldInfo, ...]:
+    """The fields of a command or another struct, with their bounds."""
     return msgspec.structs.fields(kind)
 
 
@@ -238,7 +238,7 @@ def _nested_types(info: msgspec.inspect.Type) -> Iterator[msgspec.inspect.Type]:
 
 
 @cache
-def integers(kind: type[Command]) -> frozenset[str]:
+def integers(kind: type[Struct]) -> frozenset[str]:
     """The names of the fields that are integers."""
     return frozenset(field.name for field in fields(kind) if _has_type(field, IntType))
 
