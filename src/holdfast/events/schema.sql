@@ -1337,6 +1337,7 @@ CREATE TABLE events (
     takes_entries boolean DEFAULT false NOT NULL,
     draw_placed bigint DEFAULT 0 NOT NULL,
     draw_confirmed bigint,
+    clock_length interval,
     CONSTRAINT events_cancellation_hours_check CHECK ((cancellation_hours >= 0)),
     CONSTRAINT events_capacity_check CHECK ((capacity > 0)),
     CONSTRAINT events_currency_check CHECK ((currency ~ '^[A-Z]{3}$'::text)),

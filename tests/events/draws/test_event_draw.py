@@ -2,8 +2,9 @@
 
 import asyncio
 import datetime as dt
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from functools import partial
+from typing import Any
 
 import msgspec
 import psycopg
@@ -75,6 +76,32 @@ async def test_who_registers_before_the_event_opens_gets_a_place_in_the_drawn_or
     places = [entry["number"] for entry in log if entry["kind"] == "place"]
     assert places == [*await draw.order(), 8]
     assert [entry.get("outcome") for entry in log if entry["kind"] == "arrival"] == 8 * [None] + ["waitlisted"]
+
+
+async def test_the_answer_to_an_entry_says_that_places_are_drawn(draw: EventDraw) -> None:
+    """Before, it said that the registration is settled in order of arrival."""
+
+    async def message(event: Mapping[str, Any], email: str) -> str:
+        body = {"registration": {"event_id": event["id"], "email": email}}
+        answer = await draw.ada.post("/api/registrations", body)
+        assert answer.status_code == 202, answer.text
+        return answer.json()["message"]
+
+    other = await draw.ada.create_event()
+
+    for _ in range(2):
+        assert await message(draw.event, "ann@example.com") == DRAWN
+    assert await message(other, "ann@example.com") == (
+        "The registration was received. It is settled in order of arrival."
+    )
+    await draw.service.run_sql("update users set proved_at = null where slug is not null")
+    assert (await message(draw.event, "bob@example.com")).startswith(f"{DRAWN} The organizer has not confirmed")
+
+
+DRAWN = (
+    "The registration was received. Places of this event are drawn: an entry from before opens_at gets its place by "
+    "lot, and later ones come after all of these."
+)
 
 
 async def test_a_list_that_is_not_frozen_in_time_is_void_until_the_organizer_takes_people_as_they_came(

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 from icalendar import Calendar
 from msgspec import Struct
 
-from holdfast.events.events.calendar import calendar_file
+from holdfast.events.events.calendar import calendar_feed, calendar_file
 from holdfast.events.settings import Settings
 
 
@@ -46,6 +46,7 @@ def test_the_file_of_an_event_is_to_the_letter_what_calendars_expect() -> None:
         "BEGIN:VEVENT",
         "SUMMARY:Life drawing",
         "DTSTART:20310501T180000Z",
+        "DTEND:20310501T190000Z",
         "DTSTAMP:20310101T120000Z",
         "UID:event-7@events.example",
         "SEQUENCE:3",
@@ -66,6 +67,14 @@ def test_the_end_of_an_event_is_in_the_file_in_utc() -> None:
     assert "DTSTART:20310501T180000Z\r\nDTEND:20310501T203000Z\r\n" in file(
         Dated(ends_at=dt.datetime(2031, 5, 1, 22, 30, tzinfo=berlin))
     )
+
+
+def test_an_event_without_an_end_lasts_an_hour_in_calendars() -> None:
+    """Before, it lasted zero minutes, which calendars show as a line or not at all."""
+    feed = calendar_feed([(Dated(), URL)], SETTINGS, stamp=STAMP, name="Ada").decode()
+
+    for text in (file(Dated()), file(Dated(), method="CANCEL"), feed):
+        assert "DTSTART:20310501T180000Z\r\nDTEND:20310501T190000Z\r\n" in text
 
 
 def test_a_registration_has_an_entry_of_its_own_that_can_be_taken_out() -> None:

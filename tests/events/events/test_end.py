@@ -5,8 +5,10 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from holdfast.events.events.recurrence import next_end_at
+from holdfast.events.events.recurrence import clock_length, next_end_at, next_occurrence_at
 from tests.events.agents.samples import agent
 from tests.events.events.series import all_events, goes_on, past
 from tests.events.pages.reading import structured, text
@@ -110,6 +112,105 @@ async def test_each_later_occurrence_takes_as_long(service: Service) -> None:
         assert ends - begins == timedelta(hours=26, minutes=30)
 
 
+async def series_in_berlin(service: Service, days: list[datetime], begins: str, ends: str) -> list[tuple[str, str]]:
+    """The local times of a weekly event, the first and then one more after each day."""
+    ada = await service.organizer()
+    times = {
+        name: datetime.fromisoformat(f"{days[0]:%Y-%m-%d}T{time}").replace(tzinfo=BERLIN).isoformat()
+        for name, time in (("datetime", begins), ("ends_at", ends))
+    }
+    await ada.create_event(**times, recurrence_frequency="weeks", timezone="Europe/Berlin")
+    for day in days:
+        await goes_on(service, day.replace(hour=23, tzinfo=UTC))
+    return [
+        (f"{datetime.fromisoformat(event['datetime']).astimezone(BERLIN):%H:%M}", ends_at(event))
+        for event in await all_events(ada)
+    ]
+
+
+def ends_at(event: dict[str, Any]) -> str:
+    return f"{datetime.fromisoformat(event['ends_at']).astimezone(BERLIN):%H:%M}"
+
+
+BERLIN = ZoneInfo("Europe/Berlin")
+SPRING = [datetime(2037, 3, day) for day in (22, 29)]
+"""Days of a weekly series. On the second, the clocks of Berlin go from 2:00 to 3:00."""
+
+AUTUMN = [datetime(2036, 10, day) for day in (19, 26)]
+"""On the second, they go from 3:00 to 2:00."""
+
+
+@pytest.mark.parametrize(
+    ("days", "begins", "ends", "second"),
+    [
+        (SPRING, "01:30", "02:30", ("01:30", "03:30")),
+        (SPRING, "00:15", "02:00", ("00:15", "03:00")),
+        (SPRING, "02:30", "02:45", ("03:30", "03:45")),
+        (SPRING, "01:00", "05:00", ("01:00", "05:00")),
+        (AUTUMN, "01:30", "02:30", ("01:30", "02:30")),
+        (AUTUMN, "02:15", "03:15", ("02:15", "03:15")),
+    ],
+)
+async def test_an_end_that_a_change_of_the_clocks_has_moved_is_back_the_next_time(
+    service: Service, days: list[datetime], begins: str, ends: str, second: tuple[str, str]
+) -> None:
+    """Before, an end in the hour that is left out was an hour later in the whole rest of the series."""
+    assert await series_in_berlin(service, days, begins, ends) == [(begins, ends), second, (begins, ends)]
+
+
+ZONES = ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Tokyo"]
+
+
+@given(
+    minute=st.integers(0, 24 * 60 - 1),
+    length=st.integers(1, 30 * 60),
+    day=st.integers(0, 365),
+    zone=st.sampled_from(ZONES),
+)
+def test_no_occurrence_of_a_year_leaves_the_end_of_the_first_for_good(
+    minute: int, length: int, day: int, zone: str
+) -> None:
+    place = ZoneInfo(zone)
+    local = datetime(2036, 1, 1) + timedelta(days=day, minutes=minute)
+    start, end = (moment.replace(tzinfo=place).astimezone(UTC) for moment in (local, local + timedelta(minutes=length)))
+    if changes_clocks(start, end, place):
+        return
+    begins, ends, stored = start, end, None
+    for _ in range(60):
+        following = next_occurrence_at(start, "weeks", 1, begins, place)
+        assert following
+        assert ends
+        stored = clock_length(begins, ends, stored, place)
+        begins, ends = following, next_end_at(begins, ends, following, place, stored)
+        assert ends
+        if not changes_clocks(begins, ends, place):
+            assert ends - begins == end - start
+
+
+def changes_clocks(begins: datetime, ends: datetime, zone: ZoneInfo) -> bool:
+    """Whether the clocks change on one of these days, or on the ones before and after."""
+    days = (begins - timedelta(days=1), ends + timedelta(days=1))
+    return len({day.astimezone(zone).utcoffset() for day in days}) > 1
+
+
+async def test_a_changed_end_is_that_of_all_later_occurrences(service: Service) -> None:
+    ada = await service.organizer()
+    await ada.create_event(
+        datetime="2037-03-22T01:30:00+01:00",
+        ends_at="2037-03-22T02:30:00+01:00",
+        recurrence_frequency="weeks",
+        timezone="Europe/Berlin",
+    )
+    await goes_on(service, datetime(2037, 3, 22, 23, tzinfo=UTC))
+    [_, second] = await all_events(ada)
+    await change(ada, second, ends_at="2037-03-29T05:00:00+02:00")
+
+    for day in (datetime(2037, 3, 29, 23, tzinfo=UTC), datetime(2037, 4, 5, 23, tzinfo=UTC)):
+        await goes_on(service, day)
+
+    assert [ends_at(event) for event in await all_events(ada)] == ["02:30", "05:00", "05:00", "05:00"]
+
+
 @pytest.mark.parametrize(
     ("begins", "ends", "next_begins", "expected"),
     [
@@ -208,7 +309,7 @@ async def test_programs_read_the_end_in_the_page_and_in_the_calendar_file(servic
     assert structured(await service.http.get(event["public_url"]))["endDate"] == "2036-11-27T20:00:00+01:00"
     assert "DTEND:20361127T190000Z" in file.text
     assert "endDate" not in structured(await service.http.get(endless["public_url"]))
-    assert "DTEND" not in (await service.http.get(f"/events/{endless['id']}/calendar.ics")).text
+    assert "DTEND:20361127T180000Z" in (await service.http.get(f"/events/{endless['id']}/calendar.ics")).text
 
 
 async def test_lists_and_forms_say_the_end_too(service: Service) -> None:

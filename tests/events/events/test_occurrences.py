@@ -61,7 +61,7 @@ OWN = {
         "draw_void_at",
         "draw_placed",
     ),
-    "takes_entries",
+    *("takes_entries", "clock_length"),
 }
 """The columns in which an occurrence begins anew; whoever adds one decides which kind it is."""
 SAME = {

@@ -16,6 +16,9 @@ from holdfast.kit.mail.message import header_text
 
 Method = Literal["PUBLISH", "CANCEL"]
 
+LENGTH_WITHOUT_END = dt.timedelta(hours=1)
+"""How long an event without an end lasts in calendars. RFC 5545 (3.6.1) would make it zero minutes."""
+
 
 class CalendarEvent(Protocol):
     """The fields of an event that a calendar shows."""
@@ -115,7 +118,7 @@ def _entry(
         "uid": f"{name}@{urlsplit(publisher.base_url).hostname}",
         "dtstamp": stamp.astimezone(dt.UTC).replace(microsecond=0),
         "dtstart": event.datetime.astimezone(dt.UTC),
-        "dtend": event.ends_at and event.ends_at.astimezone(dt.UTC),
+        "dtend": (event.ends_at or event.datetime + LENGTH_WITHOUT_END).astimezone(dt.UTC),
         "sequence": event.calendar_sequence,
         "status": "CANCELLED" if is_cancelled or event.cancelled_at else "CONFIRMED",
         "summary": header_text(event.title),

@@ -76,24 +76,47 @@ def next_occurrence_at(
     return date
 
 
+def clock_length(
+    begins: dt.datetime, ends_at: dt.datetime, stored: dt.timedelta | None, zone: dt.tzinfo = dt.UTC
+) -> dt.timedelta:
+    """How long after its beginning an occurrence ends, by the clocks of the zone.
+
+    stored    the one of the occurrence before; it counts as long as the end follows from it, and was not changed since.
+              The end itself may be moved: 2:30 is 3:30 on the day on which the clocks leave out an hour at 2:00
+    """
+    if stored is not None and _end_at(begins, stored, zone) == ends_at:
+        return stored
+    try:
+        return ends_at.astimezone(zone).replace(tzinfo=None) - begins.astimezone(zone).replace(tzinfo=None)
+    except OverflowError:
+        return ends_at - begins
+
+
 def next_end_at(
-    begins: dt.datetime, ends_at: dt.datetime | None, next_begins: dt.datetime, zone: dt.tzinfo = dt.UTC
+    begins: dt.datetime,
+    ends_at: dt.datetime | None,
+    next_begins: dt.datetime,
+    zone: dt.tzinfo = dt.UTC,
+    stored: dt.timedelta | None = None,
 ) -> dt.datetime | None:
     """The end of an occurrence that begins at `next_begins`: as long after its beginning, by the clocks of the zone.
 
     So a weekly event from 18:00 to 20:00 always ends at 20:00. If the clocks were put back during the one before, so
     that this one would end before it begins, it takes as long as that one. None without an end.
+
+    stored    see `clock_length`
     """
     if ends_at is None:
         return None
-    try:
-        apart = ends_at.astimezone(zone).replace(tzinfo=None) - begins.astimezone(zone).replace(tzinfo=None)
-    except OverflowError:
-        apart = ends_at - begins
-    next_end = _later(next_begins, apart, zone)
-    if next_end and is_in_order(next_begins, next_end):
-        return next_end
-    return moved_end(ends_at, begins, next_begins)
+    return _end_at(next_begins, clock_length(begins, ends_at, stored, zone), zone) or moved_end(
+        ends_at, begins, next_begins
+    )
+
+
+def _end_at(begins: dt.datetime, length: dt.timedelta, zone: dt.tzinfo) -> dt.datetime | None:
+    """The end after a time by the clocks of the zone; None if it is not later than the beginning."""
+    end = _later(begins, length, zone)
+    return end if end and is_in_order(begins, end) else None
 
 
 def _later(start: dt.datetime, apart: relativedelta | dt.timedelta, zone: dt.tzinfo) -> dt.datetime | None:
@@ -110,6 +133,7 @@ class PassedOccurrence(Struct):
     id: int
     datetime: dt.datetime
     ends_at: dt.datetime | None
+    clock_length: dt.timedelta | None
     recurs_from: dt.datetime
     frequency: Frequency
     interval: int
@@ -122,13 +146,17 @@ class NextOccurrence(Struct):
     id: int
     datetime: dt.datetime
     ends_at: dt.datetime | None
+    clock_length: dt.timedelta | None
 
 
 def _next_after(passed: PassedOccurrence, now: dt.datetime) -> NextOccurrence | None:
     """The next occurrence of a series; None if it would be after the year 9999."""
-    place = zone(passed.timezone)
+    place, begins, ends_at = zone(passed.timezone), passed.datetime, passed.ends_at
     date = next_occurrence_at(passed.recurs_from, passed.frequency, passed.interval, now, place)
-    return date and NextOccurrence(passed.id, date, next_end_at(passed.datetime, passed.ends_at, date, place))
+    if date is None:
+        return None
+    length = None if ends_at is None else clock_length(begins, ends_at, passed.clock_length, place)
+    return NextOccurrence(passed.id, date, next_end_at(begins, ends_at, date, place, length), length)
 
 
 async def lock_passed(tx: Tx, now: dt.datetime) -> list[PassedOccurrence]:
@@ -139,8 +167,8 @@ async def lock_passed(tx: Tx, now: dt.datetime) -> list[PassedOccurrence]:
     return await tx.rows(
         PassedOccurrence,
         """
-        select events.id, datetime, end_datetime as ends_at, recurs_from, recurrence_frequency as frequency,
-               recurrence_interval as interval, timezone
+        select events.id, datetime, end_datetime as ends_at, clock_length, recurs_from,
+               recurrence_frequency as frequency, recurrence_interval as interval, timezone
           from events join users as organizers on organizers.id = organizer_id
          where recurrence_frequency <> 'none' and cancelled_at is null and continued_at is null and published
            and datetime <= %(now)s
@@ -163,12 +191,14 @@ async def insert_occurrences(tx: Tx, occurrences: Sequence[NextOccurrence], now:
         insert into events (organizer_id, title, body, datetime, capacity, waitinglist_capacity, currency, pricing_mode,
                             price, min_price, max_price, current_price, recurrence_frequency, recurrence_interval,
                             recurs_from, address, location_name, latitude, longitude, image_keys, timezone,
-                            cancellation_hours, end_datetime, follows_id, inserted_at, public_log)
+                            cancellation_hours, end_datetime, clock_length, follows_id, inserted_at, public_log)
         select organizer_id, title, body, next.datetime, capacity, waitinglist_capacity, currency, pricing_mode,
                price, min_price, max_price, {FIRST_PRICE}, recurrence_frequency,
                recurrence_interval, recurs_from, address, location_name, latitude, longitude, image_keys, timezone,
-               cancellation_hours, next.ends_at, events.id, %(now)s, public_log and %(public_logs)s
-          from json_to_recordset(%(next)s::json) as next (id bigint, datetime timestamptz, ends_at timestamptz)
+               cancellation_hours, next.ends_at, next.clock_length, events.id, %(now)s,
+               public_log and %(public_logs)s
+          from json_to_recordset(%(next)s::json)
+               as next (id bigint, datetime timestamptz, ends_at timestamptz, clock_length interval)
           join events using (id)
          order by events.id
         returning id, follows_id),

@@ -124,9 +124,9 @@ async def end_all(tx: Tx, organizer_id: int) -> None:
 async def join(tx: Tx, batch: Batch[JoinQueue]) -> Sequence[Joined | Problem | LockedRow]:
     """Give a visitor a place in a queue.
 
-    202 means the place is kept, in order of arrival; poll `next.url` until the status is no longer `waiting`. Joining
-    again changes nothing while the visitor waits, or was released and may still come in; later it means a new place at
-    the end of the line.
+    202 means the place is kept, in order of arrival or, with `draw_at`, by lot; poll `next.url` until the status is no
+    longer `waiting`. Joining again changes nothing while the visitor waits, or was released and may still come in;
+    later it means a new place at the end of the line.
     """
     visitors = [
         Visitor(index, call.caller.tenant_id, call.command.queue_id, call.command.visitor_id)

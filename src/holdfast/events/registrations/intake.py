@@ -73,6 +73,7 @@ class IntakeResult(NamedTuple):
     organizer_id    the organizer of the event
     stored          whether a registration was stored
     mails_wait      whether its mails wait until the organizer proves its address
+    is_drawn        whether its place is drawn
     received_at     the time of arrival of the registration that is stored, also if it existed before; None: refused
     nonce           the nonce of its commitment; None: refused, or no log has it, or will have it
     logged_as       the public id in its commitment; None: `public_id`
@@ -83,6 +84,7 @@ class IntakeResult(NamedTuple):
     organizer_id: int | None
     stored: bool
     mails_wait: bool
+    is_drawn: bool
     received_at: dt.datetime | None
     nonce: str | None
     logged_as: str | None = None

@@ -43,7 +43,7 @@ def _accept(*, renews: bool) -> LiteralString:
     return f"""
     -- Many requests name few events. What is the same for all of them is looked up once.
     with event as materialized (
-        select id, organizer_id, current_price,
+        select id, organizer_id, current_price, takes_entries,
                registered_count >= capacity and waitlisted_count >= waitinglist_capacity as is_full,
                case when not published then 'event_draft'
                     when cancelled_at is not null then 'event_cancelled'
@@ -163,6 +163,7 @@ def _accept(*, renews: bool) -> LiteralString:
      returning 1)
     select code, public_id, organizer_id, code is null and (previous_status is null or previous_status = 'rejected'),
            code is null and notify and organizer_id in (select id from unproved_organizer),
+           code is null and event_id in (select id from event where takes_entries),
            -- Nothing is told of any, if another transaction has stored one of them at the same time.
            case when (select count(*) from stamped) = (select count(*) from ({stored}) as stored) then received_at end,
            case when event_id in (select id from logged_event) then nonce::text end

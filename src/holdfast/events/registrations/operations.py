@@ -17,6 +17,7 @@ from holdfast.events.problems import (
 )
 from holdfast.events.registrations import intake, seating, settlement, sql
 from holdfast.events.registrations.model import (
+    DRAWN,
     MAILS_WAIT,
     Accepted,
     AcceptRegistration,
@@ -262,8 +263,10 @@ def refusal(event_id: int, result: intake.IntakeResult) -> Problem | LockedRow |
 def _accepted(event_id: int, result: intake.IntakeResult, base_url: str | None) -> Accepted:
     """The answer to an accepted call. With the base address, it has a receipt to sign if the event has a log."""
     accepted = Accepted(RegistrationNextStep(f"/api/registrations/{event_id}/{result.public_id}"))
+    if result.is_drawn:
+        accepted.message = DRAWN
     if result.mails_wait:
-        accepted.message = MAILS_WAIT
+        accepted.message += MAILS_WAIT
     if base_url is not None and result.nonce and result.received_at:
         name, person = LogName("events", event_id), result.logged_as or result.public_id or ""
         accepted.receipt = receipt_of(name, base_url, result.received_at, person, result.nonce)
