@@ -1,7 +1,8 @@
-"""Removes metadata from image files: location, camera, comments, thumbnails. Refuses data after the end of the image.
+"""Removes from image files all that is no part of the picture: metadata, thumbnails, and what follows its end.
 
 A file is a sequence of parts. The parts of the picture are copied byte for byte. Of the metadata, only the orientation
-is copied. Pictures are not decoded here: see `image.py`.
+is copied. What is dropped is not checked, and never makes a file unfit: phones store films and data of their own after
+the picture, and editors store wrong check values. Pictures are not decoded here: see `image.py`.
 """
 
 import re
@@ -48,39 +49,22 @@ class FileReader:
         match = pattern.search(self._content, self._at)
         return self.take(match.start() - self._at if match else -1)
 
-    def skip_padding(self) -> None:
-        if padding := PADDING.match(self._content, self._at):
-            self._at = padding.end()
-
-
-PADDING = re.compile(rb"[\0\r\n\t ]+")
-
 
 def strip_metadata(content: bytes) -> tuple[str, bytes]:
     """The media type of an image file, and the file without its metadata. Raises `UnfitFile`."""
     for content_type, (signature, walk) in FORMATS.items():
         file = FileReader(content)
         if file.begins(signature):
-            picture = b"".join(walk(file))
-            file.skip_padding()
-            while content_type == "image/jpeg" and file.begins(signature):
-                # Cameras append further pictures, such as a preview or an HDR gain map. They are dropped.
-                for _ in walk(file):
-                    pass
-                file.skip_padding()
-            if file.left:
-                raise UnfitFile(translatable("goes on after the end of the image; export it as a plain image"))
-            return content_type, picture
+            return content_type, b"".join(walk(file))
     raise UnfitFile(translatable("is no JPEG, PNG, WebP or GIF image"))
 
 
 def _jpeg(file: FileReader) -> Iterator[bytes]:
     yield file.take(2)
     while True:
-        mark, kind = file.take(2)
-        while kind == 0xFF:
-            kind = file.take(1)[0]
-        if mark != 0xFF or kind in NOT_SEGMENTS:
+        file.until(SEGMENT)
+        kind = file.take(2)[1]
+        if kind in NOT_SEGMENTS:
             raise UnfitFile(translatable("is damaged"))
         if kind == END_OF_IMAGE:
             yield b"\xff\xd9"
@@ -94,7 +78,10 @@ def _jpeg(file: FileReader) -> Iterator[bytes]:
 
 
 START_OF_SCAN, END_OF_IMAGE = 0xDA, 0xD9
-NOT_SEGMENTS = {0x00, 0x01, *range(0xD0, 0xD9)}
+NOT_SEGMENTS = {0x01, *range(0xD0, 0xD9)}
+SEGMENT = re.compile(rb"\xff[^\x00\xff]")
+"""The marker of a segment. Bytes before it are skipped, as decoders skip them."""
+
 MARKER = re.compile(rb"\xff[\x01-\xcf\xd8-\xfe]")
 """The marker that ends a scan. FF followed by 00, and restart markers, belong to the scan."""
 
@@ -122,10 +109,13 @@ def _png(file: FileReader) -> Iterator[bytes]:
         length = int.from_bytes(file.take(4), "big")
         kind = file.take(4)
         content = file.take(length)
-        if file.take(4) != _crc(kind, content):
+        is_intact = file.take(4) == _crc(kind, content)
+        if kind == b"IEND":
+            content = b""
+        elif kind == b"eXIf":
+            content = _only_orientation(content) if is_intact else b""
+        elif kind in PNG_CHUNKS and not is_intact:
             raise UnfitFile(translatable("is damaged"))
-        if kind == b"eXIf":
-            content = _only_orientation(content)
         if kind in PNG_CHUNKS or (kind == b"eXIf" and content):
             yield len(content).to_bytes(4, "big") + kind + content + _crc(kind, content)
 
@@ -206,10 +196,16 @@ def _webp(file: FileReader) -> Iterator[bytes]:
 WEBP_PICTURES = {b"ALPH", b"VP8 ", b"VP8L"}
 
 
+WEBP_KEPT = {b"VP8X", b"ICCP", b"ANIM", b"ANMF", *WEBP_PICTURES}
+
+
 def _chunks(file: FileReader) -> Iterator[tuple[bytes, bytes]]:
-    while file.left:
+    """The chunks, up to one that breaks off and would be dropped."""
+    while file.left >= 8:
         kind = file.take(4)
         size = int.from_bytes(file.take(4), "little")
+        if size > file.left and kind not in WEBP_KEPT:
+            return
         content = file.take(size)
         file.take(min(size % 2, file.left))
         yield kind, content
