@@ -12,9 +12,10 @@ from tests.events.people.scene import erase, handle_of, over, sign_up
 from tests.support import Service
 
 
-def cells(file: httpx2.Response) -> list[list[str]]:
+def cells(file: httpx2.Response, separator: str = ",") -> list[list[str]]:
     assert file.content.startswith(b"\xef\xbb\xbf")
-    return [*csv.reader(io.StringIO(file.content.decode("utf-8-sig"), newline=""), strict=True)]
+    text = io.StringIO(file.content.decode("utf-8-sig"), newline="")
+    return [*csv.reader(text, strict=True, delimiter=separator)]
 
 
 async def test_all_registrations_are_in_the_file_in_order_of_arrival(service: Service) -> None:
@@ -57,6 +58,21 @@ async def test_no_cell_is_a_formula(service: Service, begin: str) -> None:
     assert row[:2] == ["'=cmd|calc!a1@example.com", f"'{name}"]
 
 
+async def test_the_german_file_opens_in_a_german_spreadsheet_program(service: Service) -> None:
+    """Before, it had commas and `10.00`: one column of texts there."""
+    ada, browser = await signed_in(service, language="de")
+    event = await ada.create_event(pricing_mode="fixed", price=1205, currency="EUR")
+    await ada.register(event["id"], email="ann@example.com")
+    await service.settle()
+
+    file = await browser.get(f"/console/events/{event['id']}/registrations.csv")
+
+    header, row = cells(file, ";")
+    assert (header[0], header[5]) == ("E-Mail-Adresse", "Bezahlter Betrag")
+    assert row[:3] == ["ann@example.com", "", "Platz"]
+    assert row[5:7] == ["12,05", "EUR"]
+
+
 async def test_the_file_has_what_the_list_shows(service: Service) -> None:
     ada, browser = await signed_in(service, language="de")
     event = await ada.create_event(capacity=1, waitinglist_capacity=5)
@@ -64,7 +80,7 @@ async def test_the_file_has_what_the_list_shows(service: Service) -> None:
 
     file = await browser.get(f"/console/events/{event['id']}/registrations.csv?state=waitlisted&q=cleo")
 
-    header, *rows = cells(file)
+    header, *rows = cells(file, ";")
     assert header[0] == "E-Mail-Adresse"
     assert [row[:4] for row in rows] == [["cleo@example.com", "Cleo Example", "Warteliste", "2"]]
 

@@ -1,5 +1,8 @@
 """The page of spreadsheets: CSV out; and in, after a look at what would change."""
 
+import csv
+import io
+
 import httpx2
 import pytest
 
@@ -72,6 +75,25 @@ async def test_a_file_that_was_downloaded_can_be_sent_again(merchant: Stocking) 
         merchant, members.content.replace(f"{SIX_PACK},6".encode(), f"{SIX_PACK},5".encode()), "members"
     )
     assert f"{SIX_PACK} in Jars changed" in main_text(changed)
+
+
+@pytest.mark.parametrize(("language", "separator"), [("en", ","), ("de", ";")])
+async def test_files_have_the_separator_of_their_language_and_are_read_back_exactly(
+    settings: Settings, language: str, separator: str
+) -> None:
+    """Before, German files had commas: one column in a German spreadsheet program."""
+    unchanged = {"en": "New: 0. Changed: 0. As they were: 1.", "de": "Neu: 0. Geändert: 0. Wie sie waren: 1."}[language]
+    async with stocking(settings, language) as merchant:
+        await merchant.shop.pool(50, name="Gläser; groß, rund", members=[{**PACKS[1], "sku": "=6", "title": "a,=b;-c"}])
+        for kind, columns in (("pools", 7), ("members", 6), ("history", 5)):
+            file = await merchant.get(f"{PATH}/{kind}.csv")
+
+            text = file.content.decode()
+            assert text.startswith("\ufeff")
+            head, row = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), delimiter=separator)
+            assert len(head) == len(row) >= columns
+            if kind != "history":
+                assert unchanged in main_text(await upload(merchant, file.content, kind))
 
 
 async def test_a_long_list_is_one_file_with_the_columns_once(merchant: Stocking) -> None:

@@ -212,10 +212,23 @@ async def test_a_quantity_below_what_is_held_keeps_all_from_being_stored(shop: S
         'name;quantity;unit\r\n"Jars";44;\r\n',
         "name\tquantity\tunit\nJars\t44\t\n",
         "name\tquantity\tunit\nJars\t44",
+        "sep=;\r\nname;quantity\r\nJars;44\r\n",
+        "\ufeffsep=,\nname,quantity\nJars,44\n",
+        '"sep=;"\nname;quantity\nJars;44\n',
+        "SEP=\t\nname\tquantity\nJars\t44\n",
+        "sep=;,,\nname,quantity,unit\nJars,44,\n",
+        "sep=|\nname|quantity\nJars|44\n",
+        "name,quantity,\nJars,44,\n",
+        "name;quantity;;\nJars;44;;\n;;;\n",
+        "name,quantity,\nJars,44\n",
+        "name,quantity\nJars,44,\n",
+        "name,quantity\nJars,44, ,\n , \n",
     ],
     ids=[
         *("CRLF", "BOM", "other order", "capitals and spaces", "quotes", "empty lines", "empty cell"),
         *("semicolons", "tabs", "tabs without the last"),
+        *("sep", "sep after a BOM", "sep in quotes", "sep with a tab", "sep among cells", "sep with a bar"),
+        *("an empty column", "empty columns", "an empty column of names only", "an empty cell more", "spaces"),
     ],
 )
 async def test_sheets_are_read_as_programs_write_them(shop: Shop, text: str) -> None:
@@ -225,6 +238,21 @@ async def test_sheets_are_read_as_programs_write_them(shop: Shop, text: str) -> 
 
     assert (done["applied"], done["updated"], done["created"]) == (True, 1, 0)
     assert await shop.on_hand(pool["id"]) == 44
+
+
+@pytest.mark.parametrize("text", ["name,quantity,\nJars,1,000\n", "name,quantity\nJars,1,000\n"])
+async def test_a_cell_without_a_column_is_refused(shop: Shop, text: str) -> None:
+    await shop.pool(50, name="Jars")
+
+    assert await refused(shop, text) == [(2, "has 3 cells under 2 columns")]
+
+
+async def test_lines_are_counted_with_the_one_that_names_the_separator(shop: Shop) -> None:
+    assert await refused(shop, "sep=;\nname;quantity\nJars;many\n") == [
+        (3, 'quantity: must be an integer or null, not "many"')
+    ]
+    answer = await shop.refused("import_csv", kind="pools", text="sep=;\nname;on_hand\nJars;1\n")
+    assert answer["errors"]["text"][0].startswith("line 2 must name columns")
 
 
 async def test_lines_are_counted_as_an_editor_counts_them(shop: Shop) -> None:
@@ -239,7 +267,9 @@ async def test_lines_are_counted_as_an_editor_counts_them(shop: Shop) -> None:
     [
         "nonsense",
         "name,name\na,b\n",
-        "name,quantity,\na,1,\n",
+        "name,,quantity\na,,1\n",
+        "sep=;\n",
+        "sep=;",
         "name,on_hand\na,1\n",
         'name\n"a',
         'name\n"a"b\n',

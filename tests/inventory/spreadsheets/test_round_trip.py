@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from msgspec import Struct
 
 from holdfast.inventory.spreadsheets import sheet
+from holdfast.kit.contract.csv_cells import with_separator
 from tests.inventory.support import PACKS, SINGLE, Inventory, Shop
 
 NAMES = [
@@ -163,9 +164,13 @@ cells = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_siz
 names = cells.map(str.strip).filter(bool)
 
 
-@given(st.lists(st.tuples(names, st.integers(-(10**12), 10**12)), max_size=5))
-def test_every_text_that_is_written_is_read_as_it_was(rows: list[tuple[str, int]]) -> None:
-    text = sheet.to_csv(("name", "quantity"), rows)
+@given(
+    rows=st.lists(st.tuples(names, st.integers(-(10**12), 10**12)), max_size=5),
+    separator=st.sampled_from([",", ";", "\t"]),
+    begin=st.sampled_from(["", "\ufeff", "sep=X\r\n", "\ufeffsep=X\r\n"]),
+)
+def test_every_text_that_is_written_is_read_as_it_was(rows: list[tuple[str, int]], separator: str, begin: str) -> None:
+    text = begin.replace("X", separator) + with_separator(sheet.to_csv(("name", "quantity"), rows), separator)
 
     good, refused = sheet.read_rows(text, Counted)
 

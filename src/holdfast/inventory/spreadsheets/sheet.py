@@ -1,6 +1,7 @@
 """Reads rows from CSV and validates each cell, and writes rows as CSV.
 
 Cells are separated by commas, semicolons or tabs: programs write what is usual in the country of their user.
+A first line such as `sep=;` is skipped, and so are empty cells at the end of a line.
 The apostrophe that is written before a cell that looks like a formula is removed when the cell is read.
 """
 
@@ -43,42 +44,59 @@ def read_rows(text: str, kind: type[R]) -> tuple[list[tuple[int, R]], list[RowRe
     """
     text = text.removeprefix("\ufeff")
     separator = _separator(text)
+    text, skipped = SEPARATOR_LINE.subn("", text)
     lines = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator)
     known = kind.__struct_fields__
     good: list[tuple[int, R]] = []
     refused: list[RowRefusal] = []
     try:
         columns = [name.strip().lower() for name in next(lines, [""])]
+        while len(columns) > 1 and not columns[-1]:
+            columns.pop()
+        head = 1 + skipped
         if len(set(columns)) < len(columns) or not {*columns} <= {*known}:
-            wrong = message("line 1 must name columns, each once, out of: %(columns)s", columns=", ".join(known))
+            wrong = message(
+                "line %(line)s must name columns, each once, out of: %(columns)s", line=head, columns=", ".join(known)
+            )
             raise invalid({"text": [wrong]})
         if missing := {field.name for field in msgspec.structs.fields(kind) if field.required} - {*columns}:
-            raise invalid(
-                {"text": [message("line 1 lacks the columns: %(columns)s", columns=", ".join(sorted(missing)))]}
-            )
+            names = ", ".join(sorted(missing))
+            raise invalid({"text": [message("line %(line)s lacks the columns: %(columns)s", line=head, columns=names)]})
         for cells in lines:
-            if not any(cells):
+            if not any(cell.strip() for cell in cells):
                 continue
+            line = skipped + lines.line_num
             if len(good) + len(refused) >= MAX_ROWS:
                 raise invalid({"text": [message("has more than %(most)s rows: import it in parts", most=MAX_ROWS)]})
             try:
-                good.append((lines.line_num, _row(columns, _padded(cells, separator, len(columns)), kind)))
+                good.append((line, _row(columns, _fitted(cells, separator, len(columns)), kind)))
             except RowMismatch as error:
-                refused.append(RowRefusal(lines.line_num, error.message))
+                refused.append(RowRefusal(line, error.message))
     except csv.Error as error:
-        wrong = message("is not CSV at line %(line)s: %(why)s", line=lines.line_num, why=_csv_error(error))
+        line = skipped + lines.line_num
+        wrong = message("is not CSV at line %(line)s: %(why)s", line=line, why=_csv_error(error))
         raise invalid({"text": [wrong]}) from error
     return good, refused
 
 
+SEPARATOR_LINE = re.compile(r'\A"?sep=([,;|\t])"?[,;|\t]*(?:\r\n|\r|\n|\Z)', re.IGNORECASE)
+"""The line that tells Excel the separator. A program that takes it for a row may add empty cells to it."""
+
+
 def _separator(text: str) -> str:
-    """Return what separates the names of the columns; no name contains a separator."""
-    names = re.split(r"[\r\n]", text, maxsplit=1)[0]
-    return max(",;\t", key=names.count)
+    """What separates the names of the columns; no name contains a separator."""
+    declared = SEPARATOR_LINE.match(text)
+    names = re.split(r"[\r\n]", text[declared.end() :] if declared else text, maxsplit=1)[0]
+    return max([*(declared[1] if declared else ""), ",", ";", "\t"], key=names.count)
 
 
-def _padded(cells: Sequence[str], separator: str, count: int) -> Sequence[str]:
-    """Return the cells of a row. Tabs at the end of a line are often lost when rows are copied."""
+def _fitted(cells: Sequence[str], separator: str, count: int) -> Sequence[str]:
+    """The cells of a row without empty ones that are too many.
+
+    Tabs at the end of a line are often lost when rows are copied, so missing cells are empty there.
+    """
+    while len(cells) > count and not cells[-1].strip():
+        cells = cells[:-1]
     return [*cells, *[""] * (count - len(cells))] if separator == "\t" else cells
 
 

@@ -19,9 +19,11 @@ from babel import Locale
 from babel.dates import format_date, format_skeleton, format_time, get_timezone_name
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
-from babel.numbers import format_currency, format_decimal, get_currency_symbol
+from babel.numbers import format_currency, format_decimal, get_currency_symbol, get_decimal_symbol
 from babel.support import Translations
 from msgspec import Struct
+
+from holdfast.kit.contract.csv_cells import CsvFormat, csv_format
 
 if TYPE_CHECKING:
     from holdfast.kit.http.handler import Request
@@ -63,6 +65,11 @@ class Language(Struct, frozen=True):
     def query(self) -> tuple[tuple[str, str], ...]:
         """The query parameters of every link. A form that is sent by GET needs hidden fields for them."""
         return (*self.query_fields, ("lang", self.code)) if self.chosen else self.query_fields
+
+    @property
+    def csv_format(self) -> CsvFormat:
+        """How spreadsheet programs of the language write CSV."""
+        return csv_format(get_decimal_symbol(self.locale))
 
     def number(self, number: int) -> str:
         return _number(number, self.locale)

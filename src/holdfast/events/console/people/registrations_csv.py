@@ -1,4 +1,7 @@
-"""The registrations of one event as a CSV file with all columns of the list, in order of arrival."""
+"""The registrations of one event as a CSV file with all columns of the list, in order of arrival.
+
+The separator and the decimal sign are those of the language.
+"""
 
 from collections.abc import AsyncIterator, Sequence
 from decimal import Decimal
@@ -56,9 +59,11 @@ class RegistrationsFile:
         self, caller: Caller, command: SearchRegistrations, part: RegistrationsPart, language: Language
     ) -> AsyncIterator[bytes]:
         """The parts of the file. A person who registers during the download may be in it."""
-        yield f"{BYTE_ORDER_MARK}{as_csv([_columns(language)])}".encode()
+        format = language.csv_format
+        yield f"{BYTE_ORDER_MARK}{as_csv([_columns(language)], format)}".encode()
         while True:
-            yield as_csv(_row(part.event, registration, language) for registration in part.registrations).encode()
+            rows = (_row(part.event, registration, language) for registration in part.registrations)
+            yield as_csv(rows, format).encode()
             if part.more is None:
                 return
             part = await self._search(caller, msgspec.structs.replace(command, after=part.more))

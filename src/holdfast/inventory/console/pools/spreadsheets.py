@@ -16,6 +16,7 @@ from holdfast.inventory.spreadsheets.model import MAX_ROWS, ExportCsv, Exported,
 from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import check
+from holdfast.kit.contract.csv_cells import with_separator
 from holdfast.kit.contract.messages import message, translatable
 from holdfast.kit.contract.problems import invalid
 from holdfast.kit.http.downloads import Download
@@ -23,6 +24,7 @@ from holdfast.kit.http.handler import Reply, Request
 from holdfast.kit.pages import single_use_forms
 from holdfast.kit.pages.form_errors import NOT_REFUSED, FormRefusal, try_form
 from holdfast.kit.pages.form_files import KIND, FileLimits, UploadedFile
+from holdfast.kit.pages.language import language_of
 from holdfast.kit.running.slots import MAX_WAITING, SLOT_TIMEOUT_SECONDS, Slots
 
 SPREADSHEETS = "/console/spreadsheets"
@@ -85,15 +87,15 @@ class SpreadsheetsPage:
             200,
             media_type=b"text/csv; charset=utf-8",
             filename=f"{kind}.csv",
-            parts=self._parts(merchant(session), command, first),
+            parts=self._parts(merchant(session), command, first, language_of(request).csv_format.separator),
         )
 
-    async def _parts(self, caller: Caller, command: ExportCsv, part: Exported) -> AsyncIterator[bytes]:
+    async def _parts(self, caller: Caller, command: ExportCsv, part: Exported, separator: str) -> AsyncIterator[bytes]:
         """Yield the file in parts. Every page has the names of the columns; the file has them once."""
-        yield f"{BYTE_ORDER_MARK}{part.csv}".encode()
+        yield f"{BYTE_ORDER_MARK}{with_separator(part.csv, separator)}".encode()
         while part.next_cursor:
             part = await self._export(caller, replace(command, cursor=part.next_cursor))
-            yield part.csv.partition("\n")[2].encode()
+            yield with_separator(part.csv.partition("\n")[2], separator).encode()
 
     async def answer(self, session: Session, request: Request) -> Reply:
         """Show the files and the form, then the preview of an import, then run it."""
