@@ -158,7 +158,7 @@ async def test_variants_can_be_imported_by_the_skus_of_the_platform(merchant: St
 
 async def test_a_file_that_is_too_large_or_no_text_is_refused_and_the_form_stays(merchant: Stocking) -> None:
     large = await upload(merchant, b"name\n" + b"x" * MAX_FILE_BYTES)
-    others = [await upload(merchant, content) for content in (b"PK\x03\x04\x00", b"name\n\x81\n")]
+    others = [await upload(merchant, content) for content in (b"PK\x03\x04\x00", b"name\n\x81\x01\n")]
 
     assert [page.status_code for page in (large, *others)] == [422, 422, 422]
     assert "choose a file of at most 400 kB" in main_text(large)

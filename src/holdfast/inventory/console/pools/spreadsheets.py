@@ -1,7 +1,5 @@
 """Spreadsheets: pools, their variants and the history as CSV, out; pools and variants in, after a dry run."""
 
-import re
-from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import AsyncIterator, Mapping
 from functools import partial
 from typing import Any
@@ -11,6 +9,7 @@ from starlette.routing import BaseRoute
 
 from holdfast.accounts.sessions import Session
 from holdfast.inventory.console.frame import Console, merchant
+from holdfast.inventory.console.pools.file_text import FileText, text_in_encoding, text_of
 from holdfast.inventory.problems import NOT_ENOUGH_STOCK
 from holdfast.inventory.spreadsheets.model import MAX_ROWS, ExportCsv, Exported, ImportCsv, Imported
 from holdfast.kit.contract.bounds import Bound
@@ -48,7 +47,7 @@ READ_SPREADSHEETS = Bound(
 BYTE_ORDER_MARK = "\ufeff"
 """At the beginning of a file it tells spreadsheet programs that the file is UTF-8."""
 
-CONTROL_CHARACTER = re.compile(r"[\x00-\x08\x0e-\x1f]")
+NOT_READ = FileText("")
 
 FILES = {
     "pools": translatable("Pools, with their quantities and limits"),
@@ -103,16 +102,21 @@ class SpreadsheetsPage:
             return self._form(session, request, {"kind": "pools", "mode": "set"})
         fields, file = await self._read(session, request)
         fields_and_text: dict[str, str] = {**fields}
+        read = NOT_READ
 
         async def answer() -> Reply:
-            if file:
-                fields_and_text["text"] = text_of(file)
-            return await self._import_or_preview(session, request, fields_and_text)
+            nonlocal read
+            if file or fields.get("content"):
+                read = _text_of(file) if file else text_in_encoding(fields["content"], fields.get("encoding", ""))
+                fields_and_text["text"] = read.text
+            return await self._import_or_preview(session, request, fields_and_text, read)
 
         done = await try_form(answer, NOT_ENOUGH_STOCK)
-        return self._form(session, request, fields_and_text, done) if isinstance(done, FormRefusal) else done
+        return self._form(session, request, fields_and_text, done, read) if isinstance(done, FormRefusal) else done
 
-    async def _import_or_preview(self, session: Session, request: Request, fields: Mapping[str, str]) -> Reply:
+    async def _import_or_preview(
+        self, session: Session, request: Request, fields: Mapping[str, str], read: FileText
+    ) -> Reply:
         """Import a text if its preview was confirmed; else show the preview."""
         command = import_command(fields)
         if "sure" in fields:
@@ -127,6 +131,7 @@ class SpreadsheetsPage:
             200,
             done=done,
             values=fields,
+            read=read,
             once=single_use_forms.new_token(),
         )
 
@@ -145,7 +150,12 @@ class SpreadsheetsPage:
         return fields, files[0] if files else None
 
     def _form(
-        self, session: Session, request: Request, values: Mapping[str, str], refusal: FormRefusal = NOT_REFUSED
+        self,
+        session: Session,
+        request: Request,
+        values: Mapping[str, str],
+        refusal: FormRefusal = NOT_REFUSED,
+        read: FileText = NOT_READ,
     ) -> Reply:
         return self._page(
             session,
@@ -153,6 +163,7 @@ class SpreadsheetsPage:
             "pools/spreadsheets.html",
             refusal.status,
             values=values,
+            read=read,
             errors=refusal.errors,
             not_enough=refusal.code == NOT_ENOUGH_STOCK.code,
             files=FILES,
@@ -163,22 +174,11 @@ class SpreadsheetsPage:
         return self._console.page(session, request, template, status, here=SPREADSHEETS, **more)
 
 
-def text_of(file: UploadedFile) -> str:
-    """Return the text of a file. Raises `validation_failed` if the file is too large, or is no text."""
+def _text_of(file: UploadedFile) -> FileText:
+    """The text of a file. Raises `validation_failed` if the file is too large, or is no text."""
     if file.content is None:
         raise invalid({"text": [message("choose a file of at most 400 kB: this one is larger")]})
-    encodings = ["utf-16"] if file.content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else ["utf-8-sig", "cp1252"]
-    for encoding in encodings:
-        try:
-            text = file.content.decode(encoding)
-        except UnicodeDecodeError:
-            continue
-        # A workbook or a picture has such characters, whatever its bytes are read as.
-        if not CONTROL_CHARACTER.search(text):
-            return text
-    raise invalid(
-        {"text": [message("the file cannot be read as text: save the sheet as “CSV UTF-8”, and choose that file")]}
-    )
+    return text_of(file.content)
 
 
 def import_command(fields: Mapping[str, str]) -> ImportCsv:

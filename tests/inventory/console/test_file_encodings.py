@@ -1,0 +1,117 @@
+"""Files in old encodings: the page shows how it has read them, and how else they could be read."""
+
+import html
+import re
+from base64 import b64encode
+
+import httpx2
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from holdfast.inventory.console.pools.file_text import ENCODINGS, text_in_encoding, text_of
+from holdfast.inventory.settings import Settings
+from tests.inventory.console.scene import SAME_SITE, hidden, main_text
+from tests.inventory.console.stocking import Stocking, hidden_fields, stocking
+from tests.inventory.console.test_spreadsheets import PATH, upload
+
+SHEETS = {
+    "mac_roman": "Gläser für 5 €",
+    "cp850": "Gläser, groß und schön",
+    "cp1252": "Gläser für 5 €",
+    "cp1250": "Słoiki, żółty miód",
+    "cp1251": "Банки для мёда",
+    "gb18030": "蜂蜜罐头",
+    "cp932": "はちみつの瓶",
+    "koi8_r": "Банки для мёда",
+    "cp1253": "Βάζα με μέλι",
+}
+"""Names of pools in the encodings in which people save them."""
+
+
+def file_of(name: str, codec: str) -> bytes:
+    return f'name;quantity\r\n"{name}";9\r\nLids;4\r\n'.encode(codec)
+
+
+def readings(page: httpx2.Response) -> dict[str, str]:
+    """The readings that can be chosen, by encoding."""
+    found = re.findall(r'name="encoding" value="([^"]*)".*?<bdi>(.*?)</bdi>', page.text, re.DOTALL)
+    return {codec: html.unescape(words) for codec, words in found}
+
+
+async def read_as(merchant: Stocking, page: httpx2.Response, codec: str) -> httpx2.Response:
+    """Choose another reading."""
+    form = page.text.rpartition("<form")[2]
+    found = re.findall(r'<input type="hidden" name="([^"]*)" value="([^"]*)"', form)
+    fields = {html.unescape(name): html.unescape(value) for name, value in found}
+    return await merchant.http.post(merchant.at(PATH), data={**fields, "encoding": codec}, headers=SAME_SITE)
+
+
+@pytest.mark.parametrize(("codec", "name"), SHEETS.items(), ids=SHEETS)
+async def test_the_words_are_right_or_can_be_chosen(merchant: Stocking, codec: str, name: str) -> None:
+    """Before, everything that was not UTF-8 was taken for Windows-1252 without a word."""
+    preview = await upload(merchant, file_of(name, codec))
+
+    assert "The file is not in UTF-8, and does not say in which encoding it is." in main_text(preview)
+    if f"Line 2: {name} new" not in main_text(preview):
+        assert all(cell.strip() in readings(preview)[codec] for cell in name.split(","))
+        preview = await read_as(merchant, preview, codec)
+    assert f"Line 2: {name} new" in main_text(preview)
+    form = {**hidden_fields(preview), "text": f'name,quantity\n"{name}",9', "sure": "yes"}
+    assert "Imported" in main_text(await merchant.http.post(merchant.at(PATH), data=form, headers=SAME_SITE))
+    assert [pool["name"] for pool in (await merchant.shop.call("list_pools"))["pools"]] == [name]
+
+
+@pytest.mark.parametrize("codec", ["utf-8", "utf-8-sig", "utf-16", "ascii"])
+async def test_who_saves_in_unicode_is_not_asked(merchant: Stocking, codec: str) -> None:
+    preview = await upload(merchant, file_of("Jars" if codec == "ascii" else "Gläser 蜂蜜", codec))
+
+    assert "does not say in which encoding" not in main_text(preview)
+    assert readings(preview) == {}
+
+
+async def test_rows_that_are_refused_can_be_read_in_another_encoding_too(merchant: Stocking) -> None:
+    await merchant.shop.pool(50, name="Gläser")
+    text = "pool;sku;units_per_sale\nGläser;HONEY-6;6\n"
+
+    refused = await read_as(merchant, await upload(merchant, text.encode("mac_roman"), "members"), "cp1251")
+    assert refused.status_code == 422
+    assert "It was read as Windows-1251: GlЉser" in main_text(refused)
+    assert readings(refused)["mac_roman"] == "Gläser"
+
+    assert "Line 2: HONEY-6 in Gläser new" in main_text(await read_as(merchant, refused, "mac_roman"))
+
+
+async def test_the_question_is_asked_in_german(settings: Settings) -> None:
+    async with stocking(settings, "de") as merchant:
+        preview = await upload(merchant, file_of("Gläser", "cp850"))
+
+        assert "Die Datei ist nicht in UTF-8" in main_text(preview)
+        assert "Die Wörter stimmen: Importieren" in main_text(preview)
+
+
+@pytest.mark.parametrize(
+    ("content", "codec"), [("%%%", "cp850"), ("", "rot13"), (b64encode(b"name\n\x98").decode(), "cp1251")]
+)
+async def test_a_form_that_was_made_up_is_refused(merchant: Stocking, content: str, codec: str) -> None:
+    token = hidden(await merchant.get(PATH), "token")
+    fields = {"token": token, "kind": "pools", "mode": "set", "content": content or "eA==", "encoding": codec}
+
+    page = await merchant.http.post(merchant.at(PATH), data=fields, headers=SAME_SITE)
+
+    assert page.status_code == 422
+    assert "the file cannot be read as text" in main_text(page)
+
+
+@given(st.sampled_from([*ENCODINGS]), st.text(st.characters(codec="utf-8", exclude_categories=["C"]), min_size=1))
+@example("gb18030", "蜂蜜")
+def test_every_file_in_an_old_encoding_is_asked_about_and_can_be_read_right(codec: str, text: str) -> None:
+    content = text.encode(codec, "ignore")
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        read = text_of(content)
+        assert read.text == content.decode(read.readings[0].codec)
+        assert text_in_encoding(read.content, codec).text == content.decode(codec)
+        assert text_in_encoding(read.content, codec).readings[0].codec == codec
+        assert len({reading.codec for reading in read.readings}) == len(read.readings)
