@@ -35,15 +35,15 @@ def file_of(name: str, codec: str) -> bytes:
 
 def readings(page: httpx2.Response) -> dict[str, str]:
     """The readings that can be chosen, by encoding."""
-    found = re.findall(r'name="encoding" value="([^"]*)".*?<bdi>(.*?)</bdi>', page.text, re.DOTALL)
-    return {codec: html.unescape(words) for codec, words in found}
+    radios = re.findall(r'name="encoding" value="([^"]*)".*?<bdi>(.*?)</bdi>', page.text, re.DOTALL)
+    return {codec: html.unescape(words) for codec, words in radios}
 
 
 async def read_as(merchant: Stocking, page: httpx2.Response, codec: str) -> httpx2.Response:
     """Choose another reading."""
     form = page.text.rpartition("<form")[2]
-    found = re.findall(r'<input type="hidden" name="([^"]*)" value="([^"]*)"', form)
-    fields = {html.unescape(name): html.unescape(value) for name, value in found}
+    inputs = re.findall(r'<input type="hidden" name="([^"]*)" value="([^"]*)"', form)
+    fields = {html.unescape(name): html.unescape(value) for name, value in inputs}
     return await merchant.http.post(merchant.at(PATH), data={**fields, "encoding": codec}, headers=SAME_SITE)
 
 

@@ -7,7 +7,7 @@ are refused with the numbers that they can mean.
 import re
 import unicodedata
 
-from holdfast.kit.contract.messages import Message, message
+from holdfast.kit.contract.messages import Message, message, translatable
 
 PLAIN = re.compile(r"-?(?:0|[1-9][0-9]{0,18})")
 SHORTENED = re.compile(r"[+-]?[0-9]+(?:[.,][0-9]+)?[eE][+-]?[0-9]+")
@@ -49,10 +49,10 @@ def _refusal(cell: str) -> Message | None:
         )
     grouped = _grouped(text)
     if decimal := DECIMALS.fullmatch(text):
-        whole, fraction = int(decimal[1]), decimal[2]
+        integer, has_fraction = int(decimal[1]), bool(decimal[2].strip("0"))
         if grouped is not None:
-            return _two_readings(cell, grouped, whole, is_whole=not fraction.strip("0"))
-        return None if fraction.strip("0") else _only_reading(cell, whole)
+            return _two_readings(cell, grouped, integer, has_fraction=has_fraction)
+        return None if has_fraction else _only_reading(cell, integer)
     if grouped is not None:
         return _only_reading(cell, grouped)
     return _only_reading(cell, int(text)) if DIGITS.fullmatch(text) else None
@@ -70,20 +70,14 @@ def _grouped(text: str) -> int | None:
     return int(re.sub("[.,]", "", groups[1] or groups[2])) if groups else None
 
 
-def _two_readings(cell: str, grouped: int, whole: int, *, is_whole: bool) -> Message:
-    if is_whole:
-        return message(
-            "%(given)s can mean %(one)s or %(other)s: write the number without separators",
-            given=cell,
-            one=f"{grouped}",
-            other=f"{whole}",
+def _two_readings(cell: str, grouped: int, integer: int, *, has_fraction: bool) -> Message:
+    """The message about a cell with one separator, which may be of thousands or of decimal places."""
+    text = translatable("%(given)s can mean %(one)s or %(other)s: write the number without separators")
+    if has_fraction:
+        text = translatable(
+            "%(given)s can mean %(one)s, or %(other)s and a fraction: write the number without separators"
         )
-    return message(
-        "%(given)s can mean %(one)s, or %(other)s and a fraction: write the number without separators",
-        given=cell,
-        one=f"{grouped}",
-        other=f"{whole}",
-    )
+    return message(text, given=cell, one=f"{grouped}", other=f"{integer}")
 
 
 def _only_reading(cell: str, number: int) -> Message:

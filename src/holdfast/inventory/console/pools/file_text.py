@@ -186,7 +186,7 @@ def _pair_strangeness(before: str, after: str) -> float:
 
 def _is_symbol(before: str, after: str) -> bool:
     """Whether one of two characters is neither ASCII nor a letter, a space or the sign of degrees."""
-    return any(not (one.isascii() or one.isalpha() or one.isspace() or one == "°") for one in (before, after))
+    return any(not (char.isascii() or char.isalpha() or char.isspace() or char == "°") for char in (before, after))
 
 
 def _script(letter: str) -> str:
