@@ -286,6 +286,12 @@ async def test_an_owner_reads_every_page_of_the_console(
         await page.locator("button[value=change]").first.click()
         await expect(page.locator("h1")).to_have_text(CHANGE[language])
         await looked_at(page)
+        await page.goto(f"{base_url}/console/spreadsheets")
+        sheet = "name;quantity;low_stock_at\nHoney jars;40;7\nGläser, groß und schön;9;\n".encode("mac_roman")
+        await page.locator("#file").set_input_files({"name": "a.csv", "mimeType": "text/csv", "buffer": sheet})
+        await page.locator("form.form button").click()
+        await expect(page.locator("#readings")).to_be_visible()
+        await looked_at(page)
         assert faults == []
         await context.close()
 

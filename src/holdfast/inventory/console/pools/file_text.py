@@ -117,7 +117,8 @@ def _readings(content: bytes) -> list[Reading]:
     """The different readings of a file, the likeliest first."""
     sample = _sample(content)
     texts = {codec: text for codec in ENCODINGS if (text := _decoded_beginning(sample, codec))}
-    likeliest = sorted(texts, key=lambda codec: _strangeness(texts[codec]))
+    plausible = {codec: text for codec, text in texts.items() if not any(_is_no_character(char) for char in text)}
+    likeliest = sorted(plausible or texts, key=lambda codec: _strangeness(texts[codec]))
     first = {texts[codec]: codec for codec in reversed(likeliest)}
     return [_reading(codec, texts[codec]) for codec in likeliest if first[texts[codec]] == codec]
 
@@ -170,7 +171,12 @@ def _character_strangeness(character: str) -> float:
         return -0.5 if "\u3040" <= character <= "\u30ff" else 0
     if character in PUNCTUATION or unicodedata.combining(character):
         return 0
-    return 9 if unicodedata.category(character).startswith("C") else 3
+    return 9 if _is_no_character(character) else 3
+
+
+def _is_no_character(char: str) -> bool:
+    """Whether no text has this character: a control character, a private one, or one that does not exist."""
+    return char != "\n" and unicodedata.category(char) in {"Cc", "Cn", "Co"}
 
 
 def _pair_strangeness(before: str, after: str) -> float:
