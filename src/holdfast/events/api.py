@@ -79,7 +79,7 @@ OPERATIONS = (
     Operation("list_events",          "GET    /api/events", read(events.list), READS, scope="read_events"),
     Operation("create_event",         "POST   /api/events", steps(events.create), ADDS, scope="write_events", body_member="event", status=201),
     Operation("get_event",            "GET    /api/events/{event_id}", read_batched(events.get), READS, scope="read_events"),
-    Operation("update_event",         "PATCH  /api/events/{event_id}", steps(events.update), OVERWRITES, scope="write_events", body_member="event"),
+    Operation("update_event",         "PATCH  /api/events/{event_id}", steps(events.update), OVERWRITES, scope="write_events", body_member="event", live=("current_price", "registration_count")),
     Operation("cancel_event",         "DELETE /api/events/{event_id}", single(events.cancel), OVERWRITES, scope="write_events"),
     Operation("get_price_history",    "GET    /api/events/{event_id}/price_history", read(pricing.history), READS, scope="read_events"),
 
@@ -99,7 +99,7 @@ OPERATIONS = (
     Operation("list_queues",          "GET    /api/queues", read(queues.list), READS, scope="read_events"),
     Operation("create_queue",         "POST   /api/queues", single(queues.create), ADDS, scope="write_events", body_member="queue_event", status=201),
     Operation("get_queue",            "GET    /api/queues/{queue_id}", read(queues.get), READS, scope="read_events"),
-    Operation("update_queue",         "PATCH  /api/queues/{queue_id}", single(queues.update), OVERWRITES, scope="write_events", body_member="queue_event"),
+    Operation("update_queue",         "PATCH  /api/queues/{queue_id}", single(queues.update), OVERWRITES, scope="write_events", body_member="queue_event", live=("queue_length",)),
     Operation("delete_queue",         "DELETE /api/queues/{queue_id}", single(queues.delete), OVERWRITES, scope="write_events", status=204),
     Operation("join_queue",           "POST   /api/queues/{queue_id}/join", batched(queues.join, signing(Joined)), scope="write_events", status=202, bare=True, limit="queue joins"),
     Operation("get_queue_status",     "GET    /api/queues/{queue_id}/status/{visitor_id}", batched(queues.status), scope="read_events", bare=True, follows_up=True),

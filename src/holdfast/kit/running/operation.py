@@ -73,6 +73,7 @@ class Operation:
     content_limit    the rate limit that counts calls of its route by the content of the command
     link             returns the value of the header Link of an answer over HTTP; empty: it has none
     follows_up       whether it asks about something that was accepted: under overload it is refused last
+    live             the members of its answer that change by themselves: their old values may be sent back
     line             the line that it waits in, which has slots apart from other lines; empty: the usual one
     """
 
@@ -89,6 +90,7 @@ class Operation:
     content_limit: CommandLimit[Any] | None = None
     link: Callable[[Any], str] | None = None
     follows_up: bool = False
+    live: tuple[str, ...] = ()
     line: str = ""
 
     @cached_property

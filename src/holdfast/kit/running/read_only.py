@@ -16,11 +16,12 @@ from holdfast.kit.running.runner import Run, Runner
 class ReadOnlyMembers:
     """Refuses an update that names another value of what it cannot change.
 
-    Does nothing for an operation that takes back no members, or that no `GET` of the same path can be compared with.
+    What changes by itself, such as a count, may have changed since it was read, and is not compared. Does nothing for
+    an operation that takes back no members, or that no `GET` of the same path can be compared with.
     """
 
     def __init__(self, operation: Operation, runner: Runner) -> None:
-        self._types = operation.read_only_fields
+        self._types = {name: kind for name, kind in operation.read_only_fields.items() if name not in operation.live}
         reading = runner.reading_of(operation) if self._types else None
         self._reading = reading
         self._run: Run | None = runner[reading] if reading else None
