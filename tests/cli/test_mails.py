@@ -46,8 +46,10 @@ async def test_a_mail_that_is_not_there_is_refused_in_a_line(service: Service) -
 async def test_no_text_of_a_stranger_acts_on_the_terminal_of_an_operator(service: Service) -> None:
     ada = await service.organizer("Ada \x1b]0;owned\x07\u202e Events")
     event = await ada.create_event()
-    await ada.register(event["id"], email="x\x1b[2j@example.com")
+    await ada.register(event["id"], email="ann@example.com")
     await service.settle()
+    # As an address may be stored since a time before addresses were checked.
+    await service.run_sql("update mails set recipient = %(email)s", email="x\x1b[2j@example.com")
 
     [mail] = (await on(service, "mail", "list")).stdout.splitlines()
     [organizer] = (await on(service, "organizer", "list")).stdout.splitlines()

@@ -51,7 +51,9 @@ async def test_a_queue_stays_with_its_organizer(service: Service) -> None:
 
     for client in (ada, admin):
         body = {"queue_event": {**queue, "organizer_id": 4711}}
-        assert (await client.patch(f"/api/queues/{queue['id']}", body)).json()["data"] == queue
+        answer = await client.patch(f"/api/queues/{queue['id']}", body)
+        assert (answer.status_code, [*answer.json()["errors"]]) == (422, ["organizer_id"])
+        assert (await client.get(f"/api/queues/{queue['id']}")).json()["data"] == queue
 
 
 @requirement("auth.organizer-scope")

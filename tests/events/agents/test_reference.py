@@ -28,6 +28,8 @@ async def test_the_documentation_names_every_operation_every_field_and_every_err
         assert re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE) == [
             *operation.path_fields,
             *(name for name in operation.command.__struct_fields__ if name not in operation.path_fields),
+            # What its caller may send back although it cannot be changed.
+            *operation.read_only_fields,
         ]
     assert {(int(status), code, meaning, hint) for status, code, meaning, hint in errors} == {
         (kind.status, kind.code, kind.meaning, kind.hint) for kind in (*COMMON_PROBLEMS, *ALL)

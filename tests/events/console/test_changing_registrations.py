@@ -93,9 +93,7 @@ async def test_somebody_is_added_without_a_mail(service: Service) -> None:
     assert "No mail is sent to the person" in main_text(question)
 
 
-@pytest.mark.parametrize(
-    "email", ["", "ann", "ann@example", "ann@exa\u202emple.com", "ann@example.com\r\nBcc: b@c.de", "\0@b.de"]
-)
+@pytest.mark.parametrize("email", ["", "ann", "ann@example", "ann@example.com\r\nBcc: b@c.de", "\0@b.de"])
 async def test_what_is_no_address_is_said_beside_the_field(service: Service, email: str) -> None:
     ada, browser = await signed_in(service)
     event = await ada.create_event()

@@ -127,8 +127,10 @@ async def test_texts_of_strangers_are_texts(service: Service) -> None:
     ada, browser = await signed_in(service)
     event = await ada.create_event(title="<script>alert(1)</script>\u202e")
     address = "<b>&\"'@example.com"
-    await ada.register(event["id"], email=address)
+    await ada.register(event["id"], email="ann@example.com")
     await service.settle()
+    # As an address may be stored since a time before addresses were checked.
+    await service.run_sql("update users set email = %(email)s where email = 'ann@example.com'", email=address)
     await service.run_sql("update registrations set name = %(name)s", name='<img src=x onerror="alert(1)">\u202e')
 
     one = f"registrations/{await handle_of(service, address)}"

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from holdfast.kit.contract.caller import Owner, nobody
@@ -245,6 +245,7 @@ def test_slots_are_never_exceeded_lost_or_left_free_while_work_waits(
     holders=st.lists(st.integers(0, len(OWNERS) - 1), max_size=40),
     asking=st.integers(0, len(OWNERS) - 1),
 )
+@example(holders=[2, 2, 2, 2, 3, 5, 5, 5], asking=4)
 def test_room_is_required_as_slots_are_taken(holders: list[int], asking: int) -> None:
     async def run() -> None:
         slots, end = Slots(ANY_BOUND, 2, max_waiting=3, max_waiting_together=6), asyncio.Event()

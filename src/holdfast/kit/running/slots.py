@@ -104,13 +104,15 @@ class Slots:
             shares = shares[key].below
         if all(part.has_room for part in path):
             return
-        for depth, part in enumerate(path, 1):
+        for depth in range(len(path), 0, -1):
+            part = path[depth - 1]
             if part.waiting < part.max_waiting:
                 continue
             waiting = path[depth].waiting if depth < len(path) else 0
             most = max((other.waiting for other in part.waiting_below.values()), default=0)
             if depth == len(owner) or most <= waiting + 1:
                 raise self._too_much(part)
+            return  # another one would give way, here and in the parts above
 
     async def take(self, owner: Owner) -> Share:
         """Take a slot, in its turn. The result is given to `release`."""
