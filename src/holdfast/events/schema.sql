@@ -2473,6 +2473,7 @@ CREATE UNIQUE INDEX users_email_of_organizer ON users USING btree (email) WHERE 
 CREATE UNIQUE INDEX users_email_of_owner ON users USING btree (email) WHERE ((role <> 'organizer'::user_role) OR (proved_at IS NOT NULL));
 CREATE UNIQUE INDEX users_logo ON users USING btree (logo_key) WHERE (logo_key IS NOT NULL);
 CREATE UNIQUE INDEX users_slug ON users USING btree (slug) WHERE (slug IS NOT NULL);
+CREATE INDEX users_with_unusual_address ON users USING btree (id) WHERE ((email !~ '^[a-z0-9._+-]+@([a-z0-9-]+[.])+[a-z]+$'::text) OR (email ~~ '%xn--%'::text));
 CREATE TRIGGER forget_networks BEFORE UPDATE OF proved_at, erased_at ON users FOR EACH ROW WHEN (((old.slug IS NOT NULL) AND (COALESCE(old.proved_at, old.erased_at) IS NULL) AND (COALESCE(new.proved_at, new.erased_at) IS NOT NULL))) EXECUTE FUNCTION forget_networks();
 CREATE TRIGGER keep_logged_id BEFORE UPDATE OF public_id ON users FOR EACH ROW WHEN ((old.public_id <> new.public_id)) EXECUTE FUNCTION keep_logged_id();
 CREATE TRIGGER keep_registered_people AFTER DELETE ON users REFERENCING OLD TABLE AS before FOR EACH STATEMENT EXECUTE FUNCTION keep_registered_people();

@@ -922,6 +922,7 @@ ALTER TABLE ONLY merchants
 ALTER TABLE ONLY merchants
     ADD CONSTRAINT merchants_shop_id_fkey FOREIGN KEY (shop_id) REFERENCES shops(id);
 CREATE INDEX merchants_of_shop ON merchants USING btree (shop_id);
+CREATE INDEX merchants_with_unusual_address ON merchants USING btree (id) WHERE ((email !~ '^[a-z0-9._+-]+@([a-z0-9-]+[.])+[a-z]+$'::text) OR (email ~~ '%xn--%'::text));
 ALTER TABLE merchants ENABLE ROW LEVEL SECURITY;
 CREATE POLICY own_shop ON merchants TO holdfast_shop USING ((shop_id = ( SELECT current_shop() AS current_shop)));
 GRANT UPDATE(language) ON TABLE merchants TO holdfast_shop;
