@@ -79,7 +79,9 @@ async def test_a_change_that_is_not_acceptable_changes_nothing(service: Service,
 
 
 @requirement("events.update")
-@pytest.mark.parametrize(("name", "value"), [("status", "full"), ("id", 4711), ("public_url", "https://other.example/")])
+@pytest.mark.parametrize(
+    ("name", "value"), [("status", "full"), ("id", 4711), ("public_url", "https://other.example/")]
+)
 async def test_what_an_event_answers_and_cannot_be_changed_may_only_come_as_it_is(
     service: Service, name: str, value: Any
 ) -> None:
