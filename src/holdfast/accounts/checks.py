@@ -18,11 +18,11 @@ def check_mailboxes(table: LiteralString) -> Callable[[Inspection[Any], Reader[N
         different = await list_different(reader, table)
         if not different:
             return [ok("No two accounts have the same mailbox.")]
-        named = ", ".join(f"{address.id} ({address.email})" for address in different[:MAX_NAMED])
+        examples = ", ".join(f"{address.id} ({address.email})" for address in different[:MAX_NAMED])
         more = f" and {len(different) - MAX_NAMED} more" if len(different) > MAX_NAMED else ""
         return [
             warning(
-                f"These accounts have the mailbox of another account, under another spelling: {named}{more}.",
+                f"These accounts have the mailbox of another account, under another spelling: {examples}{more}.",
                 "Ask the owner of the mailbox which account to keep, and erase the other one by its id.",
             )
         ]

@@ -30,33 +30,33 @@ class Succession(NamedTuple):
 
 def check_succession(before: ReadLog, after: ReadLog) -> Succession:
     """Compare the end of a log with the beginning of the next one. Both audits have ended."""
-    named = after.audit.earlier_log
-    findings = _check_named_end(before, after, named) if named else []
+    earlier_log = after.audit.earlier_log
+    findings = _check_named_end(before, after, earlier_log) if earlier_log else []
     if isinstance(before.audit, Audit) and isinstance(after.audit, Audit) and after.audit.opening:
-        result = _check_state(before.audit, before.origin, after.audit.opening, named)
+        result = _check_state(before.audit, before.origin, after.audit.opening, earlier_log)
         return Succession([*findings, *result.findings], result.not_checked)
-    if named is None:
+    if earlier_log is None:
         findings.append(
             AuditFinding("fraud", "generations", f"{after.origin} does not name the end of {before.origin}.")
         )
     return Succession(findings)
 
 
-def _check_named_end(before: ReadLog, after: ReadLog, named: EarlierLog) -> list[AuditFinding]:
+def _check_named_end(before: ReadLog, after: ReadLog, earlier_log: EarlierLog) -> list[AuditFinding]:
     head = before.log.head.checkpoint
-    if named.origin != head.origin:
-        message = f"{after.origin} says that it follows {named.origin}, and not {head.origin}."
-    elif named.size != head.size:
-        ended = f"{head.origin} ended with {named.size:,} entries"
+    if earlier_log.origin != head.origin:
+        message = f"{after.origin} says that it follows {earlier_log.origin}, and not {head.origin}."
+    elif earlier_log.size != head.size:
+        ended = f"{head.origin} ended with {earlier_log.size:,} entries"
         message = f"{after.origin} says that {ended}, but that log has {head.size:,} now."
-    elif named.root != encode_base64(head.root):
+    elif earlier_log.root != encode_base64(head.root):
         message = f"{after.origin} names another end of {head.origin} than that log has."
     else:
         return []
     return [AuditFinding("fraud", "consistency", message)]
 
 
-def _check_state(before: Audit, before_origin: str, opening: OpenEntry, named: EarlierLog | None) -> Succession:
+def _check_state(before: Audit, before_origin: str, opening: OpenEntry, earlier_log: EarlierLog | None) -> Succession:
     findings = list[AuditFinding]()
     if opening.first_number <= before.last_number:
         message = (
@@ -66,7 +66,7 @@ def _check_state(before: Audit, before_origin: str, opening: OpenEntry, named: E
         findings.append(AuditFinding("fraud", "numbers", message))
     changes = _changes(before, opening)
     until = timestamp(opening.at)
-    if named:  # a backup was restored
+    if earlier_log:  # a backup was restored
         since = f" after {timestamp(before.last_seal.at)}" if before.last_seal else ""
         gap = f"A backup was restored at {until}. What the service did{since} and before is in no log."
         if not changes:
