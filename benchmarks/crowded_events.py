@@ -66,6 +66,8 @@ FILL: LiteralString = """
       from generate_series(1, %(events)s + %(organizers)s) as n
      cross join (select timestamptz '2099-01-01 18:00Z' as day) as date;
 
+    insert into event_owners (event_id, organizer_id) select id, organizer_id from events;
+
     insert into price_changes (event_id, reason, original_price, new_price)
     select 1 + n %% %(events)s, case when n < %(events)s then 'init' else 'tick' end::price_change_reason,
            case when n >= %(events)s then 2010 end, 2000
