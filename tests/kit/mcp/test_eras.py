@@ -73,7 +73,13 @@ async def test_a_version_that_never_was_is_refused(old: Agent) -> None:
     for version in (b"2025-01-01", b"2099-01-01", b"", b"newest", b"\xff"):
         response = await old.post(old.request("tools/list"), plain(old, (b"mcp-protocol-version", version)))
 
-        assert error(response, 400)["code"] == (-32022 if version != b"\xff" else -32020)
+        fault = error(response, 400)
+        assert fault["code"] == (-32022 if version != b"\xff" else -32020)
+        if version == b"newest":
+            assert fault["message"] == (
+                f'Protocol version "{version.decode()}" is not supported. Send one of '
+                f"{', '.join([STATELESS, *reversed(HANDSHAKES)])}."
+            )
 
 
 # 2026-07-28

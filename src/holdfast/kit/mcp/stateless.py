@@ -127,7 +127,11 @@ class Stateless:
 
     def _unsupported(self, version: str | None) -> rpc.RpcError:
         data = {"supported": self._versions, "requested": version or ""}
-        return rpc.RpcError(UNSUPPORTED_VERSION, f"Requests like this one are answered in {VERSION}.", data)
+        if version in self._versions:
+            message = f"A request with `params._meta` is answered in protocol version {VERSION}, not in {version}."
+        else:
+            message = f'Protocol version "{version or ""}" is not supported. Send one of {", ".join(self._versions)}.'
+        return rpc.RpcError(UNSUPPORTED_VERSION, message, data)
 
     async def _listen(self, caller: Caller, message: rpc.RpcMessage, authenticated: Reauthenticate) -> ChangeStream:
         """A stream of the requested notifications that the caller may receive."""
