@@ -44,6 +44,7 @@ LONG = {
     "test_benchmarks.py": "runs benchmarks",
     "test_cli.py": "starts services with worker processes",
     "test_distribution.py": "builds the distribution, and runs it in an empty environment",
+    "test_wire.py": "starts both services twice, and reads all that anybody may read",
 }
 """Directories and files of tests that are marked `long`, and what takes so long."""
 

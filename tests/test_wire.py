@@ -1,0 +1,22 @@
+"""The comparison of what the outside sees: two runs are equal, and what changes is named."""
+
+from tests import wire
+
+
+def test_two_runs_differ_in_nothing() -> None:
+    first = wire.everything()
+
+    assert [*wire.differences(first, wire.everything())] == []
+    assert {"events/schema.sql", "inventory/paths.txt", "events/get/openapi.json.json.txt", "help/up.txt"} <= {*first}
+    assert "POST" in first["events/paths.txt"]
+
+
+def test_a_changed_method_is_named_with_its_path() -> None:
+    before = {"events/paths.txt": "/api/events  GET, HEAD, POST\n", "help/up.txt": "Usage\n"}
+    after = {"events/paths.txt": "/api/events  GET, HEAD\n", "help/up.txt": "Usage\n"}
+
+    changed = [*wire.differences(before, after)]
+
+    assert "-/api/events  GET, HEAD, POST\n" in changed
+    assert "+/api/events  GET, HEAD\n" in changed
+    assert not any("help" in line for line in changed)
