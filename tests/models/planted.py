@@ -12,6 +12,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 BUGS = sorted(HERE.glob("bugs/**/*.patch"))
+BUGS_OF_PROPERTIES = sorted(HERE.glob("bugs_of_properties/**/*.patch"))
 
 
 def copy_with(bug: Path | None, directory: Path) -> Path:
@@ -25,8 +26,8 @@ def copy_with(bug: Path | None, directory: Path) -> Path:
 
 
 def run_check(check: str, source: Path, database_url: str) -> subprocess.CompletedProcess[str]:
-    """Run a test file of this directory on a copy of the source, with the database server of this run."""
+    """Run a test, named by its path, on a copy of the source, with the database server of this run."""
     environment = {**os.environ, "PYTHONPATH": f"{source}:{ROOT}", "HOLDFAST_TEST_DATABASE_URL": database_url}
     environment.pop("HOLDFAST_SOAK", None)
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", f"tests/models/{check}"]
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", check]
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300, check=False)

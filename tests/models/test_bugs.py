@@ -36,7 +36,7 @@ def _same(file: Path, of: Path, among: Path) -> bytes:
 
 @named(TRIED)
 def test_a_bug_is_found_by_its_check(bug: Path, tmp_path: Path, template_url: str) -> None:
-    result = run_check(f"test_{bug.parent.name}.py", copy_with(bug, tmp_path), template_url)
+    result = run_check(f"tests/models/test_{bug.parent.name}.py", copy_with(bug, tmp_path), template_url)
 
     assert result.returncode == 1, result.stdout + result.stderr
     assert re.search("The (model|history) disagrees", result.stdout), result.stdout
@@ -44,6 +44,6 @@ def test_a_bug_is_found_by_its_check(bug: Path, tmp_path: Path, template_url: st
 
 @pytest.mark.parametrize("check", CHECKS if SOAK else CHECKS[-1:])
 def test_a_copy_without_a_bug_passes(check: str, tmp_path: Path, template_url: str) -> None:
-    result = run_check(f"test_{check}.py", copy_with(None, tmp_path), template_url)
+    result = run_check(f"tests/models/test_{check}.py", copy_with(None, tmp_path), template_url)
 
     assert result.returncode == 0, result.stdout + result.stderr

@@ -265,6 +265,30 @@ begin
     return null;
 end $$;
 
+CREATE FUNCTION fold_text(whole text) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
+    AS $$
+declare
+    folded text;
+begin
+    if octet_length(whole) = length(whole) then
+        return lower(whole);
+    end if;
+    -- A letter with marks becomes the letter and its marks. The marks are dropped, and what is not visible.
+    folded := lower(regexp_replace(normalize(replace(whole, '´', ''''), nfkd),
+        '[\u00AD\u0300-\u036F\u0483-\u0487\u0591-\u05C7\u0610-\u061A\u0640\u064B-\u065F\u0670\u06D6-\u06DC'
+        '\u06DF-\u06E8\u06EA-\u06ED\u061C\u180B-\u180F\u1AB0-\u1AFF\u1DC0-\u1DFF\u200B-\u200F\u202A-\u202E'
+        '\u2060-\u206F\u20D0-\u20FF\uFE00-\uFE0F\uFE20-\uFE2F\uFEFF]', '', 'g'));
+    -- Letters that have no mark to drop, and punctuation that keyboards do not have.
+    if folded ~ '[ßæœþøłđðħıŧŋĸƀɓƈɖɗƒɠɨƙƚɲɵƥƭʈʉʋƴƶɛɔəς’‘‚‛ʼʻʹʾʿ`′“”„«»‐‒–—―−⁃·•]' then
+        folded := translate(folded,
+            'øłđðħıŧŋĸƀɓƈɖɗƒɠɨƙƚɲɵƥƭʈʉʋƴƶɛɔəς’‘‚‛ʼʻʹʾʿ`′“”„«»‐‒–—―−⁃·•',
+            'olddhitnkbbcddfgiklnopttuvyzeoeσ''''''''''''''''''''''"""""-------  ');
+        folded := replace(replace(replace(replace(folded, 'ß', 'ss'), 'æ', 'ae'), 'œ', 'oe'), 'þ', 'th');
+    end if;
+    return normalize(folded, nfc);
+end $$;
+
 CREATE FUNCTION forget_amount() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -295,12 +319,13 @@ CREATE FUNCTION found_registrations(event bigint, part text) RETURNS TABLE(perso
     SET enable_seqscan TO 'off'
     AS $$
 declare
-    wanted constant bigint[] := parts(event, part);
+    wanted constant bigint[] := word_parts(event, part);
+    patterns constant text[] := search_patterns(part);
 begin
     -- No index is searched for `is not distinct from`, so none with everything of the event is read.
     return query select user_id, received_at, arrival from searched_registrations
                   where parts(event_id, words) @> wanted and event_id is not distinct from event
-                    and strpos(words, part) > 0;
+                    and words like all (patterns);
 end $$;
 
 CREATE FUNCTION free_refunds() RETURNS trigger
@@ -852,12 +877,13 @@ CREATE FUNCTION registrations_containing(event bigint, part text) RETURNS SETOF 
     SET enable_seqscan TO 'off'
     AS $$
 declare
-    wanted constant bigint[] := parts(event, part);
+    wanted constant bigint[] := word_parts(event, part);
+    patterns constant text[] := search_patterns(part);
 begin
     -- No index is searched for `is not distinct from`, so none with everything of the event is read.
     return query select user_id from searched_registrations
                   where parts(event_id, words) @> wanted and event_id is not distinct from event
-                    and strpos(words, part) > 0;
+                    and words like all (patterns);
 end $$;
 
 CREATE FUNCTION release_mails_of_organizer() RETURNS trigger
@@ -868,6 +894,13 @@ begin
     perform pg_notify('holdfast', 'mail_announcements ');
     return null;
 end $$;
+
+CREATE FUNCTION search_patterns(whole text) RETURNS text[]
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    AS $$
+    select array(select '%' || replace(replace(replace(word, '\', '\\'), '%', '\%'), '_', '\_') || '%'
+                   from regexp_split_to_table(fold_text(whole), '\s+') as word where word <> '')
+$$;
 
 CREATE FUNCTION search_person_anew() RETURNS trigger
     LANGUAGE plpgsql
@@ -895,7 +928,7 @@ end $$;
 
 CREATE FUNCTION searched_words(email text, name text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    AS $$ select lower(coalesce(email, '') || ' ' || coalesce(name, '')) $$;
+    AS $$ select fold_text(coalesce(email, '') || ' ' || coalesce(name, '')) $$;
 
 CREATE FUNCTION show_logo() RETURNS trigger
     LANGUAGE plpgsql
@@ -1024,6 +1057,13 @@ begin
        from (select distinct event_id from payments where id in (select payment_id from changed)) as events;
     return null;
 end $$;
+
+CREATE FUNCTION word_parts(event bigint, whole text) RETURNS bigint[]
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    AS $$
+    select array(select distinct part from regexp_split_to_table(fold_text(whole), '\s+') as word
+                  cross join unnest(parts(event, word)) as part)
+$$;
 
 -- api_keys ------------------------------------------------------------------------------------------------------------
 

@@ -41,17 +41,17 @@ CREATE FUNCTION catalog_variants_containing(part text) RETURNS SETOF catalog_var
     AS $$
 declare
     own constant bigint := current_shop();
-    sought constant text := lower(part);
-    wanted constant bigint[] := parts(own, sought);
+    pattern constant text := search_pattern(part);
+    wanted constant bigint[] := parts(own, fold_text(part));
 begin
     if wanted <> '{}' then
         -- No index is searched for `is not distinct from`, so none with everything of the shop is read.
         return query select * from catalog_variants
-                      where parts(shop_id, searched) @> wanted and shop_id is not distinct from own
-                        and strpos(searched, sought) > 0;
+                      where parts(shop_id, fold_text(searched)) @> wanted and shop_id is not distinct from own
+                        and fold_text(searched) like pattern;
     else
         -- Shorter texts have no parts.
-        return query select * from catalog_variants where shop_id = own and strpos(searched, sought) > 0;
+        return query select * from catalog_variants where shop_id = own and fold_text(searched) like pattern;
     end if;
 end $$;
 
@@ -218,6 +218,30 @@ begin
     return total;
 end $_$;
 
+CREATE FUNCTION fold_text(whole text) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
+    AS $$
+declare
+    folded text;
+begin
+    if octet_length(whole) = length(whole) then
+        return lower(whole);
+    end if;
+    -- A letter with marks becomes the letter and its marks. The marks are dropped, and what is not visible.
+    folded := lower(regexp_replace(normalize(replace(whole, '´', ''''), nfkd),
+        '[\u00AD\u0300-\u036F\u0483-\u0487\u0591-\u05C7\u0610-\u061A\u0640\u064B-\u065F\u0670\u06D6-\u06DC'
+        '\u06DF-\u06E8\u06EA-\u06ED\u061C\u180B-\u180F\u1AB0-\u1AFF\u1DC0-\u1DFF\u200B-\u200F\u202A-\u202E'
+        '\u2060-\u206F\u20D0-\u20FF\uFE00-\uFE0F\uFE20-\uFE2F\uFEFF]', '', 'g'));
+    -- Letters that have no mark to drop, and punctuation that keyboards do not have.
+    if folded ~ '[ßæœþøłđðħıŧŋĸƀɓƈɖɗƒɠɨƙƚɲɵƥƭʈʉʋƴƶɛɔəς’‘‚‛ʼʻʹʾʿ`′“”„«»‐‒–—―−⁃·•]' then
+        folded := translate(folded,
+            'øłđðħıŧŋĸƀɓƈɖɗƒɠɨƙƚɲɵƥƭʈʉʋƴƶɛɔəς’‘‚‛ʼʻʹʾʿ`′“”„«»‐‒–—―−⁃·•',
+            'olddhitnkbbcddfgiklnopttuvyzeoeσ''''''''''''''''''''''"""""-------  ');
+        folded := replace(replace(replace(replace(folded, 'ß', 'ss'), 'æ', 'ae'), 'œ', 'oe'), 'þ', 'th');
+    end if;
+    return normalize(folded, nfc);
+end $$;
+
 CREATE FUNCTION forget_stamp() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
@@ -265,17 +289,17 @@ CREATE FUNCTION pools_containing(part text) RETURNS SETOF pools
     AS $$
 declare
     own constant bigint := current_shop();
-    sought constant text := lower(part);
-    wanted constant bigint[] := parts(own, sought);
+    pattern constant text := search_pattern(part);
+    wanted constant bigint[] := parts(own, fold_text(part));
 begin
     if wanted <> '{}' then
         -- No index is searched for `is not distinct from`, so none with everything of the shop is read.
         return query select * from pools
-                      where parts(shop_id, name_key) @> wanted and shop_id is not distinct from own
-                        and strpos(name_key, sought) > 0;
+                      where parts(shop_id, fold_text(name_key)) @> wanted and shop_id is not distinct from own
+                        and fold_text(name_key) like pattern;
     else
         -- Shorter texts have no parts.
-        return query select * from pools where shop_id = own and strpos(name_key, sought) > 0;
+        return query select * from pools where shop_id = own and fold_text(name_key) like pattern;
     end if;
 end $$;
 
@@ -321,6 +345,12 @@ begin
     return null;
 end $$;
 
+CREATE FUNCTION search_pattern(whole text) RETURNS text
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    AS $$
+    select '%' || replace(replace(replace(fold_text(whole), '\', '\\'), '%', '\%'), '_', '\_') || '%'
+$$;
+
 CREATE VIEW settable_locations WITH (security_invoker='true') AS
  SELECT locations.shop_id,
     locations.gid,
@@ -357,17 +387,17 @@ CREATE FUNCTION variants_containing(part text) RETURNS SETOF variants
     AS $$
 declare
     own constant bigint := current_shop();
-    sought constant text := lower(part);
-    wanted constant bigint[] := parts(own, sought);
+    pattern constant text := search_pattern(part);
+    wanted constant bigint[] := parts(own, fold_text(part));
 begin
     if wanted <> '{}' then
         -- No index is searched for `is not distinct from`, so none with everything of the shop is read.
         return query select * from variants
-                      where parts(shop_id, searched) @> wanted and shop_id is not distinct from own
-                        and strpos(searched, sought) > 0;
+                      where parts(shop_id, fold_text(searched)) @> wanted and shop_id is not distinct from own
+                        and fold_text(searched) like pattern;
     else
         -- Shorter texts have no parts.
-        return query select * from variants where shop_id = own and strpos(searched, sought) > 0;
+        return query select * from variants where shop_id = own and fold_text(searched) like pattern;
     end if;
 end $$;
 
@@ -491,7 +521,7 @@ ALTER TABLE ONLY catalog_variants
     ADD CONSTRAINT catalog_variants_pkey PRIMARY KEY (shop_id, gid);
 ALTER TABLE ONLY catalog_variants
     ADD CONSTRAINT catalog_variants_shop_id_fkey FOREIGN KEY (shop_id) REFERENCES shops(id);
-CREATE INDEX catalog_variants_by_parts ON catalog_variants USING gin (parts(shop_id, searched)) WITH (gin_pending_list_limit='512');
+CREATE INDEX catalog_variants_by_parts ON catalog_variants USING gin (parts(shop_id, fold_text(searched))) WITH (gin_pending_list_limit='512');
 CREATE INDEX catalog_variants_by_title ON catalog_variants USING btree (shop_id, product_title, title, gid);
 CREATE INDEX catalog_variants_of_item ON catalog_variants USING btree (shop_id, item_gid);
 CREATE INDEX catalog_variants_of_product ON catalog_variants USING btree (shop_id, product_gid);
@@ -1244,7 +1274,7 @@ ALTER TABLE ONLY pools
     ADD CONSTRAINT pools_shop_id_fkey FOREIGN KEY (shop_id) REFERENCES shops(id);
 CREATE INDEX low_pools ON pools USING btree (shop_id, id) WHERE (is_low AND (status <> 'archived'::pool_status));
 CREATE UNIQUE INDEX pool_names ON pools USING btree (shop_id, name_key) WHERE (status <> 'archived'::pool_status);
-CREATE INDEX pools_by_parts ON pools USING gin (parts(shop_id, name_key)) WITH (gin_pending_list_limit='512');
+CREATE INDEX pools_by_parts ON pools USING gin (parts(shop_id, fold_text(name_key))) WITH (gin_pending_list_limit='512');
 CREATE INDEX pools_by_status ON pools USING btree (shop_id, status_key, id);
 CREATE TRIGGER forget_stamp AFTER DELETE OR UPDATE OF name, unit, buffer, low_stock_at, allow_negative, status ON pools FOR EACH ROW EXECUTE FUNCTION forget_stamp();
 CREATE TRIGGER keep_pools_of_ledger AFTER DELETE ON pools REFERENCING OLD TABLE AS before FOR EACH STATEMENT EXECUTE FUNCTION keep_pools_of_ledger();
@@ -1495,7 +1525,7 @@ ALTER TABLE ONLY variants
 ALTER TABLE ONLY variants
     ADD CONSTRAINT variants_shop_id_fkey FOREIGN KEY (shop_id) REFERENCES shops(id);
 CREATE INDEX variants_by_length ON variants USING btree (shop_id, length(title), gid);
-CREATE INDEX variants_by_parts ON variants USING gin (parts(shop_id, searched)) WITH (gin_pending_list_limit='512');
+CREATE INDEX variants_by_parts ON variants USING gin (parts(shop_id, fold_text(searched))) WITH (gin_pending_list_limit='512');
 CREATE INDEX variants_by_version ON variants USING btree (shop_id, version);
 CREATE INDEX variants_of_sku ON variants USING btree (shop_id, sku_key) WHERE (sku_key IS NOT NULL);
 ALTER TABLE variants ENABLE ROW LEVEL SECURITY;

@@ -82,6 +82,9 @@ async def search_all(shop: Shop, text: str, limit: int = 50) -> list[list[str]]:
         ("詰", LATE[2:3]),
         ("äth", LATE[3:4]),
         ("ÄTHER", LATE[3:4]),
+        ("ather", LATE[3:4]),
+        ("a\N{COMBINING DIAERESIS}ther", LATE[3:4]),
+        ("ｚｅｂｒａ ÄTHER", LATE[3:4]),  # noqa: RUF001
         ("a x", LATE[4:]),
         ("zebra", LATE),
         ("zzz", ()),

@@ -1,3 +1,3 @@
 -- What a search for a person looks through.
 create or replace function searched_words(email text, name text) returns text language sql immutable parallel safe as
-    $$ select lower(coalesce(email, '') || ' ' || coalesce(name, '')) $$;
+    $$ select fold_text(coalesce(email, '') || ' ' || coalesce(name, '')) $$;

@@ -1,4 +1,6 @@
-"""Finding the registrations of an event whose address or name contains a text.
+"""Finding the registrations of an event whose address and name contain the words of a text, in any order.
+
+Both sides are folded by one rule, the function `fold_text`: without case, accents and characters that are not visible.
 
 The registrations of most events are read one by one. When an organizer searches an event with many, a job copies the
 searched columns to `searched_registrations`, in order of arrival, and an index finds substrings in them (the function
@@ -19,7 +21,7 @@ from holdfast.kit.postgres.tasks import Task
 T = TypeVar("T")
 
 REINDEX_THRESHOLD = 10_000
-"""The job runs when so many more people have a place than after its last run. Reading them takes about 10 ms."""
+"""The job runs when so many more people have a place than after its last run. Reading them takes 30 to 100 ms."""
 
 BATCH_SIZE = 2_000
 """Registrations that the job writes in one transaction."""
@@ -28,11 +30,10 @@ MAX_SCANNED_ROWS: LiteralString = "2000"
 """Registrations that are read before the index is used. A common text fills the page with them; the index would find
 thousands of registrations to sort."""
 
-MIN_INDEXED_CHARACTERS = 3
-"""Characters that the index needs. For a shorter text all registrations are read."""
-
-CONTAINS: LiteralString = f"and (strpos(users.email, %(text)s) > 0 or strpos(lower({NAME}), %(text)s) > 0)"
-"""Whether rows of `registrations` and `users` contain the text."""
+CONTAINS: LiteralString = f"""
+    and searched_words(users.email, {NAME}) like all ((select search_patterns(%(text)s))::text[])
+"""
+"""Whether rows of `registrations` and `users` contain the words of the text."""
 
 INDEXED_UNTIL: LiteralString = "(select received_at, arrival from searched_events where event_id = %(event_id)s)"
 """SQL for the last registration, in order of arrival, that the index has."""
@@ -66,7 +67,7 @@ async def search(
                   `select` has the parameters `event_id`, `text`, `seen_by` and `limit`
     filter_condition    a further condition, which `read` checks too
     """
-    if not await _is_indexed(tx, event_id) or len(text) < MIN_INDEXED_CHARACTERS:
+    if not await _is_indexed(tx, event_id, text):
         return await read(
             " union all ".join(f"select * from registrations where {condition}" for condition in conditions)
         )
@@ -105,17 +106,20 @@ def _page(source: LiteralString, condition: LiteralString, order: LiteralString)
         """
 
 
-async def _is_indexed(tx: Tx, event_id: int) -> bool:
-    """Whether the index has registrations of an event. If many are missing, the indexing job is enqueued."""
+async def _is_indexed(tx: Tx, event_id: int, text: str) -> bool:
+    """Whether the index has registrations of an event, and a word of the text is long enough for it.
+
+    If many registrations are missing, the indexing job is enqueued.
+    """
     [(is_indexed, lags)] = await tx.tuples(
         """
-        select coalesce(received_at > '-infinity', false),
+        select coalesce(received_at > '-infinity', false) and word_parts(%(event_id)s, %(text)s) <> '{}',
                registered_count + waitlisted_count - coalesce(places, 0) >= %(many)s
                and coalesce(touched_at < now() - interval '1 minute', true)
           from events left join searched_events on event_id = id
          where id = %(event_id)s
         """,
-        {"event_id": event_id, "many": REINDEX_THRESHOLD},
+        {"event_id": event_id, "text": text, "many": REINDEX_THRESHOLD},
     )
     if lags and await tx.value(REQUEST_INDEXING, {"event_id": event_id}):
         await tx.enqueue(INDEX, IndexArguments(event_id))

@@ -5,17 +5,17 @@ create or replace function catalog_variants_containing(part text) returns setof 
     security definer rows 100 set search_path = pg_catalog, public, pg_temp set enable_seqscan = off as $$
 declare
     own constant bigint := current_shop();
-    sought constant text := lower(part);
-    wanted constant bigint[] := parts(own, sought);
+    pattern constant text := search_pattern(part);
+    wanted constant bigint[] := parts(own, fold_text(part));
 begin
     if wanted <> '{}' then
         -- No index is searched for `is not distinct from`, so none with everything of the shop is read.
         return query select * from catalog_variants
-                      where parts(shop_id, searched) @> wanted and shop_id is not distinct from own
-                        and strpos(searched, sought) > 0;
+                      where parts(shop_id, fold_text(searched)) @> wanted and shop_id is not distinct from own
+                        and fold_text(searched) like pattern;
     else
         -- Shorter texts have no parts.
-        return query select * from catalog_variants where shop_id = own and strpos(searched, sought) > 0;
+        return query select * from catalog_variants where shop_id = own and fold_text(searched) like pattern;
     end if;
 end $$;
 revoke execute on function catalog_variants_containing(text) from public;

@@ -5,17 +5,17 @@ create or replace function pools_containing(part text) returns setof pools langu
     security definer rows 100 set search_path = pg_catalog, public, pg_temp set enable_seqscan = off as $$
 declare
     own constant bigint := current_shop();
-    sought constant text := lower(part);
-    wanted constant bigint[] := parts(own, sought);
+    pattern constant text := search_pattern(part);
+    wanted constant bigint[] := parts(own, fold_text(part));
 begin
     if wanted <> '{}' then
         -- No index is searched for `is not distinct from`, so none with everything of the shop is read.
         return query select * from pools
-                      where parts(shop_id, name_key) @> wanted and shop_id is not distinct from own
-                        and strpos(name_key, sought) > 0;
+                      where parts(shop_id, fold_text(name_key)) @> wanted and shop_id is not distinct from own
+                        and fold_text(name_key) like pattern;
     else
         -- Shorter texts have no parts.
-        return query select * from pools where shop_id = own and strpos(name_key, sought) > 0;
+        return query select * from pools where shop_id = own and fold_text(name_key) like pattern;
     end if;
 end $$;
 revoke execute on function pools_containing(text) from public;

@@ -95,7 +95,8 @@ async def list_unsynced_pools(reader: Reader, caller: Caller, command: ListUnsyn
                         join members on members.shop_id = %(shop_id)s and variant_gid = known.gid
                        where levels.shop_id = %(shop_id)s and target is not null
                          and (available <> target or parked is not null))
-           and (%(query)s::text is null or strpos(name_key, lower(%(query)s)) > 0)
+           and (%(query)s::text is null
+                or fold_text(name_key) like (select search_pattern(%(query)s)))
          order by id limit %(limit)s
         """,
         {

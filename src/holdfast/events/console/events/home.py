@@ -93,7 +93,7 @@ _COLUMNS: LiteralString = f"""
     select id, title, datetime, end_datetime as ends_at, timezone, {STATUS} as status, published, capacity,
            registered_count, waitlisted_count, pricing_mode, currency, current_price, image_keys[1] as photo
       from events
-     where organizer_id = %(organizer_id)s and (%(text)s = '' or strpos(lower(title), lower(%(text)s)) > 0)
+     where organizer_id = %(organizer_id)s and fold_text(title) like all ((select search_patterns(%(text)s))::text[])
 """
 
 _LISTS: dict[Period, LiteralString] = {

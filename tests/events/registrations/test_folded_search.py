@@ -1,0 +1,205 @@
+"""People are found by their names as they are shown, and as staff type them: without accents, in any case and order."""
+
+# ruff: noqa: RUF001
+
+import re
+import unicodedata
+from typing import Any
+
+import psycopg
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from holdfast.events.check_in.model import FindPeople
+from holdfast.events.check_in.operations import FIND_PEOPLE
+from holdfast.events.console.people.registrations import SEARCH
+from holdfast.events.jobs import IDEMPOTENCY
+from holdfast.events.registrations import substring_search
+from holdfast.events.registrations.search import SearchRegistrations
+from holdfast.events.registrations.substring_search import IndexArguments
+from holdfast.kit.contract.caller import person
+from holdfast.kit.running.runner import Runner
+from holdfast.kit.running.steps import Steps
+from tests.events.console.organizing import signed_in
+from tests.events.people.scene import sign_up
+from tests.support import Service
+
+SEARCHES = [
+    ("İREM ŞAHİN", "İREM ŞAHİN"),
+    ("İREM ŞAHİN", "irem şahin"),
+    ("İrem Şahin", "irem sahin"),
+    ("Işık Yılmaz", "isik yilmaz"),
+    ("Mu\u0308ller", "Müller"),
+    ("Müller", "Mu\u0308ller"),
+    ("José Núñez", "Jose Nunez"),
+    ("Łukasz Żółć", "Lukasz Zolc"),
+    ("Nguyễn Văn Đức", "Nguyen Van Duc"),
+    ("Großmann", "GROSSMANN"),
+    ("GROSSMANN", "Großmann"),
+    ("Bjørn Æbeløe", "Bjorn Aebeloe"),
+    ("Þóra Guðmundsdóttir", "Thora Gudmundsdottir"),
+    ("O’Brien", "O'Brien"),
+    ("O'Brien", "O’Brien"),
+    ("O´Brien", "o'brien"),
+    ("Anne‑Marie", "anne-marie"),
+    ("Ａｋｉｒａ　Ｔａｎａｋａ", "akira tanaka"),
+    ("tanaka", "ＴＡＮＡＫＡ"),
+    ("ΓΙΏΡΓΟΣ", "Γιώργος"),
+    ("Γιώργος", "γιωργος"),
+    ("Артём Королёв", "артем королев"),
+    ("МОСКВИН", "москвин"),
+    ("Ստեփան", "ՍՏԵՓԱՆ"),
+    ("مُحَمَّد", "محمد"),
+    ("أحمد", "احمد"),
+    ("שָׁלוֹם", "שלום"),
+    ("ｶﾞｸﾄ", "ガクト"),
+    ("John De La Doe", "john doe"),
+    ("Naruto Uzumaki", "Uzumaki Naruto"),
+    ('Richard "Rez" Roe', "Richard Roe"),
+    ("An\u200bna So\u00adfia", "anna sofia"),
+    ("Anna", "An\u200bna\u2060"),
+    ("100% Wool_Blend", "100% wool_"),
+]
+"""Names as they are stored, and what somebody types who means them."""
+
+OTHERS = [
+    ("Anna", "Anne"),
+    ("Müller", "Miller"),
+    ("ガク", "カク゚"),
+    ("राम", "रमा"),
+    ("김철수", "김철호"),
+    ("Wool%", "Wool_"),
+]
+
+
+async def rename(service: Service, name: str) -> None:
+    await service.run_sql("update registrations set name = %(name)s", name=name)
+
+
+class Door:
+    """An event of one organizer with one registration, whose name changes."""
+
+    def __init__(self, service: Service, organizer_id: int, event_id: int) -> None:
+        self._caller = person(1, organizer_id)
+        self._event_id = event_id
+        self._run = Runner((SEARCH, FIND_PEOPLE), service.database, IDEMPOTENCY)
+
+    async def finds(self, text: str) -> tuple[bool, bool]:
+        """Whether the console, and the check-in, find the person by a text."""
+        listed = await self._run[SEARCH](self._caller, SearchRegistrations(event_id=self._event_id, text=text))
+        matches = await self._run[FIND_PEOPLE](self._caller, FindPeople(event_id=self._event_id, text=text))
+        return bool(listed.registrations), bool(matches)
+
+
+@pytest.fixture
+async def door(service: Service) -> Door:
+    ada = await service.organizer()
+    event = await ada.create_event(capacity=6)
+    await sign_up(service, event, "ann")
+    return Door(service, ada.id, event["id"])
+
+
+@pytest.mark.parametrize("is_indexed", [False, True])
+async def test_a_person_is_found_as_the_name_is_shown_and_as_it_is_typed(
+    service: Service, door: Door, is_indexed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if is_indexed:
+        monkeypatch.setattr(substring_search, "MAX_SCANNED_ROWS", "0")
+        await service.run_sql("insert into searched_events (event_id) values (1)")
+        await substring_search.index(Steps(service.database), IndexArguments(1))
+    for shown, typed in SEARCHES:
+        await rename(service, shown)
+        assert await door.finds(typed) == (True, True), (shown, typed)
+        assert await door.finds(shown) == (True, True), shown
+
+
+async def test_a_name_with_other_letters_is_not_found(service: Service, door: Door) -> None:
+    for shown, typed in OTHERS:
+        await rename(service, shown)
+        assert await door.finds(typed) == (False, False), (shown, typed)
+
+
+async def test_events_are_found_by_their_titles_in_the_same_way(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    await ada.create_event(title="Soirée d’été à l’Élysée")
+
+    assert "Soirée" in (await browser.get("/console?q=elysee+SOIREE")).text
+    assert "Soirée" not in (await browser.get("/console?q=elysee+matinee")).text
+
+
+@pytest.fixture(scope="module")
+def connection(template_url: str) -> Any:
+    with psycopg.connect(template_url, autocommit=True) as connection:
+        yield connection
+
+
+def fold(connection: psycopg.Connection[Any], *texts: str) -> list[str]:
+    rows = connection.execute(
+        "select fold_text(text) from unnest(%s::text[]) with ordinality as t (text, n) order by n", [[*texts]]
+    )
+    return [folded for (folded,) in rows]
+
+
+SCRIPTS = (
+    "LATIN",
+    "GREEK",
+    "CYRILLIC",
+    "ARMENIAN",
+    "HIRAGANA",
+    "KATAKANA",
+    "HANGUL SYLLABLE",
+    "ARABIC LETTER",
+    "HEBREW LETTER",
+)
+LETTERS = [
+    letter
+    for letter in map(chr, range(0x20, 0x30000))
+    if unicodedata.category(letter)[0] == "L"
+    and unicodedata.name(letter, "").startswith(SCRIPTS)
+    # Their capitals are two letters, or those of other letters: ancient Greek, and forms of letters in old prints.
+    and not (unicodedata.name(letter).endswith("GEGRAMMENI") or "\u1c80" <= letter <= "\u1c88")
+]
+"""Letters of scripts that have cases, accents or forms."""
+
+names = st.lists(st.text(st.sampled_from(LETTERS), min_size=1, max_size=8), min_size=1, max_size=3).map(" ".join)
+forms = st.sampled_from(["NFC", "NFD", "NFKC", "NFKD"])
+cases = st.sampled_from([str.upper, str.lower, str.casefold, str.title, str])
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=400)
+@given(
+    name=names,
+    form=forms,
+    case=cases,
+    marks=st.sampled_from(["", "\u200b", "\u00ad", "\u0301", "\u2060"]),
+    with_accents=st.booleans(),
+)
+@example(name="Großmann", form="NFC", case=str.upper, marks="", with_accents=True)
+@example(name="ΟΔΥΣΣΕΥΣ", form="NFC", case=str.lower, marks="", with_accents=True)
+@example(name="Müller", form="NFC", case=str.lower, marks="", with_accents=False)
+def test_every_way_to_write_a_name_has_one_fold(
+    connection: psycopg.Connection[Any], name: str, form: Any, case: Any, marks: str, with_accents: bool
+) -> None:
+    typed = name if with_accents else re.sub("[\u0300-\u036f]", "", unicodedata.normalize("NFD", name))
+    written = marks.join([*unicodedata.normalize(form, case(typed)), ""])
+
+    first, second, again = fold(connection, name, written, *fold(connection, name))
+
+    assert first == second
+    assert first == again
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
+@given(name=names, other=names)
+def test_names_with_other_letters_have_other_folds(connection: psycopg.Connection[Any], name: str, other: str) -> None:
+    def base(text: str) -> str:
+        """The letters of a text alone, as Unicode has them."""
+        decomposed = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
+        return "".join(letter for letter in decomposed if unicodedata.category(letter)[0] in "LZ")
+
+    first, second = fold(connection, name, other)
+
+    if first == second:
+        plain = str.maketrans("øłđðħıŧŋĸƀɓƈɖɗƒɠɨƙƚɲɵƥƭʈʉʋƴƶɛɔəς", "olddhitnkbbcddfgiklnopttuvyzeoeσ")
+        assert base(name).translate(plain) == base(other).translate(plain)
