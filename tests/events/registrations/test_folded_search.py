@@ -108,16 +108,16 @@ async def test_a_person_is_found_as_the_name_is_shown_and_as_it_is_typed(
         monkeypatch.setattr(substring_search, "MAX_SCANNED_ROWS", "0")
         await service.run_sql("insert into searched_events (event_id) values (1)")
         await substring_search.index(Steps(service.database), IndexArguments(1))
-    for shown, typed in SEARCHES:
-        await rename(service, shown)
-        assert await door.finds(typed) == (True, True), (shown, typed)
-        assert await door.finds(shown) == (True, True), shown
+    for name, text in SEARCHES:
+        await rename(service, name)
+        assert await door.finds(text) == (True, True), (name, text)
+        assert await door.finds(name) == (True, True), name
 
 
 async def test_a_name_with_other_letters_is_not_found(service: Service, door: Door) -> None:
-    for shown, typed in OTHERS:
-        await rename(service, shown)
-        assert await door.finds(typed) == (False, False), (shown, typed)
+    for name, text in OTHERS:
+        await rename(service, name)
+        assert await door.finds(text) == (False, False), (name, text)
 
 
 async def test_events_are_found_by_their_titles_in_the_same_way(service: Service) -> None:
