@@ -57,8 +57,11 @@ def main() -> None:
 
 def _explained(error: Exception) -> str | None:
     """The text that tells an operator how to correct an error; None for an error in this program."""
+    import psycopg
+
     from holdfast.events.storage.store import MissingPackage
     from holdfast.kit.contract.problems import CannotStart, Problem
+    from holdfast.kit.postgres import bundled
     from holdfast.kit.postgres.bundled_server import CannotRun
     from holdfast.kit.security.secrets import SecretTooShort, UnsealError
 
@@ -67,6 +70,8 @@ def _explained(error: Exception) -> str | None:
             return str(error)
         case Problem():
             return " ".join([error.message, *_by_field(error.extra.get("errors", {}))])
+        case psycopg.Error() | OSError():
+            return bundled.full_disk(error)
         case _:
             return None
 

@@ -20,7 +20,8 @@ import psycopg
 import structlog
 from psycopg import sql
 
-from holdfast.kit.postgres.bundled_server import SUPERUSER, CannotRun, Cluster
+from holdfast.kit.environment.full_disk import full_disk_text, reason_of
+from holdfast.kit.postgres.bundled_server import SUPERUSER, CannotRun, Cluster, Progress
 
 log = structlog.get_logger()
 
@@ -83,6 +84,11 @@ def existing_database_url(data_dir: Path, name: str) -> str | None:
     return server.database(name) if server.has(name) else None
 
 
+def full_disk(error: BaseException) -> str | None:
+    """What to do about an error if the disk of a server that this process uses is full; None if it is not."""
+    return next((text for server in _servers if (text := server.full_disk(error))), None)
+
+
 def scratch_directory(parent: Path | None = None) -> Path:
     """A new data directory, which is removed when this process ends, after the server in it has stopped."""
     directory = Path(tempfile.mkdtemp(prefix="holdfast-", dir=parent))
@@ -105,6 +111,7 @@ class BundledServer:
         self._cluster = Cluster(data_dir / "postgres", data_dir / "postgres.log")
         self._lock = data_dir / "postgres.lock"
         self._left = False
+        self._data_dir = data_dir
         self._users = (data_dir / "postgres.users").open("a")
         atexit.register(self._leave)
         try:
@@ -117,14 +124,29 @@ class BundledServer:
             self._leave()
             raise
         Thread(target=self._keep_running, name="bundled PostgreSQL", daemon=True).start()
+        _servers.append(self)
 
     def has(self, name: str) -> bool:
         """Whether there is a database of this name."""
         with psycopg.connect(self._cluster.url(SUPERUSER, "postgres"), autocommit=True) as connection:
             return connection.execute("select from pg_database where datname = %s", [name]).fetchone() is not None
 
+    def full_disk(self, error: BaseException) -> str | None:
+        """What to do about an error if the disk of the data directory is full; None if it is not."""
+        # After a PANIC, the error may say only that the connection was lost.
+        reason = reason_of(error)
+        return full_disk_text(reason, self._data_dir) if reason else self._cluster.full_disk()
+
     def database(self, name: str) -> str:
-        """The URL of a database, which is created if it does not exist."""
+        """The URL of a database, which is created if it does not exist. Raises `CannotRun` if the disk is full."""
+        try:
+            return self._database(name)
+        except psycopg.Error as error:
+            if text := self.full_disk(error):
+                raise CannotRun(text) from error
+            raise
+
+    def _database(self, name: str) -> str:
         administrator = self._cluster.url(SUPERUSER, "postgres")
         with self._hold_lock(LOCK_TIMEOUT_SECONDS), psycopg.connect(administrator, autocommit=True) as connection:
             if connection.execute("select from pg_roles where rolname = %s", [ROLE]).fetchone() is None:
@@ -141,9 +163,13 @@ class BundledServer:
         return self._cluster.url(ROLE, name)
 
     @contextlib.contextmanager
-    def _hold_lock(self, timeout_seconds: float) -> Generator[None]:
-        """Hold the lock for starting or stopping the server. Raises `CannotRun` after `timeout_seconds`."""
+    def _hold_lock(self, timeout_seconds: float, *, is_reported: bool = True) -> Generator[None]:
+        """Hold the lock for starting or stopping the server. Raises `CannotRun` after `timeout_seconds`.
+
+        is_reported    whether the log says for how long this has waited for another process
+        """
         deadline = time.monotonic() + timeout_seconds
+        progress = Progress()
         with self._lock.open("a") as lock:
             while True:
                 try:
@@ -155,6 +181,8 @@ class BundledServer:
                             f"Another process has been starting or stopping PostgreSQL in {self._cluster.directory} "
                             f"for {timeout_seconds:g} s. If that process is stalled, end it, and start again."
                         ) from error
+                if is_reported:
+                    progress.report("another process starts or stops PostgreSQL", directory=str(self._data_dir))
                 time.sleep(0.02)
             yield
 
@@ -180,7 +208,8 @@ class BundledServer:
                 pass
 
     def _start_again(self) -> None:
-        with self._hold_lock(LOCK_TIMEOUT_SECONDS):
+        # At its end, this process itself holds the lock.
+        with self._hold_lock(LOCK_TIMEOUT_SECONDS, is_reported=False):
             if self._left or self._cluster.answers:
                 return
             log.warning("PostgreSQL has stopped; starting it again", directory=str(self._cluster.directory))
@@ -196,3 +225,5 @@ class BundledServer:
 
 
 _server = cache(BundledServer)
+_servers: list[BundledServer] = []
+"""The servers that this process uses."""

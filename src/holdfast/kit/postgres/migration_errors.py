@@ -52,6 +52,8 @@ def _remedy(error: psycopg.Error) -> str:
             "Let a superuser grant the user of the service what PostgreSQL names, and migrate again. "
             "docs/deploy/one-machine.md has the statements for a new database."
         )
+    if isinstance(error, errors.DiskFull):
+        return "Make room on the disk of PostgreSQL, and migrate again."
     return (
         "Correct in the database what PostgreSQL names, and migrate again. If you have not caused it, report this "
         "message."

@@ -7,6 +7,7 @@ from pathlib import Path
 import psycopg
 
 from holdfast.kit.contract.problems import CannotStart
+from holdfast.kit.environment.full_disk import full_disk_text, reason_of
 from holdfast.kit.environment.logs import first_line
 from holdfast.kit.environment.settings import Settings
 from holdfast.kit.postgres import bundled
@@ -81,6 +82,8 @@ def report_unusable_directory(data_dir: Path) -> Generator[None]:
     try:
         yield
     except OSError as error:
+        if reason := reason_of(error):
+            raise CannotStart(full_disk_text(reason, data_dir.resolve())) from error
         raise CannotStart(
             f"Cannot use the data directory {data_dir.resolve()}: {error.strerror or error}. Set HOLDFAST_DATA_DIR to "
             "a directory that this user may write to."

@@ -29,7 +29,7 @@ from holdfast.kit.http.connection import Connection
 from holdfast.kit.http.connection_limits import ConnectionLimits, files_for_connections
 from holdfast.kit.http.sockets import BACKLOG, address_of, shared
 from holdfast.kit.mail import outbox
-from holdfast.kit.postgres import schema_migrations, tasks
+from holdfast.kit.postgres import bundled, schema_migrations, tasks
 from holdfast.kit.postgres.database import Database, Tx
 from holdfast.kit.postgres.migration_errors import MigrationError
 from holdfast.kit.postgres.schema_functions import read_functions
@@ -262,9 +262,11 @@ def _reported_failures() -> Generator[None]:
     """Raise `CannotStart` for whatever keeps a schema from being read or migrated."""
     try:
         yield
-    except MigrationError as error:
-        raise CannotStart(str(error)) from error
-    except psycopg.Error as error:
+    except (MigrationError, psycopg.Error) as error:
+        if text := bundled.full_disk(error):
+            raise CannotStart(text) from error
+        if isinstance(error, MigrationError):
+            raise CannotStart(str(error)) from error
         raise CannotStart(
             f"The schema of the database cannot be read or changed. PostgreSQL says: {logs.first_line(error)}. "
             "Correct what it names, such as a right that the user of the database lacks, and try again."

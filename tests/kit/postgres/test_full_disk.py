@@ -1,0 +1,153 @@
+"""A disk without room is named in one sentence, the server always ends, and the next start works once there is room."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from holdfast.kit.postgres.bundled_server import Cluster
+from tests.kit.data_directories import User, ask, data_directory, postmaster, started, until, used_directory
+from tests.small_disks import SmallDisk, small_disk
+
+HOLDFAST = str(Path(sys.executable).with_name("holdfast"))
+
+ENOUGH = "500m"
+
+
+@pytest.fixture
+def empty() -> Iterator[Path]:
+    with data_directory() as directory:
+        yield directory
+
+
+@pytest.fixture
+def directory() -> Iterator[Path]:
+    """Where a server has run before."""
+    with used_directory() as directory:
+        yield directory
+
+
+def run(data_dir: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "HOLDFAST_DATA_DIR": str(data_dir), "EVENTS_SECRET_KEY": ""}
+    return subprocess.run([HOLDFAST, *words], env=environment, capture_output=True, text=True, check=False, timeout=120)
+
+
+def processes_in(directory: Path) -> list[psutil.Process]:
+    """The processes that work in a directory, or below it."""
+    processes: list[psutil.Process] = []
+    for process in psutil.process_iter():
+        try:
+            if Path(process.cwd()).is_relative_to(directory):
+                processes.append(process)
+        except psutil.Error:
+            pass
+    return processes
+
+
+def is_progress(line: str) -> bool:
+    """Whether a line says what this process waits for."""
+    return line.startswith("{") and json.loads(line)["event"] in {
+        "PostgreSQL does not stop; ending it at once",
+        "PostgreSQL has stopped; starting it again",
+    }
+
+
+def assert_disk_is_named(refused: subprocess.CompletedProcess[str], disk: SmallDisk) -> None:
+    [line] = [line for line in refused.stderr.splitlines() if not is_progress(line)]
+    assert refused.returncode == 1, refused
+    assert line.startswith(f"The disk of {disk.directory} is full: "), refused.stderr
+    assert line.endswith("Make room on it, or set HOLDFAST_DATA_DIR to a directory on another disk, and start again.")
+
+
+@pytest.mark.parametrize("size", ["4k", "20m", "45m", "60m", "64m"])
+def test_a_disk_that_fills_at_the_first_start_is_named_and_the_next_start_works_once_there_is_room(
+    size: str, empty: Path
+) -> None:
+    with small_disk(empty, size) as disk:
+        refused = run(empty, "up", "--port=0")
+        assert processes_in(empty) == []
+        assert_disk_is_named(refused, disk)
+        assert_disk_is_named(run(empty, "up", "--port=0"), disk)
+        assert processes_in(empty) == []
+
+        disk.resize(ENOUGH)
+
+        migrated = run(empty, "events", "migrate")
+        assert migrated.returncode == 0, migrated.stderr
+        assert migrated.stderr == ""
+        listed = run(empty, "events", "organizer", "add", "Ada Events", "--email", "ada@example.com")
+        assert listed.returncode == 0, listed.stderr
+        assert processes_in(empty) == []
+
+
+def stalled(data_dir: Path) -> psutil.Process:
+    """A server that can no longer stop in order: the process that would write its last checkpoint stands still."""
+    server = psutil.Process(postmaster(data_dir))
+    [checkpointer] = [child for child in server.children() if "checkpointer" in " ".join(child.cmdline())]
+    checkpointer.send_signal(signal.SIGSTOP)
+    return server
+
+
+def test_a_server_that_does_not_stop_is_ended_and_has_lost_nothing(directory: Path) -> None:
+    with started(directory, "events") as (user,):
+        ask(user.url, "select 'shelf' from pg_database limit 1")
+        server = stalled(directory)
+        User.end(user)
+    assert not server.is_running()
+    assert processes_in(directory) == []
+
+    with started(directory, "events") as (user,):
+        assert ask(user.url, "select 1") == 1
+        User.end(user)
+
+
+def test_a_server_that_has_been_stopping_for_too_long_is_ended_by_the_next_start(directory: Path) -> None:
+    with started(directory, "events") as (user,):
+        server = stalled(directory)
+        user.kill()
+    server.send_signal(signal.SIGINT)
+    file = directory / "postgres" / "postmaster.pid"
+    until(lambda: "stopping" in file.read_text())
+
+    begun = run(directory, "events", "migrate")
+
+    assert begun.returncode == 0, begun.stderr
+    assert not server.is_running()
+    assert re.search(r"PostgreSQL .*stopping", begun.stderr)
+    assert processes_in(directory) == []
+
+
+def test_a_start_that_waits_for_another_process_says_so(directory: Path) -> None:
+    cluster = Cluster(directory / "postgres", directory / "postgres.log")
+    waiting = (
+        "import fcntl, sys; file = open(sys.argv[1], 'a'); fcntl.flock(file, fcntl.LOCK_EX); input(input('held\\n'))"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", waiting, directory / "postgres.lock"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as other:
+        assert other.stdout
+        assert other.stdout.readline() == "held\n"
+        second = subprocess.Popen(
+            [HOLDFAST, "events", "migrate"],
+            env={**os.environ, "HOLDFAST_DATA_DIR": str(directory), "EVENTS_SECRET_KEY": ""},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert second.stderr
+        report = second.stderr.readline()
+        other.kill()
+        assert second.wait(60) == 0
+        second.stderr.close()
+
+    assert "another process starts or stops PostgreSQL" in report
+    assert not cluster.answers
