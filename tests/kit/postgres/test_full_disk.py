@@ -87,10 +87,17 @@ def test_a_disk_that_fills_at_the_first_start_is_named_and_the_next_start_works_
         assert processes_in(empty) == []
 
 
+def _title(process: psutil.Process) -> str:
+    try:
+        return " ".join(process.cmdline())
+    except psutil.Error:  # it has just ended
+        return ""
+
+
 def stalled(data_dir: Path) -> psutil.Process:
     """A server that can no longer stop in order: the process that would write its last checkpoint stands still."""
     server = psutil.Process(postmaster(data_dir))
-    [checkpointer] = [child for child in server.children() if "checkpointer" in " ".join(child.cmdline())]
+    [checkpointer] = [child for child in server.children() if "checkpointer" in _title(child)]
     checkpointer.send_signal(signal.SIGSTOP)
     return server
 
