@@ -53,7 +53,7 @@ sys.modules["sniffio"] = None  # pyright: ignore[reportArgumentType]
 # The pools of tests have the same class.
 Receiver.connection_class = ReusedConnection
 
-pytest_plugins = ["tests.hangs", "tests.long", "tests.refusals", "tests.shared_imports"]
+pytest_plugins = ["tests.hangs", "tests.isolation", "tests.long", "tests.refusals", "tests.shared_imports"]
 
 # A password costs 0.1 s of a core and 64 MiB. That is what it is for, and not what hundreds of tests are about.
 passwords.HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)

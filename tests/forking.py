@@ -23,6 +23,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
+from tests.isolation import CheckoutUsed, command_in_checkout
+
 TIMEOUT_SECONDS = 60
 """How long a command may take."""
 PART, END = 65_536, b"\n"
@@ -82,6 +84,8 @@ class Forks:
         self, words: Sequence[str], cwd: Path, environment: Mapping[str, str], out: int, err: int = 2
     ) -> ForkedProcess:
         """Run a command, with nothing to read, in this directory and environment alone."""
+        if use := command_in_checkout(words, cwd, environment):
+            raise CheckoutUsed(use)
         command = {"argv": words, "cwd": str(cwd), "environment": dict(environment)}
         message = json.dumps(command).encode() + END
         answers, theirs = socket.socketpair()
