@@ -19,6 +19,7 @@ from holdfast.doubles.shopify.command import demo_shops
 from holdfast.events import app_commands, draw_commands, log_commands, payment_commands
 from holdfast.events import commands as of_events
 from holdfast.inventory import commands as of_inventory
+from holdfast.kit.compat.typer_missing_values import skip_missing_values
 from holdfast.kit.process.address_command import address_command
 from holdfast.kit.process.garbage_collection import importing
 from holdfast.kit.process.job_commands import jobs_command
@@ -45,6 +46,7 @@ DryRun = Annotated[
 def main() -> None:
     """Run a command. An error that the operator can correct is printed on one line."""
     end_in_order()
+    skip_missing_values()
     try:
         app()
     except Exception as error:
@@ -184,6 +186,7 @@ events.add_typer(of_events.organizers, name="organizer")
 events.add_typer(of_events.people, name="person")
 events.add_typer(app_commands.apps, name="app")
 events.add_typer(payment_commands.payments, name="payments")
+events.command("console-link")(of_events.console_link)
 events.command("draw")(draw_commands.draw)
 events.add_typer(log_commands.logs, name="log")
 app.add_typer(inventory, name="inventory")

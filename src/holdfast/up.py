@@ -179,8 +179,11 @@ def _present_events(settings: "EventsSettings", account_id: str | None) -> list[
     else:
         typer.echo(f"  organizers     {_program()} events organizer list")
         typer.echo("  Keys are shown once. If you lost yours, make a new one:")
+    has_demo = any(name == "organizer" for name, _ in sights)
     typer.echo(f"  for an admin   {_program()} events key create --admin --name NAME")
     typer.echo(f"  for others     {_program()} events key create --organizer SLUG --name NAME")
+    typer.echo("  An organizer signs in with a link, once, within 15 minutes. A command prints one:")
+    typer.echo(f"  a link         {_program()} events console-link {demo.SLUG if has_demo else 'SLUG'}")
     return [(name, settings.base_url + path) for name, path in sights]
 
 

@@ -8,9 +8,10 @@ from tests.support import Service
 from tests.test_cli import holdfast
 
 
-async def on(service: Service, *words: str) -> subprocess.CompletedProcess[str]:
+async def on(service: Service, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """What a command of the events service says, on the database of a service that runs here."""
-    return await asyncio.to_thread(holdfast, "events", *words, EVENTS_DATABASE_URL=service.database.url)
+    url = service.database.url
+    return await asyncio.to_thread(holdfast, "events", *words, EVENTS_DATABASE_URL=url, **environment)
 
 
 async def test_organizers_are_listed_oldest_first(service: Service) -> None:

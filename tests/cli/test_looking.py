@@ -10,6 +10,7 @@ from tests.test_cli import holdfast, holdfast_in
 LOOKING = [
     *("events jobs", "events jobs --retry 1", "events migrate --dry-run", "events key list", "events organizer list"),
     *(
+        "events console-link ada-events",
         "events mail list",
         "events mail retry 1",
         "events organizer subjects ada-events",

@@ -19,7 +19,7 @@ from holdfast.events.bounds import STREAMS
 from holdfast.events.console import routes as console_routes
 from holdfast.events.console.account.account import ACCOUNT_TEMPLATE
 from holdfast.events.console.check_in.check_in import SIGN_OUT_SCRIPTS
-from holdfast.events.console.frame import HOME, first, places
+from holdfast.events.console.frame import HINT, HOME, first, places
 from holdfast.events.console.live_changes import LiveChanges
 from holdfast.events.documents import discovery, openapi
 from holdfast.events.events import operations as events
@@ -178,6 +178,7 @@ def service(database: Database) -> Service:
         base_url=settings.base_url,
         home=HOME,
         more=ACCOUNT_TEMPLATE,
+        hint=HINT,
     )
     linked_events = event_cache.linked_event_cache(database, runner)
     queue_progress = progress.progress_cache(database, runner)

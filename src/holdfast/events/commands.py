@@ -156,6 +156,26 @@ def list_organizers() -> None:
     typer.echo(f"Looked in {place}.", err=True)
 
 
+def console_link(
+    slug: Slug,
+    base_url: Annotated[str, typer.Option(help="Another address of the service than the one where it is served.")] = "",
+) -> None:
+    """Print a link to the console of an organizer.
+
+    It signs in the owner of the organizer's e-mail address, once, within 15 minutes, and proves that address.
+    """
+    from holdfast.accounts.signin import links
+    from holdfast.events.organizers import operations
+    from holdfast.events.product import EVENTS
+    from holdfast.events.resources import build
+    from holdfast.kit.process import served_address
+
+    id, _ = EVENTS.look(lambda tx: operations.console_link(tx, slug))
+    settings = EVENTS.configured()
+    served = base_url.rstrip("/") or served_address.served_address(settings, USUAL_PORT)
+    typer.echo(links.link_url(build(settings).secret, served, id))
+
+
 @organizers.command()
 def link(
     slug: Slug,

@@ -9,6 +9,7 @@ import pytest
 from aiosmtplib.protocol import SMTPProtocol
 from psycopg import AsyncConnection, AsyncCursor, AsyncPipeline
 from psycopg_pool import pool_async
+from typer.core import _TyperParameter  # pyright: ignore[reportPrivateUsage]
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from holdfast.kit.compat import (
@@ -16,6 +17,7 @@ from holdfast.kit.compat import (
     psycopg_pipeline,
     psycopg_pool_lock,
     smtp_content,
+    typer_missing_values,
     uvicorn_protocol,
 )
 
@@ -24,6 +26,7 @@ LIBRARIES = [
     ("psycopg-pool", psycopg_pool_lock.VERSION),
     ("prometheus-client", prometheus_histogram.VERSION),
     ("aiosmtplib", smtp_content.VERSION),
+    ("typer", typer_missing_values.VERSION),
     ("uvicorn", uvicorn_protocol.VERSION),
 ]
 
@@ -47,6 +50,7 @@ def test_no_later_version_can_be_installed(library: str, written_for: str) -> No
         (AsyncCursor._maybe_prepare_gen, ["self", "pgq", "prepare", "binary"]),  # pyright: ignore[reportPrivateUsage]
         (AsyncPipeline._fetch_gen, ["self", "flush"]),  # pyright: ignore[reportPrivateUsage]
         (AsyncConnection.wait, ["self", "gen", "interval", "timeout"]),
+        (_TyperParameter.process_value, ["self", "ctx", "value"]),  # pyright: ignore[reportPrivateUsage]
         (SMTPProtocol.write, ["self", "data"]),
         (SMTPProtocol.read_response, ["self", "timeout"]),
         (HttpToolsProtocol.connection_made, ["self", "transport"]),

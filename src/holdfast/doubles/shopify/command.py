@@ -1,7 +1,6 @@
 """`holdfast inventory platform-double`: demo shops as a process of their own, until a signal stops it."""
 
 from pathlib import Path
-from secrets import token_urlsafe
 from typing import Annotated
 
 import typer
@@ -27,6 +26,8 @@ def demo_shops(
 
     if not is_installed():
         raise CannotStart(MISSING_EXTRA)
+
+    from secrets import token_urlsafe
 
     from holdfast.doubles.shared.serving import guarded_server
     from holdfast.doubles.shopify import testing

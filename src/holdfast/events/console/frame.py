@@ -9,10 +9,13 @@ from holdfast.accounts.signed_in_pages import Place
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.messages import translatable
 
-__all__ = ["BEFORE", "HOME", "PLACES", "START", "Console", "first", "organizer", "places"]
+__all__ = ["BEFORE", "HINT", "HOME", "PLACES", "START", "Console", "first", "organizer", "places"]
 
 START = "/console/start"
 BEFORE = "/console/before"
+
+HINT = "console/sign_in_hint.html"
+"""The template that says how a link that a command has printed is replaced."""
 
 PLACES = {
     HOME: Place(translatable("Events"), "calendar-days"),

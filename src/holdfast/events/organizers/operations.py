@@ -1,6 +1,7 @@
 """The operations on organizers."""
 
 from holdfast.accounts import passwords
+from holdfast.accounts.signin import links
 from holdfast.accounts.signin.addresses import canonical
 from holdfast.events.keys.operations import mint
 from holdfast.events.organizers import sql
@@ -17,6 +18,7 @@ from holdfast.kit.contract.problems import (
     NOT_FOUND,
     SERVICE_UNAVAILABLE,
     VALIDATION_FAILED,
+    Problem,
     invalid,
     refuses,
 )
@@ -89,7 +91,19 @@ async def find(reader: Reader, slug: str) -> int:
     """The id of the organizer with a slug. Raises `not_found`."""
     if id := await sql.find_id(reader, slug):
         return id
-    raise NOT_FOUND(f"No organizer has the slug {slug}. See: holdfast events organizer list")
+    raise _unknown_slug(slug)
+
+
+def _unknown_slug(slug: str) -> Problem:
+    return NOT_FOUND(f"No organizer has the slug {slug}. See: holdfast events organizer list")
+
+
+@refuses(NOT_FOUND)
+async def console_link(tx: Tx, slug: str) -> int:
+    """The id of a link that signs in the owner of an organizer's address, once. Raises `not_found`."""
+    if email := await sql.find_email(tx, slug):
+        return await links.create_unbound_link(tx, email, "/console")
+    raise _unknown_slug(slug)
 
 
 async def list(reader: Reader, caller: Caller, command: OffsetPage) -> Page[User]:

@@ -92,6 +92,10 @@ async def find_id(reader: Reader, slug: str) -> int | None:
     return await reader.value("select id from users where role = 'organizer' and slug = %(slug)s", {"slug": slug})
 
 
+async def find_email(reader: Reader, slug: str) -> str | None:
+    return await reader.value("select email from users where role = 'organizer' and slug = %(slug)s", {"slug": slug})
+
+
 async def list_organizers(reader: Reader, seen_by: int | None, offset: int, limit: int) -> list[User]:
     theirs: LiteralString = "" if seen_by is None else "and id = %(seen_by)s"
     return await reader.rows(
