@@ -7,7 +7,7 @@ stay as they are, and `holdfast check` names them.
 import asyncio
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import Any, LiteralString
+from typing import Any, LiteralString, NamedTuple
 
 import structlog
 from msgspec import Struct
@@ -19,6 +19,9 @@ from holdfast.kit.postgres.database import Database, Reader, Tx
 INTERVAL_SECONDS = 86_400.0
 """Seconds after which stored addresses are looked at again."""
 
+LOCKED_INTERVAL_SECONDS = 60.0
+"""Seconds after which they are looked at again if accounts were locked."""
+
 MAX_ADDRESSES = 1_000
 """Addresses that are read at a time."""
 
@@ -26,6 +29,13 @@ UNUSUAL: LiteralString = r"(email !~ '^[a-z0-9._+-]+@([a-z0-9-]+[.])+[a-z]+$' or
 """Addresses that may differ from their identity."""
 
 log = structlog.get_logger()
+
+
+class UnifiedAddresses(NamedTuple):
+    """How many addresses were stored as their identities, and how many not, since their accounts were locked."""
+
+    stored: int
+    locked: int
 
 
 class UnusualAddress(Struct, frozen=True):
@@ -49,29 +59,37 @@ def unifying(table: LiteralString) -> Callable[[Database[Any]], Coroutine[Any, A
 
     async def unify_addresses(database: Database[Any]) -> None:
         while True:
-            await unify(database.across_tenants() if database.tenancy else database, table)
-            await asyncio.sleep(INTERVAL_SECONDS)
+            unified = await unify(database.across_tenants() if database.tenancy else database, table)
+            await asyncio.sleep(LOCKED_INTERVAL_SECONDS if unified.locked else INTERVAL_SECONDS)
 
     return unify_addresses
 
 
-async def unify(database: Database[Any], table: LiteralString) -> int:
-    """Store addresses as their identities, where no other account has them. Returns how many."""
-    count = 0
+async def unify(database: Database[Any], table: LiteralString) -> UnifiedAddresses:
+    """Store addresses as their identities, where no other account has them. Accounts that are locked are left out."""
+    stored = locked = 0
     for address in await database.read(lambda reader: list_different(reader, table)):
         try:
-            count += await database.transact(partial(_store_identity, table=table, address=address))
+            is_stored = await database.transact(partial(_store_identity, table=table, address=address))
         except UniqueViolation:
             log.warning("two accounts have one mailbox; see holdfast check", account=address.id)
-    return count
+        else:
+            stored += is_stored
+            locked += not is_stored
+    return UnifiedAddresses(stored, locked)
 
 
-async def _store_identity(tx: Tx[Any], table: LiteralString, address: UnusualAddress) -> int:
+async def _store_identity(tx: Tx[Any], table: LiteralString, address: UnusualAddress) -> bool:
+    """Store the identity. False: the account is locked, or was changed."""
     rows = await tx.tuples(
-        f"update {table} set email = %(identity)s where id = %(id)s and email = %(email)s returning id",
+        f"""
+        update {table} set email = %(identity)s
+         where id = (select id from {table} where id = %(id)s and email = %(email)s for no key update skip locked)
+        returning id
+        """,
         {"id": address.id, "email": address.email, "identity": address.identity},
     )
-    return len(rows)
+    return bool(rows)
 
 
 async def list_different(reader: Reader[Any], table: LiteralString) -> list[UnusualAddress]:
