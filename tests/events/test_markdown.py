@@ -227,7 +227,7 @@ def test_the_summary_is_the_beginning_in_plain_words(source: str, summary: str) 
 
 
 def test_one_line_has_no_characters_that_turn_writing_or_control_devices() -> None:
-    assert one_line("a\r\nb\u202ec\u2066d\x1b[31me\x00f\u2028g\u200bh") == "a b c d [31me f g h"
+    assert one_line("a\r\nb\u202ec\u2066d\x1b[31me\x00f\u2028g\u200bh") == "a bcd [31me f gh"
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """Renders the texts of events, Markdown written by strangers, as HTML that is safe to show.
 
 Only headings, paragraphs, lists, quotes, code and links are kept. An image becomes a link, since pages load nothing
-from other servers. Headings begin at the third level, since the page uses the first two.
+from other servers. Headings begin at the third level, since the page uses the first two. A line stays a line
+(`docs/decisions/0102-*.md`).
 A text that takes too many steps, or becomes too long, is not rendered. `text_rendering.py` runs this in a subprocess.
 Steps are counted, so whether a text is rendered does not depend on how busy the machine is.
 """
@@ -10,6 +11,7 @@ import re
 import signal
 import time
 from typing import Any, cast
+from urllib.parse import unquote
 
 import nh3
 from linkify_it import LinkifyIt  # pyright: ignore[reportMissingTypeStubs]
@@ -19,9 +21,13 @@ from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from markupsafe import Markup
+from mdurl import encode
 from msgspec import Struct
 
-VERSION = 2
+from holdfast.events.address_ends import bare_address, without_ends
+from holdfast.kit.mail.message import header_text
+
+VERSION = 3
 """The version of the HTML. Increase it with every change of the rendering: stored HTML of others is rendered again."""
 
 MAX_STEPS = 60_000
@@ -49,9 +55,16 @@ MAX_SUMMARY_CHARACTERS = 200
 
 TAGS = set("p br strong em ul ol li blockquote code pre a hr h3 h4 h5 h6".split())
 
-_BARE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]+|\\s+")
+LINK_SCHEMES = {"http", "https", "mailto", "tel", "sms", "geo", "webcal"}
+"""The schemes of links: every phone or computer has a program for them, which asks before it does something. Browsers
+open no others: their addresses are shown as text behind the words of the link."""
 
-_SCHEME = re.compile(r"(?:^|[^a-z0-9.+-])(https?|ftp)$", re.IGNORECASE)
+_WEB_SCHEMES = {"http", "https", "mailto"}
+_SCHEME_OF_LINK = re.compile(r"([a-z][a-z0-9+.-]*):", re.IGNORECASE)
+_HOST = re.compile(r"(?:www\.|(?:[\w-]+\.)+[a-z]{2,}(?=[/?#:]|$))", re.IGNORECASE)
+_MAILBOX = re.compile(r"[^\s@/:?#]+@(?:[\w-]+\.)+[a-z]{2,}(?=\?|$)", re.IGNORECASE)
+
+_SCHEME = re.compile(r"(?:^|[^a-z0-9.+-])(https?)$", re.IGNORECASE)
 _MAX_SCHEME_CHARACTERS = len(" https")
 _WORD = re.compile(r"\S*")
 _MAX_LABEL_CHARACTERS = 64
@@ -119,7 +132,7 @@ def render(source: str, seconds: float = MAX_CPU_SECONDS) -> RenderedText:
         html,
         tags=TAGS,
         attributes={"a": {"href"}, "ol": {"start"}},
-        url_schemes={"http", "https", "mailto"},
+        url_schemes=LINK_SCHEMES,
         link_rel="noopener nofollow ugc",
     )
     text = RenderedText(clean, one_line(_words(tokens), MAX_SUMMARY_CHARACTERS))
@@ -139,8 +152,11 @@ def without_links(html: str) -> str:
 
 
 def one_line(text: str, max_characters: int = 300) -> str:
-    """The text in one line, without control characters and without characters that change the writing direction."""
-    line = _BARE.sub(" ", text).strip()
+    """The text in one line, without control characters and without characters that change the writing direction.
+
+    What is invisible leaves no space behind. The joiners of Persian words and of emoji stay.
+    """
+    line = " ".join(header_text(text).split())
     if len(line) <= max_characters:
         return line
     return f"{line[: max_characters - 1].rpartition(' ')[0] or line[: max_characters - 1]}…"
@@ -173,9 +189,12 @@ def _link_address(state: StateInline, silent: bool) -> bool:
         return False
     begin, end = state.pos - len(scheme[1]), state.pos + 1
     length = _linkifier.test_schema_at(state.src, f"{scheme[1]}:", end)
-    # A star at the end is emphasis.
-    address = state.src[begin : end + length].rstrip("*")
-    target = state.md.normalizeLink(address) if length else ""
+    length, address = bare_address(state.src[begin : end + length])
+    underscores = len(address) - len(address.rstrip("_"))
+    if underscores and any(delimiter.marker == ord("_") and delimiter.open for delimiter in state.delimiters):
+        # They end the emphasis that began before the address.
+        length, address = length - underscores, address[:-underscores]
+    target = state.md.normalizeLink(address) if "://" in address else ""
     if not target or not state.md.validateLink(target):
         return False
     if not silent:
@@ -185,7 +204,7 @@ def _link_address(state: StateInline, silent: bool) -> bool:
         state.push("link_close", "a", -1)
         work: Work = state.env["work"]
         work.add(LINK_STEPS)
-    state.pos = begin + len(address)
+    state.pos = begin + length
     return True
 
 
@@ -205,11 +224,20 @@ class _Linkifier(LinkifyIt):
         # An address that goes on behind the part may have been found without its last label.
         return length if position + length < end - _MAX_LABEL_CHARACTERS else 0
 
+    def test(self, text: str) -> bool:
+        """Whether a text may have addresses."""
+        return cast(Any, super()).test(without_ends(text))
+
     def match(self, text: str) -> list[Any] | None:
         """The addresses in a text."""
-        matches: list[Any] | None = cast(Any, super()).match(text)
-        self.work.add(LINK_STEPS * len(matches or ()))
-        return matches
+        matches: list[Any] = cast(Any, super()).match(without_ends(text)) or []
+        self.work.add(LINK_STEPS * len(matches))
+        for match in matches:
+            length, address = bare_address(match.raw)
+            match.url = match.url.removesuffix(match.raw) + address
+            match.text = match.raw = address
+            match.last_index = match.index + length
+        return [match for match in matches if match.raw]
 
 
 def _nest_headings(state: StateCore) -> None:
@@ -226,37 +254,56 @@ def _nest_headings(state: StateCore) -> None:
 
 
 def _name_links(state: StateCore) -> None:
-    """Turn images into links, and give every link without words its address as text."""
+    """Turn images into links, give every link without words its address as text, and write out what is no link."""
     written = 0
     for token in state.tokens:
         children: list[Token] = []
         opened: Token | None = None
-        empty = False
+        begin = 0
         for child in token.children or ():
             if child.type == "link_open":
-                opened, empty = child, True
+                opened, begin = child, len(children)
                 written += len(str(child.attrs["href"]))
             elif child.type == "link_close" and opened:
-                children += [_text(str(opened.attrs["href"]))] if empty else []
+                children[begin:] = _named_link(str(opened.attrs["href"]), children[begin + 1 :])
                 opened = None
+                continue
             elif child.type == "image":
                 address = str(child.attrs["src"])
                 written += len(address)
-                words = _text(_words([child]).strip() or address)
-                if opened is None:
-                    children += [Token("link_open", "a", 1, attrs={"href": address}), words]
-                    children.append(Token("link_close", "a", -1))
-                else:
-                    children.append(words)
-                empty = False
+                words = _text(_words([child]).strip() or _readable(address))
+                children += _named_link(address, [words]) if opened is None else [words]
                 continue
-            elif child.content.strip():
-                empty = False
             children.append(child)
         if token.children is not None:
             token.children = children
         if written > MAX_HTML_CHARACTERS:
             raise TextLimitExceeded
+
+
+def _named_link(address: str, content: list[Token]) -> list[Token]:
+    """A link with words. An address that is no link is text: nothing that was written is lost."""
+    address = _with_scheme(address)
+    words = "".join(token.content for token in content).strip()
+    scheme = _SCHEME_OF_LINK.match(address)
+    if scheme and scheme[1].lower() not in LINK_SCHEMES:
+        readable = _readable(address)
+        if not words:
+            return [_text(readable)]
+        return content if readable.lower() in words.lower() else [*content, _text(f" ({readable})")]
+    link = Token("link_open", "a", 1, attrs={"href": address})
+    return [link, *(content if words else [_text(_readable(address))]), Token("link_close", "a", -1)]
+
+
+def _with_scheme(address: str) -> str:
+    """The address of a link as it was meant: `www.example.com` is no page of ours."""
+    if _MAILBOX.match(address):
+        return f"mailto:{address}"
+    return f"https://{address}" if _HOST.match(address) else address
+
+
+def _readable(address: str) -> str:
+    return unquote(address)
 
 
 def _text(content: str) -> Token:
@@ -268,9 +315,14 @@ class _Markdown(MarkdownIt):
         """Show addresses as they are written."""
         return link
 
+    def normalizeLink(self, url: str) -> str:  # noqa: N802 - the library's name
+        """Encode addresses for HTML. Only those of the web are parsed: the parser would lose parts of others."""
+        scheme = _SCHEME_OF_LINK.match(url)
+        return encode(url) if scheme and scheme[1].lower() not in _WEB_SCHEMES else super().normalizeLink(url)
+
 
 def _build_markdown() -> MarkdownIt:
-    markdown = _Markdown("commonmark", {"html": False, "linkify": True}).enable("linkify")
+    markdown = _Markdown("commonmark", {"html": False, "linkify": True, "breaks": True}).enable("linkify")
     markdown.linkify = _linkifier
     markdown.inline.ruler.at("linkify", _link_address)
     markdown.inline.ruler.before("text", "count_step", _count_step)

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from holdfast.events.web_addresses import replace_links
-from holdfast.kit.mail.message import header_text
+from holdfast.kit.mail.message import header_text, joined_lines
 
 S = TypeVar("S", bound=Struct)
 
@@ -34,7 +34,8 @@ def outbound(content: S, replacement: str, *, is_confirmed: bool = False) -> S:
     if is_confirmed:
         return content
     texts = {name: getattr(content, name, None) for name in FIELDS}
-    return replace(content, **{name: outbound_text(text, replacement) for name, text in texts.items() if text})
+    lines = {name: joined_lines(text) if name == "address" else text for name, text in texts.items() if text}
+    return replace(content, **{name: outbound_text(line, replacement) for name, line in lines.items()})
 
 
 def outbound_text(text: str, replacement: str = OMISSION, *, is_confirmed: bool = False) -> str:

@@ -368,3 +368,15 @@ async def test_a_mail_after_a_draw_says_the_drawn_place(post: Post) -> None:
     [seat] = await post.deliver()
 
     assert "Your entry was number 1 of 900, and got place 17 in the draw." in body(seat.mail)
+
+
+async def test_mails_have_the_lines_of_an_address_with_commas(post: Post) -> None:
+    event = await event_of(post, address="Studio 5\nHauptstr. 1\n10115 Berlin")
+    await post.sign_up(event["id"], ANN, "Ann")
+
+    [arrived] = await post.deliver()
+
+    place = "The hall, Studio 5, Hauptstr. 1, 10115 Berlin"
+    assert f"Place: {place}\n" in body(arrived.mail)
+    assert place in body(arrived.mail, "html")
+    assert entry(arrived.mail)["LOCATION"] == place

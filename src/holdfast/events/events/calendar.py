@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from icalendar import Calendar, Event, vCalAddress, vGeo
 
 from holdfast.kit.contract.mail_addresses import sender_address
-from holdfast.kit.mail.message import header_text
+from holdfast.kit.mail.message import header_text, joined_lines
 
 Method = Literal["PUBLISH", "CANCEL"]
 
@@ -124,7 +124,7 @@ def _entry(
         "summary": header_text(event.title),
         "description": url,
         "url": url,
-        "location": ", ".join(header_text(part) for part in (event.location_name, event.address) if part) or None,
+        "location": ", ".join(joined_lines(part) for part in (event.location_name, event.address) if part) or None,
         "organizer": _organizer(publisher, organizer),
     }
     if event.latitude is not None and event.longitude is not None:

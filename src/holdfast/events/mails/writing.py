@@ -22,7 +22,7 @@ from holdfast.events.organizers.accent import dark_accent
 from holdfast.events.outbound_texts import outbound
 from holdfast.events.processor.currencies import digits
 from holdfast.events.registrations.code import qr_code, short_code
-from holdfast.kit.mail.message import Attachment, MailMessage, content_lines, header_text
+from holdfast.kit.mail.message import Attachment, MailMessage, content_lines, header_text, joined_lines
 from holdfast.kit.pages.language import Language, language_with_code
 from holdfast.kit.pages.layout import Frame
 from holdfast.kit.pages.link_mail import stop_text, url_in_language
@@ -151,7 +151,7 @@ def _facts(kind: Kind, caused: MailArguments, known: MailFacts, language: Langua
     zone = known.timezone or "UTC"
     when = f"{language.date(known.datetime, zone)}, {language.times(known.datetime, known.ends_at, zone)}"
     facts = [Fact(_("Date"), when if zone == "UTC" else f"{when} ({zone})")]
-    if place := ", ".join(header_text(part) for part in (known.location_name, known.address) if part):
+    if place := ", ".join(joined_lines(part) for part in (known.location_name, known.address) if part):
         facts.append(Fact(_("Place"), place, is_foreign=True))
     in_minor_units = {"payment_due": known.amount_due, "refund": caused.amount}.get(kind, known.amount_paid)
     has_registration = KINDS[kind].registration

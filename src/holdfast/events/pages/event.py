@@ -35,6 +35,7 @@ from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND
 from holdfast.kit.http.handler import Access, Header, Reply, Request
+from holdfast.kit.mail.message import joined_lines
 from holdfast.kit.pages.chart import Chart, draw_steps
 from holdfast.kit.pages.language import LANGUAGES, Language, language_of
 from holdfast.kit.pages.page_cache import MAX_CACHE_BYTES, CachedPage, PageCache, cached_page
@@ -174,7 +175,7 @@ def map_link(event: EventRow) -> str | None:
         pin = urlencode({"mlat": f"{event.latitude:.6f}", "mlon": f"{event.longitude:.6f}"})
         return f"{MAP_SITE}/?{pin}#map=17/{event.latitude:.5f}/{event.longitude:.5f}"
     if event.address:
-        return f"{MAP_SITE}/search?query={quote(one_line(event.address, 500), safe='')}"
+        return f"{MAP_SITE}/search?query={quote(one_line(joined_lines(event.address), 500), safe='')}"
     return None
 
 

@@ -23,6 +23,7 @@ from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.http.edge import FEED
 from holdfast.kit.http.handler import NOSNIFF, Access, Header, Reply, Request
+from holdfast.kit.mail.message import joined_lines
 from holdfast.kit.pages.language import Language, language_of
 from holdfast.kit.pages.page_cache import MAX_CACHE_BYTES, CachedPage, PageCache, cached_page
 from holdfast.kit.running.runner import Run
@@ -81,7 +82,7 @@ class OrganizerFeeds:
             _add(item, "guid", self._url(content, event))
             _add(item, "pubDate", format_datetime(event.inserted_at))
             period = language.period(event.datetime, event.ends_at, event.timezone or "UTC")
-            place = one_line(event.location_name or event.address or "")
+            place = one_line(joined_lines(event.location_name or event.address or ""))
             _add(item, "description", f"{period} · {place}" if place else period)
         text = tostring(feed, encoding="unicode", xml_declaration=False)
         document = f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'

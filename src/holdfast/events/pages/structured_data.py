@@ -9,6 +9,7 @@ from markupsafe import Markup
 from holdfast.events.events.model import EventRow
 from holdfast.events.markdown import one_line
 from holdfast.events.processor.currencies import digits
+from holdfast.kit.mail.message import joined_lines
 from holdfast.kit.pages.language import local_time
 
 SCHEMA = "https://schema.org"
@@ -59,7 +60,7 @@ def _offer(event: EventRow, address: str) -> dict[str, Any]:
 
 def _place(event: EventRow) -> dict[str, Any] | None:
     """The place of the event; None if it has none."""
-    name, address = one_line(event.location_name or ""), one_line(event.address or "", 500)
+    name, address = one_line(event.location_name or ""), one_line(joined_lines(event.address or ""), 500)
     if not name and not address and event.latitude is None:
         return None
     place: dict[str, Any] = {"@type": "Place", "name": name or address}

@@ -17,7 +17,12 @@ from holdfast.kit.mail import headers
 
 _SPACES = re.compile("[ \t]+")
 _LINES = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
-_TURNS = re.compile("[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff\ud800-\udfff]")
+_INVISIBLE = re.compile(
+    "[\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\ud800-\udfff]"
+    # Joiners change the shape of Arabic and Indic letters, join emoji, and break links behind dots. They do nothing in
+    # Latin words.
+    "|(?<=[0-9A-Za-z\u00c0-\u024f])[\u200c\u200d]+(?=[0-9A-Za-z\u00c0-\u024f])"
+)
 
 
 @dataclass(frozen=True)
@@ -142,8 +147,19 @@ _POLICY = _Policy(linesep="\r\n")
 
 
 def header_text(text: str) -> str:
-    """A text for a header: on one line, without control characters and marks that change the direction of the text."""
+    """A text for a header: on one line, without control characters and marks that change the direction of the text.
+
+    Invisible marks inside a word leave no space behind.
+    """
     return _on_one_line(text)
+
+
+def joined_lines(text: str) -> str:
+    """A text for a header, such as a postal address, with commas between its lines."""
+    lines = content_lines(text)
+    if len(lines) < 2:
+        return "".join(lines)
+    return ", ".join(line for line in (line.strip(" ,") for line in lines) if line)
 
 
 def content_lines(text: str) -> list[str]:
@@ -152,7 +168,7 @@ def content_lines(text: str) -> list[str]:
 
 
 def _on_one_line(text: str) -> str:
-    return _SPACES.sub(" ", _TURNS.sub("", _LINES.sub(" ", text))).strip()
+    return _SPACES.sub(" ", _INVISIBLE.sub("", _LINES.sub(" ", text))).strip()
 
 
 def _ascii_address(text: str) -> str:

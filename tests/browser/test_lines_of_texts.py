@@ -1,0 +1,28 @@
+"""The lines of a text in Chromium: each is shown below the one before, also on a phone."""
+
+from playwright.async_api import Browser
+
+from holdfast.events.settings import Settings
+from tests.browser.visitors import PHONE
+from tests.serving import listener, running_already, serving
+from tests.support import running
+
+LINES = ["Studio 5", "Hauptstr. 1", "10115 Berlin"]
+
+
+async def test_each_line_of_a_text_and_of_an_address_is_shown_below_the_one_before(
+    settings: Settings, chromium: Browser
+) -> None:
+    at = listener()
+    settings = settings.model_copy(update={"base_url": f"http://127.0.0.1:{at.getsockname()[1]}"})
+    async with running(settings) as service, serving(running_already(service.app), at):
+        ada = await service.organizer("Ada Events")
+        event = await ada.create_event(body="\n".join(LINES), address="\n".join(LINES))
+        context = await chromium.new_context(viewport={"width": PHONE, "height": 800})
+        page = await context.new_page()
+        await page.goto(event["public_url"])
+
+        shown = [await page.locator(place).first.inner_text() for place in (".text p", ".lines")]
+
+        assert shown == ["\n".join(LINES)] * 2
+        await context.close()
