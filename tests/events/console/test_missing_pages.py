@@ -24,6 +24,17 @@ async def test_a_missing_page_keeps_the_navigation_of_those_who_are_signed_in(se
         assert entry in page.text
 
 
+@pytest.mark.parametrize("glue", [")", "%E2%80%9D.", "%E2%80%8B", "%20here", "%3Futm_source=x"])
+async def test_a_link_with_something_glued_to_it_leads_to_its_page(service: Service, glue: str) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event()
+
+    for path in ("/console", "/console/queues", f"/console/events/{event['id']}", "/account"):
+        page = await browser.get(path + glue)
+
+        assert (page.status_code, page.headers["location"]) == (301, path)
+
+
 @pytest.mark.parametrize("path", ["/console/nothing", "/account/nothing"])
 async def test_others_see_a_missing_page_without_it(service: Service, path: str) -> None:
     page = await Browser(service).http.get(path, headers={"Accept": "text/html"})

@@ -36,6 +36,7 @@ NOT_FOUND: Statuses = {DRAFT: 404, WITHDRAWN: 404}
 
 ABOUT_EVENTS: Mapping[str, Statuses] = {
     "/organizers/{slug}/events/{event_id}": {**NOT_FOUND, CANCELLED: 200},
+    "/events/{event_id}": {**NOT_FOUND, CANCELLED: 303},
     "/events/{event_id}/registrations": {**NOT_FOUND, CANCELLED: 303},
     "/events/{event_id}/embed": {**NOT_FOUND, CANCELLED: 200},
     "/events/{event_id}/cover-{version}.png": {**NOT_FOUND, CANCELLED: 200},
@@ -43,6 +44,7 @@ ABOUT_EVENTS: Mapping[str, Statuses] = {
     "/events/{event_id}/stream": {**NOT_FOUND, CANCELLED: 200},
     "/events/{event_id}/embed/stream": {**NOT_FOUND, CANCELLED: 200},
     "/organizers/{slug}": {DRAFT: 200, WITHDRAWN: 200, CANCELLED: 200},
+    "/organizers/{slug}/events": {DRAFT: 303, WITHDRAWN: 303, CANCELLED: 303},
     "/organizers/{slug}/events.ics": {DRAFT: 200, WITHDRAWN: 200, CANCELLED: 200},
     "/organizers/{slug}/events.rss": {DRAFT: 200, WITHDRAWN: 200, CANCELLED: 200},
     # A log that was public is not withdrawn. Of a draft it has nothing.

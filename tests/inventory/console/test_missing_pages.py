@@ -41,3 +41,32 @@ async def test_the_account_keeps_the_navigation(inventory: Inventory, shop: Shop
 
     for entry in NAVIGATION:
         assert entry in page.text
+
+
+@pytest.mark.parametrize(
+    ("link", "path"),
+    [
+        ("/console/holds)", "/console/holds"),
+        ("/console/holds%E2%80%9D.", "/console/holds"),
+        ("/console/Holds", "/console/holds"),
+        ("/console/hold", "/console/holds"),
+        ("/console/pool/1%20here", "/console/pools/1"),
+        ("/account.", "/account"),
+    ],
+)
+async def test_a_link_with_something_glued_to_it_leads_to_its_page(
+    inventory: Inventory, shop: Shop, link: str, path: str
+) -> None:
+    page = await page_of(inventory, shop, link)
+
+    assert (page.status_code, page.headers["location"]) == (301, path)
+
+
+@pytest.mark.parametrize("path", ["/storefront/availability)", "/webhooks)", "/auth/callback)", "/mcp)"])
+async def test_what_the_platform_signs_and_what_agents_call_is_never_redirected(
+    inventory: Inventory, path: str
+) -> None:
+    answer = await Owner(inventory).get(path)
+
+    assert answer.status_code in {401, 404, 405}
+    assert "location" not in answer.headers

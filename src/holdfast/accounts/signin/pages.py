@@ -32,7 +32,7 @@ from holdfast.kit.contract.problems import (
     Problem,
     ProblemType,
 )
-from holdfast.kit.http.handler import Access, Handler, Header, Reply, Request, headers_of, read_query
+from holdfast.kit.http.handler import Access, Handler, Header, Reply, Request, headers_of
 from holdfast.kit.pages.forms import FormTokens, read_form, require_same_site
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.pages.site import redirect
@@ -103,7 +103,7 @@ class SignInPages:
     async def sign_in(self, caller: Caller, request: Request) -> Reply:
         """Show the form, send a link to the address in it, or sign in with the password in it."""
         if request.method != "POST":
-            return_to = local_path(read_query(request.query).get("return_to", ""))
+            return_to = local_path(self._site.read_query(request).get("return_to", ""))
             session = await self._sessions.of(request)
             if session and session.way != "password":  # a session by password does not prove that mails arrive
                 return redirect(return_to or self._home)

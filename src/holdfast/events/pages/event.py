@@ -89,6 +89,12 @@ class EventPage:
 
         return (await self._pages.get(key, render)).reply(request)
 
+    async def find(self, caller: Caller, request: Request) -> Reply:
+        """Redirect an address without the organizer to the page of the event. Raises `not_found`."""
+        linked_event = await self._linked_events.get(id_of(request.scope["path_params"]["event_id"]))
+        path = event_path(linked_event.slug, linked_event.requested_id)
+        return redirect(language_of(request).at(path))
+
     async def with_form(
         self, caller: Caller, language: Language, linked_event: LinkedEvent, status: int, **form_values: Any
     ) -> Reply:

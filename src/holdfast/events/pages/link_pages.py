@@ -11,7 +11,7 @@ from holdfast.events.resources import Database
 from holdfast.events.site import SITE
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND
-from holdfast.kit.http.handler import Reply, Request, read_query
+from holdfast.kit.http.handler import Reply, Request
 from holdfast.kit.pages.language import Language
 from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.rate_limits import Limits
@@ -47,7 +47,7 @@ class ReceiptFiles:
 
 
 def asks_receipt(request: Request) -> bool:
-    return RECEIPT in read_query(request.query)
+    return RECEIPT in SITE.read_query(request)
 
 
 async def read_link(kind: LinkKind, request: Request, secret: Secret, limits: Limits, caller: Caller) -> Link:

@@ -25,7 +25,7 @@ from holdfast.kit.contract.problems import NOT_FOUND
 from holdfast.kit.http.handler import Access, Reply, Request
 from holdfast.kit.pages.language import LANGUAGES, Language, language_of
 from holdfast.kit.pages.page_cache import MAX_CACHE_BYTES, CachedPage, PageCache, cached_page
-from holdfast.kit.pages.site import security_headers
+from holdfast.kit.pages.site import redirect, security_headers
 from holdfast.kit.running.runner import Run
 
 _SLUG = re.compile("[a-z0-9-]{3,100}")
@@ -72,6 +72,10 @@ class OrganizerPage:
             return self._render(language, organizer.content)
 
         return (await self._pages.get((slug, organizer.version, language), render)).reply(request)
+
+    async def find(self, caller: Caller, request: Request) -> Reply:
+        """Redirect the address of an event without its id to the page of the organizer. Raises `not_found`."""
+        return redirect(language_of(request).at(organizer_path(checked_slug(request))))
 
     def _render(self, language: Language, organizer: OrganizerContent, *, is_past: bool = False) -> CachedPage:
         slug = organizer.slug

@@ -21,7 +21,7 @@ from holdfast.events.resources import Database
 from holdfast.events.site import SITE
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
-from holdfast.kit.http.handler import Access, Handler, Reply, Request, read_query
+from holdfast.kit.http.handler import Access, Handler, Reply, Request
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.runner import Runner
@@ -62,7 +62,7 @@ class OutcomePage:
         """Show the status of the registration. Raises `not_found`."""
         language = language_of(request)
         # The payment processor redirects here after a payment. Only its report to the service confirms the payment.
-        paid = "paid" in read_query(request.query)
+        paid = "paid" in SITE.read_query(request)
         link = await link_pages.read_link(OUTCOME_PAGE, request, self._secret, self._limits, caller)
         try:
             registration: OwnRegistration = await self._look(caller, GetOwnRegistration(**link._asdict()))

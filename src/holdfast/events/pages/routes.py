@@ -94,6 +94,7 @@ def routes(
     feeds = OrganizerFeeds(settings, runner[READ_FEED])
     return [
         page("/organizers/{slug}/events/{event_id}", event.access, event.answer),
+        page("/events/{event_id}", Access("short_event_page"), event.find),
         *registration_pages.routes(database, runner, limits, linked_events, event),
         page("/events/{event_id}/cover-{version}.png", cover.access, cover.answer),
         *event_stream.routes(limits, live_events, streams),
@@ -103,6 +104,7 @@ def routes(
         page("/organizers/{slug}/events.ics", feeds.access, feeds.calendar),
         page("/organizers/{slug}/events.rss", feeds.access, feeds.rss),
         page("/organizers/{slug}", organizer.access, organizer.answer),
+        page("/organizers/{slug}/events", Access("short_organizer_page"), organizer.find),
         constant_page(
             SITE, "/", "pages/home.html", limits, "home", base_url=settings.base_url, cover=cover_svg(EXAMPLE)
         ),

@@ -35,7 +35,6 @@ from holdfast.kit.http.handler import (
     encode,
     envelope,
     headers_of,
-    read_query,
 )
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.pages.site import redirect
@@ -153,7 +152,7 @@ class RoomPage:
         if request.method == "POST":
             await self._take_place(caller, visitor)
             return redirect(language_of(request).at(request.path), framed=self._framed)
-        if RECEIPT in read_query(request.query):
+        if RECEIPT in SITE.read_query(request):
             return await self._receipt(caller, request, visitor)
         snapshot: RoomSnapshot = await self._visit(caller, visitor)
         if snapshot.standing.where == "unknown" and request.method == "GET":

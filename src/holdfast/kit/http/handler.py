@@ -260,7 +260,7 @@ class Handler:
         self._limits = limits
         self._answer = answer
         self._refuse = refuse
-        self._methods = methods
+        self.methods = methods
         self._authenticate = authenticate
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -268,7 +268,7 @@ class Handler:
 
         async def authenticate() -> Caller:
             # Inside of `handle`, so that a wrong method is refused and counted like other requests.
-            require_method(request, self._methods)
+            require_method(request, self.methods)
             return await self._authenticate(request)
 
         reply = await handle(

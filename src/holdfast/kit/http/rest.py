@@ -41,6 +41,7 @@ from holdfast.kit.http.handler import (
     require_one_credential,
     routing_problem,
 )
+from holdfast.kit.http.path_repair import PATH_REPAIR, PathRepair
 from holdfast.kit.http.paths import Paths, fields_of, has_route, redirect_without_slash, segments, without_slash
 from holdfast.kit.http.query_parameters import NO_PARAMETERS, has_other_parameters
 from holdfast.kit.running.operation import Operation, Operations
@@ -69,6 +70,8 @@ class OperationTable:
                   fields of commands that are read from queries. Pages read no others. An operation refuses others, so
                   a request for an operation that has others is not redirected
     keeps_slash   the prefixes of paths that are not redirected in this way
+    pages         the paths of pages, to which links as people pass them on lead
+    program_prefixes    the prefixes of paths that are for programs
     """
 
     def __init__(
@@ -84,6 +87,8 @@ class OperationTable:
         error_body: ErrorBody,
         parameters: Collection[str] = NO_PARAMETERS,
         keeps_slash: tuple[str, ...] = (),
+        pages: Collection[str] = (),
+        program_prefixes: tuple[str, ...] = (),
     ) -> None:
         self._keeps_slash = keeps_slash
         # Only fields of queries: fields of bodies may be secrets, such as a password, and must not be in an address.
@@ -92,6 +97,7 @@ class OperationTable:
         )
         query_fields = (field.name for command in query_commands for field in fields(command))
         self._parameters = frozenset((*query_fields, *parameters, "lang"))
+        self._path_repair = PathRepair(pages, self._parameters, (*program_prefixes, *keeps_slash))
         self._methods: Paths[Methods] = Paths()
         self._refuse = envelope(error_body)
         for operation in operations:
@@ -126,11 +132,13 @@ class OperationTable:
                 await reply.send(request)
             elif direct := self._handlers_with_fields.find(scope["path"], parts):
                 scope["path_params"] = {name: parts[index] for name, index in direct.fields.items()}
+                scope[PATH_REPAIR] = self._path_repair
                 await direct.handler(scope, receive, send)
             elif self._has_handler_without_slash(scope, parts):
                 request = Request(scope, receive, send, dict(scope["headers"]))
                 await self._answer_slash(request, parts).send(request)
             else:
+                scope[PATH_REPAIR] = self._path_repair
                 await self.otherwise(scope, receive, without_sniffing(send))
 
     def _not_allowed(self, methods: Methods, request: Request) -> Reply:

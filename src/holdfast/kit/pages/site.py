@@ -15,12 +15,14 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request as StarletteRequest
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
-from starlette.types import Message
+from starlette.types import Message, Scope
 
-from holdfast.kit.contract.problems import Problem
+from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from holdfast.kit.http.constant_answers import always
 from holdfast.kit.http.edge import IMMUTABLE
-from holdfast.kit.http.handler import NOSNIFF, Header, Reply, Request, headers_of, routing_problem
+from holdfast.kit.http.handler import NOSNIFF, Header, Reply, Request, headers_of, read_query, routing_problem
+from holdfast.kit.http.path_repair import PATH_REPAIR, PathRepair
+from holdfast.kit.http.query_parameters import known_parameters
 from holdfast.kit.pages.language import ENGLISH, Language, language_of
 from holdfast.kit.pages.layout import CONSOLE_STYLE, STYLE, Frame
 
@@ -114,7 +116,11 @@ class Site(Frame):
 
         query     the query of which links to other languages keep the known parameters; None: that of the request
         values    the values of a console, which then surrounds the page
+
+        If nothing was found because of what is glued to the address, the reply is a redirect to the right one.
         """
+        if problem.type is NOT_FOUND and (location := _repaired_location(request.scope)):
+            return moved(location)
         headers = headers_of(problem)
         is_repeated = request.method == "GET" and 0 < (problem.retry_after or 0) <= MAX_REPEAT_SECONDS
         if is_repeated:
@@ -135,10 +141,20 @@ class Site(Frame):
             **values,
         )
 
+    def read_query(self, request: Request) -> dict[str, str]:
+        """The parameters of a query that pages read. What other programs have added to a link is ignored.
+
+        Refuses a parameter that is given twice.
+        """
+        return read_query(known_parameters(request.query, self.parameters))
+
     def unrouted(self, otherwise: Unrouted) -> Unrouted:
         """Return a function that renders routing errors: as a page for browsers, and by `otherwise` for programs."""
 
         async def refuse(request: StarletteRequest, error: Exception) -> Response:
+            if _takes_page(request) and (location := _repaired_location(request.scope)):
+                headers = {name.decode(): value.decode() for name, value in (NOSNIFF, *moved(location).headers)}
+                return Response(b"", 301, headers)
             if not _wants_page(request):
                 return await otherwise(request, error)
             assert isinstance(error, HTTPException)
@@ -196,6 +212,28 @@ def security_headers(
         headers += [(b"content-language", language.code.encode()), (b"vary", b"accept-language")]
     # The older header cannot name single sites.
     return headers if framed or ancestors else [*headers, (b"x-frame-options", b"DENY")]
+
+
+def moved(location: bytes) -> Reply:
+    """A redirect to the right address of a page. The wrong one may have a secret, which no other server gets."""
+    headers = [header for header in security_headers() if header[0] != b"referrer-policy"]
+    return Reply(301, headers=[*headers, (b"referrer-policy", b"no-referrer"), (b"location", location)])
+
+
+def _repaired_location(scope: Scope) -> bytes | None:
+    repair: PathRepair | None = scope.get(PATH_REPAIR)
+    return repair and repair.location(scope)
+
+
+def _takes_page(request: StarletteRequest) -> bool:
+    """Whether a request may be answered with a page: programs that draw previews of links accept everything.
+
+    Programs with a key are told that there is nothing.
+    """
+    if "x-api-key" in request.headers or "authorization" in request.headers:
+        return False
+    accept = request.headers.get("accept", "*/*")
+    return "text/html" in accept or "*/*" in accept
 
 
 def _wants_page(request: StarletteRequest) -> bool:

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -27,7 +27,7 @@ from holdfast.kit.http.draining import drain_on_sigterm, is_draining
 from holdfast.kit.http.event_streams import Streams
 from holdfast.kit.http.handler import NO_STORE, Handler
 from holdfast.kit.http.query_parameters import NO_PARAMETERS
-from holdfast.kit.pages.site import Site
+from holdfast.kit.pages.site import PROGRAM_PATHS, Site
 from holdfast.kit.postgres import machines
 from holdfast.kit.postgres.database import Database
 from holdfast.kit.process import metrics_page
@@ -156,6 +156,8 @@ class Service:
             error_body=self.error_body,
             parameters=self.site.parameters if self.site else NO_PARAMETERS,
             keeps_slash=self.keeps_slash,
+            pages=_pages(self.routes) if self.site else (),
+            program_prefixes=PROGRAM_PATHS,
         )
 
     def _for_agents(self) -> Mapping[str, ASGIApp]:
@@ -257,6 +259,16 @@ def _own_handlers(routes: Sequence[BaseRoute]) -> dict[str, ASGIApp]:
     direct = {route.path: route.endpoint for route in ours if ":" not in route.path}
     assert len(direct) == sum(":" not in route.path for route in ours), "two routes of ours have the same path"
     return direct
+
+
+def _pages(routes: Sequence[BaseRoute]) -> list[str]:
+    """The paths that answer GET, without those whose last field takes whatever is left."""
+    plain_routes = [route for route in routes if isinstance(route, Route) and ":" not in route.path]
+    return [route.path for route in plain_routes if "GET" in _methods(route)]
+
+
+def _methods(route: Route) -> Collection[str]:
+    return route.endpoint.methods if isinstance(route.endpoint, Handler) else route.methods or ()
 
 
 def _constants(routes: Sequence[BaseRoute]) -> dict[str, ConstantAnswer]:

@@ -1,0 +1,155 @@
+"""Links as people pass them on lead to their pages, through the whole service."""
+
+from collections.abc import Mapping
+from urllib.parse import quote, urlsplit
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from holdfast.accounts.signin.links import create_unbound_link, link_url
+from holdfast.accounts.stopped_mails import mailboxes
+from tests.events.pages.test_own_registration import own_path
+from tests.kit.http.test_path_repair import GLUED, MARKS
+from tests.support import Service
+
+BROWSER = {"Accept": "text/html"}
+PREVIEW = {"Accept": "*/*"}
+
+
+async def pages_of(service: Service) -> Mapping[str, str]:
+    """Paths that answer with a page, by what they show."""
+    ada = await service.organizer("Ada Events")
+    event = await ada.create_event()
+    await ada.register(event["id"], email="ann@example.com")
+    await service.settle()
+    secret = service.database.resources.secret
+    own = urlsplit(await own_path(service, event["id"], "ann@example.com")).path
+    link = await service.database.transact(lambda tx: create_unbound_link(tx, "ann@example.com", "/console"))
+    return {
+        "start": "/",
+        "organizer": f"/organizers/{ada.slug}",
+        "event": f"/organizers/{ada.slug}/events/{event['id']}",
+        "form": f"/events/{event['id']}/embed",
+        "calendar": f"/events/{event['id']}/calendar.ics",
+        "own registration": own,
+        "unsubscribe": f"{own}/unsubscribe",
+        "sign in": "/sign-in",
+        "sign-in link": urlsplit(link_url(secret, "", link)).path,
+        "stopped mails": mailboxes.path(secret, mailboxes.digest("ann@example.com")),
+        "verify": "/verify",
+        "docs": "/docs",
+    }
+
+
+async def follow(service: Service, path: str, headers: Mapping[str, str] = BROWSER) -> tuple[str, int]:
+    """Where a link leads, and the status of the page there."""
+    for _ in range(4):
+        answer = await service.http.get(f"http://events.test{path}", headers=headers)
+        location = answer.headers.get("location")
+        if location is None or "sign-in?" in location:
+            # The client resolves a dot, and the router leaves out a line break at the end.
+            return answer.url.path.rstrip("\n"), answer.status_code
+        assert answer.status_code in {301, 303, 308}
+        path = location
+    raise AssertionError(f"{path} is redirected on and on")
+
+
+async def test_what_is_glued_to_the_address_of_any_page_leads_to_the_page(service: Service) -> None:
+    for name, path in (await pages_of(service)).items():
+        assert await follow(service, path) == (path, 200), name
+        for glue in GLUED if path != "/" else (")", "”", "\u200b", ").", "?x"):
+            link = path + quote(glue, safe="/?#&=%")
+            assert await follow(service, link.replace("?", "%3F").replace("#", "%23")) == (path, 200), (name, glue)
+
+
+async def test_what_programs_add_to_an_address_behind_its_path_changes_nothing(service: Service) -> None:
+    for name, path in (await pages_of(service)).items():
+        for added in (
+            "?utm_source=a&utm_source=b",
+            "?fbclid=x",
+            "?lang=en)",
+            "?utm_source=x%29",
+            "?utm_campaign=%FC",
+            "?gclid",
+            "?&",
+        ):
+            assert (await service.http.get(path + added, headers=BROWSER)).status_code == 200, (name, added)
+
+
+async def test_capitals_slashes_and_words_in_the_singular_lead_to_the_page(service: Service) -> None:
+    pages = await pages_of(service)
+    organizer, event = pages["organizer"], pages["event"]
+    number = event.rpartition("/")[2]
+
+    for link, page in {
+        event.upper(): event,
+        organizer.title(): organizer,
+        f"/{event}": event,
+        event.replace("/events", "//Events"): event,
+        event.replace("events", "event").replace("organizers", "organizer"): event,
+        f"/events/{number}": event,
+        f"/event/{number}).": event,
+        f"/Events/{number}/": event,
+        f"{organizer}/events": organizer,
+        f"{organizer}/events/": organizer,
+        pages["own registration"].replace("registrations", "Registration"): pages["own registration"],
+    }.items():
+        assert await follow(service, link) == (page, 200), link
+        assert await follow(service, link, PREVIEW) == (page, 200), link
+    for link in ("/console/", "//console", "/Console)"):
+        path, status = await follow(service, link)
+        assert (path, status) == ("/console", 303), link
+
+
+@pytest.mark.parametrize("path", ["/api/events/1)", "/api/events)", "/API/events)", "/mcp)", "/.well-known/jwks.json)"])
+async def test_programs_are_told_that_there_is_nothing(service: Service, path: str) -> None:
+    for headers in (BROWSER, PREVIEW, {"Accept": "application/json"}):
+        answer = await service.http.get(quote(path), headers=headers)
+
+        assert answer.status_code in {401, 404, 422}
+        assert "location" not in answer.headers
+
+
+async def test_only_reading_is_redirected(service: Service) -> None:
+    pages = await pages_of(service)
+
+    for path in (pages["event"], pages["own registration"]):
+        for method in ("POST", "PUT", "PATCH", "DELETE"):
+            answer = await service.http.request(method, f"{path})", headers=BROWSER)
+            assert answer.status_code in {404, 405}
+        assert (await service.http.head(f"{path})", headers=BROWSER)).headers["location"] == path
+
+
+async def test_the_redirect_of_a_link_with_a_secret_tells_it_to_no_other_site_and_no_cache(service: Service) -> None:
+    path = (await pages_of(service))["own registration"]
+
+    moved = await service.http.get(f"{path})?lang=de&token=x", headers=BROWSER)
+
+    assert moved.headers["location"] == f"{path}?lang=de"
+    assert moved.headers.get_list("referrer-policy") == ["no-referrer"]
+    assert moved.headers["cache-control"] == "no-store"
+    assert moved.content == b""
+
+
+async def test_a_wrong_link_counts_as_one_whatever_is_glued_to_it(own_service: Service) -> None:
+    path = "/registrations/7-abcdefgh-9-0123456789abcdef0123456789abcdef"
+    statuses = {(await own_service.http.get(path + quote(")" * n), headers=BROWSER)).status_code for n in range(200)}
+
+    assert statuses <= {301, 404, 429}
+
+
+async def test_whatever_is_glued_leads_to_the_page(service: Service) -> None:
+    pages = await pages_of(service)
+    links = st.tuples(st.sampled_from(sorted(pages)), st.lists(st.sampled_from(MARKS), min_size=1, max_size=4))
+
+    examples: list[tuple[str, str]] = []
+
+    @settings(max_examples=100, database=None, suppress_health_check=[HealthCheck.too_slow])
+    @given(links)
+    def choose(link: tuple[str, list[str]]) -> None:
+        examples.append((pages[link[0]], quote("".join(link[1]), safe="/")))
+
+    choose()
+    for path, glue in examples:
+        assert await follow(service, path + glue) == (path, 200), glue
