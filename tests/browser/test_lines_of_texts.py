@@ -22,7 +22,7 @@ async def test_each_line_of_a_text_and_of_an_address_is_shown_below_the_one_befo
         page = await context.new_page()
         await page.goto(event["public_url"])
 
-        shown = [await page.locator(place).first.inner_text() for place in (".text p", ".lines")]
+        visible_texts = [await page.locator(place).first.inner_text() for place in (".text p", ".lines")]
 
-        assert shown == ["\n".join(LINES)] * 2
+        assert visible_texts == ["\n".join(LINES)] * 2
         await context.close()

@@ -105,8 +105,8 @@ def test_whatever_is_glued_to_an_address_stays_out_of_its_link_and_in_the_text(
 
     [link] = links_of(html)
     assert link == address.replace("münchen", "xn--mnchen-3ya")
-    kept = [unescape(text) for text in glue if text != "**"]
-    assert all(text in words_of(html) for text in (address, *kept, after.strip()))
+    marks = [unescape(text) for text in glue if text != "**"]
+    assert all(text in words_of(html) for text in (address, *marks, after.strip()))
 
 
 @pytest.mark.parametrize(

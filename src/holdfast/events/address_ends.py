@@ -5,7 +5,6 @@ The library finds ends for ASCII alone. Other scripts write without spaces, and 
 
 import re
 import unicodedata
-from functools import lru_cache
 from html import unescape
 from typing import NamedTuple
 
@@ -85,7 +84,6 @@ def _is_unopened(written: str, end: int) -> bool:
     return opening is not None and written.count(closing, 0, end) > written.count(opening, 0, end)
 
 
-@lru_cache(4_096)
 def _ends_address(character: str) -> bool:
     """Whether no address has a character inside."""
     if character in '<>"`':

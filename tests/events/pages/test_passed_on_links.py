@@ -1,5 +1,6 @@
 """Links as people pass them on lead to their pages, through the whole service."""
 
+import asyncio
 from collections.abc import Mapping
 from urllib.parse import quote, urlsplit
 
@@ -11,6 +12,7 @@ from holdfast.accounts.signin.links import create_unbound_link, link_url
 from holdfast.accounts.stopped_mails import mailboxes
 from tests.events.pages.test_own_registration import own_path
 from tests.kit.http.test_path_repair import GLUED, MARKS
+from tests.serving import listener, running_already, serving
 from tests.support import Service
 
 BROWSER = {"Accept": "text/html"}
@@ -24,7 +26,7 @@ async def pages_of(service: Service) -> Mapping[str, str]:
     await ada.register(event["id"], email="ann@example.com")
     await service.settle()
     secret = service.database.resources.secret
-    own = urlsplit(await own_path(service, event["id"], "ann@example.com")).path
+    registration = urlsplit(await own_path(service, event["id"], "ann@example.com")).path
     link = await service.database.transact(lambda tx: create_unbound_link(tx, "ann@example.com", "/console"))
     return {
         "start": "/",
@@ -32,8 +34,8 @@ async def pages_of(service: Service) -> Mapping[str, str]:
         "event": f"/organizers/{ada.slug}/events/{event['id']}",
         "form": f"/events/{event['id']}/embed",
         "calendar": f"/events/{event['id']}/calendar.ics",
-        "own registration": own,
-        "unsubscribe": f"{own}/unsubscribe",
+        "own registration": registration,
+        "unsubscribe": f"{registration}/unsubscribe",
         "sign in": "/sign-in",
         "sign-in link": urlsplit(link_url(secret, "", link)).path,
         "stopped mails": mailboxes.path(secret, mailboxes.digest("ann@example.com")),
@@ -153,3 +155,17 @@ async def test_whatever_is_glued_leads_to_the_page(service: Service) -> None:
     choose()
     for path, glue in examples:
         assert await follow(service, path + glue) == (path, 200), glue
+
+
+async def test_a_server_reads_two_slashes_and_a_percent_sign_as_a_path(service: Service) -> None:
+    event = (await pages_of(service))["event"]
+    at = listener()
+    async with serving(running_already(service.app), at):
+        for target in (f"/{event}", f"{event})", f"{event}%", f"{event.upper()}"):
+            reader, writer = await asyncio.open_connection(*at.getsockname())
+            writer.write(f"GET {target} HTTP/1.1\r\nHost: events.test\r\nConnection: close\r\n\r\n".encode())
+            answer = (await reader.read()).decode().lower()
+            writer.close()
+
+            assert answer.startswith("http/1.1 301 "), target
+            assert f"\r\nlocation: {event}\r\n" in answer, target
