@@ -61,6 +61,9 @@ PAGES = (
 POSTED = ("/events/{event_id}/registrations", "/registrations/{link}/cancel", "/registrations/{link}/confirm")
 """Pages after a form was sent."""
 
+REDIRECTS = ("/events/{event_id}", "/organizers/{slug}/events")
+"""Short addresses, which have no content of their own."""
+
 PARTS = (
     "/events/{event_id}/stream",
     "/events/{event_id}/embed/stream",
@@ -151,7 +154,7 @@ def test_every_public_address_is_listed(service: Service) -> None:
     routes = api.service(service.database).routes
     paths = {route.path for route in routes if isinstance(route, Route) and route.path.startswith(prefixes)}
 
-    assert paths == {*FEEDS, *PAGES, *POSTED, *PARTS}
+    assert paths == {*FEEDS, *PAGES, *POSTED, *PARTS, *REDIRECTS}
 
 
 @pytest.mark.parametrize("language", ["en", "de"])
