@@ -124,7 +124,7 @@ async def test_a_place_in_the_list_that_nobody_gave_out_is_the_beginning_or_the_
 
 @pytest.mark.parametrize("slug", ["nobody", "a", "A" * 200, "a%00b", "...", "%F0%9F%8E%A8", "demo%2Fevents"])
 async def test_an_unknown_organizer_is_a_page_that_says_so(service: Service, slug: str) -> None:
-    page = await service.http.get(f"/organizers/{slug}", headers={"Accept": "text/html"})
+    page = await service.http.get(f"/organizers/{slug}", headers={"Accept": "text/html"}, follow_redirects=True)
 
     assert page.status_code == 404
     assert "There is no such page." in page.text

@@ -104,7 +104,7 @@ async def test_a_map_shows_the_pin_or_searches_the_address(service: Service) -> 
         in (await service.http.get(pinned["public_url"])).text
     )
     assert (
-        'href="https://www.openstreetmap.org/search?query=Ufer%20%26%20%22Stra%C3%9Fe%22%208"'
+        'href="https://www.openstreetmap.org/search?query=Ufer%20%26%20%22Stra%C3%9Fe%22%2C%208"'
         in (await service.http.get(addressed["public_url"])).text
     )
     assert "openstreetmap" not in (await service.http.get(nowhere["public_url"])).text
