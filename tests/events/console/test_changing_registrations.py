@@ -212,7 +212,7 @@ async def test_what_cannot_be_done_any_more_is_said_with_how_it_stands(service: 
     assert await states(ada, event) == {"ann": "registered", "bob": "waitlisted"}
 
 
-@pytest.mark.parametrize("handle", ["aaaaaaaa", "1", "nobody%00", "..%2f.."])
+@pytest.mark.parametrize("handle", ["aaaaaaaa", "1", "nobody%00"])
 async def test_nobody_is_not_found(service: Service, handle: str) -> None:
     ada, browser = await signed_in(service)
     event = await ada.create_event()

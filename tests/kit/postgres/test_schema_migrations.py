@@ -219,7 +219,8 @@ def test_a_migration_makes_way_for_those_who_use_what_it_changes_and_is_applied_
 def test_a_process_that_is_stopped_while_it_migrates_holds_up_the_next_one_for_seconds_only(empty_url: str) -> None:
     waiting = Migration("0002_waiting.sql", "select 'a moment' from pg_sleep(1)")
     program = f"import sys; from {__name__} import *; migrate(sys.argv[1], [FIRST, Migration(*sys.argv[2:])])"
-    with subprocess.Popen([sys.executable, "-c", program, empty_url, waiting.name, waiting.sql]) as stopped:
+    command = [sys.executable, "-c", program, empty_url, waiting.name, waiting.sql]
+    with subprocess.Popen(command, cwd=Path(__file__).parents[3]) as stopped:
         until(lambda: "shelf" in tables(empty_url))
         stopped.send_signal(signal.SIGSTOP)
         try:

@@ -11,11 +11,11 @@ from holdfast.kit.contract.messages import FieldName, message
 Frequency = Annotated[Literal["none", "days", "weeks", "months", "years"], Meta(description="Unit.")]
 
 Title = Annotated[NotBlank, Meta(min_length=1, max_length=300, description="Plain text.")]
-Body = Annotated[str, Meta(min_length=1, max_length=100_000, description="Markdown; each line stays a line.")]
+Body = Annotated[str, Meta(min_length=1, max_length=100_000, description="Markdown; lines stay.")]
 Capacity = Annotated[int, Meta(ge=1, le=2**31 - 1, description="Seats.")]
 WaitingListCapacity = Annotated[int, Meta(ge=0, le=2**31 - 1, description="Places on the waiting list.")]
 Interval = Annotated[int, Meta(ge=0, le=10_000, description="Every so many of them; 0 is 1.")]
-Address = Annotated[Annotated[str, Meta(max_length=500)] | None, Meta(description="Street address; may have lines.")]
+Address = Annotated[Annotated[str, Meta(max_length=500)] | None, Meta(description="Street address.")]
 LocationName = Annotated[Annotated[str, Meta(max_length=300)] | None, Meta(description="Name of the venue.")]
 Timezone = Annotated[
     Annotated[str, Meta(max_length=64)] | None,
