@@ -172,6 +172,7 @@ app = typer.Typer(
 events = commands(_events, "Holdfast Events", EVENTS_PORT, "Events, registrations and waiting rooms.")
 inventory = commands(_inventory, "Holdfast Inventory", INVENTORY_PORT, "Shared inventory pools of storefront shops.")
 app.command()(starting.up)
+app.command()(starting.demo)
 app.command()(status)
 app.command()(verify)
 app.add_typer(config, name="config")

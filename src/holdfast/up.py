@@ -1,4 +1,4 @@
-"""`holdfast up`: both services in one process, with demo data on the first start."""
+"""`holdfast up`: both services in one process, with demo data on the first start. `holdfast demo`: the data alone."""
 
 import sys
 from functools import partial
@@ -106,13 +106,34 @@ def up(
         shops, more = _demo_shops(listeners["shops"], stock)
         served.append(shops)
         sights += more
-    if sights:
-        typer.echo(typer.style("To look at in a browser", bold=True))
-        for name, address in sights:
-            typer.echo(f"  {name:<14} {address}")
-        typer.echo("  The organizer's link signs in once, within 15 minutes.")
+    _present_sights(sights)
     typer.echo("Stop with Ctrl-C.")
     serving.serve(served)
+
+
+def demo() -> None:
+    """Store example data for both services.
+
+    Prints addresses and keys. The services are started by `serve`, before or after. Example data is stored only in an
+    empty database. Nothing can be paid, and the shop is connected to no platform: `up` starts demonstrations of both.
+    """
+    with importing():
+        from holdfast.events.product import EVENTS
+        from holdfast.inventory.product import INVENTORY
+        from holdfast.kit.process import served_address
+
+    stock, tickets = INVENTORY.ready(INVENTORY.configured()), EVENTS.ready(EVENTS.configured())
+    _present_inventory(stock.served_at(served_address.served_address(stock, INVENTORY_PORT)))
+    _present_sights(_present_events(tickets.served_at(served_address.served_address(tickets, EVENTS_PORT)), None))
+
+
+def _present_sights(sights: "list[Sight]") -> None:
+    if not sights:
+        return
+    typer.echo(typer.style("To look at in a browser", bold=True))
+    for name, address in sights:
+        typer.echo(f"  {name:<14} {address}")
+    typer.echo("  The organizer's link signs in once, within 15 minutes.")
 
 
 def _usual_ports(first: int) -> dict[str, int]:
