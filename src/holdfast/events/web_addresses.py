@@ -1,14 +1,16 @@
-"""Web addresses in texts that strangers write."""
+"""Web addresses in texts that strangers write.
 
+Mail programs differ in what they show as a link. So an address is found whatever stands beside it, and however its
+letters are written: the library that finds links wants a space or a bracket before a host, and letters of ASCII.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
 from importlib.resources import files
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from linkify_it import LinkifyIt  # pyright: ignore[reportMissingTypeStubs]
-
-_DOTS = str.maketrans("\u3002\uff0e\uff61", "...")
-"""Browsers read these characters as dots in a host name."""
-
-_DOT_CHARACTERS = frozenset(".\u3002\uff0e\uff61")
 
 
 def _endings() -> list[str]:
@@ -18,7 +20,9 @@ def _endings() -> list[str]:
     return [rule for rule in rules if "." not in rule]
 
 
-LINKS: Any = LinkifyIt({}, {"fuzzy_ip": True}).tlds(_endings())  # pyright: ignore[reportUnknownMemberType] - not annotated
+ENDINGS = frozenset(_endings())
+
+LINKS: Any = LinkifyIt({}, {"fuzzy_ip": True}).tlds([*ENDINGS])  # pyright: ignore[reportUnknownMemberType] - not annotated
 for _alias in ("hxxp:", "hxxps:"):
     LINKS.add(_alias, "http:")  # a common way to write an address that is not a link
 
@@ -26,13 +30,43 @@ for _alias in ("hxxp:", "hxxps:"):
 LINK_BREAK = "\u200c"
 """An invisible character that no host name has there: behind a dot it keeps mail programs from making a link."""
 
+_DOTS = str.maketrans("\u3002\uff0e\uff61", "...")
+"""Browsers read these characters as dots in a host name."""
+
+_INVISIBLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
+"""Characters that are not shown, beside those of the category Cf."""
+
+_LABEL = r"[^\W_](?:(?:[^\W_]|-){0,61}[^\W_])?"
+_HOSTS = tuple(re.compile(rf"(?<![^\W_]){_LABEL}(?:\.{_LABEL})+", flags) for flags in (re.UNICODE, re.ASCII))
+"""What has the form of a host name, and may have one before it. In the second one letters of other scripts end it."""
+
+_WITH_SCHEME = re.compile(r"(?:[a-z][a-z0-9+.-]*:[/\\]+|(?:https?|ftp|hxxps?):)(?=\S*[^\W_])\S+", re.IGNORECASE)
+_PATH = re.compile(r"(?::\d+)?(?:[/\\?#]\S*)?")
+_SIGNS_AT_END = ".,;:!?)]}'\"\u201c\u201d\u00bb\u2026"
+
+
+class _Found(NamedTuple):
+    """A part of a text that a mail program may show as a link. `is_host`: it is a host alone."""
+
+    start: int
+    end: int
+    is_host: bool
+
+
+class _Link(NamedTuple):
+    """A part of a text. `is_doubtful`: it may be no address."""
+
+    start: int
+    end: int
+    is_doubtful: bool
+
 
 def has_link(text: str) -> bool:
     """Whether a person would take a part of the text for an address.
 
     Mails contain names, and strangers choose both the name and the recipient.
     """
-    return any(not _is_doubtful(link) for link in _find(text))
+    return any(not link.is_doubtful for link in _find(text))
 
 
 def replace_links(text: str, replacement: str) -> str:
@@ -44,23 +78,80 @@ def replace_links(text: str, replacement: str) -> str:
     parts: list[str] = []
     end = 0
     for link in _find(text):
-        raw = text[link.index : link.last_index]
-        parts += [text[end : link.index], _broken(raw) if _is_doubtful(link) else replacement]
-        end = link.last_index
+        raw = text[link.start : link.end]
+        parts += [text[end : link.start], _broken(raw) if link.is_doubtful else replacement]
+        end = link.end
     return "".join([*parts, text[end:]])
 
 
-def _find(text: str) -> list[Any]:
-    """What a mail program would show as links."""
-    return cast("list[Any]", LINKS.match(text.translate(_DOTS)) or [])
+def _find(text: str) -> list[_Link]:
+    """What a mail program may show as links, in order. None overlaps another."""
+    links: list[_Link] = []
+    for found in sorted(_find_in_readings(text)):
+        link = _Link(found.start, found.end, found.is_host and _is_doubtful(text[found.start : found.end]))
+        if links and link.start < links[-1].end:
+            last = links.pop()
+            link = _Link(last.start, max(link.end, last.end), link.is_doubtful and last.is_doubtful)
+        links.append(link)
+    return links
 
 
-def _is_doubtful(link: Any) -> bool:
+def _find_in_readings(text: str) -> Iterator[_Found]:
+    """The same, with parts that overlap: programs may leave out invisible characters, or end an address at them."""
+    plain = "".join(_plain(character) for character in text)
+    if not {".", ":"} & {*plain}:
+        return
+    yield from _find_in(plain)
+    kept = [place for place, character in enumerate(text) if not _is_invisible(character)]
+    if len(kept) < len(text):
+        for start, end, is_host in _find_in("".join(plain[place] for place in kept)):
+            yield _Found(kept[start], kept[end - 1] + 1, is_host)
+
+
+def _find_in(text: str) -> Iterator[_Found]:
+    for link in cast("Sequence[Any]", LINKS.match(text) or ()):
+        yield _Found(link.index, link.last_index, not link.schema and not {*"/?:#"} & {*link.raw})
+    for match in _WITH_SCHEME.finditer(text):
+        yield _Found(match.start(), match.start() + len(match[0].rstrip(_SIGNS_AT_END)), is_host=False)
+    for hosts in _HOSTS:
+        for match in hosts.finditer(text):
+            if _has_ending(match[0], text[match.end() : match.end() + 1]):
+                path = _PATH.match(text, match.end())
+                more = path[0].rstrip(_SIGNS_AT_END) if path else ""
+                yield _Found(_word_start(text, match.start()), match.end() + len(more), is_host=not more)
+
+
+def _word_start(text: str, place: int) -> int:
+    """Where the word begins that has a character of the text, with dots, dashes and underscores in it."""
+    while place and (text[place - 1].isalnum() or text[place - 1] in "._-"):
+        place -= 1
+    return place
+
+
+def _has_ending(host: str, following: str) -> bool:
+    """Whether a host has a top-level domain. `following`: the character after it, which may go on with the word."""
+    ending = host.rpartition(".")[2].lower()
+    if ending not in ENDINGS and not ending.startswith("xn--"):
+        return False
+    return not (following.isalpha() and "LATIN" in unicodedata.name(following, ""))
+
+
+def _is_doubtful(host: str) -> bool:
     """Whether a host alone may be a title or an abbreviation: `M.Sc`, `Dr.med` and `ASP.NET` have capitals."""
-    raw: str = link.raw
-    is_host_alone = not link.schema and "/" not in raw and "?" not in raw and ":" not in raw and "#" not in raw
-    return is_host_alone and raw != raw.lower() and not raw.lower().startswith("www.")
+    return host != host.lower() and not host.lower().startswith("www.")
+
+
+def _plain(character: str) -> str:
+    """The character as browsers read it in an address, such as the full-width letters of ASCII."""
+    read = unicodedata.normalize("NFKC", character)
+    return (read if len(read) == 1 else character).translate(_DOTS)
+
+
+def _is_invisible(character: str) -> bool:
+    if character == LINK_BREAK:
+        return False
+    return unicodedata.category(character) == "Cf" or bool(_INVISIBLE.match(character))
 
 
 def _broken(host: str) -> str:
-    return "".join(f"{character}{LINK_BREAK}" if character in _DOT_CHARACTERS else character for character in host)
+    return "".join(f"{character}{LINK_BREAK}" if _plain(character) == "." else character for character in host)

@@ -37,7 +37,7 @@ NAME = "Bank www.evil.example.com"
 TEXTS = {
     "title": "Sign in at https://evil.example.com/a?b=c now",
     "location_name": "Hall ev\u200bil.com",
-    "address": "Street 1, http://evil.example.com/map",
+    "address": "Street 1, map:evil.example.com/map",
 }
 
 FEEDS = ("/events/{event_id}/calendar.ics", "/organizers/{slug}/events.ics", "/organizers/{slug}/events.rss")
