@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated, NamedTuple
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 import msgspec
 from msgspec import Meta, Struct
@@ -29,6 +29,9 @@ from holdfast.kit.security.signing_keys import InvalidToken, KeySet, SigningKeys
 
 KEYS = KeySet("queue_signing_keys", "RS256", MAX_TTL_MINUTES * 60)
 TYP = "queue-release+jwt"
+
+MAX_LABEL_CHARACTERS = 63
+"""The most characters of a part of a host name (RFC 1035, section 2.3.4)."""
 
 ISSUED = Counter("holdfast_queue_tokens_issued", "Release tokens picked up for the first time.")
 VERIFIED = Counter("holdfast_queue_tokens_verified", "Release tokens shown to be verified.", ["outcome"])
@@ -175,12 +178,19 @@ def host(url: str) -> str:
     parts = urlsplit(origin(url))
     name = parts.hostname or ""
     port = f":{parts.port}" if parts.port else ""
-    if ":" in name:
-        return f"[{name}]{port}"
+    return f"[{name}]{port}" if ":" in name else f"{_ascii_host(name)}{port}"
+
+
+def _ascii_host(name: str) -> str:
+    """The name of the host to which browsers go, as UTS #46 has it. The codec `idna` would name another: `ss` for `ß`."""
+    import idna  # its tables are large, and few addresses need them
+
     try:
-        return f"{name.encode('idna').decode()}{port}"
-    except UnicodeError:  # no host has such a name
-        return f"{quote(name)}{port}"
+        labels = idna.uts46_remap(unquote(name, errors="strict"), std3_rules=False).split(".")
+    except (idna.IDNAError, UnicodeError):  # no host has such a name
+        return quote(name)
+    encoded = [label if label.isascii() else f"xn--{label.encode('punycode').decode()}" for label in labels]
+    return ".".join(encoded) if all(len(label) <= MAX_LABEL_CHARACTERS for label in encoded) else quote(name)
 
 
 def with_token(target_url: str, token: str) -> str:
