@@ -1,4 +1,4 @@
-"""The pace: a turn of the event loop begins a limited number of requests, in the order in which they arrived."""
+"""The pace: a turn of the event loop begins a limited number of requests, in turns of addresses."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -8,13 +8,23 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from holdfast.kit.http.connection import MAX_HEADER_BYTES
+from holdfast.kit.contract.sources import source
+from holdfast.kit.http.connection import MAX_HEADER_BYTES, MAX_PIPELINED_REQUESTS
 from holdfast.kit.http.connection_limits import ConnectionLimits
-from holdfast.kit.http.pace import REQUESTS_IN_A_TURN, TURN_SECONDS, URGENT, Pace
+from holdfast.kit.http.pace import (
+    MAX_URGENT_REQUESTS,
+    MAX_URGENT_REQUESTS_PER_ADDRESS,
+    REQUESTS_IN_A_TURN,
+    TURN_SECONDS,
+    URGENT,
+    Pace,
+)
 from tests.kit.sockets import REQUEST, Site, serving
 from tests.support import eventually
 
 HEALTH = REQUEST.replace(b"GET / ", b"GET /healthz ")
+
+ADDRESS, OTHER_ADDRESS = "address 192.0.2.1", "address 192.0.2.2"
 
 MANY = 2 * REQUESTS_IN_A_TURN + 10
 """More requests than two turns begin."""
@@ -47,10 +57,10 @@ async def test_a_turn_begins_a_limited_number_and_the_others_follow_in_their_ord
     pace, begun, turns = Pace(Clock()), list[int](), list[int]()
     for number in range(MANY):
         request = Numbered(number, begun)
-        if pace.begins(asyncio.get_running_loop(), REQUEST):
+        if pace.begins(asyncio.get_running_loop(), REQUEST, ADDRESS):
             request.begin()
         else:
-            pace.add(request)
+            pace.add(request, ADDRESS)
 
     for _ in range(3):
         turns.append(len(begun))
@@ -63,10 +73,10 @@ async def test_a_turn_begins_a_limited_number_and_the_others_follow_in_their_ord
 async def test_a_turn_begins_fewer_while_turns_take_long() -> None:
     clock, begun = Clock(), list[int]()
     pace, loop = Pace(clock), asyncio.get_running_loop()
-    while pace.begins(loop, REQUEST):
+    while pace.begins(loop, REQUEST, ADDRESS):
         pass
     for number in range(400):
-        pace.add(Numbered(number, begun, clock, TURN_SECONDS / 32 if number < 300 else 0))
+        pace.add(Numbered(number, begun, clock, TURN_SECONDS / 32 if number < 300 else 0), ADDRESS)
 
     sizes: list[int] = []
     while len(begun) < 400:
@@ -81,23 +91,72 @@ async def test_a_turn_begins_fewer_while_turns_take_long() -> None:
 async def test_who_arrives_later_does_not_overtake() -> None:
     pace, begun, loop = Pace(Clock()), list[int](), asyncio.get_running_loop()
     for _ in range(REQUESTS_IN_A_TURN):
-        assert pace.begins(loop, REQUEST)
+        assert pace.begins(loop, REQUEST, ADDRESS)
     for number in range(REQUESTS_IN_A_TURN):
-        assert not pace.begins(loop, REQUEST)
-        pace.add(Numbered(number, begun))
+        assert not pace.begins(loop, REQUEST, ADDRESS)
+        pace.add(Numbered(number, begun), ADDRESS)
     await asyncio.sleep(0)
 
     assert len(begun) == REQUESTS_IN_A_TURN
-    assert not pace.begins(loop, REQUEST)
+    assert not pace.begins(loop, REQUEST, ADDRESS)
 
 
 @pytest.mark.parametrize("urgent", URGENT)
 async def test_urgent_requests_are_begun_at_once(urgent: bytes) -> None:
     pace, loop = Pace(Clock()), asyncio.get_running_loop()
-    while pace.begins(loop, REQUEST):
+    while pace.begins(loop, REQUEST, ADDRESS):
         pass
 
-    assert pace.begins(loop, urgent + b" HTTP/1.1\r\n")
+    assert pace.begins(loop, urgent + b" HTTP/1.1\r\n", ADDRESS)
+
+
+async def test_one_request_does_not_wait_for_all_of_another_address() -> None:
+    pace, begun, loop = Pace(Clock()), list[int](), asyncio.get_running_loop()
+    while pace.begins(loop, REQUEST, ADDRESS):
+        pass
+    for number in range(1, MANY):
+        pace.add(Numbered(number, begun), ADDRESS)
+    pace.add(Numbered(0, begun), OTHER_ADDRESS)
+    await asyncio.sleep(0)
+
+    assert begun[:3] == [1, 0, 2]
+
+
+async def test_networks_of_one_wide_network_take_turns_as_one_address() -> None:
+    pace, begun, loop = Pace(Clock()), list[int](), asyncio.get_running_loop()
+    while pace.begins(loop, REQUEST, ADDRESS):
+        pass
+    for number in range(1, MANY):
+        pace.add(Numbered(number, begun), source(f"2001:db8:1:{number:x}::1"))
+    pace.add(Numbered(0, begun), OTHER_ADDRESS)
+    await asyncio.sleep(0)
+
+    assert begun[:3] == [1, 0, 2]
+
+
+async def test_urgent_requests_of_one_address_are_few_in_a_turn() -> None:
+    pace, loop = Pace(Clock()), asyncio.get_running_loop()
+    while pace.begins(loop, REQUEST, ADDRESS):
+        pass
+
+    begun = [pace.begins(loop, HEALTH, ADDRESS) for _ in range(MANY)]
+    other = pace.begins(loop, HEALTH, OTHER_ADDRESS)
+    await asyncio.sleep(0)
+    while pace.begins(loop, REQUEST, ADDRESS):
+        pass
+
+    assert (sum(begun), other) == (MAX_URGENT_REQUESTS_PER_ADDRESS, True)
+    assert pace.begins(loop, HEALTH, ADDRESS), "the next turn begins further ones"
+
+
+async def test_urgent_requests_of_many_addresses_leave_most_of_a_turn_to_others() -> None:
+    pace, loop = Pace(Clock()), asyncio.get_running_loop()
+    while pace.begins(loop, REQUEST, ADDRESS):
+        pass
+
+    begun = [pace.begins(loop, HEALTH, f"address 192.0.2.{number}") for number in range(200)]
+
+    assert sum(begun) == MAX_URGENT_REQUESTS
 
 
 class Held(Pace):
@@ -105,12 +164,12 @@ class Held(Pace):
 
     loop: asyncio.AbstractEventLoop
 
-    def begins(self, loop: asyncio.AbstractEventLoop, request: bytes) -> bool:
+    def begins(self, loop: asyncio.AbstractEventLoop, request: bytes, source: str | None) -> bool:
         self.loop = loop
         return request.startswith(URGENT)
 
     def count(self) -> int:
-        return len(self._waiting)
+        return sum(map(len, self._waiting.values()))
 
     def release(self) -> None:
         """Begin all that wait, in the thread of the server."""
@@ -118,7 +177,7 @@ class Held(Pace):
 
     def _begin_all(self) -> None:
         while self._waiting:
-            self._waiting.popleft().begin()
+            self._next_request().begin()
 
 
 @pytest.fixture
@@ -191,3 +250,29 @@ async def test_a_request_whose_client_has_gone_is_not_begun(site: Site, pace: He
 
     assert (await later.answer())[0] == 200
     assert begun == ["/healthz"]
+
+
+async def test_requests_that_were_sent_together_are_begun_in_turns(site: Site, pace: Held, begun: list[str]) -> None:
+    client, other = await site.client(), await site.client()
+    await client.send(HEALTH + 2 * REQUEST)
+
+    assert (await client.answer())[0] == 200
+    await waits(pace)
+    await other.send(HEALTH)
+    assert (await other.answer())[0] == 200
+    assert begun == ["/healthz", "/healthz"]
+    pace.release()
+    assert (await client.answer())[0] == 200
+    await waits(pace)
+    pace.release()
+    assert (await client.answer())[0] == 200
+
+
+async def test_of_very_many_requests_that_were_sent_together_the_first_are_answered() -> None:
+    async with serving(Response("here"), ConnectionLimits(1000, 500)) as site:
+        client = await site.client()
+        await client.send(1_000 * REQUEST)
+        answers = (await client.closed()).split(b"HTTP/1.1 200 OK")[1:]
+
+    assert len(answers) == MAX_PIPELINED_REQUESTS + 1
+    assert [b"connection: close" in answer for answer in answers] == [False] * MAX_PIPELINED_REQUESTS + [True]

@@ -7,7 +7,13 @@ from asyncio import TimerHandle, Transport
 from functools import partial
 from typing import Any
 
-from holdfast.kit.compat.uvicorn_protocol import CLOSE, HttpToolsProtocol, response_head, write_response
+from holdfast.kit.compat.uvicorn_protocol import (
+    CLOSE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+    response_head,
+    write_response,
+)
 from holdfast.kit.contract.client import CLIENT, Client
 from holdfast.kit.contract.problems import BAD_REQUEST, HEADERS_TOO_LARGE, REQUEST_TIMEOUT, ErrorBody, Problem
 from holdfast.kit.environment.metrics import REQUESTS, counter
@@ -17,6 +23,11 @@ from holdfast.kit.http.handler import ANSWER, ARRIVED, JSON, NO_STORE, NOSNIFF, 
 
 MAX_HEADER_BYTES = 65_536
 """The maximum size of a request before its body, that is of its address and headers, in bytes."""
+
+MAX_PIPELINED_REQUESTS = 16
+"""Requests of one connection that may wait for the answer to an earlier one. Then the connection closes after their
+answers, and the client sends further requests again (RFC 9112, section 9.3.2).
+"""
 
 MIN_READ_BYTES = 65_536
 """Bytes of a waiting answer that a client must read in each period; else its connection is closed."""
@@ -42,6 +53,12 @@ class Connection(HttpToolsProtocol):
         self._refused = False
         self._unbegun = b""
         """What has arrived of a request that waits for its turn."""
+        self._pipelined: tuple[RequestResponseCycle, Any] | None = None
+        """The next of the requests that were sent together, if it waits for its turn; with the application."""
+        self._is_last_answered = False
+        """Whether a request was answered, and the next of those that were sent with it is begun."""
+        self._is_full = False
+        """Whether too many requests were sent together: what follows them is not read."""
         self._in_head = True
         """Whether the next bytes belong to the head of a request."""
         self._head_bytes = 0
@@ -65,18 +82,19 @@ class Connection(HttpToolsProtocol):
         self._bounds.leave(self._source, self, self._problem)
         self._bounds.forget(self)
         self._unbegun = b""
+        self._pipelined = None
         self._arrived()
         self._stop_watching()
 
     def data_received(self, data: bytes) -> None:
-        if self._refused:
+        if self._refused or self._is_full:
             return
         if self._problem:
             self._refuse(self._problem)
         elif self._unbegun:
             self._wait(data)
-        elif self._is_between_requests() and not self._bounds.pace.begins(self.loop, data):
-            self._bounds.pace.add(self)
+        elif self._is_between_requests() and not self._bounds.pace.begins(self.loop, data, self._source):
+            self._bounds.pace.add(self, self._source)
             self._wait(data)
         else:
             self._receive(data)
@@ -98,6 +116,9 @@ class Connection(HttpToolsProtocol):
 
     def begin(self) -> None:
         """Begin the request that has waited; nothing if its client has gone."""
+        pipelined, self._pipelined = self._pipelined, None
+        if pipelined and not self.transport.is_closing():
+            super()._start_asgi_task(*pipelined)
         data, self._unbegun = self._unbegun, b""
         if data and not self.transport.is_closing():
             self.flow.resume_reading()
@@ -118,9 +139,13 @@ class Connection(HttpToolsProtocol):
             self._expect(self._bounds.header_seconds)
 
     def on_headers_complete(self) -> None:
-        self._in_head = False
         self._head_bytes = 0
         self._arrived()
+        if len(self.pipeline) >= MAX_PIPELINED_REQUESTS:
+            self._is_full = True
+            self.cycle.keep_alive = False
+            raise ValueError("too many requests were sent together")  # this is how a parser is stopped
+        self._in_head = False
         self.scope[CLIENT] = self._remote  # type: ignore[typeddict-unknown-key]
         super().on_headers_complete()
         if is_draining():
@@ -134,12 +159,24 @@ class Connection(HttpToolsProtocol):
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
+        self._is_last_answered = True
         super().on_response_complete()
+        self._is_last_answered = False
+        if self.pipeline:
+            self.flow.pause_reading()
         if self.transport.is_closing():
             self._watch(self.transport.get_write_buffer_size())
         elif not self._in_head:
             # The answer was sent before the body had arrived, so no handler reads the body.
             self._expect(self._bounds.header_seconds)
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        """Begin a request; one that was sent together with earlier ones begins in its turn."""
+        if self._is_last_answered and not self._bounds.pace.begins(self.loop, b"", self._source):
+            self._pipelined = cycle, app
+            self._bounds.pace.add(self, self._source)
+        else:
+            super()._start_asgi_task(cycle, app)
 
     def timeout_keep_alive_handler(self) -> None:
         super().timeout_keep_alive_handler()
@@ -159,6 +196,8 @@ class Connection(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what is no HTTP, in the words of the service."""
+        if self._is_full:
+            return
         self._refuse(BAD_REQUEST("This cannot be read as a request of HTTP/1.1.", hint="Use an HTTP client."))
 
     def shutdown(self) -> None:
