@@ -1764,6 +1764,7 @@ CREATE INDEX mails_failed ON mails USING btree (id) WHERE (outcome = 'failed'::t
 CREATE INDEX mails_held ON mails USING btree (due_at, id) WHERE ((ended_at IS NULL) AND (hold IS NOT NULL));
 CREATE INDEX mails_held_of_organizer ON mails USING btree ((((arguments ->> 'organizer_id'::text))::bigint), id) WHERE ((ended_at IS NULL) AND (hold = 'organizer'::text));
 CREATE INDEX mails_in_threads ON mails USING btree (thread, id) WHERE (ended_at IS NULL);
+CREATE INDEX mails_in_turns ON mails USING btree (bulk, COALESCE((arguments ->> 'organizer_id'::text), (arguments ->> 'merchant_id'::text), ''::text), due_at, id) WHERE ((ended_at IS NULL) AND (hold IS NULL));
 CREATE INDEX mails_of_organizer ON mails USING btree ((((arguments ->> 'organizer_id'::text))::bigint), COALESCE(outcome, 'waiting'::text), id) WHERE (arguments ? 'organizer_id'::text);
 CREATE INDEX mails_of_recipient ON mails USING hash (recipient);
 CREATE INDEX mails_to_send ON mails USING btree (bulk, due_at, id) WHERE ((ended_at IS NULL) AND (hold IS NULL));

@@ -17,13 +17,14 @@ PEOPLE = [f"{number}@example.com" for number in range(40)]
 
 
 async def post(service: Service, *recipients: str, kind: str = "hello", **fields: Any) -> list[int]:
-    """Mails to people, each in a thread of its own unless told otherwise."""
+    """Mails to people, each in a thread of its own and of no organizer unless told otherwise."""
     rows = [{"kind": kind, "thread": to, "recipient": to, **fields} for to in recipients]
     inserted = await service.run_sql(
         """
         insert into mails (kind, thread, bulk, recipient, arguments)
-        select kind, thread, coalesce(bulk, false), recipient, '{}'
-          from json_to_recordset(%(rows)s::json) as row (kind text, thread text, recipient text, bulk boolean)
+        select kind, thread, coalesce(bulk, false), recipient, coalesce(arguments, '{}')
+          from json_to_recordset(%(rows)s::json)
+               as row (kind text, thread text, recipient text, bulk boolean, arguments jsonb)
         returning id
         """,
         rows=json.dumps(rows),

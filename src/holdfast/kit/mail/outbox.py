@@ -1,7 +1,7 @@
 """The outbox: a table of the mails that transactions have caused, until they are sent.
 
 The transaction that causes a mail writes its row. `sender.py` sends it. Mails of one thread are sent strictly in order:
-while one of them waits, the later ones wait too.
+while one of them waits, the later ones wait too. Apart from that, owners take turns (`due_mails`).
 """
 
 from collections.abc import Sequence
@@ -30,6 +30,10 @@ RETRY_BACKOFF = RetryBackoff(30, 21_600)
 RENDER_ERROR_PREFIX = "it could not be written"
 """The prefix of the error of a mail that could not be rendered."""
 
+OWNER: LiteralString = "coalesce(arguments ->> 'organizer_id', arguments ->> 'merchant_id', '')"
+"""SQL: the owner of a mail, as the index `mails_in_turns` has it: an organizer or a merchant. Empty: a mail of none, such as
+a link to sign in."""
+
 DELETE_BATCH_SIZE = 5_000
 """Mails that one transaction deletes."""
 
@@ -38,6 +42,7 @@ class Mail(Struct):
     """A due mail, as its transaction has stored it.
 
     is_behind    whether an earlier mail of its thread is held
+    owner        the organizer or merchant whose mail it is; empty: it is of none, such as a link to sign in
     """
 
     id: int
@@ -48,6 +53,7 @@ class Mail(Struct):
     inserted_at: datetime
     attempts: int
     is_behind: bool = False
+    owner: str = ""
 
     def message_id(self, domain: str) -> str:
         """The Message-ID of this mail. It is the same in each attempt, and unique."""
@@ -70,22 +76,67 @@ def deferred_result(mail: Mail, error: str) -> AttemptResult:
     return AttemptResult(mail.id, None, error, RETRY_BACKOFF.pause(mail.attempts + 1))
 
 
-async def due_mails(reader: Reader[Any], limit: int, busy: Sequence[int]) -> list[Mail]:
-    """The first due mails, except held and busy ones, and only the first mail of each thread."""
-    return await reader.rows(
-        Mail,
-        """
-        select id, kind, thread, recipient, arguments, inserted_at, attempts, is_behind from mails
-         -- One look down the index of the thread: statistics may know nothing yet of what was stored just now.
+async def due_mails(reader: Reader[Any], limit: int, busy: Sequence[int], after: str = "") -> list[Mail]:
+    """The next due mails, except held and busy ones, and only the first mail of each thread.
+
+    The first half is for mails of no owner, such as links to sign in. After these, owners take turns, and mails to many
+    people at once come last.
+
+    after    the owner who had the last turn
+    """
+    return await reader.rows(Mail, DUE, {"limit": limit, "busy": list(busy), "after": after, "first": limit // 2})
+
+
+# Look-ups with `limit 1` are looks down an index: statistics may know nothing yet of what was stored just now.
+IS_BLOCKED: LiteralString = """
+    coalesce((select true from mails as earlier
+               where earlier.thread = mails.thread and earlier.ended_at is null and earlier.id < mails.id
+                 and earlier.hold is null
+               order by id limit 1), false)
+"""
+
+# Each lap is a walk through the index from owner to owner, the first of which is at least `first` (a number with a space is
+# the least above that number). It ends as soon as there are enough owners.
+DUE: LiteralString = f"""
+    with owners as materialized (
+        select lap.bulk, walk.owner, row_number() over () as turn
+          from (values (false, '', ''), (false, %(after)s || ' ', null), (false, ' ', %(after)s),
+                       (true, %(after)s || ' ', null), (true, '', %(after)s)) as lap (bulk, first, last)
          cross join lateral (
-            select count(*) > 0 as is_behind, coalesce(bool_or(earlier.hold is null), false) as is_blocked
-              from mails as earlier
-             where earlier.thread = mails.thread and earlier.ended_at is null and earlier.id < mails.id) as before
-         where ended_at is null and hold is null and due_at <= now() and id <> all(%(busy)s) and not is_blocked
-         order by bulk, due_at, id limit %(limit)s
-        """,
-        {"limit": limit, "busy": list(busy)},
-    )
+            with recursive owner_walk (owner) as (
+                (select {OWNER} from mails
+                  where ended_at is null and hold is null and mails.bulk = lap.bulk and due_at <= now()
+                    and {OWNER} >= lap.first
+                  order by {OWNER} limit 1)
+                union all
+                select (select {OWNER} from mails
+                         where ended_at is null and hold is null and mails.bulk = lap.bulk and due_at <= now()
+                           and {OWNER} > owner_walk.owner
+                         order by {OWNER} limit 1)
+                  from owner_walk where owner < coalesce(lap.last, owner || 'x'))
+            select owner from owner_walk
+             where owner <= coalesce(lap.last, owner)) as walk
+         where (
+            select true from mails
+             where ended_at is null and hold is null and mails.bulk = lap.bulk and {OWNER} = walk.owner
+               and due_at <= now() and id <> all(%(busy)s) and not {IS_BLOCKED}
+             order by due_at, id limit 1)
+         limit %(limit)s)
+    select id, kind, thread, recipient, arguments, inserted_at, attempts, owner,
+           coalesce((select true from mails as earlier
+                      where earlier.thread = first_mails.thread and earlier.ended_at is null
+                        and earlier.id < first_mails.id
+                      order by id limit 1), false) as is_behind
+      from owners
+     cross join lateral (
+        select *, row_number() over (order by due_at, id) as place
+          from (select * from mails
+                 where ended_at is null and hold is null and mails.bulk = owners.bulk and {OWNER} = owners.owner
+                   and due_at <= now() and id <> all(%(busy)s) and not {IS_BLOCKED}
+                 order by due_at, id limit %(limit)s) as mails) as first_mails
+     order by owners.bulk, owner <> '' or place > %(first)s, place, turn
+     limit %(limit)s
+"""
 
 
 async def seconds_until_next_due(reader: Reader[Any]) -> float | None:

@@ -55,10 +55,12 @@ SENT_MAILS = Bound(
     name="Mails that are being sent",
     service="both",
     total=f"{MAX_CONNECTIONS} connections of one process, which sends for all; {RENDER_BATCH_SIZE} are rendered ahead",
-    tenant="none: in the order in which they are due",
+    tenant="one mail, then it is the turn of another organizer or merchant",
     address="none: bounded by what causes mails, such as forms and links to sign in",
-    reserved="mails to many people at once go last",
-    stranger="Time: as many mails before those of others as its requests may cause.",
+    reserved="half of each batch is for mails of no organizer, such as links to sign in; mails to many people at once "
+    "go last",
+    stranger="One turn, of one mail, before each mail of others. Links to sign in wait for those that its addresses "
+    "have requested.",
 )
 
 RETRY_BACKOFF = RetryBackoff(1.0, 60.0)
@@ -112,6 +114,8 @@ class _Sender:
         self._changed = changed
         self._rendered: asyncio.Queue[tuple[Mail, Envelope] | None] = asyncio.Queue(RENDER_BATCH_SIZE)
         self._busy: set[int] = set()
+        self._last_owner = ""
+        """The owner whose mail was taken last."""
         self._breaks: dict[int, int] = {}
         self._send_turn = asyncio.Lock()
         self._resumes_at = 0.0
@@ -180,7 +184,12 @@ class _Sender:
                 await self._rendered.put(rendered_mail)
 
     async def _due_mails(self) -> list[Mail]:
-        return await self._database.read(lambda reader: outbox.due_mails(reader, RENDER_BATCH_SIZE, [*self._busy]))
+        mails = await self._database.read(
+            lambda reader: outbox.due_mails(reader, RENDER_BATCH_SIZE, [*self._busy], self._last_owner)
+        )
+        if mails:
+            self._last_owner = mails[-1].owner
+        return mails
 
     async def _render_mails(self, mails: list[Mail]) -> list[tuple[Mail, Envelope]]:
         """Render mails. Returns those that can be sent, and stores the results of the others."""
