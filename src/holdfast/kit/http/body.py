@@ -1,13 +1,97 @@
-"""Reads the bodies of requests, with limits on their size and on the time they take."""
+"""Reads the bodies of requests, with limits on their size, on the time they take, and on what all of them hold."""
 
 import asyncio
+from collections import Counter
+from collections.abc import Callable
 
 from holdfast.kit.contract import problems
+from holdfast.kit.contract.bounds import Bound
+from holdfast.kit.contract.sources import address, path_of
 from holdfast.kit.http.handler import Request
 
 MAX_BODY = 1_048_576
 BODY_TIMEOUT_SECONDS = 30
 """Seconds that a client may take to send a body."""
+
+MAX_ARRIVING_BYTES = 256 * 1024 * 1024
+"""Bytes of bodies that have arrived in part. Above it, the address with the most of them loses its oldest body."""
+
+ARRIVING_BODIES = Bound(
+    name="Bytes of bodies that have not arrived whole",
+    service="both",
+    total=f"{MAX_ARRIVING_BYTES // 1_048_576} MiB in a process; of each body for {BODY_TIMEOUT_SECONDS} seconds",
+    tenant="none",
+    address="what others leave; above the total, the address with the most, or the /48, loses its oldest body",
+    reserved="-",
+    stranger="Nothing: its own bodies are refused first.",
+)
+
+
+class Arrival:
+    """A body that arrives."""
+
+    __slots__ = ("address", "has_given_way", "size", "timeout")
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.size = 0
+        self.has_given_way = False
+        self.timeout: asyncio.Timeout | None = None
+
+    def give_way(self) -> None:
+        self.has_given_way = True
+        if self.timeout:
+            self.timeout.reschedule(asyncio.get_running_loop().time())
+
+
+class ArrivingBodies:
+    """The bodies of a process that have arrived in part. Each address gives way when it holds the most."""
+
+    def __init__(self, bound: Bound, most: int) -> None:
+        self.bound = bound
+        self.size = 0
+        """The bytes that are held."""
+        self.received = 0
+        """All bytes that were counted so far."""
+        self._most = most
+        self._sizes: Counter[str] = Counter()
+        self._arrivals: dict[str, dict[Arrival, None]] = {}
+        """The bodies of each address, the oldest first."""
+
+    def begin(self, source: str) -> Arrival:
+        arrival = Arrival(path_of(source)[0])
+        self._arrivals.setdefault(arrival.address, {})[arrival] = None
+        return arrival
+
+    def add(self, arrival: Arrival, size: int) -> None:
+        """Count bytes that have arrived. If there are too many, the address with the most loses its oldest body."""
+        self.received += size
+        self._count(arrival, size)
+        while self.size > self._most:
+            [(largest, _)] = self._sizes.most_common(1)
+            oldest = next(iter(self._arrivals[largest]))
+            self.end(oldest)
+            oldest.give_way()
+
+    def end(self, arrival: Arrival) -> None:
+        """Count a body no longer."""
+        arrivals = self._arrivals.get(arrival.address, {})
+        if arrival not in arrivals:
+            return  # it has given way
+        del arrivals[arrival]
+        self._count(arrival, -arrival.size)
+        if not arrivals:
+            del self._arrivals[arrival.address]
+            del self._sizes[arrival.address]
+
+    def _count(self, arrival: Arrival, size: int) -> None:
+        if not arrival.has_given_way:
+            arrival.size += size
+            self.size += size
+            self._sizes[arrival.address] += size
+
+
+BODIES = ArrivingBodies(ARRIVING_BODIES, MAX_ARRIVING_BYTES)
 
 
 async def read_body(request: Request, kind: str = "application/json", *, most: int = MAX_BODY) -> bytes:
@@ -29,17 +113,30 @@ async def read_body(request: Request, kind: str = "application/json", *, most: i
     if request.has_arrived:
         body = await _receive_body(request, most)  # it does not wait, so a timeout would only cost time
     else:
-        try:
-            async with asyncio.timeout(BODY_TIMEOUT_SECONDS):
-                body = await _receive_body(request, most)
-        except TimeoutError as error:
-            raise problems.BAD_REQUEST("The body took too long to arrive.") from error
+        body = await _receive_late_body(request, most)
     if body and declared is None:
         raise wrong_media_type(kind)
     return body
 
 
-async def _receive_body(request: Request, most: int) -> bytes:
+async def _receive_late_body(request: Request, most: int) -> bytes:
+    """Receive a body that has not arrived whole."""
+    bodies = BODIES
+    arrival = bodies.begin(address(request.scope))
+    try:
+        async with asyncio.timeout(BODY_TIMEOUT_SECONDS) as arrival.timeout:
+            return await _receive_body(request, most, lambda size: bodies.add(arrival, size))
+    except TimeoutError as error:
+        if arrival.has_given_way:
+            raise problems.SERVICE_UNAVAILABLE("Too many bodies arrive at the same time.", retry_after=1) from error
+        raise problems.BAD_REQUEST("The body took too long to arrive.") from error
+    finally:
+        arrival.timeout = None
+        bodies.end(arrival)
+
+
+async def _receive_body(request: Request, most: int, count: Callable[[int], None] = lambda size: None) -> bytes:
+    """Receive a body. `count` is called with the size of each piece."""
     pieces: list[bytes] = []
     room, more = most, True
     while more:
@@ -49,6 +146,7 @@ async def _receive_body(request: Request, most: int) -> bytes:
         piece = message.get("body", b"")
         pieces.append(piece)
         room -= len(piece)
+        count(len(piece))
         if room < 0:
             raise problems.PAYLOAD_TOO_LARGE()
         more = message.get("more_body", False)

@@ -31,8 +31,10 @@ RENDER_ERROR_PREFIX = "it could not be written"
 """The prefix of the error of a mail that could not be rendered."""
 
 OWNER: LiteralString = "coalesce(arguments ->> 'organizer_id', arguments ->> 'merchant_id', '')"
-"""SQL: the owner of a mail, as the index `mails_in_turns` has it: an organizer or a merchant. Empty: a mail of none, such as
-a link to sign in."""
+"""SQL: the owner of a mail, an organizer or a merchant, as the index `mails_in_turns` has it.
+
+Empty: a mail of none, such as a link to sign in.
+"""
 
 DELETE_BATCH_SIZE = 5_000
 """Mails that one transaction deletes."""
@@ -95,8 +97,8 @@ IS_BLOCKED: LiteralString = """
                order by id limit 1), false)
 """
 
-# Each lap is a walk through the index from owner to owner, the first of which is at least `first` (a number with a space is
-# the least above that number). It ends as soon as there are enough owners.
+# Each lap is a walk through the index from owner to owner, from `first` to `last`. A number with a space is the least
+# text above that number. The walk ends as soon as there are enough owners.
 DUE: LiteralString = f"""
     with owners as materialized (
         select lap.bulk, walk.owner, row_number() over () as turn
