@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import httpx2
+import psutil
 import pytest
 
 from holdfast.events.product import EVENTS
@@ -44,7 +45,18 @@ def process(postgres: Cluster, tmp_path: Path) -> Iterator[Process]:
 
 
 def is_served(http: httpx2.Client) -> bool:
-    return http.get("/api/events").status_code == 401 and http.get("/readyz").status_code == 200
+    """Whether a key is looked up."""
+    return status_of_key(http) == 401
+
+
+def status_of_key(http: httpx2.Client) -> int:
+    return http.get("/api/events", headers={"X-API-Key": KEY}).status_code
+
+
+def figure(http: httpx2.Client, name: str) -> str:
+    """The value of a figure of `/metrics`; empty: there is none."""
+    lines = http.get("/metrics").text.splitlines()
+    return next((line.removeprefix(name).strip() for line in lines if line.startswith(f"{name} ")), "")
 
 
 def test_requests_are_refused_at_once_while_postgresql_is_away_and_served_as_soon_as_it_is_back(
@@ -53,12 +65,12 @@ def test_requests_are_refused_at_once_while_postgresql_is_away_and_served_as_soo
     with httpx2.Client(base_url=process.url, timeout=30) as http:
         until(lambda: is_served(http))
         postgres.stop()
-        until(lambda: http.get("/readyz").status_code == 503)
+        until(lambda: status_of_key(http) == 503)
         away = time.monotonic()
         slowest = 0.0
         while time.monotonic() < away + OUTAGE:
             began = time.monotonic()
-            assert http.get("/api/events", headers={"X-API-Key": KEY}).status_code == 503
+            assert status_of_key(http) == 503
             slowest = max(slowest, time.monotonic() - began)
         assert slowest < MAX_ANSWER_SECONDS
 
@@ -72,6 +84,39 @@ def test_requests_are_refused_at_once_while_postgresql_is_away_and_served_as_soo
     assert len(lines) < 30
 
 
+def test_a_process_without_its_database_stays_ready_counts_what_it_refuses_and_reports_the_outage(
+    postgres: Cluster, process: Process
+) -> None:
+    refused = 'holdfast_requests_total{operation="list_events",status="503"}'
+    up = 'holdfast_database_up{service="events"}'
+    with httpx2.Client(base_url=process.url, timeout=30) as http:
+        until(lambda: figure(http, up) == "1.0")
+        postgres.stop()
+        until(lambda: figure(http, up) == "0.0", seconds=30)
+
+        assert http.get("/readyz").status_code == 200
+        assert status_of_key(http) == 503
+        assert float(figure(http, refused)) >= 1
+        postgres.start()
+        until(lambda: figure(http, up) == "1.0", seconds=30)
+
+
+def test_a_database_that_hangs_counts_as_away_and_holds_up_no_scrape(postgres: Cluster, process: Process) -> None:
+    up = 'holdfast_database_up{service="events"}'
+    number = int((postgres.directory / "postmaster.pid").read_text().split()[0])
+    with httpx2.Client(base_url=process.url, timeout=30) as http:
+        until(lambda: figure(http, up) == "1.0")
+        servers = [psutil.Process(number), *psutil.Process(number).children()]
+        try:
+            for server in servers:
+                server.suspend()
+            until(lambda: figure(http, up) == "0.0", seconds=30)
+        finally:
+            for server in servers:
+                server.resume()
+        until(lambda: figure(http, up) == "1.0", seconds=30)
+
+
 def test_no_request_gets_a_connection_that_was_lost_while_nobody_asked(postgres: Cluster, process: Process) -> None:
     with httpx2.Client(base_url=process.url, timeout=30) as http:
         until(lambda: is_served(http))
@@ -80,14 +125,14 @@ def test_no_request_gets_a_connection_that_was_lost_while_nobody_asked(postgres:
         until(lambda: "the database is back" in process.log.read_text() or is_served(http))
         until(lambda: is_served(http), seconds=MAX_ANSWER_SECONDS)
         for _ in range(20):
-            assert http.get("/readyz").status_code == 200
+            assert is_served(http)
 
 
 def test_a_process_whose_postgresql_is_gone_ends_within_ten_seconds(postgres: Cluster, process: Process) -> None:
     with httpx2.Client(base_url=process.url, timeout=30) as http:
         until(lambda: is_served(http))
         postgres.stop()
-        until(lambda: http.get("/readyz").status_code == 503)
+        until(lambda: status_of_key(http) == 503)
 
     began = time.monotonic()
     process.stop()

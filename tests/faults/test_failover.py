@@ -137,7 +137,10 @@ async def test_while_the_standby_is_cut_off_nobody_is_told_that_a_registration_i
             await outcomes(process, key, [poll])
             await asyncio.to_thread(servers.kill_primary)
             await asyncio.to_thread(servers.promote)
-            await asyncio.to_thread(until, lambda: httpx2.get(f"{process.url}/readyz").status_code == 200)
+            await asyncio.to_thread(
+                until,
+                lambda: httpx2.get(f"{process.url}/api/events", headers={"X-API-Key": key}).status_code == 200,
+            )
             [outcome] = (await outcomes(process, key, [poll])).values()
 
     assert (refused.status_code, refused.json()["code"]) == (503, "service_unavailable")

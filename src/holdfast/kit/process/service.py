@@ -31,6 +31,7 @@ from holdfast.kit.pages.site import PROGRAM_PATHS, Site
 from holdfast.kit.postgres import machines
 from holdfast.kit.postgres.database import Database
 from holdfast.kit.process import metrics_page
+from holdfast.kit.process.database_health import watch_database
 from holdfast.kit.running.operation import Operations
 from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.runner import Runner
@@ -38,9 +39,6 @@ from holdfast.kit.security.api_keys import Authenticate
 from holdfast.kit.security.signing_keys import KeySet
 
 log = structlog.get_logger()
-
-READY_TIMEOUT_SECONDS = 2
-"""Seconds that the database may take to answer `/readyz`; after that the process reports that it is not ready."""
 
 RESTART_SECONDS = 0.5
 """Seconds until a failed loop is restarted."""
@@ -116,18 +114,12 @@ class Service:
                 async with self.opened(background=background):
                     yield
 
-        def not_ready(message: str) -> Response:
-            problem = SERVICE_UNAVAILABLE(message, retry_after=1)
-            return JSONResponse(self.error_body(problem), 503, {"Retry-After": "1", "Cache-Control": "no-store"})
-
         async def ready(_: Request) -> Response:
+            # The database is not asked: while it is away, every process would be taken out of service at once. So
+            # clients would get the words of the proxy, and no process would count the refused requests.
             if is_draining():
-                return not_ready("This process is stopping. Ask another one.")
-            try:
-                async with asyncio.timeout(READY_TIMEOUT_SECONDS):
-                    await self.database.read(lambda reader: reader.value("select 1"))
-            except Exception:
-                return not_ready("The database cannot be reached right now.")
+                problem = SERVICE_UNAVAILABLE("This process is stopping. Ask another one.", retry_after=1)
+                return JSONResponse(self.error_body(problem), 503, {"Retry-After": "1", "Cache-Control": "no-store"})
             return PlainTextResponse("ready\n", headers={"Cache-Control": "no-store"})
 
         unrouted = rest.render_routing_errors(self.error_body)
@@ -188,6 +180,8 @@ class Service:
                 stack.push_async_callback(close)
             for cache in self.caches:
                 stack.enter_context(cache())
+            health = asyncio.create_task(_keep_running(watch_database, self.database), name="database health")
+            stack.push_async_callback(end_tasks, [health])
             if self.kept_by_each:
                 warning = asyncio.create_task(_keep_running(self._warn, self.database), name="machines")
                 stack.push_async_callback(end_tasks, [warning])
