@@ -4,14 +4,19 @@ import os
 import socket
 import ssl
 import subprocess
-from collections.abc import Generator, Iterator
+import time
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx2
+import psycopg
 import pytest
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from holdfast.kit.contract.problems import NOT_FOUND, SERVICE_UNAVAILABLE
 from tests.certificates import Authority
 from tests.databases import clone
 from tests.events.photos.pictures import picture
@@ -26,13 +31,22 @@ PROXY_ADDRESS = "127.0.0.1"
 PRIVATE_PATHS = ("/metrics", "/readyz", "/healthz")
 PAGES_ABOVE_OTHERS = ("/", "/console", "/account", "/organizers", "/events", "/sign-in")
 BIG_UPLOAD_BYTES = 4_000_000
+KEY = "hf_" + 43 * "x"
+"""A key that is looked up in the database."""
+
+OUTAGE_SECONDS = 4.0
+"""Seconds that a database is away: the balancers ask every second, and HAProxy believes the second answer."""
 
 
 class Services(NamedTuple):
-    """A process of each service that trusts the proxies."""
+    """A process of each service that trusts the proxies.
 
-    events: Process
-    inventory: Process
+    events_database    the URL of the database of the events service
+    """
+
+    events: "Process | DownProcess"
+    inventory: "Process | DownProcess"
+    events_database: str = ""
 
 
 class Proxy(NamedTuple):
@@ -87,7 +101,7 @@ def services(
         environment.setenv("MAX_STREAMS_PER_ADDRESS", "1")
         events = Process(events_url, tmp_path_factory.mktemp("events"))
         inventory = Process(inventory_url, tmp_path_factory.mktemp("inventory"), service="inventory")
-        yield Services(events, inventory)
+        yield Services(events, inventory, events_url)
         events.kill()
         inventory.kill()
 
@@ -145,22 +159,47 @@ def caddy(services: Services, directory: Path, port: int, certificate: Path) -> 
     return [program("caddy"), "run", "--adapter", "caddyfile", "--config", str(file)]
 
 
-@pytest.fixture(params=[haproxy, nginx, caddy], ids=lambda param: param.__name__)
+Configuration = Callable[[Services, Path, int, Path], list[str]]
+PROXIES: list[Configuration] = [haproxy, nginx, caddy]
+
+
+class DownProcess(NamedTuple):
+    """A process that does not run."""
+
+    url: str
+
+
+@pytest.fixture(params=PROXIES, ids=lambda param: param.__name__)
 def proxy(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Proxy]:
     program(request.param.__name__)  # before the services are started
-    services: Services = request.getfixturevalue("services")
+    with started(request.param, request.getfixturevalue("services"), tmp_path) as proxy:
+        yield proxy
+
+
+@pytest.fixture(params=PROXIES, ids=lambda param: param.__name__)
+def lonely_proxy(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Proxy]:
+    """A proxy in front of services of which no process runs."""
+    program(request.param.__name__)
+    down = DownProcess(f"http://{PROXY_ADDRESS}:{port_that_stays_free()}")
+    with started(request.param, Services(down, down), tmp_path) as proxy:
+        yield proxy
+
+
+@contextmanager
+def started(configuration: Configuration, services: Services, tmp_path: Path) -> Generator[Proxy]:
+    """A proxy that runs by its configuration."""
     authority, port = Authority(tmp_path), port_that_stays_free()
     authority.issue(*HOSTS.values())
     believed = tmp_path / "authority.pem"
     believed.write_bytes(authority.pem)
-    command = request.param(services, tmp_path, port, tmp_path / "server.pem")
+    command = configuration(services, tmp_path, port, tmp_path / "server.pem")
     with (tmp_path / "proxy.log").open("w") as log:
         environment = {**os.environ, "HOME": str(tmp_path)}
         running = subprocess.Popen(command, stdout=log, stderr=log, env=environment, cwd=tmp_path)
     try:
         until(lambda: running.poll() is not None or listens(port))
         assert running.poll() is None, (tmp_path / "proxy.log").read_text()
-        address = f"127.0.1.{[haproxy, nginx, caddy].index(request.param) + 1}"
+        address = f"127.0.1.{PROXIES.index(configuration) + 1}"
         yield Proxy(services, port, address, authority.believed(), believed)
     finally:
         running.terminate()
@@ -235,3 +274,64 @@ def test_a_proxy_leads_to_the_services_by_its_configuration(proxy: Proxy) -> Non
     resolved = f"{name}:{proxy.port}:{PROXY_ADDRESS}"
     command = [program("curl"), *options, "%{http_version} %{http_code}", "--resolve", resolved, url]
     assert subprocess.run(command, capture_output=True, text=True, check=False).stdout == "2 200"
+
+
+def test_a_proxy_without_a_process_answers_programs_as_the_services_do_and_browsers_with_a_page(
+    lonely_proxy: Proxy,
+) -> None:
+    for service in HOSTS:
+        with lonely_proxy.client(service) as client:
+            answers = [
+                client.get("/api/events", headers={"Accept": "application/json"}),
+                client.get("/api/events", headers={"Accept": "text/html"}),
+                client.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "ping"}),
+                client.delete("/api/events/1"),
+            ]
+            for answer in answers:
+                body = answer.json()
+                assert (answer.status_code, body["code"]) == (503, "service_unavailable")
+                assert body.keys() == SERVICE_UNAVAILABLE(retry_after=5).body().keys()
+                assert answer.headers["Retry-After"] == str(body["retry_after"])
+                assert answer.headers.get_list("Content-Type") == ["application/json"]
+                assert answer.headers["Cache-Control"] == "no-store"
+
+            page = client.get("/events/1", headers={"Accept": "text/html,application/xhtml+xml"})
+            assert (page.status_code, page.headers["Content-Type"].partition(";")[0]) == (503, "text/html")
+            assert "This page is not available right now" in page.text
+            assert "Diese Seite ist gerade nicht erreichbar" in page.text
+            assert page.headers["Retry-After"] == "5"
+
+            private = client.get("/readyz")
+            assert (private.status_code, private.json()) == (404, NOT_FOUND().body())
+
+
+@contextmanager
+def database_away(url: str) -> Generator[None]:
+    """While the block lasts, a database takes no connections."""
+    name = sql.Identifier(str(conninfo_to_dict(url)["dbname"]))
+    allow = sql.SQL("alter database {} allow_connections {}")
+    with psycopg.connect(make_conninfo(url, dbname="postgres"), autocommit=True) as connection:
+        connection.execute(allow.format(name, sql.SQL("false")))
+        try:
+            connection.execute(
+                "select pg_terminate_backend(pid) from pg_stat_activity where datname = %s", [name.as_string()[1:-1]]
+            )
+            yield
+        finally:
+            connection.execute(allow.format(name, sql.SQL("true")))
+
+
+def test_a_proxy_passes_on_what_a_service_says_for_as_long_as_its_database_is_away(proxy: Proxy) -> None:
+    def answer() -> httpx2.Response:
+        return client.get("/api/events", headers={"X-API-Key": KEY, "Accept": "text/html"})
+
+    with proxy.client("events") as client:
+        with database_away(proxy.services.events_database):
+            until(lambda: answer().status_code == 503)
+            away = time.monotonic()
+            while time.monotonic() < away + OUTAGE_SECONDS:
+                refused = answer()
+                assert (refused.status_code, refused.json()["code"]) == (503, "service_unavailable")
+                assert refused.json()["error"] == "The database cannot be reached right now."
+                assert refused.headers["Retry-After"] == str(refused.json()["retry_after"])
+        until(lambda: answer().status_code == 401)
