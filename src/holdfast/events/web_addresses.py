@@ -45,7 +45,7 @@ _PATH = re.compile(r"(?::\d+)?(?:[/\\?#]\S*)?")
 _SIGNS_AT_END = ".,;:!?)]}'\"\u201c\u201d\u00bb\u2026"
 
 
-class _Found(NamedTuple):
+class _Part(NamedTuple):
     """A part of a text that a mail program may show as a link. `is_host`: it is a host alone."""
 
     start: int
@@ -87,8 +87,8 @@ def replace_links(text: str, replacement: str) -> str:
 def _find(text: str) -> list[_Link]:
     """What a mail program may show as links, in order. None overlaps another."""
     links: list[_Link] = []
-    for found in sorted(_find_in_readings(text)):
-        link = _Link(found.start, found.end, found.is_host and _is_doubtful(text[found.start : found.end]))
+    for part in sorted(_find_in_readings(text)):
+        link = _Link(part.start, part.end, part.is_host and _is_doubtful(text[part.start : part.end]))
         if links and link.start < links[-1].end:
             last = links.pop()
             link = _Link(last.start, max(link.end, last.end), link.is_doubtful and last.is_doubtful)
@@ -96,29 +96,29 @@ def _find(text: str) -> list[_Link]:
     return links
 
 
-def _find_in_readings(text: str) -> Iterator[_Found]:
+def _find_in_readings(text: str) -> Iterator[_Part]:
     """The same, with parts that overlap: programs may leave out invisible characters, or end an address at them."""
     plain = "".join(_plain(character) for character in text)
     if not {".", ":"} & {*plain}:
         return
     yield from _find_in(plain)
-    kept = [place for place, character in enumerate(text) if not _is_invisible(character)]
-    if len(kept) < len(text):
-        for start, end, is_host in _find_in("".join(plain[place] for place in kept)):
-            yield _Found(kept[start], kept[end - 1] + 1, is_host)
+    places = [place for place, character in enumerate(text) if not _is_invisible(character)]
+    if len(places) < len(text):
+        for start, end, is_host in _find_in("".join(plain[place] for place in places)):
+            yield _Part(places[start], places[end - 1] + 1, is_host)
 
 
-def _find_in(text: str) -> Iterator[_Found]:
+def _find_in(text: str) -> Iterator[_Part]:
     for link in cast("Sequence[Any]", LINKS.match(text) or ()):
-        yield _Found(link.index, link.last_index, not link.schema and not {*"/?:#"} & {*link.raw})
+        yield _Part(link.index, link.last_index, not link.schema and not {*"/?:#"} & {*link.raw})
     for match in _WITH_SCHEME.finditer(text):
-        yield _Found(match.start(), match.start() + len(match[0].rstrip(_SIGNS_AT_END)), is_host=False)
+        yield _Part(match.start(), match.start() + len(match[0].rstrip(_SIGNS_AT_END)), is_host=False)
     for hosts in _HOSTS:
         for match in hosts.finditer(text):
             if _has_ending(match[0], text[match.end() : match.end() + 1]):
                 path = _PATH.match(text, match.end())
                 more = path[0].rstrip(_SIGNS_AT_END) if path else ""
-                yield _Found(_word_start(text, match.start()), match.end() + len(more), is_host=not more)
+                yield _Part(_word_start(text, match.start()), match.end() + len(more), is_host=not more)
 
 
 def _word_start(text: str, place: int) -> int:

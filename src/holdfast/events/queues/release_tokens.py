@@ -182,7 +182,7 @@ def host(url: str) -> str:
 
 
 def _ascii_host(name: str) -> str:
-    """The name of the host to which browsers go, as UTS #46 has it. The codec `idna` would name another: `ss` for `ß`."""
+    """The name of the host to which browsers go (UTS #46). The codec `idna` would name another: `ss` for `ß`."""
     import idna  # its tables are large, and few addresses need them
 
     try:
