@@ -6,6 +6,8 @@ from typing import Any
 
 import structlog
 
+from holdfast.kit.environment.outage_lines import OutageFilter
+
 
 def configure(level: str = "INFO") -> None:
     """Send this project's logs and its libraries' through one formatter."""
@@ -34,6 +36,7 @@ def configure(level: str = "INFO") -> None:
             processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *renderer],
         )
     )
+    handler.addFilter(OutageFilter())
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(level)
