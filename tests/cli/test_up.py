@@ -76,6 +76,24 @@ def test_a_second_start_says_what_runs_already_and_where(data_dir: Path) -> None
     assert (alone.returncode, alone.stderr) == (1, f"{of_events} {advice}\n")
 
 
+def test_the_address_is_that_of_a_process_that_runs_when_another_one_of_the_same_directory_has_ended(
+    data_dir: Path,
+) -> None:
+    def known(service: str) -> str:
+        return holdfast(service, "address", HOLDFAST_DATA_DIR=str(data_dir)).stdout.strip()
+
+    services = {"inventory": "Inventory", "events": "Events"}
+    with running(data_dir, "--port=0") as first:
+        with running(data_dir, "--port=0") as second:
+            for service, title in services.items():
+                assert re.search(rf"^{title} +{known(service)}$", second, re.MULTILINE)
+        for service, title in services.items():
+            assert re.search(rf"^{title} +{known(service)}$", first, re.MULTILINE)
+            assert httpx2.get(f"{known(service)}/healthz").status_code == 200
+    for service, title in services.items():
+        assert re.search(rf"^{title} +{known(service)}$", second, re.MULTILINE), "the one that began last"
+
+
 def test_the_first_start_shows_keys_and_a_page_and_each_start_says_how_to_get_others() -> None:
     directory = bundled.scratch_directory()
     with running(directory, "--inventory-port=0", "--events-port=0") as first:
