@@ -4,10 +4,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.exceptions import TyperException
 
 from holdfast import __version__
 from holdfast import up as starting
 from holdfast.commands import check as checking
+from holdfast.commands import usage_errors
 from holdfast.commands.backup import backup
 from holdfast.commands.config import config
 from holdfast.commands.move import move
@@ -24,6 +26,7 @@ from holdfast.kit.process.address_command import address_command
 from holdfast.kit.process.garbage_collection import importing
 from holdfast.kit.process.job_commands import jobs_command
 from holdfast.kit.process.mail_commands import mail_commands
+from holdfast.kit.process.script_output import fitted
 from holdfast.kit.process.signals import end_in_order
 from holdfast.up import EVENTS_PORT, INVENTORY_PORT, Host, Port
 
@@ -48,13 +51,19 @@ def main() -> None:
     end_in_order()
     skip_missing_values()
     try:
-        app()
+        status = app(standalone_mode=False)
+    except typer.Abort as error:
+        typer.echo("Nothing was done.", err=True)
+        raise SystemExit(1) from error
+    except TyperException as error:
+        raise SystemExit(usage_errors.show(error)) from error
     except Exception as error:
         message = _explained(error)
         if message is None:
             raise
-        typer.echo(message, err=True)
+        typer.echo(fitted(message, err=True), err=True)
         raise SystemExit(1) from error
+    raise SystemExit(status or 0)
 
 
 def _explained(error: Exception) -> str | None:

@@ -28,8 +28,10 @@ Port = Annotated[int, typer.Option(help="Port to listen on; 0 picks a free one."
 FirstPort = Annotated[
     int | None,
     typer.Option(
+        min=0,
+        max=65_532,
         help="Inventory takes this port; events, demo payments and demo shops take the next three. 0 picks free ones. "
-        "Default: HOLDFAST_PORT, or 8001."
+        "Default: HOLDFAST_PORT, or 8001.",
     ),
 ]
 InventoryPort = Annotated[int | None, typer.Option(help="Port of inventory alone.")]
@@ -174,7 +176,7 @@ def _present_inventory(settings: "InventorySettings") -> None:
         typer.echo(f"  storefront     {_program()} inventory sign-proxy-url {demo.DOMAIN}")
         typer.echo(f"  owner          {owner.email}")
         typer.echo(f"  console        {settings.base_url}{owner.path}")
-        typer.echo("  This link signs the owner in once, within 15 minutes. A command prints another one:")
+        typer.echo("  This link signs the owner in once, within 15 minutes. A command for another:")
     typer.echo(f"  a link         {_program()} inventory console-link {demo.DOMAIN if owner else 'SHOP_DOMAIN'}")
 
 
@@ -196,7 +198,7 @@ def _present_events(settings: "EventsSettings", account_id: str | None) -> list[
         typer.echo(f"  admin key      {keys.admin}")
         typer.echo(f"  organizer key  {keys.organizer}")
         typer.echo(f"  organizer      {demo.EMAIL}")
-        typer.echo("  Keep these two keys: they are not shown again. If you lose one, make a new one:")
+        typer.echo("  Keep these two keys: they are shown once. If you lose one, make a new one:")
     else:
         typer.echo(f"  organizers     {_program()} events organizer list")
         typer.echo("  Keys are shown once. If you lost yours, make a new one:")
@@ -235,7 +237,8 @@ def _demo_payments(listener: "socket", settings: "EventsSettings") -> "tuple[Ser
 
     processor = in_process.processor(listener, settings.base_url, settings.data_dir)
     typer.echo(f"{typer.style('Demo payments', bold=True)}  {processor.address}")
-    typer.echo("  cards          4242 4242 4242 4242 pays, 4000 0000 0000 0002 is declined; no money moves")
+    typer.echo("  cards          4242 4242 4242 4242 pays, 4000 0000 0000 0002 is declined;")
+    typer.echo("                 no money moves")
     return guarded_server(processor.app, listener), processor.ready_account(demo.NAME, demo.EMAIL)
 
 

@@ -51,9 +51,9 @@ FAULTS = {
     "a sender that the mail server refuses": Fault(
         "events",
         "mail server",
-        "127.0.0.1 refuses the sender Holdfast <tickets@events.example>: 553 not yours.",
+        "127.0.0.1 refuses the sender Holdfast <tickets@events.example>: 553 Not yours on this server.",
         "Set MAIL_FROM to an address that this server may send for",
-        mail={"MAIL": "553 not yours"},
+        mail={"MAIL": "553 Not yours on this server."},
     ),
     "a mail server without encryption": Fault(
         "inventory",
@@ -99,7 +99,7 @@ FAULTS = {
     "an address of webhooks that nobody reaches": Fault(
         "events",
         "payment webhooks",
-        f"Nobody reaches the address of webhooks, {NOWHERE}/stripe/webhook: ",
+        f"The address of webhooks, {NOWHERE}/stripe/webhook, cannot be reached: ",
         "Let the proxy forward /stripe/webhook to the service",
         settings={**PAYMENTS, "base_url": NOWHERE},
         running=1,

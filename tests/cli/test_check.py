@@ -128,6 +128,8 @@ async def test_a_fault_is_found_with_its_remedy(name: str, as_they_should_be: An
 
     [finding] = [finding for finding in results if fault.message in finding.message]
     assert fault.remedy in finding.remedy
+    assert re.search(r"[^.]\.$", finding.message)
+    assert not re.search(r"\.\.|:\.", finding.message + finding.remedy)
     assert (finding.status, finding.point, finding.service) == (fault.status, fault.point, fault.service)
 
 
@@ -189,7 +191,8 @@ async def test_a_database_that_is_away_hides_nothing_else(tmp_path: Path) -> Non
     by_point = {finding.point: finding for finding in results}
     assert by_point["database"].message.startswith("The database that EVENTS_DATABASE_URL names cannot be used: ")
     assert by_point["database"].remedy == (
-        "Check the address, the user and the password in EVENTS_DATABASE_URL, and that PostgreSQL runs."
+        "PostgreSQL does not run there. Start it, and look in its log for why it has ended; a full disk is a common "
+        "reason. If it runs elsewhere, correct the address in EVENTS_DATABASE_URL."
     )
     assert by_point["seats"].message == "Not looked at, because the database cannot be reached."
     assert "unencrypted" in " ".join(finding.message for finding in results if finding.point == "base address")

@@ -82,6 +82,7 @@ def test_requests_are_refused_at_once_while_postgresql_is_away_and_served_as_soo
     assert len([line for line in lines if "the database is away" in line]) == 1
     assert len([line for line in lines if "the database is back" in line]) == 1
     assert len(lines) < 30
+    assert [line for line in lines if "Traceback" in line] == []
 
 
 def test_a_process_without_its_database_stays_ready_counts_what_it_refuses_and_reports_the_outage(

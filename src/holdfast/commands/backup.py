@@ -9,6 +9,7 @@ import typer
 
 from holdfast.commands.backups.options import ServiceOption
 from holdfast.kit.process.garbage_collection import importing
+from holdfast.kit.process.script_output import fitted
 
 if TYPE_CHECKING:
     from holdfast.commands.backups.manifest import Manifest, ServiceRecord
@@ -57,14 +58,16 @@ def backup(place: Place, service: ServiceOption = None) -> None:
             writer.discard()
             raise
     _remember(sources[0][1].data_dir, manifest, place, progress)
-    typer.echo(
+    finished = (
         f"The backup {place} is finished and verified: {' and '.join(manifest.services)}, "
         f"{size_text(sum(record.bytes for record in manifest.files.values()))}. It has what was acknowledged before "
         f"{manifest.began_at:%Y-%m-%d %H:%M:%S} UTC, and the secret keys as plain text: keep it safe."
     )
+    typer.echo(fitted(finished))
     if missing := [name for record in manifest.services.values() for name in record.missing_photos]:
         examples = ", ".join(missing[:MAX_LISTED_PHOTOS])
-        typer.echo(f"Events show photos that the store does not have: {len(missing)}, such as {examples}.", err=True)
+        lost = f"Events show photos that the store does not have: {len(missing)}, such as {examples}."
+        typer.echo(fitted(lost, err=True), err=True)
         raise typer.Exit(1)
 
 

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 import typer
 
 from holdfast.kit.process.garbage_collection import importing
+from holdfast.kit.process.script_output import columns, fitted
 
 ServiceName = Literal["events", "inventory"]
 SERVICES: tuple[ServiceName, ...] = ("inventory", "events")
@@ -36,7 +37,7 @@ def check(
     if as_json:
         typer.echo(check_report.json_text(findings))
     else:
-        typer.echo("\n".join(check_report.lines_of(findings, check_report.columns())))
+        typer.echo("\n".join(check_report.lines_of(findings, columns())))
     if any(finding.status == "wrong" for finding in findings):
         raise typer.Exit(1)
 
@@ -54,9 +55,9 @@ def check_ledger() -> None:
     findings = asyncio.run(check_report.find(("inventory",), ("migrations", "ledger")))
     wrong = [finding for finding in findings if finding.status == "wrong"]
     for finding in wrong:
-        typer.echo(f"{finding.message} {finding.remedy}", err=True)
+        typer.echo(fitted(f"{finding.message} {finding.remedy}", err=True), err=True)
     if wrong:
         raise typer.Exit(1)
     for finding in findings:
         if finding.point == "ledger":
-            typer.echo(finding.message)
+            typer.echo(fitted(finding.message))

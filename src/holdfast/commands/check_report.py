@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import shutil
 import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -33,8 +32,6 @@ PRODUCTS: dict[str, tuple[ServiceProcess[Any, Any], Sequence[AnyCheck]]] = {
 TITLES = {**{name: product.title for name, (product, _) in PRODUCTS.items()}, "both": "Both services"}
 
 MARKS = {"ok": "✓", "warning": "!", "wrong": "✗", "skipped": "-"}
-
-MIN_COLUMNS, MAX_COLUMNS = 60, 100
 
 POINT_COLUMNS = 19
 """Columns for the mark and the name of a point."""
@@ -126,11 +123,6 @@ def compare(inspections: Sequence[Inspection[Any]]) -> list[Finding]:
         remedy = "Rotate the secret of one of them: docs/deploy/secrets.md"
         findings.append(Finding("warning", message, remedy, "secret", "both"))
     return findings
-
-
-def columns() -> int:
-    """The width of the text: that of the terminal, within bounds."""
-    return max(MIN_COLUMNS, min(MAX_COLUMNS, shutil.get_terminal_size().columns))
 
 
 def lines_of(findings: Sequence[Finding], width: int) -> list[str]:

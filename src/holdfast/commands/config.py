@@ -9,6 +9,7 @@ import typer
 
 from holdfast.commands.backups.options import ServiceName, ServiceOption
 from holdfast.commands.services import AsJson, print_json, services
+from holdfast.kit.process.script_output import fitted
 
 if TYPE_CHECKING:
     from holdfast.kit.environment.settings import Settings
@@ -61,7 +62,7 @@ def show(
         for name, table in tables.items():
             typer.echo(typer.style(name.capitalize(), bold=True))
             _print_table(table)
-    typer.echo(f"{_sources_text()} docs/settings.md says what each setting means.", err=True)
+    typer.echo(fitted(f"{_sources_text()} docs/settings.md says what each setting means.", err=True), err=True)
 
 
 @config.command()
@@ -80,11 +81,11 @@ def check(service: ServiceOption = None, env_file: EnvFile = None, as_json: AsJs
         print_json({"ok": is_ok, "findings": [finding._asdict() for finding in findings]})
     else:
         for finding in findings:
-            typer.echo(f"{'✗' if finding.is_error else '!'} {finding.message}")
+            typer.echo(fitted(f"{'✗' if finding.is_error else '!'} {finding.message}", indent="  "))
         for kind in kinds:
             if not any(finding.service == kind.service for finding in findings):
                 typer.echo(f"✓ {kind.service}: every value can be used.")
-    typer.echo(f"{_sources_text()} docs/settings.md lists the settings.", err=True)
+    typer.echo(fitted(f"{_sources_text()} docs/settings.md lists the settings.", err=True), err=True)
     if not is_ok:
         raise typer.Exit(1)
 

@@ -56,8 +56,8 @@ def _source(product: "Product", url: str, progress: "Progress") -> str:
 
     from holdfast.commands.backups.services import require_stopped
     from holdfast.kit.contract.problems import CannotStart
-    from holdfast.kit.environment.logs import first_line
     from holdfast.kit.postgres import dumps
+    from holdfast.kit.postgres.connection_errors import connection_failure, connection_remedy
     from holdfast.kit.process import database_location
 
     settings = product.configured().model_copy(update={"database_url": ""})
@@ -76,7 +76,10 @@ def _source(product: "Product", url: str, progress: "Progress") -> str:
                 f"{product.name}: from {database_location.location_text(settings)} to {location} (--{product.name})."
             )
     except (psycopg.OperationalError, psycopg.ProgrammingError) as error:
-        raise CannotStart(f"The database for {product.name} cannot be used: {first_line(error)}") from error
+        raise CannotStart(
+            f"The database for {product.name} cannot be used: {connection_failure(error)}. "
+            f"{connection_remedy(error, f'--{product.name}')}"
+        ) from error
     return source
 
 

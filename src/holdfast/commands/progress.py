@@ -5,6 +5,8 @@ import sys
 import time
 from collections.abc import Callable, Generator
 
+from holdfast.kit.process.script_output import fitted
+
 TERMINAL_SECONDS = 0.2
 """Seconds between two updates of the line on a terminal."""
 
@@ -25,7 +27,7 @@ class Progress:
 
     def line(self, text: str) -> None:
         """Write a line."""
-        sys.stderr.write(f"{text}\n")
+        sys.stderr.write(f"{fitted(text, err=True)}\n")
         sys.stderr.flush()
 
     def show(self, text: str) -> None:

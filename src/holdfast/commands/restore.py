@@ -8,6 +8,7 @@ import typer
 
 from holdfast.commands.backups.options import ServiceOption
 from holdfast.kit.process.garbage_collection import importing
+from holdfast.kit.process.script_output import fitted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -51,7 +52,7 @@ def restore(
         targets = find_targets(reader, manifest, service, replace=replace)
         for target in targets:
             for sentence in target.plan(place, replace=replace):
-                typer.echo(sentence)
+                typer.echo(fitted(sentence))
         if not dry_run:
             for target in targets:
                 target.require_room(replace=replace)
@@ -70,12 +71,13 @@ def restore(
         for target in targets:
             target.restore_database(reader, progress)
     began_at = f"{manifest.began_at.astimezone(UTC):%Y-%m-%d %H:%M}"
-    typer.echo(f"Restored, and every table has as many rows as in the backup of {began_at} UTC.")
+    typer.echo(fitted(f"Restored, and every table has as many rows as in the backup of {began_at} UTC."))
     typer.echo("Next:")
     for target in targets:
         for sentence in target.next_steps(place):
-            typer.echo(f"  {sentence}")
-    typer.echo('  Read "After a restore" in docs/backup.md: on keys, mails and people who were erased since.')
+            typer.echo(fitted(f"  {sentence}", indent="  "))
+    more = '  Read "After a restore" in docs/backup.md: on keys, mails and people who were erased since.'
+    typer.echo(fitted(more, indent="  "))
 
 
 def _restore_photos(

@@ -21,10 +21,12 @@ def new() -> None:
     """
     import secrets
 
-    typer.echo(
+    from holdfast.kit.process.script_output import fitted
+
+    advice = (
         "Give each service a secret of its own, the same for all its processes: set EVENTS_SECRET_KEY or "
         "INVENTORY_SECRET_KEY to it, and keep a copy where your backups are not. docs/deploy/secrets.md says how to "
-        "replace one that is in use.",
-        err=True,
+        "replace one that is in use."
     )
+    typer.echo(fitted(advice, err=True), err=True)
     typer.echo(secrets.token_urlsafe(LENGTH_BYTES))

@@ -7,6 +7,7 @@ import typer
 
 from holdfast.commands.backups.options import ServiceOption
 from holdfast.commands.services import AsJson, print_json, services
+from holdfast.kit.process.script_output import fitted
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -177,7 +178,7 @@ def _rows(connection: "Connection[Any]", statement: LiteralString, parameters: R
 
 def _print(name: str, state: Mapping[str, Any]) -> None:
     if "error" in state:
-        typer.echo(f"{typer.style(name.capitalize(), bold=True)}  {state['error']}")
+        typer.echo(fitted(f"{typer.style(name.capitalize(), bold=True)}  {state['error']}", indent="  "))
         return
     typer.echo(typer.style(name.capitalize(), bold=True))
     missing = state["missing_migrations"]
@@ -188,7 +189,7 @@ def _print(name: str, state: Mapping[str, Any]) -> None:
         **{figures.name: _figures_text(state[figures.name]) for figures in FIGURES[name]},
     }
     for label, text in lines.items():
-        typer.echo(f"  {label:<16}  {text}")
+        typer.echo(fitted(f"  {label:<16}  {text}", indent=" " * 20))
 
 
 def _session_lines(sessions: Sequence[Row]) -> dict[str, str]:

@@ -8,6 +8,7 @@ import typer
 from holdfast.commands.progress import Progress
 from holdfast.commands.services import AsJson, print_json
 from holdfast.kit.process.garbage_collection import importing
+from holdfast.kit.process.script_output import fitted, sentences
 
 Target = Annotated[
     str,
@@ -98,7 +99,7 @@ def verify(
         if as_json:
             print_json({"ok": None, "error": str(error)})
         else:
-            typer.echo(f"It could not be checked. {error}", err=True)
+            typer.echo(fitted(sentences(f"It could not be checked. {error}"), err=True), err=True)
         raise typer.Exit(2) from error
     progress.show("")
     if as_json:

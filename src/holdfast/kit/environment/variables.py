@@ -100,7 +100,7 @@ def validated(kind: type[S]) -> tuple[S | None, Sequence[InvalidVariable]]:
     except ValidationError as error:
         # The values are left out: they may be secrets.
         return None, [
-            InvalidVariable(_variable(kind, str(detail["loc"][0])), _error_text(detail))
+            InvalidVariable(_variable(kind, str(detail["loc"][0])), error_text(detail))
             for detail in error.errors(include_input=False)
         ]
 
@@ -226,16 +226,22 @@ def _variable(kind: type[Settings], place: str) -> str:
     return kind.variable(place) if place in kind.model_fields else place
 
 
-def _error_text(error: Any) -> str:
-    """What is wrong with a setting, as the end of a sentence about it."""
+def error_text(error: Any) -> str:
+    """What is wrong with a setting or an option, as the end of a sentence about it."""
     context = error.get("ctx", {})
     match error["type"]:
         case "int_parsing" | "int_parsing_size" | "int_from_float":
             return "must be a whole number"
+        case "float_parsing" | "finite_number":
+            return "must be a number"
+        case "greater_than":
+            return f"must be more than {_number(context['gt'])}"
+        case "less_than":
+            return f"must be less than {_number(context['lt'])}"
         case "greater_than_equal":
-            return f"must be at least {context['ge']}"
+            return f"must be at least {_number(context['ge'])}"
         case "less_than_equal":
-            return f"must be at most {context['le']}"
+            return f"must be at most {_number(context['le'])}"
         case "literal_error":
             return f"must be one of {context['expected']}"
         case "bool_parsing":
@@ -244,3 +250,8 @@ def _error_text(error: Any) -> str:
             return str(context["error"])
         case _:
             return f"is not acceptable: {error['msg']}"
+
+
+def _number(value: float) -> str:
+    """A bound as operators write it: `300`, not `300.0`."""
+    return str(int(value)) if value == int(value) else str(value)

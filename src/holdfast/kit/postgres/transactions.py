@@ -162,7 +162,9 @@ async def translate_errors(is_outage_logged: Callable[[], bool]) -> AsyncGenerat
     except errors.LockNotAvailable as error:
         raise SERVICE_UNAVAILABLE("Somebody else is still changing the same thing.", retry_after=1) from error
     except (TimeoutError, errors.QueryCanceled) as error:
-        log.error("the database took too long", error=first_line(error))
+        # A statement was too slow, or the database hangs.
+        outage = {"is_outage": True} if isinstance(error, TimeoutError) else {}
+        log.error("the database took too long", error=first_line(error), **outage)
         raise SERVICE_UNAVAILABLE("The database took too long.", retry_after=5) from error
     except UncertainCommit as error:
         log.error("it is not known whether a transaction was stored", error=first_line(error))
@@ -173,7 +175,7 @@ async def translate_errors(is_outage_logged: Callable[[], bool]) -> AsyncGenerat
         ) from error
     except UNREACHABLE as error:
         if not is_outage_logged():
-            log.warning("database unavailable", error=first_line(error))
+            log.warning("database unavailable", error=first_line(error), is_outage=True)
         raise SERVICE_UNAVAILABLE("The database cannot be reached right now.", retry_after=1) from error
     except psycopg.Error as error:
         # The lines after the first one quote rows, and so addresses and hashes, which must not be logged.

@@ -1,11 +1,14 @@
-"""The metric `holdfast_database_up`: whether the database of a service answers.
+"""Asks the database again and again: whether it answers, and whether its clock is that of this machine.
 
-A loop asks the database, so that a database that hangs never holds up a scrape.
+A loop does it, so that a database that hangs never holds up a scrape of the metric.
 """
 
 import asyncio
-from typing import Any
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
+import structlog
 from prometheus_client import Gauge
 
 from holdfast.kit.compat.task_ending import end_tasks
@@ -24,26 +27,66 @@ POLL_SECONDS = 5.0
 ANSWER_TIMEOUT_SECONDS = 5.0
 """Seconds after which a database counts as away. Requests wait as long for a connection of the pool."""
 
+MAX_CLOCK_DIFFERENCE_SECONDS = 5.0
+"""Seconds by which the clocks of this machine and of the database may differ."""
 
-async def watch_database(database: Database[Any]) -> None:
-    """Ask the database again and again, and set the metric, until cancelled."""
+log = structlog.get_logger()
+
+
+class _ClockDifference(NamedTuple):
+    """By how many seconds this machine is ahead of the database, and how inexact that is."""
+
+    seconds: float
+    uncertainty: float
+
+    @property
+    def is_too_much(self) -> bool:
+        return abs(self.seconds) - self.uncertainty > MAX_CLOCK_DIFFERENCE_SECONDS
+
+
+async def watch_database(database: Database[Any], clock: Callable[[], float] = time.time) -> None:
+    """Set the metric, and log clocks that differ, until cancelled.
+
+    clock    the clock of this machine: seconds since 1970
+    """
     up = UP.labels(database.name.removeprefix("holdfast "))
+    was_too_much = False
     while True:
-        question = asyncio.create_task(_answers(database), name="question to the database")
+        question = asyncio.create_task(_ask(database, clock), name="question to the database")
         try:
             await asyncio.wait([question], timeout=ANSWER_TIMEOUT_SECONDS)
             if not question.done():
                 # It is not cancelled: that asks the database to cancel it, and waits for it.
                 up.set(0)
-            up.set(await question)
+            difference = await question
         finally:
             await end_tasks([question])
+        up.set(difference is not None)
+        if difference and difference.is_too_much != was_too_much:
+            was_too_much = difference.is_too_much
+            _log_clocks(difference)
         await asyncio.sleep(POLL_SECONDS)
 
 
-async def _answers(database: Database[Any]) -> bool:
+def _log_clocks(difference: _ClockDifference) -> None:
+    if difference.is_too_much:
+        log.warning(
+            "the clocks of this machine and of the database differ; set both by NTP: timedatectl set-ntp true",
+            seconds_ahead=round(difference.seconds, 1),
+        )
+    else:
+        log.warning("the clocks of this machine and of the database agree again")
+
+
+async def _ask(database: Database[Any], clock: Callable[[], float]) -> _ClockDifference | None:
+    """How the clocks differ; None if the database does not answer."""
+    asked_at = clock()
     try:
-        return bool(await database.read(lambda reader: reader.value("select true")))
+        now: float = await database.read(
+            lambda reader: reader.value("select extract(epoch from clock_timestamp())::float8")
+        )
     except Exception:
         # The database logs when it is away, and when it is back.
-        return False
+        return None
+    answered_at = clock()
+    return _ClockDifference((asked_at + answered_at) / 2 - now, (answered_at - asked_at) / 2)

@@ -8,9 +8,9 @@ import psycopg
 
 from holdfast.kit.contract.problems import CannotStart
 from holdfast.kit.environment.full_disk import full_disk_text, reason_of
-from holdfast.kit.environment.logs import first_line
 from holdfast.kit.environment.settings import Settings
 from holdfast.kit.postgres import bundled
+from holdfast.kit.postgres.connection_errors import connection_failure, connection_remedy
 from holdfast.kit.process.resources import secret_file
 from holdfast.kit.security.secret_rotation import SealedTable, is_anything_sealed
 
@@ -95,8 +95,9 @@ def _checked_url(settings: Settings) -> str:
     try:
         psycopg.connect(settings.database_url, connect_timeout=10).close()
     except psycopg.OperationalError as error:
+        variable = settings.variable("database_url")
         raise CannotStart(
-            f"Cannot use the database that {settings.variable('database_url')} names: {first_line(error)}. Check its "
-            "address, user and password, that it runs, and that its max_connections leaves one for this command."
+            f"Cannot use the database that {variable} names: {connection_failure(error)}. "
+            f"{connection_remedy(error, variable)}"
         ) from error
     return settings.database_url

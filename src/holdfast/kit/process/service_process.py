@@ -23,6 +23,7 @@ from holdfast import __version__
 from holdfast.kit.background import jobs
 from holdfast.kit.contract.problems import CannotStart, ErrorBody, Problem
 from holdfast.kit.environment import logs
+from holdfast.kit.environment.outage_lines import outage_of
 from holdfast.kit.environment.settings import Settings
 from holdfast.kit.environment.variables import read_settings, warn_of_unknown_variables
 from holdfast.kit.http.connection import Connection
@@ -30,6 +31,7 @@ from holdfast.kit.http.connection_limits import ConnectionLimits, files_for_conn
 from holdfast.kit.http.sockets import BACKLOG, address_of, shared
 from holdfast.kit.mail import outbox
 from holdfast.kit.postgres import bundled, schema_migrations, tasks
+from holdfast.kit.postgres.connection_errors import connection_failure, connection_remedy
 from holdfast.kit.postgres.database import Database, Tx
 from holdfast.kit.postgres.migration_errors import MigrationError
 from holdfast.kit.postgres.schema_functions import read_functions
@@ -126,7 +128,7 @@ class ServiceProcess(Generic[S, R]):
     def _require_schema(self, url: str) -> None:
         if missing := self.pending(url):
             raise CannotStart(
-                f"Bring the database up to date with: holdfast {self.name} migrate (it lacks {', '.join(missing)})"
+                f"The database lacks {', '.join(missing)}. Bring it up to date with: holdfast {self.name} migrate"
             )
 
     def schema(self) -> list[Migration]:
@@ -268,8 +270,12 @@ def _reported_failures() -> Generator[None]:
         if isinstance(error, MigrationError):
             raise CannotStart(str(error)) from error
         raise CannotStart(
-            f"The schema of the database cannot be read or changed. PostgreSQL says: {logs.first_line(error)}. "
-            "Correct what it names, such as a right that the user of the database lacks, and try again."
+            f"The schema of the database cannot be read or changed. PostgreSQL says: {connection_failure(error)}. "
+            + (
+                connection_remedy(error, "the URL of the database")
+                if outage_of(error)
+                else "Correct what it names, such as a right that the user of the database lacks, and try again."
+            )
         ) from error
 
 

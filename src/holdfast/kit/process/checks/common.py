@@ -7,6 +7,7 @@ FOUNDATION: tuple[AnyCheck, ...] = (
     DatabaseCheck("server", server.check_server),
     DatabaseCheck("rights", server.check_rights),
     DatabaseCheck("durability", server.check_durability),
+    DatabaseCheck("disk", server.check_disk),
     DatabaseCheck("connections", server.check_connections),
     DatabaseCheck("clock", server.check_clock),
     DatabaseCheck("standby", server.check_standby),

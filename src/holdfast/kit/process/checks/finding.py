@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from holdfast.kit.background.leaders import SESSION_TIMEOUT_SECONDS
+from holdfast.kit.process.database_health import MAX_CLOCK_DIFFERENCE_SECONDS
+from holdfast.kit.process.script_output import sentences
 
 Status = Literal["ok", "warning", "wrong", "skipped"]
 
@@ -28,20 +30,20 @@ Findings = Sequence[Finding]
 
 
 def ok(message: str) -> Finding:
-    return Finding("ok", message)
+    return Finding("ok", sentences(message))
 
 
 def warning(message: str, remedy: str) -> Finding:
-    return Finding("warning", message, remedy)
+    return Finding("warning", sentences(message), remedy)
 
 
 def wrong(message: str, remedy: str) -> Finding:
-    return Finding("wrong", message, remedy)
+    return Finding("wrong", sentences(message), remedy)
 
 
 def skipped(reason: str) -> Finding:
     """A finding that a point was not looked at. `reason` follows "because"."""
-    return Finding("skipped", f"Not looked at, because {reason}.")
+    return Finding("skipped", sentences(f"Not looked at, because {reason}."))
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class CheckLimits:
     """
 
     min_free_bytes: int = 200_000_000
-    max_clock_difference: float = 5.0
+    max_clock_difference: float = MAX_CLOCK_DIFFERENCE_SECONDS
     max_overdue_seconds: float = 60.0
     max_idle_seconds: float = 3 * SESSION_TIMEOUT_SECONDS
     max_mail_seconds: float = 900.0

@@ -16,6 +16,7 @@ from holdfast.kit.environment.logs import first_line
 from holdfast.kit.environment.settings import Settings
 from holdfast.kit.postgres import bundled
 from holdfast.kit.postgres.bundled_server import CannotRun
+from holdfast.kit.postgres.connection_errors import connection_failure, connection_remedy
 from holdfast.kit.postgres.connection_pool import KEEPALIVE
 from holdfast.kit.postgres.database import Reader
 from holdfast.kit.postgres.notifications import MACHINE, listener_name
@@ -165,13 +166,13 @@ def _no_database(settings: Settings) -> Finding:
 
 
 def _unreachable(settings: Settings, error: Exception) -> Finding:
-    reason = "no answer in time" if isinstance(error, TimeoutError) else _reason(error)
     if settings.database_url:
         variable = settings.variable("database_url")
         return wrong(
-            f"The database that {variable} names cannot be used: {reason}.",
-            f"Check the address, the user and the password in {variable}, and that PostgreSQL runs.",
+            f"The database that {variable} names cannot be used: {connection_failure(error)}.",
+            connection_remedy(error, variable),
         )
+    reason = _reason(error) if isinstance(error, OSError) else connection_failure(error)
     return wrong(
         f"The database in the data directory {settings.data_dir.resolve()} cannot be used: {reason}.",
         "Set HOLDFAST_DATA_DIR to the directory that the service uses, and run this as the user of the service.",

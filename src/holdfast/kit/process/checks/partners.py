@@ -46,9 +46,16 @@ async def check_base_address(inspection: Inspection[Any]) -> Findings:
             ]
         return [ok(f"{variable} is not set: links lead to the address on which the process listens.")]
     findings = [*_insecure(settings.base_url, variable)]
-    if not inspection.process_count:
+    if inspection.process_count == 0:
         return [*findings, skipped("no process of the service runs that could answer")]
-    return [*findings, *await _reached(inspection, settings.base_url, variable)]
+    return [*findings, *_if_processes_run(inspection, await _reached(inspection, settings.base_url, variable))]
+
+
+def _if_processes_run(inspection: Inspection[Any], findings: Findings) -> Findings:
+    """The findings on an address that only a process answers, if it is not known whether one runs."""
+    if inspection.process_count is None and any(finding.status == "wrong" for finding in findings):
+        return [skipped("nothing of the service answers there, and the database, which knows its processes, is away")]
+    return findings
 
 
 def _insecure(base_url: str, variable: str) -> Findings:
@@ -113,16 +120,18 @@ async def check_webhook_address(inspection: Inspection[Any], path: str, sender: 
                 f"Set {variable} to the public address, which {sender} can reach.",
             )
         ]
-    if not inspection.process_count:
+    if inspection.process_count == 0:
         return [skipped("no process of the service runs that could take webhooks")]
     remedy = f"Let the proxy forward {path} to the service, and look whether {sender} can reach {base_url} at all."
     try:
         status, _ = await ask(f"{base_url}{path}")
     except httpx2.HTTPError as error:
-        return [wrong(f"Nobody reaches the address of webhooks, {base_url}{path}: {_reason(error)}.", remedy)]
+        missed = wrong(f"The address of webhooks, {base_url}{path}, cannot be reached: {_reason(error)}.", remedy)
+        return _if_processes_run(inspection, [missed])
     # The address takes only POST.
     if status != 405:
-        return [wrong(f"{base_url}{path} does not lead to the service: it is answered with {status}.", remedy)]
+        missed = wrong(f"{base_url}{path} does not lead to the service: it is answered with {status}.", remedy)
+        return _if_processes_run(inspection, [missed])
     return [ok(f"Webhooks of {sender} reach {base_url}{path}.")]
 
 

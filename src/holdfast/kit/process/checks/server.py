@@ -2,8 +2,11 @@
 
 from typing import Any, LiteralString
 
+from psycopg import errors
+
+from holdfast.kit.environment.logs import first_line
 from holdfast.kit.postgres.database import Reader
-from holdfast.kit.process.checks.finding import Finding, Findings, ok, warning, wrong
+from holdfast.kit.process.checks.finding import Finding, Findings, ok, skipped, warning, wrong
 from holdfast.kit.process.checks.inspection import Inspection
 from holdfast.kit.process.checks.wording import duration
 
@@ -141,6 +144,31 @@ async def check_durability(_: Inspection[Any], reader: Reader[None]) -> Findings
                 )
             )
     return findings or [ok("PostgreSQL keeps what it has confirmed.")]
+
+
+async def check_disk(_: Inspection[Any], reader: Reader[None]) -> Findings:
+    """Whether PostgreSQL can write files. A query that has too little memory writes some, and changes nothing."""
+    try:
+        await reader.value(SET_SPILL)
+        await reader.value(SPILL)
+    except errors.DiskFull as error:
+        return [
+            wrong(
+                f"The disk of PostgreSQL is full, so changes are refused with 503: {first_line(error)}.",
+                "Make the disk larger, or delete what does not belong to PostgreSQL on it; never delete files in its "
+                "own directory. If write-ahead log fills it (pg_wal), see which standby or archive it waits for: "
+                "select * from pg_replication_slots; select * from pg_stat_archiver;",
+            )
+        ]
+    except errors.ConfigurationLimitExceeded:
+        return [skipped("temp_file_limit of PostgreSQL allows no files")]
+    return [ok("PostgreSQL can write files.")]
+
+
+SET_SPILL: LiteralString = "select set_config('work_mem', '64kB', false), set_config('temp_tablespaces', '', false)"
+
+SPILL: LiteralString = "select count(*) from generate_series(1, 600000) as number"
+"""A query that writes 8 MB to the disk of the database, and removes it again. Its result is kept in a file."""
 
 
 async def check_connections(inspection: Inspection[Any], reader: Reader[None]) -> Findings:

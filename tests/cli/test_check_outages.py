@@ -1,0 +1,157 @@
+"""`holdfast check` says why PostgreSQL takes no connection or no changes, and what to do about that."""
+
+import contextlib
+import subprocess
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg.conninfo import make_conninfo
+
+from holdfast.events.product import EVENTS
+from holdfast.kit.postgres.bundled_server import SUPERUSER, Cluster
+from tests.faults.processes import port_that_stays_free, serving
+from tests.kit.data_directories import data_directory, until
+from tests.small_disks import small_disk
+from tests.test_cli import holdfast_in
+
+
+@pytest.fixture
+def postgres() -> Iterator[Cluster]:
+    """A server that nobody starts again but the test."""
+    with data_directory() as directory, cluster_in(directory) as cluster:
+        cluster.start()
+        yield cluster
+
+
+@contextlib.contextmanager
+def cluster_in(directory: Path) -> Generator[Cluster]:
+    cluster = Cluster(directory / "postgres", directory / "postgres.log")
+    cluster.make()
+    try:
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+def check(directory: Path, url: str, *points: str, **environment: str) -> str:
+    """What is report in one line, without the ends of printed lines."""
+    words = [word for point in points for word in ("--point", point)]
+    done = holdfast_in(
+        directory, "check", "--service", "events", *words, EVENTS_DATABASE_URL=url, COLUMNS="100", **environment
+    )
+    assert done.stderr == ""
+    return " ".join(done.stdout.split())
+
+
+def fill(directory: Path) -> Path:
+    """A file that takes all room of a disk."""
+    file = directory / "filling"
+    subprocess.run(["dd", "if=/dev/zero", f"of={file}", "bs=64k"], capture_output=True, check=False)
+    return file
+
+
+def test_a_full_disk_of_postgresql_is_found_and_the_end_that_it_brings_is_not_taken_for_a_password(
+    tmp_path: Path,
+) -> None:
+    with data_directory() as directory, small_disk(directory, "300m"), cluster_in(directory) as cluster:
+        cluster.start()
+        url = cluster.url(SUPERUSER, "postgres")
+        EVENTS.migrate(url)
+        assert "✓ disk PostgreSQL can write files." in check(tmp_path, url, "disk")
+
+        filling = fill(directory)
+        full = check(tmp_path, url, "disk")
+        assert "✗ disk The disk of PostgreSQL is full, so changes are refused with 503: " in full
+        assert "No space left on device. → Make the disk larger" in full
+
+        cluster.stop()
+        ended = check(tmp_path, url, "disk")
+        assert "PostgreSQL does not run there. Start it, and look in its log for why it has ended; a full disk" in ended
+        assert "password" not in ended
+        filling.unlink()
+
+
+def without_role(url: str) -> str:
+    return make_conninfo(url, user="nobody_of_this_name")
+
+
+def without_database(url: str) -> str:
+    return make_conninfo(url, dbname="no_such_database")
+
+
+def without_host(url: str) -> str:
+    return make_conninfo(url, host="postgres.invalid")
+
+
+def without_server(url: str) -> str:
+    return make_conninfo(url, host="127.0.0.1", port=str(port_that_stays_free()))
+
+
+def with_several_servers(url: str) -> str:
+    return make_conninfo(url, host="127.0.0.1,127.0.0.1", port=f"{port_that_stays_free()},1")
+
+
+@pytest.mark.parametrize(
+    ("change", "remedy"),
+    [
+        (without_role, "Correct the user and the password in EVENTS_DATABASE_URL"),
+        (
+            without_database,
+            "Correct the name of the database in EVENTS_DATABASE_URL, or make",
+        ),
+        (without_host, "Correct the host in EVENTS_DATABASE_URL, or look at DNS on this machine."),
+        (without_server, "PostgreSQL does not run there. Start it"),
+        (with_several_servers, "PostgreSQL does not run there. Start it"),
+    ],
+)
+def test_why_there_is_no_connection_decides_what_to_do(
+    change: Callable[[str], str], remedy: str, postgres: Cluster, tmp_path: Path
+) -> None:
+    url = change(postgres.url(SUPERUSER, "postgres"))
+
+    report = check(tmp_path, url, "clock")
+    started = holdfast_in(tmp_path, "events", "migrate", EVENTS_DATABASE_URL=url)
+
+    assert remedy in report
+    assert remedy in started.stderr
+    assert ".." not in report
+    assert ":." not in report
+
+
+def test_connections_that_are_all_in_use_are_not_taken_for_a_password(postgres: Cluster, tmp_path: Path) -> None:
+    url = postgres.url(SUPERUSER, "postgres")
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("create role ann login connection limit 0")
+
+    report = check(tmp_path, make_conninfo(url, user="ann"), "clock")
+
+    assert "All connections of PostgreSQL are in use." in report
+    assert "Raise max_connections" in report
+    assert "password" not in report
+
+
+def test_a_server_that_is_about_to_end_is_waited_for(postgres: Cluster, tmp_path: Path) -> None:
+    url = postgres.url(SUPERUSER, "postgres")
+    with psycopg.connect(url):
+        number = int((postgres.directory / "postmaster.pid").read_text().split()[0])
+        subprocess.run(["kill", "-TERM", str(number)], check=True)
+        until(lambda: "database system" in check(tmp_path, url, "clock"))
+        report = check(tmp_path, url, "clock")
+
+    assert "Wait until it has started. If that lasts, look in its log" in report
+
+
+def test_without_the_database_it_is_not_said_that_no_process_runs(postgres: Cluster, tmp_path: Path) -> None:
+    url = postgres.url(SUPERUSER, "postgres")
+    EVENTS.migrate(url)
+    address = f"http://127.0.0.1:{port_that_stays_free()}"
+    with serving(url, tmp_path, 1, base_url=address):
+        postgres.stop()
+        running = check(tmp_path, url, "base address", EVENTS_BASE_URL=address)
+    ended = check(tmp_path, url, "base address", EVENTS_BASE_URL=address)
+
+    assert f"✓ base address Holdfast Events answers at {address}." in running
+    assert "because nothing of the service answers there, and the database, which knows its processes, is away" in ended
+    assert "no process of the service runs" not in running + ended

@@ -1,0 +1,63 @@
+"""A process watches its database: whether it answers, and whether both have the same time."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncGenerator, Callable
+from typing import Any
+
+import pytest
+from prometheus_client import REGISTRY
+from structlog.testing import capture_logs
+
+from holdfast.kit.process import database_health
+from tests.support import Service, eventually
+
+HOUR = 3600
+
+
+@contextlib.asynccontextmanager
+async def watching(service: Service, clock: Callable[[], float] = time.time) -> AsyncGenerator[None]:
+    task = asyncio.create_task(database_health.watch_database(service.database, clock))
+    yield
+    task.cancel()
+    await asyncio.wait([task])
+
+
+def clock_lines(logs: list[Any]) -> list[tuple[str, float]]:
+    return [(line["event"], line.get("seconds_ahead", 0)) for line in logs if "clocks" in line["event"]]
+
+
+async def test_clocks_that_differ_are_logged_once_and_again_when_they_agree(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database_health, "POLL_SECONDS", 0.01)
+    questions = 0
+
+    def clock() -> float:
+        nonlocal questions
+        questions += 1
+        return time.time() - (HOUR if questions < 20 else 0)
+
+    async def agree() -> bool:
+        return len(clock_lines(logs)) == 2
+
+    with capture_logs() as logs:
+        async with watching(service, clock):
+            await eventually(agree)
+
+    (differ, seconds), (again, _) = clock_lines(logs)
+    assert differ == "the clocks of this machine and of the database differ; set both by NTP: timedatectl set-ntp true"
+    assert round(seconds) == -HOUR
+    assert again == "the clocks of this machine and of the database agree again"
+
+
+async def test_clocks_that_agree_are_not_logged(service: Service) -> None:
+    async def is_asked() -> bool:
+        return REGISTRY.get_sample_value("holdfast_database_up", {"service": "events"}) == 1
+
+    with capture_logs() as logs:
+        async with watching(service):
+            await eventually(is_asked)
+
+    assert clock_lines(logs) == []
