@@ -180,4 +180,4 @@ def test_a_change_is_seen_in_time_and_what_was_kept_while_the_service_is_down(ed
         until(lambda: time.monotonic() > too_old)
         assert edge.shows("This event is cancelled.")
         paths = ("/api/events", f"/queues/{edge.queue['id']}")
-        assert [ada.get(path).status_code for path in paths] == [502, 502]
+        assert [ada.get(path).status_code for path in paths] == [503, 503]

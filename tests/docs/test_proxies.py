@@ -314,7 +314,9 @@ def database_away(url: str) -> Generator[None]:
         connection.execute(allow.format(name, sql.SQL("false")))
         try:
             connection.execute(
-                "select pg_terminate_backend(pid) from pg_stat_activity where datname = %s", [name.as_string()[1:-1]]
+                # Not a process of PostgreSQL itself that cleans up there: that would need a superuser.
+                "select pg_terminate_backend(pid) from pg_stat_activity where datname = %s and usename = current_user",
+                [name.as_string()[1:-1]],
             )
             yield
         finally:
