@@ -31,7 +31,7 @@ _BESIDE_SLASH = re.compile(f"(?<=/){_TURNING}|{_TURNING}(?=/)")
 _WORDS = {"Lu", "Ll", "Lt", "Lm", "Lo", "Nd", "Nl", "No", "So", "Co", "Cn"}
 """Categories of characters of Unicode."""
 
-_LONGEST_PATH = 2_000
+_MAX_PATH_LENGTH = 2_000
 
 
 class PathRepair:
@@ -63,7 +63,7 @@ class PathRepair:
         It has the known parameters of the query, and no other.
         """
         raw: bytes = scope.get("raw_path") or scope["path"].encode()
-        if scope["method"] not in {"GET", "HEAD"} or len(raw) > _LONGEST_PATH:
+        if scope["method"] not in {"GET", "HEAD"} or len(raw) > _MAX_PATH_LENGTH:
             return None
         if f"{scope['path'].lower()}/".startswith(self._program_prefixes):
             return None
