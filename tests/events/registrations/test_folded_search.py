@@ -23,6 +23,7 @@ from holdfast.kit.running.runner import Runner
 from holdfast.kit.running.steps import Steps
 from tests.events.console.organizing import signed_in
 from tests.events.people.scene import sign_up
+from tests.schema import schema_file
 from tests.support import Service
 
 SEARCHES = [
@@ -126,6 +127,16 @@ async def test_events_are_found_by_their_titles_in_the_same_way(service: Service
 
     assert "Soirée" in (await browser.get("/console?q=elysee+SOIREE")).text
     assert "Soirée" not in (await browser.get("/console?q=elysee+matinee")).text
+
+
+def test_both_services_fold_by_the_same_function() -> None:
+    definitions = [
+        re.findall(r"CREATE FUNCTION fold_text\(.*?\$\$;", schema_file(service).read_text(encoding="utf-8"), re.DOTALL)
+        for service in ("events", "inventory")
+    ]
+
+    assert len(definitions[0]) == 1
+    assert definitions[0] == definitions[1]
 
 
 @pytest.fixture(scope="module")
