@@ -107,7 +107,9 @@ def test_a_database_that_hangs_counts_as_away_and_holds_up_no_scrape(postgres: C
     number = int((postgres.directory / "postmaster.pid").read_text().split()[0])
     with httpx2.Client(base_url=process.url, timeout=30) as http:
         until(lambda: figure(http, up) == "1.0")
-        servers = [psutil.Process(number), *psutil.Process(number).children()]
+        postmaster = psutil.Process(number)
+        postmaster.suspend()  # from now on it starts no further one
+        servers = [postmaster, *postmaster.children()]
         try:
             for server in servers:
                 server.suspend()
