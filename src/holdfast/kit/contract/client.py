@@ -2,12 +2,13 @@
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine, Generator, Mapping
+from collections.abc import Awaitable, Coroutine, Generator, Mapping
 from contextvars import ContextVar, copy_context
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from holdfast.kit.contract.problems import ProblemType
-from holdfast.kit.contract.sources import LOCAL, address
+from holdfast.kit.contract.sources import address
 
 T = TypeVar("T")
 
@@ -52,25 +53,28 @@ class Client:
             self._waits.discard(turn)
 
 
-_client: ContextVar[Client | None] = ContextVar("client", default=None)
-
-_source: ContextVar[str] = ContextVar("source", default=LOCAL)
+_scope: ContextVar[Mapping[str, Any]] = ContextVar("scope", default=MappingProxyType({}))
+"""The scope of the request that this task answers; empty for work without a request."""
 
 
 def begin_request(scope: Mapping[str, Any]) -> None:
-    """Remember the client, and the source, of the request that this task answers."""
-    _client.set(scope.get(CLIENT))
-    _source.set(address(scope))
+    """Remember the scope of the request that this task answers, for its client and its source."""
+    _scope.set(scope)
 
 
 def request_source() -> str:
     """The source of the request that this task answers; that of a local socket for work without a request."""
-    return _source.get()
+    return address(_scope.get())
+
+
+def _without_client() -> Mapping[str, Any]:
+    """What remains of a scope when its client does not matter any more: its source."""
+    return {"client": _scope.get().get("client")}
 
 
 def require_client() -> None:
     """Raise `client_gone` if the client of this request has gone: for work that has not begun."""
-    client = _client.get()
+    client: Client | None = _scope.get().get(CLIENT)
     if client and client.has_gone:
         raise CLIENT_GONE()
 
@@ -78,24 +82,24 @@ def require_client() -> None:
 @contextlib.contextmanager
 def without_client() -> Generator[None]:
     """While the block lasts, waits do not end when the client goes: for the end of work that has begun."""
-    token = _client.set(None)
+    token = _scope.set(_without_client())
     try:
         yield
     finally:
-        _client.reset(token)
+        _scope.reset(token)
 
 
 def create_shared_task(work: Coroutine[Any, Any, T], name: str | None = None) -> asyncio.Task[T]:
     """Start work that several requests wait for: it goes on when the client that caused it has gone."""
     context = copy_context()
-    context.run(_client.set, None)
+    context.run(_scope.set, _without_client())
     return asyncio.create_task(work, name=name, context=context)
 
 
-async def wait_while_connected(turn: asyncio.Future[T]) -> T:
+def wait_while_connected(turn: asyncio.Future[T]) -> Awaitable[T]:
     """Wait for a turn as long as the client of this request is connected. Raises `client_gone`.
 
     Whoever gives the turn looks whether the future is done: then the work is not begun.
     """
-    client = _client.get()
-    return await (client.wait_for(turn) if client else turn)
+    client: Client | None = _scope.get().get(CLIENT)
+    return client.wait_for(turn) if client else turn

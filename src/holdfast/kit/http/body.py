@@ -135,8 +135,8 @@ async def _receive_late_body(request: Request, most: int) -> bytes:
         bodies.end(arrival)
 
 
-async def _receive_body(request: Request, most: int, count: Callable[[int], None] = lambda size: None) -> bytes:
-    """Receive a body. `count` is called with the size of each piece."""
+async def _receive_body(request: Request, most: int, count: Callable[[int], None] | None = None) -> bytes:
+    """Receive a body. `count` is called with the size of each piece, if it is given."""
     pieces: list[bytes] = []
     room, more = most, True
     while more:
@@ -146,7 +146,8 @@ async def _receive_body(request: Request, most: int, count: Callable[[int], None
         piece = message.get("body", b"")
         pieces.append(piece)
         room -= len(piece)
-        count(len(piece))
+        if count:
+            count(len(piece))
         if room < 0:
             raise problems.PAYLOAD_TOO_LARGE()
         more = message.get("more_body", False)

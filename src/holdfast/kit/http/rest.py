@@ -208,9 +208,9 @@ class OperationEndpoint:
             lambda problem: self._refuse(problem, request),
         )
 
-    async def _caller(self, request: Request) -> Caller:
+    def _caller(self, request: Request) -> Awaitable[Caller]:
         require_one_credential(request)
-        return await self._authenticate(credential(request.headers))
+        return self._authenticate(credential(request.headers))
 
     async def _answer(self, request: Request, parts: Sequence[str], caller: Caller) -> Reply:
         operation = self._operation
