@@ -81,7 +81,7 @@ EXCEPTIONS = NOT_SHARED.keys() | SMALL_CACHES.keys() | TAKES_BOUND
 class Limited(NamedTuple):
     """Something with a limit in the code.
 
-    path    its module, below `src/holdfast`
+    path    its module, below the package `holdfast`
     line    its line
     name    the constant, the function whose results are remembered, or the class that is called
     """

@@ -15,6 +15,7 @@ from holdfast.kit.postgres import bundled
 from tests.serving import startup_output, stop
 
 CHECKOUT = Path(__file__).parents[1]
+SERVER = CHECKOUT / "packages" / "holdfast-server"
 UV = Path(sys.executable).with_name("uv")
 OUTSIDE = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "VIRTUAL_ENV"}}
 
@@ -39,7 +40,7 @@ def environment(directory: Path, lock: str) -> Path:
 
 def test_a_wheel_of_the_checkout_runs_both_services_in_an_empty_environment_elsewhere(tmp_path: Path) -> None:
     builder = environment(tmp_path / "builder", "requirements-build.lock")
-    uv("build", "--quiet", "--wheel", "--no-build-isolation", "--python", builder, "--out-dir", tmp_path)
+    uv("build", "--quiet", "--wheel", "--no-build-isolation", "--python", builder, "--out-dir", tmp_path, SERVER)
     [wheel] = tmp_path.glob("*.whl")
     python = environment(tmp_path / "env", "requirements.lock")
     uv("pip", "install", "--quiet", "--python", python, "--no-deps", "--no-index", wheel)
@@ -116,14 +117,14 @@ def test_make_run_leaves_nothing_that_only_installs_and_what_it_removed_is_fetch
 
 
 def test_the_program_has_the_version_of_the_distribution() -> None:
-    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project = tomllib.loads((SERVER / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
     assert (project["name"], project["version"]) == ("holdfast-server", __version__)
 
 
 def test_no_page_tells_to_install_the_project_of_another_owner() -> None:
     pages = [*CHECKOUT.glob("*.md"), *(CHECKOUT / "docs").rglob("*.md")]
-    pages += [path for path in (CHECKOUT / "src").rglob("*") if path.suffix in {".md", ".py", ".html", ".txt"}]
+    pages += [path for path in (CHECKOUT / "packages").rglob("*") if path.suffix in {".md", ".py", ".html", ".txt"}]
 
     pages_with_pip = [
         path for path in pages if re.search(r"pip install .{0,3}holdfast", path.read_text(encoding="utf-8"))
@@ -133,13 +134,14 @@ def test_no_page_tells_to_install_the_project_of_another_owner() -> None:
 
 
 def test_the_installer_and_the_build_backend_are_pinned_with_hashes() -> None:
-    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))
+    groups = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["dependency-groups"]
+    server = tomllib.loads((SERVER / "pyproject.toml").read_text(encoding="utf-8"))
     lock = (CHECKOUT / "requirements-build.lock").read_text(encoding="utf-8")
     pinned = {name.replace("-", "_") for name in re.findall(r"^([\w-]+==\S+) \\$", lock, re.MULTILINE)}
     makefile = (CHECKOUT / "Makefile").read_text(encoding="utf-8")
 
-    assert pinned == {*project["dependency-groups"]["build"]}
-    assert {*project["build-system"]["requires"]} <= pinned
+    assert pinned == {*groups["build"]}
+    assert {*server["build-system"]["requires"]} <= pinned
     assert "--require-hashes -r requirements-build.lock" in makefile
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-SOURCE = ROOT / "src" / "holdfast"
+SOURCE = ROOT / "packages" / "holdfast-server" / "src" / "holdfast"
 SCRIPTS = (SOURCE, ROOT / "extensions", ROOT / "docs")
 """Folders with JavaScript of our own."""
 

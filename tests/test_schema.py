@@ -129,7 +129,8 @@ def test_a_database_of_the_other_service_is_told_so(
 @pytest.mark.parametrize("release", releases())
 def test_the_migrations_of_a_release_never_change(release: str) -> None:
     """Databases have recorded their names and texts. Only a baseline can replace those before it."""
-    present = {path.relative_to(CHECKOUT).as_posix(): path for path in (CHECKOUT / "src").rglob("migrations/*.sql")}
+    source = CHECKOUT / "packages" / "holdfast-server" / "src"
+    present = {path.relative_to(source).as_posix(): path for path in source.rglob("migrations/*.sql")}
     replaced = {name for service in SERVICES for name in replaced_by_baselines(service)}
     released = migrations_of(release)
 

@@ -12,7 +12,7 @@ from babel.messages.catalog import Catalog
 from babel.messages.extract import extract_from_dir
 from babel.messages.pofile import read_po, write_po
 
-SOURCE = Path(__file__).parents[1] / "src" / "holdfast"
+SOURCE = Path(__file__).parents[1] / "packages" / "holdfast-server" / "src" / "holdfast"
 CODE = "de"
 FOLDERS = [
     SOURCE / "kit",

@@ -7,7 +7,7 @@ import pytest
 
 from tests.contents import CONTRIBUTING, DECISIONS, ROOT, UNUSED_NUMBERS, contributing, decisions
 
-SOURCE = ROOT / "src" / "holdfast"
+SOURCE = ROOT / "packages" / "holdfast-server" / "src" / "holdfast"
 
 
 def tree() -> str:
@@ -40,9 +40,11 @@ def test_the_tree_has_every_folder(part: str) -> None:
 
 
 def test_the_tree_names_nothing_that_is_not_there() -> None:
-    names = set(re.findall(r"(?<![\w/])(\w+\.py|\w+/)", tree()))
+    names = set(re.findall(r"(?<![\w/-])(\w+\.py|\w+/)", tree()))
     existing = {f"{path.name}/" if path.is_dir() else path.name for path in ROOT.glob("*")} | {
-        f"{path.name}/" if path.is_dir() else path.name for top in ("src", "tests") for path in (ROOT / top).rglob("*")
+        f"{path.name}/" if path.is_dir() else path.name
+        for top in ("packages", "tests")
+        for path in (ROOT / top).rglob("*")
     }
 
     assert names - existing == set()
@@ -53,7 +55,7 @@ def test_the_tree_has_the_folders_of_the_kit_in_the_order_of_their_imports() -> 
         "contracts"
     ]
     [layers] = [contract["layers"] for contract in contracts if contract["name"].startswith("Inside the kit")]
-    kit = tree().partition("src/holdfast/kit/")[2].partition("src/holdfast/accounts/")[0]
+    kit = tree().partition("\n  kit/")[2].partition("\n  accounts/")[0]
 
     assert re.findall(r"^    (\w+)/", kit, re.MULTILINE) == [layer.removeprefix("holdfast.kit.") for layer in layers]
 

@@ -38,7 +38,7 @@ def test_every_link_of_a_page_leads_to_what_there_is(page: str) -> None:
 def test_every_page_that_the_code_names_is_there() -> None:
     named = {
         name
-        for path in (ROOT / "src").rglob("*.py")
+        for path in (ROOT / "packages").rglob("*.py")
         for name in re.findall(r"\bdocs/[\w/-]+\.md\b", path.read_text(encoding="utf-8"))
     }
 

@@ -17,7 +17,7 @@ from holdfast.kit.environment.settings import Settings
 from holdfast.kit.security.secrets import Secret
 
 ROOT = Path(__file__).parents[2]
-SOURCE = ROOT / "src"
+SOURCE = ROOT / "packages" / "holdfast-server" / "src"
 DERIVING = {"signer", "own_signer", "derive", "derive_each"}
 SECRET_SETTING = re.compile(r"secret|password|token|_key$|database_url|storage_url")
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
+SOURCE = Path("packages", "holdfast-server", "src")
 BUGS = sorted(HERE.glob("bugs/**/*.patch"))
 BUGS_OF_PROPERTIES = sorted(HERE.glob("bugs_of_properties/**/*.patch"))
 
@@ -19,10 +20,10 @@ def copy_with(bug: Path | None, directory: Path) -> Path:
     """A copy of the source with a bug, or without one."""
     # With what is compiled already: Python compiles anew what a patch has changed, and nothing else. What is being
     # compiled just now has another name, which does not stay.
-    shutil.copytree(ROOT / "src", directory / "src", ignore=shutil.ignore_patterns("*.pyc.*"))
+    shutil.copytree(ROOT / SOURCE, directory / SOURCE, ignore=shutil.ignore_patterns("*.pyc.*"))
     if bug:
         subprocess.run(["git", "apply", str(bug)], cwd=directory, check=True, timeout=60)
-    return directory / "src"
+    return directory / SOURCE
 
 
 def run_check(check: str, source: Path, database_url: str) -> subprocess.CompletedProcess[str]:

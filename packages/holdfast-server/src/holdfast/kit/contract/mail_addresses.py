@@ -7,7 +7,6 @@ keyboard makes full-width letters. `identity` is the one form in which addresses
 import re
 import unicodedata
 from email.utils import parseaddr
-from functools import lru_cache
 
 from holdfast.kit.contract.messages import message
 
@@ -47,7 +46,6 @@ def envelope_address(text: str) -> str:
     return f"{local}@{ascii_domain}"
 
 
-@lru_cache(1_000)  # a request checks its address, and then stores it
 def identity(address: str) -> str:
     """The form in which an address is stored and compared: small letters, no invisible marks, the domain in its script.
 

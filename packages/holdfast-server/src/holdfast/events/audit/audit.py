@@ -1,7 +1,7 @@
 """The audit of a public log: it replays the entries, and finds each that breaks a rule of the order.
 
 It needs nothing but the entries, in their order. Whether these are the ones that the service has signed is checked
-elsewhere: by the hashes (src/holdfast/commands/verification). docs/events/fairness.md lists the rules.
+elsewhere: by the hashes (holdfast/commands/verification). docs/events/fairness.md lists the rules.
 """
 
 import datetime as dt

@@ -21,7 +21,7 @@ from holdfast.doubles.shopify.orders import SaleLine
 from holdfast.doubles.shopify.platform_state import PlatformState
 from holdfast.doubles.shopify.schema import coerce, execute, functions
 
-CART_CHECK = Path(__file__).parents[4] / "extensions" / "cart-check"
+CART_CHECK = Path(__file__).parents[6] / "extensions" / "cart-check"
 """The function that checks carts, in a clone of the repository. An installed package does not have it."""
 
 MAX_METAFIELD_BYTES = 10_000
