@@ -3,6 +3,7 @@ PYTHON ?= python3
 UV := .venv/bin/uv
 PYTEST := .venv/bin/pytest
 SERVER := packages/holdfast-server
+PACKAGES := $(SERVER) packages/holdfast-verify
 
 .PHONY: help run test test-long soak contact-sheet conformance lint format lock bench wheel clean
 help: ## Say what each target does
@@ -43,14 +44,16 @@ lock: $(UV) ## Renew the lock files from the pyproject.toml of each package
 	@$(UV) pip compile $(LOCK) --extra demo --extra redis --extra s3 -o requirements.lock $(SERVER)/pyproject.toml
 	@$(UV) pip compile $(LOCK) --extra demo --constraint requirements.lock -o requirements-run.lock $(SERVER)/pyproject.toml
 	@$(UV) pip compile $(LOCK) --extra demo --extra redis --extra s3 --group dev -o requirements-dev.lock $(SERVER)/pyproject.toml
-LOCK := --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
+LOCK := --quiet --upgrade --no-emit-package holdfast-verify --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
 
 clean: ## Remove the environment and the embedded database
 	@rm -rf .venv .holdfast
 
-wheel: $(UV) ## Build the distribution in dist/
-	@$(UV) build --quiet --wheel --no-build-isolation --python .venv --out-dir dist $(SERVER)
-	@ls -t dist/*.whl | head -n 1
+wheel: $(UV) ## Build the distributions in dist/, and print their files
+	@rm -f dist/*.whl
+	@for package in $(PACKAGES); do \
+		$(UV) build --quiet --wheel --no-build-isolation --python .venv --out-dir dist $$package || exit 1; done
+	@ls dist/*.whl
 
 # A network that inspects TLS signs with a certificate of its own. uv reads it from SSL_CERT_FILE, pip from PIP_CERT.
 ifdef SSL_CERT_FILE
@@ -66,10 +69,10 @@ $(UV): requirements-build.lock
 	@touch $@
 
 # What runs: neither the extras redis and s3, nor what tests and builds need.
-.venv/.run: requirements-run.lock requirements-build.lock $(SERVER)/pyproject.toml
+.venv/.run: requirements-run.lock requirements-build.lock $(PACKAGES:=/pyproject.toml)
 	@$(MAKE) --no-print-directory $(UV)
 	@$(UV) pip install --quiet --require-hashes --requirement requirements-run.lock $(OR_SAY_WHY)
-	@$(UV) pip install --quiet --no-deps --no-build-isolation --editable $(SERVER)
+	@$(UV) pip install --quiet --no-deps --no-build-isolation $(addprefix --editable ,$(PACKAGES))
 	@touch $@
 
 # What has installed is of no use to who only runs; the next installation fetches it again.

@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any, NamedTuple, cast
 
 import holdfast
+import holdfast_verify
 from holdfast.events import bounds as events_bounds
 from holdfast.events.settings import Settings as EventsSettings
 from holdfast.inventory import bounds as inventory_bounds
@@ -30,8 +31,8 @@ NO_SERVICE = ("doubles", "commands", "kit/process/checks")
 SMALL_CACHES = {
     "events/documents/openapi.py:document": "the documents of the service",
     "events/log/keys.py:_unseal_key": "keys of logs, which only the service makes",
-    "events/log/receipts.py:_log_texts": "texts of logs in receipts",
-    "events/log/receipts.py:_signer": "keys of logs, which only the service makes",
+    "holdfast_verify/formats/receipts.py:_log_texts": "texts of logs in receipts",
+    "holdfast_verify/formats/receipts.py:_signer": "keys of logs, which only the service makes",
     "events/organizers/accent.py:dark_accent": "colours of organizers",
     "events/organizers/accent.py:stylesheet": "colours of organizers",
     "events/organizers/accent.py:stylesheet_path": "colours of organizers",
@@ -132,11 +133,13 @@ def unnamed_limits() -> dict[str, set[str]]:
 
 
 def sources() -> Iterator[tuple[str, ast.Module]]:
-    """The modules of the services, each with its syntax tree."""
-    for path in sorted(SOURCE.rglob("*.py")):
-        below = path.relative_to(SOURCE).as_posix()
-        if not below.startswith(NO_SERVICE):
-            yield below, ast.parse(path.read_text(encoding="utf-8"))
+    """The modules of the services, and of what they import from `holdfast_verify`, each with its syntax tree."""
+    paths = [(path, path.relative_to(SOURCE)) for path in sorted(SOURCE.rglob("*.py"))]
+    formats = Path(holdfast_verify.__file__).parent / "formats"
+    paths += [(path, path.relative_to(formats.parents[1])) for path in sorted(formats.rglob("*.py"))]
+    for path, below in paths:
+        if not below.as_posix().startswith(NO_SERVICE):
+            yield below.as_posix(), ast.parse(path.read_text(encoding="utf-8"))
 
 
 def names_in_bounds() -> set[str]:

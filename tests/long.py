@@ -41,7 +41,7 @@ LONG = {
     "kit/postgres/test_bundled.py": "starts PostgreSQL again and again",
     "kit/postgres/test_bundled_faults.py": "starts PostgreSQL again and again, and kills it",
     "kit/postgres/test_full_disk.py": "starts PostgreSQL on disks that fill, and waits until it is ended",
-    "kit/tlog/test_other_verifiers.py": "compiles a program in Go, and starts it and two others for each forgery",
+    "verify/formats/test_other_verifiers.py": "compiles a program in Go, and starts it and two others for each forgery",
     "test_benchmarks.py": "runs benchmarks",
     "test_cli.py": "starts services with worker processes",
     "test_distribution.py": "builds the distribution, and runs it in an empty environment",

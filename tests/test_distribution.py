@@ -13,9 +13,12 @@ import pytest
 from holdfast import __version__
 from holdfast.kit.postgres import bundled
 from tests.serving import startup_output, stop
+from tests.verify.audit.honest_event import VKEY, HonestEvent, write_log
 
 CHECKOUT = Path(__file__).parents[1]
 SERVER = CHECKOUT / "packages" / "holdfast-server"
+VERIFY = CHECKOUT / "packages" / "holdfast-verify"
+PACKAGES = (SERVER, VERIFY)
 UV = Path(sys.executable).with_name("uv")
 OUTSIDE = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "VIRTUAL_ENV"}}
 
@@ -38,12 +41,19 @@ def environment(directory: Path, lock: str) -> Path:
     return python
 
 
-def test_a_wheel_of_the_checkout_runs_both_services_in_an_empty_environment_elsewhere(tmp_path: Path) -> None:
+def wheel_of(package: Path, builder: Path, directory: Path) -> Path:
+    """The wheel of a package of the checkout."""
+    before = {*directory.glob("*.whl")}
+    uv("build", "--quiet", "--wheel", "--no-build-isolation", "--python", builder, "--out-dir", directory, package)
+    [wheel] = {*directory.glob("*.whl")} - before
+    return wheel
+
+
+def test_the_wheels_of_the_checkout_run_both_services_in_an_empty_environment_elsewhere(tmp_path: Path) -> None:
     builder = environment(tmp_path / "builder", "requirements-build.lock")
-    uv("build", "--quiet", "--wheel", "--no-build-isolation", "--python", builder, "--out-dir", tmp_path, SERVER)
-    [wheel] = tmp_path.glob("*.whl")
+    wheels = [wheel_of(package, builder, tmp_path) for package in PACKAGES]
     python = environment(tmp_path / "env", "requirements.lock")
-    uv("pip", "install", "--quiet", "--python", python, "--no-deps", "--no-index", wheel)
+    uv("pip", "install", "--quiet", "--python", python, "--no-deps", "--no-index", *wheels)
     holdfast = python.with_name("holdfast")
     directory = bundled.scratch_directory()
     variables = {**OUTSIDE, "HOLDFAST_DATA_DIR": str(directory)}
@@ -65,10 +75,36 @@ def test_a_wheel_of_the_checkout_runs_both_services_in_an_empty_environment_else
     finally:
         stop(up)
 
-    assert wheel.name == f"holdfast_server-{__version__}-py3-none-any.whl"
+    names = [f"holdfast_{name}-{__version__}-py3-none-any.whl" for name in ("server", "verify")]
+    assert [wheel.name for wheel in wheels] == names
     assert version.stdout.decode().startswith(f"holdfast-server {__version__}\nschema of events: 0")
     assert [answer.status_code for answer in answers] == [200, 200, 200]
     assert (python.parents[1] / f"lib/python3.{sys.version_info.minor}/site-packages/holdfast/cli.py").exists()
+
+
+def test_the_wheel_of_holdfast_verify_checks_a_saved_log_where_nothing_else_of_us_is(tmp_path: Path) -> None:
+    builder = environment(tmp_path / "builder", "requirements-build.lock")
+    wheel = wheel_of(VERIFY, builder, tmp_path)
+    uv("venv", "--quiet", "--python", sys.executable, tmp_path / "env")
+    python = tmp_path / "env" / "bin" / "python"
+    uv("pip", "install", "--quiet", "--python", python, "--constraint", "requirements.lock", wheel)
+    event = HonestEvent(capacity=2)
+    for _ in range(3):
+        event.arrive()
+    event.seal()
+    log = write_log(tmp_path / "log", event.entries)
+    forged = write_log(tmp_path / "forged", [*event.entries[:2], *event.entries[3:]])
+
+    def check(directory: Path) -> tuple[int, str]:
+        command = [python.with_name("holdfast-verify"), "check", directory, "--key", VKEY]
+        done = subprocess.run(command, cwd=tmp_path, env=OUTSIDE, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+    installed = uv("pip", "list", "--python", python)
+    verdicts = [check(log), check(forged)]
+
+    assert not re.search(r"psycopg|starlette|holdfast-server", installed)
+    assert [code for code, _ in verdicts] == [0, 1], verdicts
 
 
 def packages_of(lock: str) -> dict[str, set[str]]:
@@ -109,7 +145,7 @@ def test_make_run_leaves_nothing_that_only_installs_and_what_it_removed_is_fetch
     installed = {name.lower().replace("_", "-").replace(".", "-") for name in listed.split()}
     version = subprocess.run([python.with_name("holdfast"), "--version"], capture_output=True, text=True, check=True)
 
-    assert installed <= {*packages_of("requirements-run.lock"), "holdfast-server"}
+    assert installed <= {*packages_of("requirements-run.lock"), "holdfast-server", "holdfast-verify"}
     assert version.stdout.startswith(f"holdfast-server {__version__}\n")
     assert make("--dry-run", "run").strip() == ".venv/bin/holdfast up"
     make(".venv/bin/uv")
@@ -117,9 +153,13 @@ def test_make_run_leaves_nothing_that_only_installs_and_what_it_removed_is_fetch
 
 
 def test_the_program_has_the_version_of_the_distribution() -> None:
-    project = tomllib.loads((SERVER / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    projects = [
+        tomllib.loads((package / "pyproject.toml").read_text(encoding="utf-8"))["project"] for package in PACKAGES
+    ]
 
-    assert (project["name"], project["version"]) == ("holdfast-server", __version__)
+    assert [project["name"] for project in projects] == [package.name for package in PACKAGES]
+    assert {project["version"] for project in projects} == {__version__}
+    assert f"holdfast-verify[witness]=={__version__}" in projects[0]["dependencies"]
 
 
 def test_no_page_tells_to_install_the_project_of_another_owner() -> None:

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, expect
 
-from holdfast.events.draws.order import draw_order
 from holdfast.events.settings import Settings
+from holdfast_verify.formats.drawn_order import draw_order
 from tests.browser.looking import looking, looks, too_wide, violations
 from tests.events.queues.draw_scene import drawing_line
 from tests.serving import listener, running_already, serving

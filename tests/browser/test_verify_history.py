@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, BrowserContext, Page, Route, expect
 
-from holdfast.events.log.entries import timestamp
-from holdfast.kit.tlog.proof_file import ProofFile
-from holdfast.kit.tlog.signed_note import Checkpoint, Signer
-from holdfast.kit.tlog.tree import append, inclusion_proof, leaf_hash
+from holdfast_verify.formats.entries import timestamp
+from holdfast_verify.formats.proof_file import ProofFile
+from holdfast_verify.formats.signed_note import Checkpoint, Signer
+from holdfast_verify.formats.tree import append, inclusion_proof, leaf_hash
 from tests.browser.looking import looking, looks, too_wide, violations
-from tests.events.audit.honest_event import HOST, KEY, ORIGIN, START, Entry, HonestEvent, compact, write_texts
 from tests.support import Service
+from tests.verify.audit.honest_event import HOST, KEY, ORIGIN, START, Entry, HonestEvent, compact, write_texts
 
 LOG = "/log/events/7"
 

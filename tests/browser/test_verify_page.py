@@ -9,13 +9,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from playwright.async_api import Browser, ConsoleMessage, Page, Route, expect
 
 from holdfast.events.settings import Settings
-from holdfast.kit.tlog.signed_note import Signer
+from holdfast_verify.formats.signed_note import Signer
 from tests.browser.looking import looking, looks, too_wide, violations
-from tests.events.audit.honest_event import ORIGIN, VKEY, HonestEvent, proof_file
 from tests.events.log.scene import seal_logs
 from tests.events.pages.test_own_registration import settled
 from tests.serving import listener, running_already, serving
 from tests.support import running
+from tests.verify.audit.honest_event import ORIGIN, VKEY, HonestEvent, proof_file
 
 SAYS = {
     "en": {

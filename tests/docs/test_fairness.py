@@ -5,7 +5,7 @@ from pathlib import Path
 
 from msgspec.structs import fields
 
-from holdfast.events.audit import entries
+from holdfast_verify.audit import entries
 
 PAGE = Path(__file__).parents[2] / "docs/events/fairness.md"
 STRUCTS = {

@@ -22,17 +22,17 @@ import pytest
 from benchmarks import load
 from holdfast.events.product import EVENTS
 from holdfast.kit.postgres import bundled
-from holdfast.kit.tlog.proof_file import parse_proof_file
-from holdfast.kit.tlog.tree import leaf_hash, parse_bundle
+from holdfast_verify.formats.proof_file import parse_proof_file
+from holdfast_verify.formats.tree import leaf_hash, parse_bundle
 from tests.events.log.verification import verify
 from tests.faults.processes import Process, serving
 from tests.faults.test_selling_out import organizer_with_event
-from tests.kit.tlog.test_other_verifiers import forged, with_checkpoint
-from tests.kit.tlog.verifiers import LogRefused, verify_with_aics, verify_with_go, verify_with_sigstore
 from tests.models.history import crash
 from tests.models.order_in_database import pending_rows
 from tests.models.published_log import PublishedLog, read_log
 from tests.support import eventually
+from tests.verify.formats.test_other_verifiers import forged, with_checkpoint
+from tests.verify.formats.verifiers import LogRefused, verify_with_aics, verify_with_go, verify_with_sigstore
 
 SOAK = "HOLDFAST_SOAK" in os.environ
 ARRIVALS = 100_000 if SOAK else 3_000

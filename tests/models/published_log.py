@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.kit.security.http_client import HttpClient
-from holdfast.kit.tlog.signed_note import Checkpoint, Verifier, open_note, parse_checkpoint
-from holdfast.kit.tlog.tree import TileId, append, leaf_hash, parse_bundle, parse_tile_path, tiles_for_append
-from tests.kit.tlog.verifiers import download, tile_paths
+from holdfast_verify.formats.signed_note import Checkpoint, Verifier, open_note, parse_checkpoint
+from holdfast_verify.formats.tree import TileId, append, leaf_hash, parse_bundle, parse_tile_path, tiles_for_append
+from tests.verify.formats.verifiers import download, tile_paths
 
 Entry = dict[str, Any]
 

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import httpx2
 
-from holdfast.commands.verification.receipts import ReceiptFile, check_receipt, parse_file
-from holdfast.commands.verification.trusted_key import parse_keys
-from holdfast.events.log.receipts import LOGGED_WITHIN_SECONDS
 from holdfast.kit.security.http_client import HttpClient
-from holdfast.kit.tlog.tree import tile_path
+from holdfast_verify.check.receipts import ReceiptFile, check_receipt, parse_file
+from holdfast_verify.check.trusted_key import parse_keys
+from holdfast_verify.formats.receipts import LOGGED_WITHIN_SECONDS
+from holdfast_verify.formats.tree import tile_path
 from tests.events.log.pending import moment
 from tests.events.log.verification import verify
 from tests.faults.processes import serving

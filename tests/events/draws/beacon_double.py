@@ -10,7 +10,7 @@ import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-from holdfast.events.draws import beacon
+from holdfast_verify.formats import beacon
 from tests.events.draws.rounds import ROUNDS
 from tests.outside import Server, serving
 

@@ -10,14 +10,15 @@ import msgspec
 import psycopg
 import pytest
 
-from holdfast.events.audit.audit import Audit
-from holdfast.events.audit.draw import check_draw
-from holdfast.events.draws import beacon, drawing
-from holdfast.events.draws.order import PAUSE, draw_order
+from holdfast.events.draws import drawing
 from holdfast.events.draws.subject import DrawSubject
 from holdfast.events.log import sealing
 from holdfast.events.log.generations import begin_generations
-from holdfast.kit.tlog.tree import append, leaf_hash, parse_bundle
+from holdfast_verify.audit.audit import Audit
+from holdfast_verify.audit.draw import check_draw
+from holdfast_verify.formats import beacon
+from holdfast_verify.formats.drawn_order import PAUSE, draw_order
+from holdfast_verify.formats.tree import append, leaf_hash, parse_bundle
 from tests.events.draws.beacon_double import BeaconDouble, serving_beacon
 from tests.outside import reaching
 from tests.support import Service

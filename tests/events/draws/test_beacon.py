@@ -4,7 +4,7 @@ import datetime as dt
 
 import pytest
 
-from holdfast.events.draws import beacon
+from holdfast_verify.formats import beacon
 from tests.events.draws.rounds import RANDOMNESS, ROUNDS
 
 SIGNATURE = bytes.fromhex(ROUNDS[42])

@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from holdfast.commands.verification import catching_up
-from holdfast.events.draws.order import draw_order, hash_of_order
 from holdfast.events.settings import Settings
-from tests.events.audit.honest_event import Entry
+from holdfast_verify.check import catching_up
+from holdfast_verify.formats.drawn_order import draw_order, hash_of_order
 from tests.events.draws.event_scene import EventDraw, opening_event
 from tests.events.draws.test_confirmed_entries import confirm
 from tests.events.draws.test_event_draw import PEOPLE
@@ -21,6 +20,7 @@ from tests.events.log.fraud_table import FRAUDS
 from tests.events.log.scene import seal_logs
 from tests.serving import listener, running_already, serving
 from tests.support import running
+from tests.verify.audit.honest_event import Entry
 
 
 @pytest.fixture

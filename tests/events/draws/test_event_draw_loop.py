@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.commands.verification.promise_watch import GOT
 from holdfast.events import jobs
-from holdfast.events.draws import beacon, order
 from holdfast.events.log import sealing
 from holdfast.events.registrations import settlement
 from holdfast.events.registrations.draws import EVENT_DRAWS
 from holdfast.events.settings import Settings
+from holdfast_verify.check.promise_watch import GOT
+from holdfast_verify.formats import beacon, drawn_order
 from tests.events.draws.beacon_double import serving_beacon
 from tests.events.draws.event_scene import EventDraw
 from tests.events.draws.scene import ROUND
@@ -31,8 +31,8 @@ PEOPLE = ("ann", "bob", "cyd")
 async def test_two_processes_draw_an_event_by_themselves_and_it_is_verified_over_http(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(order, "PAUSE", dt.timedelta(seconds=4))
-    monkeypatch.setattr(order, "FREEZE_BEFORE", dt.timedelta(seconds=1))
+    monkeypatch.setattr(drawn_order, "PAUSE", dt.timedelta(seconds=4))
+    monkeypatch.setattr(drawn_order, "FREEZE_BEFORE", dt.timedelta(seconds=1))
     at = listener()
     url = f"http://127.0.0.1:{at.getsockname()[1]}"
     async with (
@@ -41,7 +41,7 @@ async def test_two_processes_draw_an_event_by_themselves_and_it_is_verified_over
     ):
         ((now,),) = await service.run_sql("select clock_timestamp()")
         closes = now + dt.timedelta(seconds=3)
-        monkeypatch.setattr(beacon, "GENESIS", closes + order.PAUSE - (ROUND - 1) * beacon.PERIOD)
+        monkeypatch.setattr(beacon, "GENESIS", closes + drawn_order.PAUSE - (ROUND - 1) * beacon.PERIOD)
         async with serving_beacon(closes + dt.timedelta(days=1)) as double:
             resources = service.database.resources
             changed = resources.settings.model_copy(update={"beacon_url": double.server.url.rstrip("/")})

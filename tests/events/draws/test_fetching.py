@@ -4,9 +4,9 @@ import datetime as dt
 
 import pytest
 
-from holdfast.events.draws import beacon
 from holdfast.events.draws.fetching import fetch_signature
 from holdfast.kit.outbound.requests import FetchRefusal
+from holdfast_verify.formats import beacon
 from tests.events.draws.beacon_double import serving_beacon
 from tests.events.draws.rounds import ROUNDS
 from tests.outside import reaching

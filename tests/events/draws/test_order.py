@@ -5,8 +5,8 @@ from base64 import b64encode
 from collections import Counter
 from pathlib import Path
 
-from holdfast.events.draws import beacon
-from holdfast.events.draws.order import DRAWN_ORDER, Freeze, draw_order, hash_of_order, seed_of
+from holdfast_verify.formats import beacon
+from holdfast_verify.formats.drawn_order import DRAWN_ORDER, Freeze, draw_order, hash_of_order, seed_of
 from tests.events.draws.rounds import ROUNDS
 from tests.node import node
 

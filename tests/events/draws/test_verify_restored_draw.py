@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from holdfast.commands.verification import catching_up
 from holdfast.events.settings import Settings
+from holdfast_verify.check import catching_up
 from tests.events.draws.event_scene import EventDraw, opening_event
 from tests.events.draws.test_confirmed_entries import confirm
 from tests.events.draws.test_event_draw import PEOPLE

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.commands.verification import catching_up
 from holdfast.events.draws import drawing
 from holdfast.events.log.witness_client import WitnessClient, http_client
 from holdfast.events.settings import Settings
-from holdfast.kit.tlog.proof_file import parse_proof_file
-from holdfast.kit.tlog.signed_note import parse_checkpoint
+from holdfast_verify.check import catching_up
+from holdfast_verify.formats.proof_file import parse_proof_file
+from holdfast_verify.formats.signed_note import parse_checkpoint
 from tests.events.draws.event_scene import EventDraw, opening_event
 from tests.events.log.scene import seal_logs
 from tests.events.log.test_publishing import OutsideWitness

@@ -16,14 +16,14 @@ from starlette.types import Receive, Scope, Send
 from holdfast.events.log import generations, publishing, sealing
 from holdfast.events.log.keys import signing_key
 from holdfast.events.settings import Settings
-from holdfast.kit.tlog.signed_note import Checkpoint, Signer
-from holdfast.kit.tlog.tree import TILE_WIDTH, append, bundle, leaf_hash, parse_bundle
-from tests.events.audit.honest_event import Entry, compact
+from holdfast_verify.formats.signed_note import Checkpoint, Signer
+from holdfast_verify.formats.tree import TILE_WIDTH, append, bundle, leaf_hash, parse_bundle
 from tests.events.log.scene import seal_logs
 from tests.events.log.verification import verify
 from tests.events.pages.test_own_registration import own_path
 from tests.serving import listener, running_already, serving
 from tests.support import Client, Service, running
+from tests.verify.audit.honest_event import Entry, compact
 
 TABLES = ("logs", "log_pending", "log_heads", "log_tiles", "log_entries", "registrations")
 """What an older data directory has of the order, besides the counts of events."""

@@ -2,9 +2,9 @@
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from holdfast.kit.tlog.add_checkpoint import AddCheckpoint
-from holdfast.kit.tlog.signed_note import Checkpoint, Signer, Verifier
-from holdfast.kit.tlog.tree import Appended, append, consistency_proof, leaf_hash, tree_root
+from holdfast_verify.formats.add_checkpoint import AddCheckpoint
+from holdfast_verify.formats.signed_note import Checkpoint, Signer, Verifier
+from holdfast_verify.formats.tree import Appended, append, consistency_proof, leaf_hash, tree_root
 
 ORIGIN = "events.example.com/log/heads"
 SIGNER = Signer(ORIGIN, Ed25519PrivateKey.from_private_bytes(b"1" * 32))

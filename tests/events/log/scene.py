@@ -11,8 +11,8 @@ from psycopg.types.json import Jsonb
 
 from holdfast.events.log import publishing, sealing
 from holdfast.events.log.witness_client import WitnessClient
-from holdfast.kit.tlog.signed_note import Checkpoint, Verifier, open_note, parse_checkpoint
-from holdfast.kit.tlog.tree import (
+from holdfast_verify.formats.signed_note import Checkpoint, Verifier, open_note, parse_checkpoint
+from holdfast_verify.formats.tree import (
     TileId,
     consistency_proof,
     leaf_hash,

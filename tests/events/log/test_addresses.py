@@ -3,9 +3,9 @@
 from base64 import b64decode
 
 from holdfast.kit.http.edge import BRIEF, IMMUTABLE
-from holdfast.kit.tlog.proof_file import parse_proof_file
-from holdfast.kit.tlog.signed_note import Verifier, open_note, parse_checkpoint
-from holdfast.kit.tlog.tree import leaf_hash, parse_bundle, verify_inclusion
+from holdfast_verify.formats.proof_file import parse_proof_file
+from holdfast_verify.formats.signed_note import Verifier, open_note, parse_checkpoint
+from holdfast_verify.formats.tree import leaf_hash, parse_bundle, verify_inclusion
 from tests.events.log.scene import LogScene, open_log
 from tests.support import Service
 

@@ -12,8 +12,8 @@ from psycopg import sql
 from tests.databases import scratch_database
 from tests.events.log.scene import LogScene, seal_logs
 from tests.events.log.verification import rules, verify
-from tests.kit.tlog.verifiers import download
 from tests.support import Client, Service, running, unlimited
+from tests.verify.formats.verifiers import download
 
 # Functions of this name in another schema stand before those of PostgreSQL.
 CLOCK = """

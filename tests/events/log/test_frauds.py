@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from holdfast.events.log.entries import timestamp
-from tests.events.audit.honest_event import ORIGIN, VKEY, Entry, HonestEvent, write_log
+from holdfast_verify.formats.entries import timestamp
 from tests.events.log.verification import rules, verify
+from tests.verify.audit.honest_event import ORIGIN, VKEY, Entry, HonestEvent, write_log
 
 Fraud = Callable[[list[Entry]], None]
 

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.commands.verification import catching_up, head_log
 from holdfast.events.settings import Settings
-from tests.events.audit.honest_event import Entry
+from holdfast_verify.check import catching_up, head_log
 from tests.events.log.forger import Forger, cheating
 from tests.events.log.fraud_table import FRAUDS
 from tests.events.log.verification import verify
 from tests.events.people.scene import erase, over
+from tests.verify.audit.honest_event import Entry
 
 RIGHT = (0, list[str]())
 

@@ -5,9 +5,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from holdfast.events.log import head_log, publishing, sealing
-from holdfast.kit.tlog.proof_file import ProofFile, parse_proof_file
-from holdfast.kit.tlog.signed_note import Checkpoint, Verifier, open_note, parse_checkpoint
-from holdfast.kit.tlog.tree import leaf_hash, verify_inclusion
+from holdfast_verify.formats.proof_file import ProofFile, parse_proof_file
+from holdfast_verify.formats.signed_note import Checkpoint, Verifier, open_note, parse_checkpoint
+from holdfast_verify.formats.tree import leaf_hash, verify_inclusion
 from tests.events.log.scene import HOST, LogScene, open_log
 from tests.events.log.test_restored import begin_generations
 from tests.support import Service

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from holdfast.kit.tlog.cosignature import Cosigner
-from holdfast.kit.tlog.proof_file import ProofFile
-from holdfast.kit.tlog.signed_note import Checkpoint, Signer
-from holdfast.kit.tlog.tree import append, inclusion_proof, leaf_hash
-from tests.events.audit.honest_event import HOST, KEY, ORIGIN, VKEY, HonestEvent, compact, write_log, write_texts
+from holdfast_verify.formats.cosignature import Cosigner
+from holdfast_verify.formats.proof_file import ProofFile
+from holdfast_verify.formats.signed_note import Checkpoint, Signer
+from holdfast_verify.formats.tree import append, inclusion_proof, leaf_hash
 from tests.events.log.verification import rules, verify
+from tests.verify.audit.honest_event import HOST, KEY, ORIGIN, VKEY, HonestEvent, compact, write_log, write_texts
 
 HEADS = f"{HOST}/log/heads"
 WITNESS = Cosigner("witness.example.org/w1", Ed25519PrivateKey.from_private_bytes(b"2" * 32))

@@ -14,22 +14,22 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from holdfast.cli import app
-from holdfast.commands.verification import log_source
-from holdfast.commands.verification.log_reader import open_head
-from holdfast.commands.verification.log_source import VerificationError, address_of_origin
-from holdfast.commands.verification.public_counts import parse_numbers, parse_progress
-from holdfast.commands.verification.receipts import check_proof, check_receipt, parse_file
-from holdfast.commands.verification.trusted_key import parse_keys
-from holdfast.events.audit.audit import Audit
-from holdfast.events.audit.entries import parse_entry
-from holdfast.events.audit.heads import HeadAudit
-from holdfast.kit.tlog.proof_file import ProofFile, parse_proof_file
-from holdfast.kit.tlog.signed_note import Checkpoint, Signer
-from holdfast.kit.tlog.tree import append, leaf_hash
-from tests.events.audit.honest_event import KEY, ORIGIN, VKEY, HonestEvent, compact, write_texts
-from tests.events.audit.test_draw import drawn, list_of_five
-from tests.events.audit.test_event_draw import frozen_with, placed
+from holdfast_verify.audit.audit import Audit
+from holdfast_verify.audit.entries import parse_entry
+from holdfast_verify.audit.heads import HeadAudit
+from holdfast_verify.check import log_source
+from holdfast_verify.check.log_reader import open_head
+from holdfast_verify.check.log_source import VerificationError, address_of_origin
+from holdfast_verify.check.public_counts import parse_numbers, parse_progress
+from holdfast_verify.check.receipts import check_proof, check_receipt, parse_file
+from holdfast_verify.check.trusted_key import parse_keys
+from holdfast_verify.formats.proof_file import ProofFile, parse_proof_file
+from holdfast_verify.formats.signed_note import Checkpoint, Signer
+from holdfast_verify.formats.tree import append, leaf_hash
 from tests.events.log.test_head_log_frauds import WITNESS, write_proof
+from tests.verify.audit.honest_event import KEY, ORIGIN, VKEY, HonestEvent, compact, write_texts
+from tests.verify.audit.test_draw import drawn, list_of_five
+from tests.verify.audit.test_event_draw import frozen_with, placed
 
 DEEP = b"[" * 60_000
 HOSTILE = (

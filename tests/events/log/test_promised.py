@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 
-from holdfast.events.log.entries import commitment, person_text
 from holdfast.events.log.keys import signing_key
-from holdfast.events.log.receipts import Receipt, verify_receipt
-from holdfast.kit.tlog.signed_note import Signer
+from holdfast_verify.formats.entries import commitment, person_text
+from holdfast_verify.formats.receipts import Receipt, verify_receipt
+from holdfast_verify.formats.signed_note import Signer
 from tests.events.log.scene import LogScene
 from tests.support import Client, Service
 

@@ -15,12 +15,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from holdfast.events.log import head_log, publishing, sealing, witness_client
-from holdfast.events.log.witness.cosigning import Witness
-from holdfast.events.log.witness.directory import WitnessDirectory
 from holdfast.events.log.witness_client import WitnessClient, http_client
 from holdfast.events.settings import Settings
-from holdfast.kit.tlog.cosignature import CosignatureVerifier, Cosigner, find_cosignature
-from holdfast.kit.tlog.signed_note import Verifier, parse_checkpoint, parse_note
+from holdfast_verify.formats.cosignature import CosignatureVerifier, Cosigner, find_cosignature
+from holdfast_verify.formats.signed_note import Verifier, parse_checkpoint, parse_note
+from holdfast_verify.witness.cosigning import Witness
+from holdfast_verify.witness.directory import WitnessDirectory
 from tests.events.log.scene import LogScene, open_log, seal_logs
 from tests.events.log.test_head_log import heads
 from tests.serving import listener, serving

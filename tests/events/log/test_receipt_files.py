@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx2
 
 from holdfast.events.log.keys import signing_key
-from holdfast.kit.tlog.signed_note import Signer
+from holdfast_verify.formats.signed_note import Signer
 from tests.events.log.verification import verify
 from tests.events.pages.test_own_registration import settled
 from tests.events.pages.visitor import Visitor

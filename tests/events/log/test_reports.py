@@ -8,11 +8,11 @@ import pytest
 from typer.testing import CliRunner
 
 from holdfast.cli import app
-from holdfast.commands.verification import catching_up
 from holdfast.events.settings import Settings
-from tests.events.audit.honest_event import VKEY, HonestEvent, proof_file, write_log
+from holdfast_verify.check import catching_up
 from tests.events.log.forger import cheating
 from tests.events.log.verification import verify
+from tests.verify.audit.honest_event import VKEY, HonestEvent, proof_file, write_log
 
 
 def printed(*arguments: Path | str) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from holdfast.events.log import keys, sealing
-from holdfast.events.log.entries import commitment, person_text
+from holdfast_verify.formats.entries import commitment, person_text
 from tests.events.log.scene import START, begin_log, open_log
 from tests.support import Service, eventually
 

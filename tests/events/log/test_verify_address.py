@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from holdfast.commands.verification import catching_up
 from holdfast.events.settings import Settings
-from tests.events.audit.honest_event import HonestEvent, write_log, write_texts
+from holdfast_verify.check import catching_up
 from tests.events.log.scene import open_log, seal_logs
 from tests.events.log.test_head_log_frauds import head_of, write_proof
 from tests.events.log.verification import rules, verify
 from tests.events.pages.visitor import Visitor
 from tests.serving import listener, running_already, serving
 from tests.support import running
+from tests.verify.audit.honest_event import HonestEvent, write_log, write_texts
 
 
 async def test_a_log_is_verified_over_http_and_again_when_it_has_grown(

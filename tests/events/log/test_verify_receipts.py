@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.events.audit.honest_event import VKEY, HonestEvent, proof_file
 from tests.events.log.verification import rules, verify
+from tests.verify.audit.honest_event import VKEY, HonestEvent, proof_file
 
 
 def settled_event() -> HonestEvent:

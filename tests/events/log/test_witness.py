@@ -7,14 +7,13 @@ import httpx2
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from holdfast.events.log.witness.application import application
-from holdfast.events.log.witness.cosigning import Witness, WitnessAnswer
-from holdfast.events.log.witness.directory import WitnessDirectory, origin_hash
-from holdfast.kit.contract.problems import CannotStart
-from holdfast.kit.tlog.add_checkpoint import MAX_BODY_BYTES, InvalidRequest, parse_add_checkpoint
-from holdfast.kit.tlog.cosignature import CosignatureVerifier, find_cosignature
-from holdfast.kit.tlog.signed_note import Checkpoint, Signer, open_note
-from holdfast.kit.tlog.tree import EMPTY_ROOT
+from holdfast_verify.formats.add_checkpoint import MAX_BODY_BYTES, InvalidRequest, parse_add_checkpoint
+from holdfast_verify.formats.cosignature import CosignatureVerifier, find_cosignature
+from holdfast_verify.formats.signed_note import Checkpoint, Signer, open_note
+from holdfast_verify.formats.tree import EMPTY_ROOT
+from holdfast_verify.witness.application import application
+from holdfast_verify.witness.cosigning import Witness, WitnessAnswer
+from holdfast_verify.witness.directory import WitnessDirectory, WitnessError, origin_hash
 from tests.events.log.forked_log import KEY, ORIGIN, SIGNER, note, request
 
 OTHER_KEY = Ed25519PrivateKey.from_private_bytes(b"2" * 32)
@@ -143,7 +142,7 @@ def test_evidence_of_a_fork_stays_whatever_is_refused_after_it(tmp_path: Path) -
 
 
 def test_refused_heads_fill_no_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("holdfast.events.log.witness.directory.MAX_REFUSED_HEADS", 2)
+    monkeypatch.setattr("holdfast_verify.witness.directory.MAX_REFUSED_HEADS", 2)
     witness = Witness(WitnessDirectory(tmp_path, NAME), [KEY])
     for size in (300, 310, 320, 330):
         assert witness.add_checkpoint(request(0, size)._replace(proof=[bytes(32)]).body).status == 422
@@ -169,17 +168,17 @@ def test_what_cannot_be_kept_is_not_cosigned(
 
 def test_a_directory_is_used_by_one_witness_alone(tmp_path: Path) -> None:
     directory = WitnessDirectory(tmp_path, NAME)
-    with pytest.raises(CannotStart, match="Another witness uses the directory"):
+    with pytest.raises(WitnessError, match="Another witness uses the directory"):
         WitnessDirectory(tmp_path, NAME)
     Witness(directory, [KEY]).add_checkpoint(request(0, 300).body)
     directory.close()
 
-    with pytest.raises(CannotStart, match=r"is of the witness .*/w1, not of .*/w2"):
+    with pytest.raises(WitnessError, match=r"is of the witness .*/w1, not of .*/w2"):
         WitnessDirectory(tmp_path, NAME.replace("w1", "w2"))
     (tmp_path / "key").unlink()
-    with pytest.raises(CannotStart, match="The key of the witness is missing"):
+    with pytest.raises(WitnessError, match="The key of the witness is missing"):
         WitnessDirectory(tmp_path, NAME)
-    with pytest.raises(CannotStart, match="cannot be used"):
+    with pytest.raises(WitnessError, match="cannot be used"):
         WitnessDirectory(tmp_path / "other", "two words")
 
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from holdfast.commands.verification import catching_up
 from holdfast.events.log.witness_client import WitnessClient, http_client
 from holdfast.events.settings import Settings
-from holdfast.kit.tlog.cosignature import CosignatureVerifier, find_cosignature
-from holdfast.kit.tlog.signed_note import Signer, encode_base64
+from holdfast_verify.check import catching_up
+from holdfast_verify.formats.cosignature import CosignatureVerifier, find_cosignature
+from holdfast_verify.formats.signed_note import Signer, encode_base64
 from tests.events.log.forked_log import FORKED_AT, SIGNER, SIZE, note, proof, request, signer
 from tests.events.log.scene import open_log, seal_logs
 from tests.events.log.verification import rules, verify

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.faults.processes import HOLDFAST
-from tests.kit.tlog.verifiers import aics_environment
 from tests.serving import listener
+from tests.verify.formats.verifiers import aics_environment
 
 NAME = "witness.example.org/w1"
 

@@ -13,12 +13,12 @@ import pytest
 from starlette.routing import Route
 
 from holdfast.events.api import OPERATIONS
-from holdfast.events.audit.audit import Audit
 from holdfast.events.markdown import one_line
 from holdfast.events.organizers import accounts
 from holdfast.events.pages.cover import cover_path
 from holdfast.events.product import EVENTS
-from holdfast.kit.tlog.tree import parse_bundle
+from holdfast_verify.audit.audit import Audit
+from holdfast_verify.formats.tree import parse_bundle
 from tests.events.events.test_drafts import publish
 from tests.events.log.scene import seal_logs
 from tests.events.photos.steps import upload

@@ -7,9 +7,10 @@ from collections.abc import AsyncIterator
 import psycopg
 import pytest
 
-from holdfast.events.draws import beacon, drawing
+from holdfast.events.draws import drawing
 from holdfast.events.queues.draws import QUEUE_DRAWS
 from holdfast.events.queues.retention import forget_visitors
+from holdfast_verify.formats import beacon
 from tests.events.draws.rounds import ROUNDS
 from tests.events.queues.draw_scene import ROUND, DrawScene, drawing_line
 from tests.support import Service

@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 
 from holdfast.events import jobs
-from holdfast.events.draws import beacon, order
 from holdfast.events.log import sealing
 from holdfast.events.queues import release
 from holdfast.events.queues.draws import QUEUE_DRAWS
+from holdfast_verify.formats import beacon, drawn_order
 from tests.events.draws.beacon_double import serving_beacon
 from tests.events.queues.draw_scene import ROUND, DrawScene
 from tests.events.queues.scene import open_line
@@ -20,11 +20,11 @@ from tests.support import Service, eventually
 
 
 async def test_two_processes_draw_a_list_by_themselves(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(order, "PAUSE", dt.timedelta(seconds=4))
-    monkeypatch.setattr(order, "FREEZE_BEFORE", dt.timedelta(seconds=1))
+    monkeypatch.setattr(drawn_order, "PAUSE", dt.timedelta(seconds=4))
+    monkeypatch.setattr(drawn_order, "FREEZE_BEFORE", dt.timedelta(seconds=1))
     ((now,),) = await service.run_sql("select clock_timestamp()")
     closes = now + dt.timedelta(seconds=3)
-    monkeypatch.setattr(beacon, "GENESIS", closes + order.PAUSE - (ROUND - 1) * beacon.PERIOD)
+    monkeypatch.setattr(beacon, "GENESIS", closes + drawn_order.PAUSE - (ROUND - 1) * beacon.PERIOD)
     async with serving_beacon(closes + dt.timedelta(days=1)) as double:
         resources = service.database.resources
         settings = resources.settings.model_copy(update={"beacon_url": double.server.url.rstrip("/")})

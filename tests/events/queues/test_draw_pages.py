@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.events.draws.order import draw_order
+from holdfast_verify.formats.drawn_order import draw_order
 from tests.events.queues.draw_scene import ROUND, drawing_line
 from tests.events.queues.test_draw import PEOPLE
 from tests.node import node

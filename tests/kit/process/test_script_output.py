@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from holdfast.kit.process.script_output import iso_time
+from holdfast_verify.terminal import iso_time
 
 
 @pytest.mark.parametrize("hours", [-5, 0, 2])

@@ -16,9 +16,8 @@ from holdfast.commands.move import move
 from holdfast.commands.restore import restore
 from holdfast.commands.secret import secret
 from holdfast.commands.status import status
-from holdfast.commands.verify import verify
 from holdfast.doubles.shopify.command import demo_shops
-from holdfast.events import app_commands, draw_commands, log_commands, payment_commands
+from holdfast.events import app_commands, draw_commands, payment_commands
 from holdfast.events import commands as of_events
 from holdfast.inventory import commands as of_inventory
 from holdfast.kit.compat.typer_missing_values import skip_missing_values
@@ -26,9 +25,10 @@ from holdfast.kit.process.address_command import address_command
 from holdfast.kit.process.garbage_collection import importing
 from holdfast.kit.process.job_commands import jobs_command
 from holdfast.kit.process.mail_commands import mail_commands
-from holdfast.kit.process.script_output import fitted
 from holdfast.kit.process.signals import end_in_order
 from holdfast.up import EVENTS_PORT, INVENTORY_PORT, Host, Port
+from holdfast_verify.cli import verify, witness
+from holdfast_verify.terminal import fitted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -180,6 +180,14 @@ app = typer.Typer(
 )
 events = commands(_events, "Holdfast Events", EVENTS_PORT, "Events, registrations and waiting rooms.")
 inventory = commands(_inventory, "Holdfast Inventory", INVENTORY_PORT, "Shared inventory pools of storefront shops.")
+logs = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Public logs of the order.")
+
+
+@logs.callback()
+def _logs() -> None:  # pyright: ignore[reportUnusedFunction] - with one command alone, its name would be left out
+    pass
+
+
 app.command()(starting.up)
 app.command()(starting.demo)
 app.command()(status)
@@ -198,7 +206,8 @@ events.add_typer(app_commands.apps, name="app")
 events.add_typer(payment_commands.payments, name="payments")
 events.command("console-link")(of_events.console_link)
 events.command("draw")(draw_commands.draw)
-events.add_typer(log_commands.logs, name="log")
+events.add_typer(logs, name="log")
+logs.command("witness")(witness)
 app.add_typer(inventory, name="inventory")
 inventory.add_typer(of_inventory.shops, name="shop")
 inventory.command("sign-proxy-url")(of_inventory.sign_proxy_url)

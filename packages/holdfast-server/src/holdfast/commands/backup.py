@@ -9,16 +9,16 @@ import typer
 
 from holdfast.commands.backups.options import ServiceOption
 from holdfast.kit.process.garbage_collection import importing
-from holdfast.kit.process.script_output import fitted
+from holdfast_verify.terminal import fitted
 
 if TYPE_CHECKING:
     from holdfast.commands.backups.manifest import Manifest, ServiceRecord
     from holdfast.commands.backups.photos import NamedPhoto
     from holdfast.commands.backups.services import Product
     from holdfast.commands.backups.writing import BackupWriter
-    from holdfast.commands.progress import Count, Progress
     from holdfast.kit.environment.settings import Settings
     from holdfast.kit.postgres.dumps import Snapshot
+    from holdfast_verify.terminal import Count, Progress
 
 LATEST_BACKUPS = "backups.json"
 """The file of the data directory that says when each service was backed up last, and where to."""
@@ -44,7 +44,7 @@ def backup(place: Place, service: ServiceOption = None) -> None:
     with importing():
         from holdfast.commands.backups.services import products
         from holdfast.commands.backups.writing import new_writer, report_disk_errors
-        from holdfast.commands.progress import Progress, size_text
+        from holdfast_verify.terminal import Progress, size_text
 
     progress = Progress()
     sources = [(product, product.configured()) for product in products(service)]
@@ -189,7 +189,7 @@ def _remember(data_dir: Path, manifest: "Manifest", place: Path, progress: "Prog
     import json
     import tempfile
 
-    from holdfast.kit.process.script_output import iso_time
+    from holdfast_verify.terminal import iso_time
 
     file = data_dir / LATEST_BACKUPS
     try:

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import typer
 
 from holdfast.kit.process.garbage_collection import importing
-from holdfast.kit.process.script_output import columns, fitted
+from holdfast_verify.terminal import columns, fitted
 
 ServiceName = Literal["events", "inventory"]
 SERVICES: tuple[ServiceName, ...] = ("inventory", "events")

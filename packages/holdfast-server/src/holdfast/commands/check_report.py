@@ -19,9 +19,9 @@ from holdfast.kit.environment.settings import Settings
 from holdfast.kit.environment.variables import read_settings
 from holdfast.kit.process.checks.finding import Finding, ok
 from holdfast.kit.process.checks.inspection import AnyCheck, Inspection, open_inspection, run_checks
-from holdfast.kit.process.script_output import printable
 from holdfast.kit.process.service_process import ServiceProcess
 from holdfast.kit.security.secrets import SecretTooShort
+from holdfast_verify.terminal import printable
 
 PRODUCTS: dict[str, tuple[ServiceProcess[Any, Any], Sequence[AnyCheck]]] = {
     "events": (EVENTS, events.CHECKS),

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from holdfast.commands.backups.options import ServiceName, ServiceOption
-from holdfast.commands.services import AsJson, print_json, services
-from holdfast.kit.process.script_output import fitted
+from holdfast.commands.services import services
+from holdfast_verify.terminal import AsJson, fitted, print_json
 
 if TYPE_CHECKING:
     from holdfast.kit.environment.settings import Settings
@@ -126,7 +126,7 @@ def _as_dict(variable: "Variable") -> dict[str, object]:
 
 def _print_table(table: "Sequence[Variable]") -> None:
     from holdfast.kit.environment.variables import env_file
-    from holdfast.kit.process.script_output import printable
+    from holdfast_verify.terminal import printable
 
     if not table:
         typer.echo("  every setting has its default value")

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from holdfast.commands.backups.services import Product
-    from holdfast.commands.progress import Progress
+    from holdfast_verify.terminal import Progress
 
 Url = Annotated[
     str | None,
@@ -29,7 +29,7 @@ def move(inventory: Url = None, events: Url = None) -> None:
     """
     with importing():
         from holdfast.commands.backups.services import products
-        from holdfast.commands.progress import Progress
+        from holdfast_verify.terminal import Progress
 
     urls = {"inventory": inventory, "events": events}
     if not any(urls.values()):

@@ -8,7 +8,7 @@ import typer
 
 from holdfast.commands.backups.options import ServiceOption
 from holdfast.kit.process.garbage_collection import importing
-from holdfast.kit.process.script_output import fitted
+from holdfast_verify.terminal import fitted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from holdfast.commands.backups.manifest import Manifest
     from holdfast.commands.backups.reading import BackupReader
     from holdfast.commands.backups.restoring import Target
-    from holdfast.commands.progress import Progress
+    from holdfast_verify.terminal import Progress
 
 
 def restore(
@@ -41,8 +41,8 @@ def restore(
         from holdfast.commands.backups.reading import open_backup, read_manifest, verify
         from holdfast.commands.backups.restoring import find_targets
         from holdfast.commands.backups.writing import report_disk_errors
-        from holdfast.commands.progress import Progress
         from holdfast.kit.contract.problems import CannotStart
+        from holdfast_verify.terminal import Progress
 
     progress = Progress()
     with report_disk_errors(place, "The restore did not finish."), open_backup(place) as reader:

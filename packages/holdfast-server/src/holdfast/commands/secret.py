@@ -21,7 +21,7 @@ def new() -> None:
     """
     import secrets
 
-    from holdfast.kit.process.script_output import fitted
+    from holdfast_verify.terminal import fitted
 
     advice = (
         "Give each service a secret of its own, the same for all its processes: set EVENTS_SECRET_KEY or "

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, LiteralString, NamedTuple
 import typer
 
 from holdfast.commands.backups.options import ServiceOption
-from holdfast.commands.services import AsJson, print_json, services
-from holdfast.kit.process.script_output import fitted
+from holdfast.commands.services import services
+from holdfast_verify.terminal import AsJson, fitted, print_json
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -193,7 +193,7 @@ def _print(name: str, state: Mapping[str, Any]) -> None:
 
 
 def _session_lines(sessions: Sequence[Row]) -> dict[str, str]:
-    from holdfast.kit.process.script_output import iso_time
+    from holdfast_verify.terminal import iso_time
 
     processes = [f"{row['processes']} on {row['address']}" for row in sessions if row["processes"]]
     leaders = [f"{row['address']} since {iso_time(row['leads_since'])}" for row in sessions if row["leads_since"]]

@@ -5,7 +5,7 @@ from typing import Any
 
 import typer
 
-from holdfast.kit.process.script_output import fitted, sentences
+from holdfast_verify.terminal import fitted, sentences
 
 
 def show(error: Any) -> int:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from holdfast.kit.process.script_output import iso_time, tab_line
+from holdfast_verify.terminal import iso_time, tab_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -21,11 +21,11 @@ def draw(
     verified here, so it does not matter who carried it in.
     """
     from holdfast.events.draws import drawing
-    from holdfast.events.draws.beacon import InvalidRound
     from holdfast.events.product import EVENTS
     from holdfast.events.queues.draws import QUEUE_DRAWS
     from holdfast.events.registrations.draws import EVENT_DRAWS
     from holdfast.kit.contract.problems import CannotStart
+    from holdfast_verify.formats.beacon import InvalidRound
 
     subject = EVENT_DRAWS if event else QUEUE_DRAWS
 

@@ -9,7 +9,7 @@ from holdfast.accounts.oauth.settings import OAuthSettings
 from holdfast.accounts.signin.settings import SignInSettings
 from holdfast.kit.environment import settings as kit
 from holdfast.kit.running.rate_limits import SharedLimit
-from holdfast.kit.tlog.cosignature import CosignatureVerifier
+from holdfast_verify.formats.cosignature import CosignatureVerifier
 
 UPLOADS_PER_PHOTO = 4
 """How many times the limit of added photos addresses of uploads may be requested: to make one costs less."""

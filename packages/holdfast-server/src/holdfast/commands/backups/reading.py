@@ -10,9 +10,9 @@ from typing import IO, Protocol
 import msgspec
 
 from holdfast.commands.backups.manifest import FORMAT, MANIFEST, Manifest, dump_name
-from holdfast.commands.progress import Progress
 from holdfast.kit.contract.problems import CannotStart
 from holdfast.kit.postgres import dumps
+from holdfast_verify.terminal import Progress
 
 CHUNK_BYTES = 1024 * 1024
 

@@ -18,11 +18,11 @@ from holdfast.commands.backups.services import (
     require_same_rows,
     require_stopped,
 )
-from holdfast.commands.progress import Progress
 from holdfast.kit.contract.problems import CannotStart
 from holdfast.kit.postgres import bundled, dumps
 from holdfast.kit.process import database_location
 from holdfast.kit.process.resources import secret_file
+from holdfast_verify.terminal import Progress
 
 
 @dataclass(frozen=True)

@@ -23,10 +23,9 @@ from typing import Literal, NamedTuple
 import msgspec
 import structlog
 
-from holdfast.events.draws import beacon, sql
+from holdfast.events.draws import sql
 from holdfast.events.draws.fetching import fetch_signature
 from holdfast.events.draws.model import CHANNEL
-from holdfast.events.draws.order import Freeze, freeze_details, freeze_until, seed_of
 from holdfast.events.draws.sql import Frozen
 from holdfast.events.draws.subject import DrawSubject
 from holdfast.events.log import freeze_proofs
@@ -35,6 +34,8 @@ from holdfast.events.resources import Database, Tx
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.outbound.requests import FetchRefusal
 from holdfast.kit.postgres.notifications import POLL_SECONDS, wait_for_notification
+from holdfast_verify.formats import beacon
+from holdfast_verify.formats.drawn_order import Freeze, freeze_details, freeze_until, seed_of
 
 BUSY_SECONDS = 0.25
 """Seconds until the next look while a list waits to be frozen."""

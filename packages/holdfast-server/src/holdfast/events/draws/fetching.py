@@ -3,8 +3,8 @@
 import msgspec
 from msgspec import Struct
 
-from holdfast.events.draws import beacon
 from holdfast.kit.outbound.requests import OutboundClient
+from holdfast_verify.formats import beacon
 
 MAX_BYTES = 4_096
 OWNER = ("draws",)

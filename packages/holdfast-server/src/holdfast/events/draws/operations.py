@@ -4,11 +4,11 @@ import datetime as dt
 from typing import Any
 
 from holdfast.events.draws import sql
-from holdfast.events.draws.beacon import time_of
 from holdfast.events.draws.model import CHANNEL, DRAW_IN_THE_PAST, DRAW_WITHOUT_LOG
-from holdfast.events.draws.order import round_of
 from holdfast.events.resources import Tx
 from holdfast.kit.contract.problems import invalid
+from holdfast_verify.formats.beacon import time_of
+from holdfast_verify.formats.drawn_order import round_of
 
 
 async def name_draw(tx: Tx, field: str, draw_at: dt.datetime | None, *, is_logged: bool) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from holdfast.events.draws.subject import DrawSubject
 from holdfast.events.log.freeze_proofs import FrozenLog
 from holdfast.events.resources import Reader, Tx
-from holdfast.kit.tlog.tree import TILE_WIDTH, parse_bundle
+from holdfast_verify.formats.tree import TILE_WIDTH, parse_bundle
 
 NOW: LiteralString = "coalesce(%(now)s::timestamptz, clock_timestamp())"
 

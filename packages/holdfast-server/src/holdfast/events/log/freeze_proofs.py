@@ -12,10 +12,10 @@ from holdfast.events.log import head_log, sql
 from holdfast.events.log.model import LogAddress
 from holdfast.events.resources import Database, Reader
 from holdfast.kit.contract.problems import NOT_FOUND
-from holdfast.kit.tlog.cosignature import find_cosignature
-from holdfast.kit.tlog.proof_file import ProofFile
-from holdfast.kit.tlog.signed_note import parse_checkpoint
-from holdfast.kit.tlog.tree import TILE_WIDTH, parse_bundle
+from holdfast_verify.formats.cosignature import find_cosignature
+from holdfast_verify.formats.proof_file import ProofFile
+from holdfast_verify.formats.signed_note import parse_checkpoint
+from holdfast_verify.formats.tree import TILE_WIDTH, parse_bundle
 
 
 class FrozenLog(NamedTuple):

@@ -11,8 +11,8 @@ from typing import LiteralString
 from holdfast.events.log import sql
 from holdfast.events.log.model import HeadLog, ListedHead
 from holdfast.events.resources import Reader, Tx
-from holdfast.kit.tlog.proof_file import ProofFile
-from holdfast.kit.tlog.tree import TILE_WIDTH, inclusion_proof, parse_bundle, tiles_for_inclusion
+from holdfast_verify.formats.proof_file import ProofFile
+from holdfast_verify.formats.tree import TILE_WIDTH, inclusion_proof, parse_bundle, tiles_for_inclusion
 
 IS_HEAD_LOG: LiteralString = "event_id is null and queue_id is null"
 """Whether a row of `logs` is the head log."""

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from holdfast.events.resources import Database, Reader, Tx
 from holdfast.kit.security.secrets import Secret, UnsealError
-from holdfast.kit.tlog.signed_note import decode_base64, encode_base64
+from holdfast_verify.formats.signed_note import decode_base64, encode_base64
 
 CHANNEL = "log_keys"
 """A channel without messages. Its listeners are called when notices may have been lost."""

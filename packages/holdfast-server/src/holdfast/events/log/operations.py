@@ -3,13 +3,13 @@
 from typing import Any
 
 from holdfast.events.log import head_log, keys, sql
-from holdfast.events.log.entries import arrival_prefix, timestamp
 from holdfast.events.log.model import LogAddress, SignedLog
 from holdfast.events.resources import Reader
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
-from holdfast.kit.tlog.proof_file import ProofFile
-from holdfast.kit.tlog.signed_note import Signer, encode_base64
-from holdfast.kit.tlog.tree import (
+from holdfast_verify.formats.entries import arrival_prefix, timestamp
+from holdfast_verify.formats.proof_file import ProofFile
+from holdfast_verify.formats.signed_note import Signer, encode_base64
+from holdfast_verify.formats.tree import (
     HASH_BYTES,
     TILE_WIDTH,
     TileId,

@@ -15,8 +15,8 @@ from holdfast.events.log.keys import signing_key
 from holdfast.events.log.model import HeadLog
 from holdfast.events.log.witness_client import WitnessClient, http_client
 from holdfast.events.resources import Database, Reader, Tx
-from holdfast.kit.tlog.signed_note import Checkpoint, Signer
-from holdfast.kit.tlog.tree import consistency_proof, tiles_for_consistency
+from holdfast_verify.formats.signed_note import Checkpoint, Signer
+from holdfast_verify.formats.tree import consistency_proof, tiles_for_consistency
 
 PUBLISH_INTERVAL_SECONDS = 0.5
 """Seconds of rest after each look for a head."""

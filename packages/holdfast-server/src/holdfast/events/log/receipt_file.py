@@ -1,9 +1,9 @@
 """The file with a receipt, which its person can have at any time: it is signed again from what is stored."""
 
-from holdfast.events.log.receipts import ReceiptFile
 from holdfast.events.log.signed_answers import sign
 from holdfast.events.resources import Database
 from holdfast.kit.http.handler import NO_STORE, Header, Reply, encode
+from holdfast_verify.formats.receipts import ReceiptFile
 
 
 async def receipt_file(database: Database, file: ReceiptFile, name: str) -> Reply:

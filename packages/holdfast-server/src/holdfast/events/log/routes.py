@@ -11,7 +11,7 @@ from functools import lru_cache, partial
 from starlette.routing import BaseRoute, Route
 
 from holdfast.events.log import freeze_proofs, operations
-from holdfast.events.log.model import LogAddress, Noun
+from holdfast.events.log.model import LogAddress
 from holdfast.events.paths import id_of
 from holdfast.events.resources import Reader
 from holdfast.kit.contract.bounds import cache_bound
@@ -23,6 +23,7 @@ from holdfast.kit.http.handler import Access, Handler, Header, Reply, Request, e
 from holdfast.kit.running.admission import Priority
 from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.runner import Runner
+from holdfast_verify.formats.log_name import Noun
 
 PLACES: tuple[tuple[Noun, str], ...] = (("events", "/log/events/{id}"), ("queues", "/log/queues/{id}"))
 HEAD_LOG: tuple[Noun, str] = ("heads", "/log/heads")

@@ -19,13 +19,14 @@ from typing import Any, NamedTuple
 
 from prometheus_client import Counter, Gauge
 
-from holdfast.events.log import entries, head_log, sql
+from holdfast.events.log import head_log, sql
 from holdfast.events.log.keys import signing_key
 from holdfast.events.log.model import LogHead, PendingRow, UnsignedHead
 from holdfast.events.resources import Database, Tx
 from holdfast.kit.contract.bounds import Bound
-from holdfast.kit.tlog.signed_note import Checkpoint, Signer
-from holdfast.kit.tlog.tree import TILE_WIDTH, Appended, append, bundle, leaf_hash, tiles_for_append
+from holdfast_verify.formats import entries
+from holdfast_verify.formats.signed_note import Checkpoint, Signer
+from holdfast_verify.formats.tree import TILE_WIDTH, Appended, append, bundle, leaf_hash, tiles_for_append
 
 SEALED_COUNT = Counter("holdfast_log_entries_sealed", "Entries sealed into public logs.")
 OLDEST = Gauge(

@@ -12,9 +12,9 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from holdfast.events.log.keys import kept_signing_key
-from holdfast.events.log.receipts import Receipt, sign_receipts
 from holdfast.events.resources import Database
 from holdfast.kit.running.run_modes import Completion
+from holdfast_verify.formats.receipts import Receipt, sign_receipts
 
 MAX_SIGNATURES_AT_A_TIME = 100
 """Signatures after which other work of the process gets its turn: about 4 ms."""

@@ -4,9 +4,10 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import LiteralString
 
-from holdfast.events.log.model import LogAddress, LogBundle, LogHead, Noun, PendingRow, SignedLog, UnsignedHead
+from holdfast.events.log.model import LogAddress, LogBundle, LogHead, PendingRow, SignedLog, UnsignedHead
 from holdfast.events.resources import Reader, Tx
-from holdfast.kit.tlog.tree import TileId
+from holdfast_verify.formats.log_name import Noun
+from holdfast_verify.formats.tree import TileId
 
 ADVISORY_LOCK_ID = 0x7365616C
 """The lock ("seal") of the transaction that seals."""

@@ -8,7 +8,6 @@ from markupsafe import Markup
 from starlette.routing import BaseRoute, Route
 
 from holdfast.events.log.keys import CHANNEL, list_public_keys
-from holdfast.events.log.receipts import key_name
 from holdfast.events.resources import Database
 from holdfast.events.site import SITE
 from holdfast.kit.contract.bounds import cache_bound
@@ -19,7 +18,8 @@ from holdfast.kit.pages.page_cache import FIXED_PAGES, CachedPage, PageCache, ca
 from holdfast.kit.pages.site import security_headers
 from holdfast.kit.postgres.lookup_cache import LookupCache
 from holdfast.kit.running.rate_limits import Limits
-from holdfast.kit.tlog.signed_note import vkey
+from holdfast_verify.formats.receipts import key_name
+from holdfast_verify.formats.signed_note import vkey
 
 SCRIPT = "".join(
     (Path(__file__).parent / name).read_text(encoding="utf-8") for name in ("verify_history.js", "verify.js")

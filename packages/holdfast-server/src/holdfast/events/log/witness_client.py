@@ -10,9 +10,9 @@ from prometheus_client import Counter
 
 from holdfast.kit.security.certificates import trusted_certificates
 from holdfast.kit.security.http_client import HttpClient
-from holdfast.kit.tlog.add_checkpoint import PATH, SIZE_MEDIA_TYPE, AddCheckpoint
-from holdfast.kit.tlog.cosignature import CosignatureVerifier, find_cosignature
-from holdfast.kit.tlog.signed_note import InvalidNote, parse_checkpoint, parse_note
+from holdfast_verify.formats.add_checkpoint import PATH, SIZE_MEDIA_TYPE, AddCheckpoint
+from holdfast_verify.formats.cosignature import CosignatureVerifier, find_cosignature
+from holdfast_verify.formats.signed_note import InvalidNote, parse_checkpoint, parse_note
 
 TIMEOUT_SECONDS = 2.0
 """Seconds within which a witness answers, with both requests together if it is asked twice."""

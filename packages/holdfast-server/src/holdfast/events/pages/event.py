@@ -12,8 +12,6 @@ from urllib.parse import quote, urlencode
 
 from markupsafe import Markup
 
-from holdfast.events.draws.beacon import CHAIN
-from holdfast.events.draws.order import DRAWN_ORDER
 from holdfast.events.events import text
 from holdfast.events.events.model import EventRow
 from holdfast.events.events.recurrence import next_occurrence_at
@@ -42,6 +40,8 @@ from holdfast.kit.pages.page_cache import MAX_CACHE_BYTES, CachedPage, PageCache
 from holdfast.kit.pages.site import HTML, redirect, security_headers
 from holdfast.kit.postgres.lookup_cache import LookupCache
 from holdfast.kit.running.runner import Run
+from holdfast_verify.formats.beacon import CHAIN
+from holdfast_verify.formats.drawn_order import DRAWN_ORDER
 
 MAP_SITE = "https://www.openstreetmap.org"
 

@@ -1,7 +1,6 @@
 """Pages behind a signed link to one registration."""
 
 from holdfast.events.log.receipt_file import receipt_file
-from holdfast.events.log.receipts import ReceiptFile
 from holdfast.events.processor.currencies import digits
 from holdfast.events.registrations import own_receipt, own_registration, removed_registrations
 from holdfast.events.registrations.links import Link, LinkKind, read
@@ -19,6 +18,7 @@ from holdfast.kit.running.run_modes import read as read_once
 from holdfast.kit.running.run_modes import read_batched, single
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.security.secrets import Secret
+from holdfast_verify.formats.receipts import ReceiptFile
 
 READ_REGISTRATION = Operation("look_at_own", None, read_batched(own_registration.get))
 """Reads the registration that a link names. It has no route and no tool of its own."""

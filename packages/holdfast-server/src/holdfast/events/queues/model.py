@@ -7,12 +7,12 @@ from urllib.parse import quote
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from holdfast.events.ids import QueueId
-from holdfast.events.log.receipts import Receipt
 from holdfast.events.queues.rows import QueueRow
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.addresses import is_web_address
 from holdfast.kit.contract.command import Command, Id, NotBlank, Timestamp, rule
 from holdfast.kit.contract.messages import FieldName, message
+from holdfast_verify.formats.receipts import Receipt
 
 MAX_TTL_MINUTES = 43_200
 """The most minutes for which a release token is valid: 30 days."""

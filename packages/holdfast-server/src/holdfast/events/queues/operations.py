@@ -6,8 +6,6 @@ import msgspec
 
 from holdfast.events.draws.model import DRAW_IS_FIXED, LOG_IS_NEEDED
 from holdfast.events.draws.operations import name_draw
-from holdfast.events.log.model import LogName
-from holdfast.events.log.receipts import receipt_of
 from holdfast.events.organizers.operations import owner
 from holdfast.events.problems import INVALID_TOKEN, QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE, QUOTA_EXCEEDED
 from holdfast.events.queues import joining, release_tokens, sql
@@ -42,6 +40,8 @@ from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, VALIDATION_FAIL
 from holdfast.kit.postgres.group_commit import LockedRow
 from holdfast.kit.postgres.pagination import OffsetPage, Page
 from holdfast.kit.running.run_modes import Batch, Call
+from holdfast_verify.formats.log_name import LogName
+from holdfast_verify.formats.receipts import receipt_of
 
 EDITABLE = (
     *("title", "description", "active", "starts_at", "ends_at", "max_queue_size"),

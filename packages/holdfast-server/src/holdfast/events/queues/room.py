@@ -13,8 +13,6 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import NamedTuple
 
-from holdfast.events.log.model import LogName
-from holdfast.events.log.receipts import ReceiptFile, later_receipt, receipt_of
 from holdfast.events.problems import QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE
 from holdfast.events.queues import joining, release_tokens, sql
 from holdfast.events.queues.joining import Visitor
@@ -27,6 +25,8 @@ from holdfast.kit.contract.problems import NOT_FOUND, Problem, refuses
 from holdfast.kit.pages.language import Language
 from holdfast.kit.postgres.group_commit import LockedRow
 from holdfast.kit.running.run_modes import Batch
+from holdfast_verify.formats.log_name import LogName
+from holdfast_verify.formats.receipts import ReceiptFile, later_receipt, receipt_of
 
 _SECRET = re.compile(r"[A-Za-z0-9_-]{43}")
 

@@ -9,10 +9,7 @@ from datetime import UTC, datetime
 
 from starlette.routing import BaseRoute, Route
 
-from holdfast.events.draws.beacon import CHAIN
-from holdfast.events.draws.order import DRAWN_ORDER
 from holdfast.events.log.receipt_file import receipt_file
-from holdfast.events.log.receipts import ReceiptFile
 from holdfast.events.paths import id_of
 from holdfast.events.problems import QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE
 from holdfast.events.queues import release_tokens, room
@@ -43,6 +40,9 @@ from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.run_modes import batched, single
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.security.signing_keys import PUBLISHED_TTL_SECONDS
+from holdfast_verify.formats.beacon import CHAIN
+from holdfast_verify.formats.drawn_order import DRAWN_ORDER
+from holdfast_verify.formats.receipts import ReceiptFile
 
 VISIT = Operation("visit_waiting_room", None, batched(room.visit))
 JOIN = Operation("join_waiting_room", None, batched(room.join), limit="waiting room joins")

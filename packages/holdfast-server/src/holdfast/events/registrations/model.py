@@ -6,10 +6,10 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from holdfast.accounts.signin.addresses import Email, address_error
 from holdfast.events.ids import EventId
-from holdfast.events.log.receipts import Receipt
 from holdfast.events.users.model import IS_KNOWN, EmailOrPlaceholder, Name, PublicId
 from holdfast.kit.contract.command import Command, Minor, rule
 from holdfast.kit.postgres.pagination import OffsetPage
+from holdfast_verify.formats.receipts import Receipt
 
 NAME: LiteralString = f"coalesce(registrations.name, case when {IS_KNOWN} then users.name end)"
 """The name of the person in a row of `registrations` and `users`, as the organizer in the column `seen_by` knows it."""

@@ -5,8 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import UNSET
 
 from holdfast.accounts.signin.addresses import canonical
-from holdfast.events.log.model import LogName
-from holdfast.events.log.receipts import receipt_of
 from holdfast.events.pricing.changes import reprice
 from holdfast.events.problems import (
     EVENT_CANCELLED,
@@ -45,6 +43,8 @@ from holdfast.kit.contract.problems import (
 from holdfast.kit.postgres.group_commit import LockedRow
 from holdfast.kit.postgres.pagination import Page, offset_page
 from holdfast.kit.running.run_modes import Batch
+from holdfast_verify.formats.log_name import LogName
+from holdfast_verify.formats.receipts import receipt_of
 
 
 @refuses(NOT_FOUND, FORBIDDEN)

@@ -4,13 +4,13 @@ from typing import LiteralString
 
 import msgspec
 
-from holdfast.events.log.model import LogName
-from holdfast.events.log.receipts import ReceiptFile, later_receipt, receipt_of
 from holdfast.events.registrations.own_registration import OwnRegistrationCommand
 from holdfast.events.registrations.stamps import LOGGED_AT, LOGGED_NONCE
 from holdfast.events.resources import Tx
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, refuses
+from holdfast_verify.formats.log_name import LogName
+from holdfast_verify.formats.receipts import ReceiptFile, later_receipt, receipt_of
 
 
 class GetOwnReceipt(OwnRegistrationCommand):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from holdfast.kit.process.script_output import iso_time, printable, tab_line
+from holdfast_verify.terminal import iso_time, printable, tab_line
 
 if TYPE_CHECKING:
     from holdfast.kit.mail.outbox import UnsentMail

@@ -6,7 +6,7 @@ from typing import Literal
 
 from holdfast.kit.background.leaders import SESSION_TIMEOUT_SECONDS
 from holdfast.kit.process.database_health import MAX_CLOCK_DIFFERENCE_SECONDS
-from holdfast.kit.process.script_output import sentences
+from holdfast_verify.terminal import sentences
 
 Status = Literal["ok", "warning", "wrong", "skipped"]
 

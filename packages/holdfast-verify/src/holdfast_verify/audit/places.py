@@ -1,0 +1,258 @@
+"""The seats and the waiting list of an event, as its log tells of them: who has what after each entry.
+
+It takes a byte for each arrival, so a log of a million arrivals needs little memory.
+"""
+
+import heapq
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from holdfast_verify.audit.entries import Actor, ChangeEntry, DrawNaming, OpenEntry, Outcome, Status
+
+_STATUSES: tuple[Status, ...] = ("registered", "held", "waitlisted", "rejected", "removed", "in_draw")
+_CODES = {status: code for code, status in enumerate(_STATUSES)}
+_PUT_ASIDE = len(_STATUSES)
+"""The code of a person whom the organizer has put on the waiting list: there the person stays until moved back."""
+
+SEATED = ("registered", "held")
+
+MAX_GAP = 100_000
+"""The numbers in all gaps, which are frauds, across which the replay goes on."""
+
+
+class BrokenRule(NamedTuple):
+    """A rule of the order that an entry breaks. The message is a sentence."""
+
+    rule: str
+    message: str
+    number: int | None = None
+
+
+class PlaceReplay:
+    """Replays the arrivals and changes of one event.
+
+    capacity          seats in all
+    seated, waiting   people with a seat, held or not; people on the waiting list
+    in_draw           people who wait for a draw
+    is_by_draw        whether a draw was named, here or in an earlier log whose entries still wait
+    awaits_draw       whether a draw is named, and neither made nor given up; a cancelled event does not wait for it
+    unjudged          promotions while people waited who came before the log, and whose order it does not tell
+    expected_outcomes what the last outcome had to be by the rules; of a paid event a seat is held or registered
+    """
+
+    def __init__(self, entry: OpenEntry) -> None:
+        self.capacity, self.waiting_places = entry.capacity, entry.waiting_places
+        self.seated, self.waiting = entry.seated, entry.waiting
+        self.is_cancelled = entry.event == "cancelled"
+        self.unjudged = 0
+        self.expected_outcomes: tuple[Outcome, ...] = ()
+        self.in_draw = entry.in_draw or 0
+        self.awaits_draw = False
+        self.is_by_draw = entry.in_draw is not None
+        self._ranks: dict[int, int] = {}
+        self.name_draw(entry.draw)
+        self._first = entry.first_number
+        self._codes = bytearray()
+        self._gap_left = MAX_GAP
+        self._seated_before, self._waiting_before = entry.seated, entry.waiting
+        self._line: list[tuple[int, int]] = []
+        self._promoted: list[int] = []
+        self._has_changes = True
+
+    def status(self, number: int) -> Status | None:
+        """What the person with a number has at present; None if no arrival had the number."""
+        index = number - self._first
+        if not 0 <= index < len(self._codes):
+            return None
+        code = self._codes[index]
+        return "waitlisted" if code == _PUT_ASIDE else _STATUSES[code]
+
+    def name_draw(self, draw: DrawNaming | None) -> None:
+        """Replay what an entry says of a draw. None: it says nothing."""
+        if draw and not draw.void:
+            self.awaits_draw = not draw.given_up
+            self.is_by_draw = True
+
+    def arrive(self, number: int, outcome: Outcome | None) -> Iterator[BrokenRule]:
+        """Replay an arrival, which has the next number. Who waits for a draw has no outcome yet."""
+        yield from self.end_changes()
+        self.expected_outcomes = ()
+        if outcome is None:
+            if not self.is_by_draw:
+                yield BrokenRule("form", f"Number {number} has no outcome.", number)
+            self._count("in_draw", 1)
+            self._store(number, _CODES["in_draw"])
+            return
+        if self.awaits_draw and not self.is_cancelled:
+            yield BrokenRule("outcome", f"Number {number} was {outcome} before the draw.", number)
+        elif self.in_draw:
+            message = (
+                f"Number {number} was {outcome} on arrival, although {self.in_draw} who came before had no outcome."
+            )
+            yield BrokenRule("outcome", message, number)
+        else:
+            yield from self._misfits(number, outcome)
+        self._count(outcome, 1)
+        if self._store(number, _CODES[outcome]) and outcome == "waitlisted":
+            self._wait(number)
+
+    def place(self, number: int, outcome: Outcome) -> Iterator[BrokenRule]:
+        """Replay an outcome after a draw. `holdfast_verify/audit/draw.py` judges whose turn it was."""
+        yield from self.end_changes()
+        self.expected_outcomes = ()
+        if self.awaits_draw and not self.is_cancelled:
+            yield BrokenRule("outcome", f"Number {number} was {outcome} before the draw.", number)
+        else:
+            yield from self._misfits(number, outcome)
+        self._count(outcome, 1)
+        self._count("in_draw", -1)
+        if number < self._first:  # It arrived in an earlier log.
+            self._seated_before += outcome in SEATED
+            self._waiting_before += outcome == "waitlisted"
+            return
+        yield from self._leave(number, "in_draw")
+        if 0 <= number - self._first < len(self._codes):
+            self._ranks[number] = self._first + len(self._ranks)
+            self._place(number, outcome, "service")
+
+    def correct(self, number: int, outcome: Outcome, lawful_outcome: Outcome) -> None:
+        """Go on as if the outcome that was just replayed had been another one."""
+        self._count(outcome, -1)
+        self._count(lawful_outcome, 1)
+        self._place(number, lawful_outcome, "service")
+
+    def change(self, entry: ChangeEntry) -> Iterator[BrokenRule]:
+        """Replay a change of the event, or of the place of a person."""
+        if entry.before and entry.after and not entry.person:
+            yield from self._move(entry.number, entry.before, entry.after, entry.by)
+            return
+        if entry.person:
+            return  # It was removed before it was settled, and had no place.
+        yield from self.end_changes()
+        if entry.capacity is not None:
+            self.capacity = entry.capacity
+        if entry.waiting_places is not None:
+            self.waiting_places = entry.waiting_places
+        self.is_cancelled = self.is_cancelled or entry.event == "cancelled"
+        self.name_draw(entry.draw)
+        self._has_changes = True
+
+    def end_changes(self) -> Iterator[BrokenRule]:
+        """Judge the changes since the last arrival: one statement may have logged several, in any order."""
+        yield from self._end_promotions()
+        if self._has_changes and self.seated > self.capacity:
+            yield BrokenRule("capacity", f"{self.seated} seats are taken of {self.capacity}.")
+        self._has_changes = False
+
+    def _store(self, number: int, code: int) -> bool:
+        """Keep what a number has. False if the number is far from those before it: the audit has said so."""
+        index, gap = number - self._first, number - self._first - len(self._codes)
+        if index < 0 or gap > self._gap_left:
+            return False
+        self._gap_left -= max(gap, 0)
+        self._codes.extend([_CODES["removed"]] * max(gap + 1, 0))
+        self._codes[index] = code
+        return True
+
+    def _misfits(self, number: int, outcome: Outcome) -> Iterator[BrokenRule]:
+        """The rules that an outcome breaks. What it had to be follows from the seats and the waiting list."""
+        is_free, has_room = self.seated < self.capacity, self.waiting < self.waiting_places
+        expected: Outcome
+        if self.is_cancelled:
+            expected, reason = "rejected", "the event was cancelled"
+        elif is_free:
+            expected, reason = "registered", f"{self.capacity - self.seated} of {self.capacity} seats were free"
+        elif has_room:
+            expected = "waitlisted"
+            reason = f"no seat was free, and {self.waiting} of {self.waiting_places} waiting places were taken"
+        else:
+            expected, reason = "rejected", "no seat and no waiting place was free"
+        self.expected_outcomes = ("registered", "held") if expected == "registered" else (expected,)
+        if outcome != expected and not (outcome == "held" and expected == "registered"):
+            yield BrokenRule("outcome", f"Number {number} was {outcome}, although {reason}.", number)
+        elif outcome in SEATED and (first := self._first_in_line()) is not None:
+            yield BrokenRule(
+                "outcome", f"Number {number} was given a seat on arrival, although number {first} waited.", number
+            )
+
+    def _move(self, number: int | None, before: Status, after: Status, by: Actor) -> Iterator[BrokenRule]:
+        if number is not None and number < self._first:
+            number = None  # It has its number from an earlier log.
+        # Only organizers choose who moves up. Nobody moves up alone.
+        is_promotion = by != "organizer" and before == "waitlisted" and after in SEATED
+        if not is_promotion:
+            yield from self._end_promotions()
+        yield from self._leave(number, before)
+        self._count(before, -1)
+        self._count(after, 1)
+        self._has_changes = True
+        if number is None:
+            self._seated_before += (after in SEATED) - (before in SEATED)
+            self._waiting_before += (after == "waitlisted") - (before == "waitlisted")
+            if self._seated_before < 0 or self._waiting_before < 0:
+                self._seated_before, self._waiting_before = max(self._seated_before, 0), max(self._waiting_before, 0)
+                yield BrokenRule("counts", "More people left a place than had come before the log began.")
+            if before == "pending" and after != "removed":
+                message = f"Somebody without a number was {after}: an older version may settle so during an upgrade."
+                yield BrokenRule("unnumbered", message)
+        elif 0 <= number - self._first < len(self._codes):
+            self._place(number, after, by)
+        if by != "organizer" and before == "rejected" and after in SEATED:
+            first = self._first_in_line()
+            if first is not None:
+                message = f"{_name(number)} was given a seat after a rejection, although number {first} waited."
+                yield BrokenRule("promotion", message, number)
+        if is_promotion and self.is_cancelled:
+            yield BrokenRule("promotion", f"{_name(number)} moved up, although the event was cancelled.", number)
+        if is_promotion and number is not None:
+            self._promoted.append(number)
+            self.unjudged += self._waiting_before > 0
+
+    def _leave(self, number: int | None, before: Status) -> Iterator[BrokenRule]:
+        """Whether a person had what the change says that it had before."""
+        if number is None:
+            return
+        known = self.status(number)
+        if known is None:
+            yield BrokenRule("numbers", f"Number {number} changes, although nobody has arrived with it.", number)
+        elif known != before:
+            yield BrokenRule("status", f"Number {number} was {known}, but the entry says {before}.", number)
+
+    def _place(self, number: int, after: Status, by: Actor) -> None:
+        """Keep what a number has after a change."""
+        is_put_aside = after == "waitlisted" and by == "organizer"
+        self._codes[number - self._first] = _PUT_ASIDE if is_put_aside else _CODES.get(after, _CODES["removed"])
+        if after == "waitlisted" and not is_put_aside:
+            self._wait(number)
+
+    def _end_promotions(self) -> Iterator[BrokenRule]:
+        """Those who moved up are the first who waited. The order in which one statement has logged them is any."""
+        if not self._promoted:
+            return
+        first = self._first_in_line()
+        for number in sorted(self._promoted):
+            if first is not None and self._rank(number) > self._rank(first):
+                yield BrokenRule("promotion", f"Number {number} moved up, although number {first} waited.", number)
+        self._promoted.clear()
+
+    def _first_in_line(self) -> int | None:
+        """The first of those who wait for a seat. Others have left the line, and are dropped here."""
+        while self._line and self._codes[self._line[0][1] - self._first] != _CODES["waitlisted"]:
+            heapq.heappop(self._line)
+        return self._line[0][1] if self._line else None
+
+    def _wait(self, number: int) -> None:
+        heapq.heappush(self._line, (self._rank(number), number))
+
+    def _rank(self, number: int) -> int:
+        """The place of a number in the order: the number itself, but for those whom a draw has placed."""
+        return self._ranks.get(number, number)
+
+    def _count(self, status: Status, difference: int) -> None:
+        self.in_draw += difference * (status == "in_draw")
+        self.seated += difference * (status in SEATED)
+        self.waiting += difference * (status == "waitlisted")
+
+
+def _name(number: int | None) -> str:
+    return "Somebody who came before the log" if number is None else f"Number {number}"

@@ -1,0 +1,237 @@
+"""Checks the head of a log against the head log of its service, and the cosignatures of witnesses there."""
+
+import asyncio
+import contextlib
+import datetime as dt
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+from msgspec import Struct, field, structs
+
+from holdfast_verify.audit.audit import AuditFinding
+from holdfast_verify.audit.heads import HeadAudit
+from holdfast_verify.check.check_progress import CheckProgress
+from holdfast_verify.check.generations import EntryReader, Generations, ReadLog, find_generations, read_log
+from holdfast_verify.check.log_reader import EarlierHead, SignedHead, open_head, saved_head
+from holdfast_verify.check.log_source import (
+    HEAD_LOG_PATH,
+    LogSource,
+    MissingFile,
+    VerificationError,
+    without_generation,
+)
+from holdfast_verify.check.succession import check_succession
+from holdfast_verify.check.trusted_key import BadSignature, TrustedKey
+from holdfast_verify.formats.cosignature import Cosignature, CosignatureVerifier, find_cosignature
+from holdfast_verify.formats.entries import timestamp
+from holdfast_verify.formats.proof_file import InvalidProofFile, parse_proof_file
+from holdfast_verify.formats.signed_note import Checkpoint, InvalidNote, parse_checkpoint
+from holdfast_verify.formats.tree import (
+    TILE_HEIGHT,
+    TILE_WIDTH,
+    InvalidProof,
+    TileId,
+    consistency_proof,
+    leaf_hash,
+    tile_path,
+    tiles_for_consistency,
+    verify_consistency,
+    verify_inclusion,
+)
+
+MAX_WAIT_SECONDS = 10
+"""Seconds for which a head is waited for that is not in the head log yet. It takes one or two."""
+
+
+class HeadLogResult(Struct):
+    """What was checked, by name, what is wrong, and sentences about what was not checked."""
+
+    checked: dict[str, str] = field(default_factory=dict[str, str])
+    findings: list[AuditFinding] = field(default_factory=list[AuditFinding])
+    not_checked: list[str] = field(default_factory=list[str])
+
+
+class ListedHead(Struct):
+    """A head of a log that is in the head log: its entry there, and the signed head of the head log."""
+
+    checkpoint: Checkpoint
+    entry: int
+    head_log: SignedHead
+
+
+def is_head_log(origin: str) -> bool:
+    return without_generation(origin).endswith(HEAD_LOG_PATH)
+
+
+def parse_witnesses(vkeys: Sequence[str]) -> list[CosignatureVerifier]:
+    """The keys of witnesses. Raises `VerificationError`."""
+    try:
+        return [CosignatureVerifier(vkey) for vkey in vkeys]
+    except ValueError as error:
+        raise VerificationError(f"The key of the witness cannot be used: {error}") from error
+
+
+async def check_in_head_log(
+    source: LogSource,
+    head: Checkpoint,
+    key: TrustedKey,
+    witnesses: Sequence[CosignatureVerifier],
+    progress: CheckProgress,
+) -> HeadLogResult:
+    """Check that the head log has this head of a log, or a later one that begins with it; and who has cosigned it."""
+    try:
+        listing = await _wait_for_listed(source, head, key, progress)
+        if listing is None:
+            message = f"The head of {head.size:,} entries is not in the head log after {MAX_WAIT_SECONDS} seconds."
+            return HeadLogResult(findings=[AuditFinding("late", "heads", message)])
+        await _check_same_log(source, head, listing.checkpoint)
+    except MissingFile:
+        missing = [AuditFinding("notice", "witness", "The log shows no proof that its head is in a head log.")]
+        sentence = "The head log was not asked: this log shows no proof that its head is there."
+        return HeadLogResult(findings=missing if witnesses else [], not_checked=[sentence])
+    except BadSignature as error:
+        return HeadLogResult(findings=[AuditFinding("fraud", "signature", str(error))])
+    except (InvalidProof, InvalidNote, InvalidProofFile) as error:
+        message = f"The head log does not have this head: {error}"
+        return HeadLogResult(findings=[AuditFinding("fraud", "heads", message)])
+    result = check_cosignatures(listing.head_log.note, witnesses)
+    size = listing.head_log.checkpoint.size
+    result.checked = {"head log": f"has this head, entry {listing.entry:,} of {size:,}", **result.checked}
+    return result
+
+
+class PublishedHeads(Struct):
+    """The heads of the logs of one event or queue that the head logs of the service have.
+
+    heads       by the origin of the log
+    findings    what is wrong with the head logs
+    """
+
+    heads: dict[str, list[EarlierHead]] = field(default_factory=dict[str, list[EarlierHead]])
+    findings: list[AuditFinding] = field(default_factory=list[AuditFinding])
+
+    def largest(self, origin: str) -> EarlierHead | None:
+        """The largest head of a log; None: there is none."""
+        return max(self.heads.get(origin, ()), key=lambda head: head.size, default=None)
+
+
+async def read_published_heads(
+    source: LogSource, origin: str, key: TrustedKey, progress: CheckProgress
+) -> PublishedHeads:
+    """All heads of a log, and of the earlier and later ones of its event or queue. The head logs are audited with it.
+
+    Raises `VerificationError`.
+    """
+    subject = without_generation(origin)
+    generations = await find_generations(source.head_log(), key, "The head of the head log")
+    published = PublishedHeads(findings=generations.findings)
+
+    def read(name: str) -> EntryReader:
+        def read_entry(index: int, entry: bytes, _: object) -> None:
+            with contextlib.suppress(InvalidNote, UnicodeDecodeError):  # the audit of the head log finds it
+                if entry.startswith(subject.encode()):
+                    head = parse_checkpoint(entry.decode())
+                    if without_generation(head.origin) == subject:
+                        earlier = saved_head(head, f"entry {index} of {name}")
+                        published.heads.setdefault(head.origin, []).append(earlier)
+
+        return read_entry
+
+    logs = await read_head_logs(generations, progress, read)
+    published.findings += [
+        structs.replace(finding, log=log.origin)
+        for log in logs
+        for finding in (*log.hashes.findings, *log.audit.findings)
+    ]
+    for before, after in pairwise(logs):
+        published.findings += check_succession(before, after).findings
+    return published
+
+
+async def read_head_logs(
+    generations: Generations, progress: CheckProgress, read: Callable[[str], EntryReader] | None = None
+) -> list[ReadLog]:
+    """Read head logs, oldest first. Their audits know the heads of the earlier ones. Raises `VerificationError`.
+
+    read    gives what reads the entries of the head log with an origin
+    """
+    logs, heads = list[ReadLog](), dict[str, Checkpoint]()
+    for found_log in generations.logs:
+        audit = HeadAudit(heads)
+        logs.append(await read_log(found_log, audit, [], progress, *([read(found_log.origin)] if read else [])))
+        heads = audit.heads
+    return logs
+
+
+def check_cosignatures(note: str, witnesses: Sequence[CosignatureVerifier]) -> HeadLogResult:
+    """Check that all these witnesses have cosigned the head of a head log."""
+    result = HeadLogResult()
+    for witness in witnesses:
+        try:
+            cosignature = find_cosignature(note, witness)
+        except InvalidNote as error:
+            result.findings.append(AuditFinding("fraud", "witness", str(error)))
+            continue
+        if cosignature is None:
+            message = f"{witness.name} has not cosigned the head of the head log."
+            result.findings.append(AuditFinding("notice", "witness", message))
+        else:
+            result.checked[f"witness {witness.name}"] = f"has cosigned the head log at {_time_of(cosignature)}"
+    return result
+
+
+def _time_of(cosignature: Cosignature) -> str:
+    try:
+        return timestamp(dt.datetime.fromtimestamp(cosignature.timestamp, dt.UTC))
+    except (OverflowError, ValueError, OSError):
+        return f"second {cosignature.timestamp}"
+
+
+async def _wait_for_listed(
+    source: LogSource, head: Checkpoint, key: TrustedKey, progress: CheckProgress
+) -> ListedHead | None:
+    """The last head of a log that the head log has, when it is at least as large as this one. None: it is not."""
+    for attempt in range(MAX_WAIT_SECONDS + 1):
+        try:
+            listing = open_head_proof(await source.get("head-proof"), head.origin, key)
+        except MissingFile as error:
+            if not error.comes_later:
+                raise
+            listing = None
+        if listing and listing.checkpoint.size >= head.size:
+            return listing
+        if attempt < MAX_WAIT_SECONDS:
+            progress.wait(f"Waiting for the head in the head log: {MAX_WAIT_SECONDS - attempt} s left.")
+            await asyncio.sleep(1)
+    return None
+
+
+def open_head_proof(content: bytes, origin: str, key: TrustedKey) -> ListedHead:
+    """The head of a log that a proof file proves to be in the head log of the same service.
+
+    Raises `InvalidProofFile`, `InvalidNote`, `InvalidProof` and `VerificationError`.
+    """
+    proof = parse_proof_file(content.decode(errors="replace"))
+    head_log = open_head(proof.checkpoint.encode(), key, "The head of the head log")
+    root, size = head_log.checkpoint.root, head_log.checkpoint.size
+    if without_generation(head_log.checkpoint.origin) != origin.partition("/log/")[0] + HEAD_LOG_PATH:
+        raise InvalidProof(f"The proof is of another log, {head_log.checkpoint.origin}.")
+    entry = proof.extra or b""
+    verify_inclusion(leaf_hash(entry), proof.index, size, root, proof.hashes)
+    head = parse_checkpoint(entry.decode(errors="replace"))
+    if head.origin != origin:
+        raise InvalidProof(f"The proof is for another log, {head.origin}.")
+    return ListedHead(head, proof.index, head_log)
+
+
+async def _check_same_log(source: LogSource, head: Checkpoint, later: Checkpoint) -> None:
+    """Raise `InvalidProof` unless a later head of a log begins with this one."""
+    tiles: dict[TileId, bytes] = {}
+    for tile in tiles_for_consistency(head.size, later.size):
+        width = min(TILE_WIDTH, (later.size >> TILE_HEIGHT * tile.level) - tile.number * TILE_WIDTH)
+        tiles[tile] = await source.get(tile_path(*tile, width))
+    try:
+        proof = consistency_proof(head.size, later.size, tiles)
+    except ValueError as error:
+        raise InvalidProof("A tile of the log is too short.") from error
+    verify_consistency(head.size, later.size, head.root, later.root, proof)

@@ -1,0 +1,1 @@
+"""The package `holdfast-verify`, without a service."""
