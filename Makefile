@@ -3,7 +3,7 @@ PYTHON ?= python3
 UV := .venv/bin/uv
 PYTEST := .venv/bin/pytest
 SERVER := packages/holdfast-server
-PACKAGES := $(SERVER) packages/holdfast-verify
+PACKAGES := $(SERVER) packages/holdfast-verify packages/holdfast-demo
 
 .PHONY: help run test test-long soak contact-sheet conformance lint format lock bench wheel clean
 help: ## Say what each target does
@@ -44,7 +44,7 @@ lock: $(UV) ## Renew the lock files from the pyproject.toml of each package
 	@$(UV) pip compile $(LOCK) --extra demo --extra redis --extra s3 -o requirements.lock $(SERVER)/pyproject.toml
 	@$(UV) pip compile $(LOCK) --extra demo --constraint requirements.lock -o requirements-run.lock $(SERVER)/pyproject.toml
 	@$(UV) pip compile $(LOCK) --extra demo --extra redis --extra s3 --group dev -o requirements-dev.lock $(SERVER)/pyproject.toml
-LOCK := --quiet --upgrade --no-emit-package holdfast-verify --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
+LOCK := --quiet --upgrade --no-emit-package holdfast-verify --no-emit-package holdfast-demo --no-emit-package holdfast-server --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
 
 clean: ## Remove the environment and the embedded database
 	@rm -rf .venv .holdfast

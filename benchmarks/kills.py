@@ -28,8 +28,8 @@ from benchmarks.platform import Sale
 from benchmarks.shops import Platform, free_ports
 from benchmarks.stage import holdfast, say, server
 from benchmarks.streams import is_listening
-from holdfast.doubles.stripe import keys
 from holdfast.kit.postgres import bundled
+from holdfast_demo.stripe import keys
 
 DOMAIN = "killed.myshopify.com"
 KEYS = keys.new()
@@ -131,7 +131,7 @@ def main(
 @contextlib.contextmanager
 def _processor(port: int, events_port: int, environment: dict[str, str]) -> Generator[httpx2.Client]:
     hook = f"http://127.0.0.1:{events_port}/stripe/webhook"
-    command = [sys.executable, "-m", "holdfast.doubles.stripe", "--port", str(port), "--for-tests"]
+    command = [sys.executable, "-m", "holdfast_demo.stripe", "--port", str(port), "--for-tests"]
     secrets = ["--key", KEYS.api, "--webhook-secret", KEYS.webhooks]
     with server([*command, *secrets, "--webhook-url", hook], environment) as _:
         client = httpx2.Client(base_url=f"http://127.0.0.1:{port}", timeout=30)

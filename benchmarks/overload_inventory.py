@@ -24,10 +24,10 @@ from benchmarks.stage import holdfast, server
 from benchmarks.stock import SHOP, added_shop, call, make_pools, signed_path, stock_shelves
 from benchmarks.streams import is_listening
 from holdfast.accounts.sessions import digest, new_secret
-from holdfast.doubles.shopify import CLIENT_ID
 from holdfast.inventory.shopify import proxy, webhook_signature
 from holdfast.kit.postgres import bundled
 from holdfast.kit.postgres.bundled_server import SUPERUSER
+from holdfast_demo.shopify import CLIENT_ID
 
 POOLS = 1_000
 

@@ -18,14 +18,14 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from benchmarks import load
-from holdfast.doubles.shared.serving import guarded_server
-from holdfast.doubles.shopify import CLIENT_ID, testing
-from holdfast.doubles.shopify.application import ShopifyDouble
-from holdfast.doubles.shopify.model import Bulk, Subscription
-from holdfast.doubles.shopify.orders import SaleLine
-from holdfast.doubles.shopify.platform_state import App, WebhookMessage
 from holdfast.kit.http.sockets import listen_all
 from holdfast.kit.process.serving import serve
+from holdfast_demo.shared.serving import guarded_server
+from holdfast_demo.shopify import CLIENT_ID, testing
+from holdfast_demo.shopify.application import ShopifyDouble
+from holdfast_demo.shopify.model import Bulk, Subscription
+from holdfast_demo.shopify.orders import SaleLine
+from holdfast_demo.shopify.platform_state import App, WebhookMessage
 
 CLIENT_SECRET = "shpss_of_the_benchmarks"
 

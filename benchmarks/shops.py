@@ -15,9 +15,9 @@ from benchmarks.platform import CLIENT_SECRET, Record, Sale, Sold
 from benchmarks.stage import holdfast, server
 from benchmarks.stock import tool_answer
 from benchmarks.streams import is_listening
-from holdfast.doubles.shopify import CLIENT_ID
 from holdfast.inventory.installs.subscriptions import APP_WIDE_TOPICS
 from holdfast.inventory.topics import HANDLERS
+from holdfast_demo.shopify import CLIENT_ID
 
 STOCK = 1_000_000
 PACKS = {"Watched": 1, "Single": 1, "6-pack": 6, "12-pack": 12}

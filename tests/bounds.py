@@ -25,8 +25,8 @@ ROOT = Path(__file__).parents[1]
 SOURCE = Path(holdfast.__file__).parent
 PAGE = ROOT / "docs" / "deploy" / "bounds.md"
 
-NO_SERVICE = ("doubles", "commands", "kit/process/checks")
-"""Folders whose programs serve no strangers: stand-ins for tests, and commands of operators."""
+NO_SERVICE = ("commands", "kit/process/checks")
+"""Folders whose programs serve no strangers: commands of operators."""
 
 SMALL_CACHES = {
     "events/documents/openapi.py:document": "the documents of the service",

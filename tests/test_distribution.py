@@ -18,7 +18,7 @@ from tests.verify.audit.honest_event import VKEY, HonestEvent, write_log
 CHECKOUT = Path(__file__).parents[1]
 SERVER = CHECKOUT / "packages" / "holdfast-server"
 VERIFY = CHECKOUT / "packages" / "holdfast-verify"
-PACKAGES = (SERVER, VERIFY)
+PACKAGES = (SERVER, VERIFY, CHECKOUT / "packages" / "holdfast-demo")
 UV = Path(sys.executable).with_name("uv")
 OUTSIDE = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "VIRTUAL_ENV"}}
 
@@ -75,7 +75,7 @@ def test_the_wheels_of_the_checkout_run_both_services_in_an_empty_environment_el
     finally:
         stop(up)
 
-    names = [f"holdfast_{name}-{__version__}-py3-none-any.whl" for name in ("server", "verify")]
+    names = [f"holdfast_{name}-{__version__}-py3-none-any.whl" for name in ("server", "verify", "demo")]
     assert [wheel.name for wheel in wheels] == names
     assert version.stdout.decode().startswith(f"holdfast-server {__version__}\nschema of events: 0")
     assert [answer.status_code for answer in answers] == [200, 200, 200]
@@ -145,7 +145,7 @@ def test_make_run_leaves_nothing_that_only_installs_and_what_it_removed_is_fetch
     installed = {name.lower().replace("_", "-").replace(".", "-") for name in listed.split()}
     version = subprocess.run([python.with_name("holdfast"), "--version"], capture_output=True, text=True, check=True)
 
-    assert installed <= {*packages_of("requirements-run.lock"), "holdfast-server", "holdfast-verify"}
+    assert installed <= {*packages_of("requirements-run.lock"), "holdfast-server", "holdfast-verify", "holdfast-demo"}
     assert version.stdout.startswith(f"holdfast-server {__version__}\n")
     assert make("--dry-run", "run").strip() == ".venv/bin/holdfast up"
     make(".venv/bin/uv")

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-SOURCE = ROOT / "packages" / "holdfast-server" / "src" / "holdfast"
-SCRIPTS = (SOURCE, ROOT / "extensions", ROOT / "docs")
+SOURCES = [*(ROOT / "packages").glob("*/src/*")]
+SCRIPTS = (*SOURCES, ROOT / "extensions", ROOT / "docs")
 """Folders with JavaScript of our own."""
 
 BARE_WORDS = {
@@ -31,9 +31,9 @@ NOUNLESS_CLASSES = {
 """Classes without a noun of the field."""
 
 COLUMNS = {
-    ("inventory/orders/model.py", "taken"),
-    ("inventory/stock/pool_page.py", "taken"),
-    ("events/payments/operations.py", "kept"),
+    ("holdfast/inventory/orders/model.py", "taken"),
+    ("holdfast/inventory/stock/pool_page.py", "taken"),
+    ("holdfast/events/payments/operations.py", "kept"),
 }
 """Fields that are named as a column of a table. A column is renamed together with its table."""
 
@@ -86,9 +86,8 @@ def bad_declarations(path: str, script: str) -> list[str]:
 
 
 def area(path: str) -> str:
-    """The part of the tree in which class names are unique: a service, one double, or the kit."""
-    first, second, *_ = (*path.split("/"), "")
-    return f"{first}/{second}" if first == "doubles" else first
+    """The part of the tree in which class names are unique: a service, the kit, a partner of the demo."""
+    return "/".join(path.split("/")[:2])
 
 
 def repeated_classes(modules: dict[str, ast.Module]) -> list[str]:
@@ -111,8 +110,8 @@ def trees(folder: Path, base: Path) -> dict[str, ast.Module]:
 
 @pytest.fixture(scope="module")
 def modules() -> dict[str, ast.Module]:
-    """The syntax trees of all modules of the source, by path."""
-    return trees(SOURCE, SOURCE)
+    """The syntax trees of all modules of the packages, by path."""
+    return {path: tree for source in SOURCES for path, tree in trees(source, source.parent).items()}
 
 
 def test_no_name_is_a_bare_participle_pronoun_or_limit_without_its_unit(modules: dict[str, ast.Module]) -> None:
@@ -179,5 +178,10 @@ def test_a_bad_module_name_is_noticed() -> None:
 def test_a_repeated_class_name_is_noticed_within_one_service_only() -> None:
     tree = ast.parse("class Order: ...")
 
-    assert repeated_classes({"events/a.py": tree, "events/b.py": tree}) == ["Order: events/a.py, events/b.py"]
-    assert repeated_classes({"events/a.py": tree, "inventory/a.py": tree, "doubles/shopify/a.py": tree}) == []
+    assert repeated_classes({"holdfast/events/a.py": tree, "holdfast/events/b.py": tree}) == [
+        "Order: holdfast/events/a.py, holdfast/events/b.py"
+    ]
+    assert (
+        repeated_classes({"holdfast/events/a.py": tree, "holdfast/kit/a.py": tree, "holdfast_demo/shopify/a.py": tree})
+        == []
+    )

@@ -14,11 +14,11 @@ from types import FrameType
 from typing import Any
 
 import holdfast
-from holdfast.doubles.shopify.orders import SaleLine
-from holdfast.doubles.shopify.platform_state import WebhookMessage
 from holdfast.events.product import EVENTS
 from holdfast.inventory.product import INVENTORY
 from holdfast.kit.postgres import bundled
+from holdfast_demo.shopify.orders import SaleLine
+from holdfast_demo.shopify.platform_state import WebhookMessage
 from tests import support
 from tests.events.payments import scene as payments
 from tests.inventory import support as inventory
@@ -32,7 +32,7 @@ ROOT = Path(holdfast.__file__).parent
 async def crossed(request: Callable[[], Awaitable[Any]]) -> list[str]:
     """The files that a request crosses when it comes for the second time, so that its caller is known.
 
-    The doubles, and what the process does about its own notifications, are left out.
+    The demo, and what the process does about its own notifications, are left out.
     """
     files: set[str] = set()
 
@@ -45,7 +45,7 @@ async def crossed(request: Callable[[], Awaitable[Any]]) -> list[str]:
     sys.setprofile(called)
     await request()
     sys.setprofile(None)
-    return sorted(file for file in files if not file.startswith("doubles/"))
+    return sorted(files)
 
 
 def is_listener(task: asyncio.Task[Any] | None) -> bool:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from playwright.async_api import BrowserContext, Locator, Page, expect
 
-from holdfast.doubles.shopify.application import ShopifyDouble
-from holdfast.doubles.shopify.platform_state import App
+from holdfast_demo.shopify.application import ShopifyDouble
+from holdfast_demo.shopify.platform_state import App
 from tests.browser.looking import too_wide, violations
 from tests.faults.processes import Process, port_that_stays_free
 from tests.faults.processes import serving as processes

@@ -5,7 +5,7 @@ from typing import Any
 from playwright.async_api import Browser, expect
 
 from tests.browser.looking import looking, looks, too_wide, violations
-from tests.doubles.stripe.conftest import playing
+from tests.demo.stripe.conftest import playing
 
 
 @looks

@@ -6,10 +6,10 @@ from typing import Any
 from playwright.async_api import Browser, expect
 from starlette.applications import Starlette
 
-from holdfast.doubles.mails.viewer import SCRIPTS, SITE, with_viewer
+from holdfast_demo.mails.viewer import SCRIPTS, SITE, with_viewer
 from tests.browser.looking import looking, looks, too_wide, violations
 from tests.browser.registering import Watch
-from tests.doubles.mails.writing import write
+from tests.demo.mails.writing import write
 from tests.serving import listener, serving
 
 

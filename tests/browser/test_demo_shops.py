@@ -7,10 +7,10 @@ from urllib.parse import urlencode
 
 from playwright.async_api import Browser, expect
 
-from holdfast.doubles.shopify.application import ShopifyDouble
-from holdfast.doubles.shopify.platform_state import App
+from holdfast_demo.shopify.application import ShopifyDouble
+from holdfast_demo.shopify.platform_state import App
 from tests.browser.looking import looking, looks, too_wide, violations
-from tests.doubles.shopify.stage import CLIENT, DOMAIN, SCOPES, SECRET
+from tests.demo.shopify.stage import CLIENT, DOMAIN, SCOPES, SECRET
 from tests.serving import listener, serving
 
 

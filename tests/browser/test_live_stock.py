@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, BrowserContext, expect
 
-from holdfast.doubles.shopify.seed import add_more
 from holdfast.inventory.product import INVENTORY
 from holdfast.inventory.shops.model import SCOPES
+from holdfast_demo.shopify.seed import add_more
 from tests.browser.following import open_live
 from tests.browser.looking import submit
 from tests.browser.registering import Watch

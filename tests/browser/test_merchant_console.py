@@ -9,10 +9,10 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.async_api import Browser, Page, expect
 
-from holdfast.doubles.shopify.admin_frame import BRIDGE
-from holdfast.doubles.shopify.seed import add_more
 from holdfast.inventory.product import INVENTORY
 from holdfast.inventory.shops.model import SCOPES
+from holdfast_demo.shopify.admin_frame import BRIDGE
+from holdfast_demo.shopify.seed import add_more
 from tests.browser.looking import looking, looks, submit, too_wide, violations
 from tests.browser.person import at_task
 from tests.databases import scratch_database, template_database

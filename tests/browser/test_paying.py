@@ -8,14 +8,14 @@ import pytest
 from playwright.async_api import Browser, BrowserContext, Page, expect
 
 from holdfast.accounts import sessions
-from holdfast.doubles.stripe.processor import StripeDouble
-from holdfast.doubles.stripe.webhooks import Endpoint
 from holdfast.events.log import sealing
 from holdfast.events.mails import sending
 from holdfast.events.payments import background
 from holdfast.events.registrations import settlement
 from holdfast.events.registrations.links import own_url
 from holdfast.events.settings import Settings
+from holdfast_demo.stripe.processor import StripeDouble
+from holdfast_demo.stripe.webhooks import Endpoint
 from tests.browser.following import open_live
 from tests.browser.looking import looking, looks, session_cookie, too_wide, violations
 from tests.browser.registering import Stage, Watch, staged

@@ -15,15 +15,15 @@ import pytest
 import stripe
 
 from holdfast import __version__
-from holdfast.doubles.stripe.keys import load_or_create
 from holdfast.events.product import EVENTS
 from holdfast.inventory.product import INVENTORY
 from holdfast.kit.environment.settings import DEMO_PAYMENTS_FILE
 from holdfast.kit.postgres import bundled
 from holdfast.kit.postgres.bundled_server import Cluster
 from holdfast.kit.postgres.schema_lineage import WITHOUT_FILE
+from holdfast_demo.stripe.keys import load_or_create
+from tests.demo.stripe.conftest import ACCOUNT_V2
 from tests.docs.test_first_requests import free_ports
-from tests.doubles.stripe.conftest import ACCOUNT_V2
 from tests.faults.processes import HOLDFAST
 from tests.forking import forks
 from tests.serving import startup_output, stop
@@ -230,11 +230,11 @@ def test_a_demo_shop_can_install_the_app_and_is_there_again_until_there_is_a_rea
         assert "Demo shops" not in third
 
 
-WITHOUT_EXTRA = "import sys; sys.modules['graphql'] = None; from holdfast.cli import main; main()"
-"""Runs the command line as if the extra `demo` were not installed."""
+WITHOUT_EXTRA = "import sys; sys.modules['holdfast_demo'] = None; from holdfast.cli import main; main()"
+"""Runs the command line as if the package holdfast-demo were not installed."""
 
 
-def test_without_the_extra_demo_both_services_start_and_say_why_there_are_no_demo_shops() -> None:
+def test_without_the_package_of_the_demo_both_services_start_and_say_what_is_left_out() -> None:
     environment = {**os.environ, "HOLDFAST_DATA_DIR": str(bundled.scratch_directory())}
     ports = ("--inventory-port=0", "--events-port=0")
     up = subprocess.Popen(
@@ -246,21 +246,22 @@ def test_without_the_extra_demo_both_services_start_and_say_why_there_are_no_dem
     finally:
         stop(up)
 
-    assert "Demo shops  are left out. Demo shops need holdfast-server with the extra demo; docs/deploy.md" in output
+    assert (
+        "Demo data, payments and shops are left out. Demonstrations need the package holdfast-demo; docs/deploy.md"
+        in output
+    )
     assert re.findall(r"^(\w+)  http://", output, re.MULTILINE) == ["Inventory", "Events"]
 
 
-@pytest.mark.parametrize("words", [("up", "--shops-port=0"), ("inventory", "platform-double", "--port=0")])
-def test_demo_shops_that_are_wanted_need_the_extra_demo(words: tuple[str, ...], data_dir: Path) -> None:
+@pytest.mark.parametrize("words", [("up", "--shops-port=0"), ("inventory", "platform-double", "--port=0"), ("demo",)])
+def test_a_demonstration_that_is_wanted_needs_the_package_of_the_demo(words: tuple[str, ...], data_dir: Path) -> None:
     environment = {**os.environ, "HOLDFAST_DATA_DIR": str(data_dir)}
     ended = subprocess.run(
         [sys.executable, "-c", WITHOUT_EXTRA, *words], env=environment, capture_output=True, text=True, check=False
     )
 
     assert ended.returncode == 1
-    assert ended.stderr == (
-        "Demo shops need holdfast-server with the extra demo; docs/deploy.md says how to install it.\n"
-    )
+    assert ended.stderr == "Demonstrations need the package holdfast-demo; docs/deploy.md says how to install it.\n"
 
 
 def test_nobody_else_on_the_machine_reads_the_log_of_postgresql_or_what_demonstrations_store(data_dir: Path) -> None:

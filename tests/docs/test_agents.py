@@ -10,7 +10,7 @@ import pytest
 
 from holdfast.events.registrations import settlement
 from holdfast.events.settings import Settings
-from holdfast.inventory import demo
+from holdfast_demo.data import inventory as demo
 from tests.faults.unheard import at_work
 from tests.inventory import support as inventory
 from tests.serving import listener, running_already, serving

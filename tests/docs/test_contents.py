@@ -32,7 +32,7 @@ def test_every_number_of_a_decision_is_taken_once_but_for_the_unused_ones() -> N
     assert numbers == [number for number in range(1, numbers[-1] + 1) if number not in UNUSED_NUMBERS]
 
 
-@pytest.mark.parametrize("part", ["kit", "accounts", "inventory", "events", "doubles", "."])
+@pytest.mark.parametrize("part", ["kit", "accounts", "inventory", "events", "."])
 def test_the_tree_has_every_folder(part: str) -> None:
     folders = {path.parent.name for path in (SOURCE / part).glob("*/__init__.py")}
 

@@ -46,7 +46,7 @@ def service(request: pytest.FixtureRequest, template_url: str) -> Service:
 @pytest.fixture(scope="session")
 def processor_url() -> Iterator[str]:
     """The address of a payment processor, for tests of something else; `tests/events/payments` has its own."""
-    program = [sys.executable, "-m", "holdfast.doubles.stripe", "--port", "0", "--key", PROCESSOR_KEY]
+    program = [sys.executable, "-m", "holdfast_demo.stripe", "--port", "0", "--key", PROCESSOR_KEY]
     with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         yield process.stdout.readline().split()[-1]

@@ -8,8 +8,8 @@ import httpx2
 import pytest
 from PIL import Image
 
-from holdfast.events import demo
-from holdfast.events.demo_photos import HEIGHT, WIDTH, draw_photo
+from holdfast_demo.data import events
+from holdfast_demo.data.photos import HEIGHT, WIDTH, draw_photo
 from tests.support import Service
 
 PHOTOS = ("studio", "drawing", "concert")
@@ -17,7 +17,7 @@ PHOTOS = ("studio", "drawing", "concert")
 
 @pytest.fixture
 async def addresses(service: Service) -> dict[str, str]:
-    _, addresses = await service.database.transact(partial(demo.begin, account_id="acct_demo"))
+    _, addresses = await service.database.transact(partial(events.begin, account_id="acct_demo"))
     await service.settle()
     return dict(addresses)
 
@@ -64,7 +64,7 @@ async def test_the_waiting_room_leads_to_the_event_that_it_names(service: Servic
 
 
 async def test_the_examples_are_stored_once(service: Service, addresses: dict[str, str]) -> None:
-    keys, again = await service.database.transact(partial(demo.begin, account_id="acct_demo"))
+    keys, again = await service.database.transact(partial(events.begin, account_id="acct_demo"))
 
     assert keys is None
     assert {name: path for name, path in again if name != "organizer"} == {

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.doubles.stripe.processor import StripeDouble
-from holdfast.doubles.stripe.webhooks import Endpoint
 from holdfast.events.payments.reconciliation import reconcile
 from holdfast.kit.running.steps import Steps
+from holdfast_demo.stripe.processor import StripeDouble
+from holdfast_demo.stripe.webhooks import Endpoint
 from tests.events.pages.visitor import Visitor, value
 from tests.faults.processes import Process, serving
 from tests.serving import listener

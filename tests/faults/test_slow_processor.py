@@ -3,9 +3,9 @@
 import asyncio
 import time
 
-from holdfast.doubles.stripe.faults import Fault
 from holdfast.events.payments import background, due
 from holdfast.events.settings import Settings
+from holdfast_demo.stripe.faults import Fault
 from tests.events.pages.visitor import Visitor
 from tests.events.payments.scene import paying
 from tests.support import eventually

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from holdfast.doubles.shopify.faults import Fault
-from holdfast.doubles.shopify.orders import LineReturn
 from holdfast.inventory.catalog import importing
 from holdfast.inventory.catalog.model import ImportTask
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.sync import levels
+from holdfast_demo.shopify.faults import Fault
+from holdfast_demo.shopify.orders import LineReturn
 from tests.inventory.installs.merchants import DOMAIN, SECRET
 from tests.inventory.orders.scene import Scene as Ordering
 from tests.inventory.orders.scene import playing

@@ -14,8 +14,6 @@ from uuid import uuid4
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, rule
 
-from holdfast.doubles.stripe.errors import StripeRefusal
-from holdfast.doubles.stripe.faults import Fault
 from holdfast.events.payments import checkout
 from holdfast.events.payments.due import LeasedRow
 from holdfast.events.payments.operations import RefundPayment, refund
@@ -23,6 +21,8 @@ from holdfast.events.processor.processor import ProcessorUnreachable
 from holdfast.kit.contract.caller import api_key
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.steps import Steps
+from holdfast_demo.stripe.errors import StripeRefusal
+from holdfast_demo.stripe.faults import Fault
 from tests.events.pages.visitor import Visitor
 from tests.events.payments.scene import Scene, paying
 from tests.models.machine import SOAK, Machine, Stage, explore, staged

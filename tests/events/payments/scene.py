@@ -15,10 +15,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from holdfast.doubles.stripe.processor import StripeDouble
-from holdfast.doubles.stripe.webhooks import Endpoint
 from holdfast.events.payments import background, due
 from holdfast.events.settings import Settings
+from holdfast_demo.stripe.processor import StripeDouble
+from holdfast_demo.stripe.webhooks import Endpoint
 from tests.events.pages.visitor import Visitor
 from tests.serving import listener, serving
 from tests.support import Client, Service, running

@@ -2,14 +2,14 @@
 
 import pytest
 
-from holdfast.doubles.stripe.currencies import SUPPORTED, require_chargeable
-from holdfast.doubles.stripe.errors import StripeRefusal
-from holdfast.doubles.stripe.store import Thing
 from holdfast.events.payments.operations import RefundPayment, refund
 from holdfast.events.processor.currencies import CURRENCIES, MAX_AMOUNT, from_processor, is_payable, to_processor
 from holdfast.kit.contract.caller import api_key
 from holdfast.kit.contract.command import check
 from holdfast.kit.contract.problems import Problem
+from holdfast_demo.stripe.currencies import SUPPORTED, require_chargeable
+from holdfast_demo.stripe.errors import StripeRefusal
+from holdfast_demo.stripe.store import Thing
 from tests.events.pages.visitor import page_text
 from tests.events.payments.scene import Buyer, Scene
 from tests.support import Client

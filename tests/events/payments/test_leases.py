@@ -5,9 +5,9 @@ import contextlib
 
 import pytest
 
-from holdfast.doubles.stripe.faults import Fault
 from holdfast.events.payments import checkout, due
 from holdfast.kit.background import due_work, leases
+from holdfast_demo.stripe.faults import Fault
 from tests.events.payments.scene import Scene
 from tests.support import eventually
 

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from holdfast.doubles.stripe.faults import Fault
 from holdfast.events.payments import checkout, due
+from holdfast_demo.stripe.faults import Fault
 from tests.events.pages.visitor import Visitor, page_text
 from tests.events.payments.scene import Buyer, Scene
 from tests.support import eventually

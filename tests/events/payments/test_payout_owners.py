@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from holdfast.doubles.stripe.accounts import LINK
+from holdfast_demo.stripe.accounts import LINK
 from tests.accounts.browser import Browser
 from tests.events.pages.visitor import page_text
 from tests.events.payments.scene import Scene

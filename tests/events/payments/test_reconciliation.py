@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from prometheus_client import REGISTRY
 
-from holdfast.doubles.stripe.faults import Fault
 from holdfast.events.payments.reconciliation import MEANINGS, ReconciliationReport, reconcile, report
 from holdfast.kit.running.steps import Steps
+from holdfast_demo.stripe.faults import Fault
 from tests.events.payments.scene import Buyer, Scene
 from tests.faults.processes import HOLDFAST
 from tests.forking import forks

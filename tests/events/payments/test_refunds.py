@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from holdfast.doubles.stripe.faults import Fault
 from holdfast.events.payments.operations import ListPersonPayments, PaymentView, RefundPayment, list_payments, refund
 from holdfast.kit.contract.caller import Caller, api_key
 from holdfast.kit.contract.problems import Problem
+from holdfast_demo.stripe.faults import Fault
 from tests.events.pages.visitor import Visitor, page_text, value
 from tests.events.payments.scene import Buyer, Scene
 from tests.support import Client

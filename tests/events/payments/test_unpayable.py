@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.doubles.stripe.store import Thing
+from holdfast_demo.stripe.store import Thing
 from tests.events.pages.visitor import Visitor, page_text, state, value
 from tests.events.payments.scene import Scene
 from tests.support import Client

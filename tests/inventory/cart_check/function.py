@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Generator, Sequence
 from typing import Any, NamedTuple
 
-from holdfast.doubles.shopify.functions import CART_CHECK, Function, messages, node
+from holdfast_demo.shopify.functions import CART_CHECK, Function, messages, node
 
 TODAY = "2026-11-22"
 

@@ -6,10 +6,10 @@ from collections.abc import AsyncGenerator
 import httpx2
 import pytest
 
-from holdfast.doubles.shopify import functions, metafields
-from holdfast.doubles.shopify.checkout import CheckoutStopped
-from holdfast.doubles.shopify.orders import SaleLine
-from tests.doubles.shopify.stage import DOMAIN, Stage, installed
+from holdfast_demo.shopify import functions, metafields
+from holdfast_demo.shopify.checkout import CheckoutStopped
+from holdfast_demo.shopify.orders import SaleLine
+from tests.demo.shopify.stage import DOMAIN, Stage, installed
 
 SINGLE, SIX = 0, 1
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from holdfast.doubles.shopify.shops import NewVariant, remove_product
 from holdfast.inventory.catalog import importing
 from holdfast.inventory.catalog.importing import ImportFailed
 from holdfast.inventory.catalog.model import ImportTask
 from holdfast.inventory.resources import Steps
 from holdfast.inventory.shopify.platform import Platform
+from holdfast_demo.shopify.shops import NewVariant, remove_product
 from tests.inventory.installs.merchants import DOMAIN
 from tests.inventory.sync.scene import Scene
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.doubles.shopify import payloads
-from holdfast.doubles.shopify.orders import SaleLine
+from holdfast_demo.shopify import payloads
+from holdfast_demo.shopify.orders import SaleLine
 from tests.inventory.installs.merchants import DOMAIN, SECRET
 from tests.inventory.sync.scene import Scene
 from tests.inventory.webhooks.deliveries import deliver, handle

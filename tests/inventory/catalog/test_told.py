@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from holdfast.doubles.shopify import shops
-from holdfast.doubles.shopify.payloads import level as level_payload
-from holdfast.doubles.shopify.shops import NewVariant
 from holdfast.inventory.catalog import importing, sql
 from holdfast.inventory.catalog.model import Location
+from holdfast_demo.shopify import shops
+from holdfast_demo.shopify.payloads import level as level_payload
+from holdfast_demo.shopify.shops import NewVariant
 from tests.inventory.installs.merchants import DOMAIN, SECRET
 from tests.inventory.sync.scene import Scene
 from tests.inventory.webhooks.deliveries import deliver, handle

@@ -2,8 +2,8 @@
 
 import pytest
 
-from holdfast.doubles.shopify.faults import Fault
 from holdfast.inventory.settings import Settings
+from holdfast_demo.shopify.faults import Fault
 from tests.inventory.console.scene import main_text
 from tests.inventory.console.signing_in import Owner, add_merchant
 from tests.inventory.console.stocking import Stocking, stocking

@@ -7,13 +7,13 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from holdfast.doubles.shopify import seed
-from holdfast.doubles.shopify.application import ShopifyDouble
-from holdfast.doubles.shopify.platform_state import App
 from holdfast.inventory.installs.state import PATH as INSTALL
 from holdfast.inventory.resources import Steps
 from holdfast.inventory.settings import Settings
 from holdfast.kit.running import steps
+from holdfast_demo.shopify import seed
+from holdfast_demo.shopify.application import ShopifyDouble
+from holdfast_demo.shopify.platform_state import App
 from tests.inventory.support import Inventory, Shop, running
 from tests.serving import PLAIN, listener, serving
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.doubles.shopify.faults import Fault
 from holdfast.inventory.installs import uninstalling
 from holdfast.inventory.installs.model import ShopTask
 from holdfast.inventory.shopify.platform import Platform
 from holdfast.inventory.shopify.token_endpoint import TokenEndpoint
+from holdfast_demo.shopify.faults import Fault
 from tests.inventory.installs.merchants import CLIENT, DOMAIN, SECRET, Scene
 from tests.inventory.installs.test_install import key_of
 from tests.inventory.installs.test_uninstall import tell_of_uninstall, two_days_pass

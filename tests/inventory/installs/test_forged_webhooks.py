@@ -12,8 +12,8 @@ from urllib.parse import parse_qsl, quote, urlsplit
 import httpx2
 import pytest
 
-from holdfast.doubles.shopify.endpoints import signature
 from holdfast.inventory.shopify import webhook_signature
+from holdfast_demo.shopify.endpoints import signature
 from tests.inventory.installs.merchants import DOMAIN, SECRET, Scene
 from tests.inventory.installs.test_install import key_of
 from tests.inventory.support import Inventory, Shop

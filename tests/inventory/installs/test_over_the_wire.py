@@ -2,11 +2,11 @@
 
 import json
 
-from holdfast.doubles.shopify.orders import SaleLine
 from holdfast.inventory import topics
 from holdfast.inventory.installs import uninstalling
 from holdfast.inventory.installs.model import ShopTask
 from holdfast.inventory.settings import Settings
+from holdfast_demo.shopify.orders import SaleLine
 from tests.inventory.installs.merchants import DOMAIN, Scene, beside_the_platform
 from tests.inventory.installs.test_install import key_of
 from tests.inventory.webhooks.deliveries import handle

@@ -2,12 +2,12 @@
 
 import pytest
 
-from holdfast.doubles.shopify.model import Subscription
 from holdfast.inventory import topics
 from holdfast.inventory.installs import operations, subscriptions
 from holdfast.inventory.installs.model import ShopTask
 from holdfast.inventory.installs.subscriptions import NotSubscribed
 from holdfast.inventory.webhooks.payloads import fields_of
+from holdfast_demo.shopify.model import Subscription
 from tests.inventory.installs.merchants import BASE_URL, DOMAIN, Scene
 from tests.inventory.support import Shop
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from holdfast.doubles.shopify.faults import Fault
 from holdfast.inventory.installs import uninstalling
 from holdfast.inventory.installs.access import shop_access
 from holdfast.inventory.installs.model import ShopTask
 from holdfast.kit.contract.problems import Problem
+from holdfast_demo.shopify.faults import Fault
 from tests.inventory.installs.merchants import DOMAIN, Scene
 from tests.inventory.installs.test_install import KEY, key_of
 from tests.inventory.samples import furnished

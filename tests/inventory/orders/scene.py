@@ -3,12 +3,12 @@
 import contextlib
 from collections.abc import AsyncGenerator
 
-from holdfast.doubles.shopify.application import ShopifyDouble
-from holdfast.doubles.shopify.model import Order
-from holdfast.doubles.shopify.orders import SaleLine
-from holdfast.doubles.shopify.platform_state import WebhookMessage
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shops.model import SCOPES
+from holdfast_demo.shopify.application import ShopifyDouble
+from holdfast_demo.shopify.model import Order
+from holdfast_demo.shopify.orders import SaleLine
+from holdfast_demo.shopify.platform_state import WebhookMessage
 from tests.inventory.installs.merchants import DOMAIN, beside_the_platform
 from tests.inventory.support import Inventory, Shop
 from tests.inventory.webhooks.deliveries import deliver, handle

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holdfast.doubles.shopify.model import LineItem, Order
-from holdfast.doubles.shopify.orders import LineEdit, LineReturn, SaleLine
-from holdfast.doubles.shopify.platform_state import WebhookMessage
+from holdfast_demo.shopify.model import LineItem, Order
+from holdfast_demo.shopify.orders import LineEdit, LineReturn, SaleLine
+from holdfast_demo.shopify.platform_state import WebhookMessage
 from tests.databases import scratch_database
 from tests.inventory.installs.merchants import DOMAIN
 from tests.inventory.orders.scene import UNITS, Scene, playing

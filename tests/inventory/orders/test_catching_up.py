@@ -1,9 +1,9 @@
 """Orders of which no webhook came are found at the platform."""
 
-from holdfast.doubles.shopify.orders import LineEdit, LineReturn, SaleLine
 from holdfast.inventory.installs.model import ShopTask
 from holdfast.inventory.orders.catching_up import catch_up
 from holdfast.kit.running import steps
+from holdfast_demo.shopify.orders import LineEdit, LineReturn, SaleLine
 from tests.inventory.installs.merchants import DOMAIN
 from tests.inventory.orders.scene import Scene
 

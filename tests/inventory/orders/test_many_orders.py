@@ -1,6 +1,6 @@
 """Orders that wait are applied together; none of them holds back the others."""
 
-from holdfast.doubles.shopify.orders import LineEdit
+from holdfast_demo.shopify.orders import LineEdit
 from tests.inventory.installs.merchants import DOMAIN
 from tests.inventory.orders.scene import Scene
 from tests.inventory.orders.stories import PlatformOrder, unhandled

@@ -1,6 +1,6 @@
 """What a webhook does not say is read from the platform."""
 
-from holdfast.doubles.shopify.orders import LineEdit, LineReturn, SaleLine
+from holdfast_demo.shopify.orders import LineEdit, LineReturn, SaleLine
 from tests.inventory.installs.merchants import DOMAIN
 from tests.inventory.orders.scene import Scene
 from tests.inventory.webhooks.deliveries import handle

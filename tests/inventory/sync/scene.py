@@ -5,8 +5,6 @@ from collections.abc import AsyncGenerator, Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from holdfast.doubles.shopify.application import ShopifyDouble
-from holdfast.doubles.shopify.model import Variant, gid
 from holdfast.inventory.catalog import importing
 from holdfast.inventory.catalog.model import ImportTask
 from holdfast.inventory.resources import Steps, Tx
@@ -16,6 +14,8 @@ from holdfast.inventory.sync.model import ObservedLevel
 from holdfast.inventory.sync.sync_work import SyncWork
 from holdfast.kit.background.due_work import handle_all
 from holdfast.kit.running import steps as kit
+from holdfast_demo.shopify.application import ShopifyDouble
+from holdfast_demo.shopify.model import Variant, gid
 from tests.inventory.installs.merchants import DOMAIN, beside_the_platform
 from tests.inventory.installs.merchants import Scene as Installing
 from tests.inventory.support import Inventory, Shop

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from holdfast.doubles.shopify.errors import ShopifyRefusal
-from holdfast.doubles.shopify.orders import SaleLine
 from holdfast.inventory.topics import HANDLERS
+from holdfast_demo.shopify.errors import ShopifyRefusal
+from holdfast_demo.shopify.orders import SaleLine
 from tests.inventory.installs.merchants import DOMAIN, SECRET
 from tests.inventory.sync.scene import PACKS, Scene
 from tests.inventory.webhooks.deliveries import deliver, handle

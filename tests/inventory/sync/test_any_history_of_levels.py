@@ -21,12 +21,12 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from holdfast.doubles.shopify import shops
-from holdfast.doubles.shopify.model import Order, Variant
-from holdfast.doubles.shopify.orders import LineEdit, LineReturn, SaleLine
-from holdfast.doubles.shopify.shops import NewVariant
 from holdfast.inventory.sync import levels, operations
 from holdfast.inventory.sync.answers import Share
+from holdfast_demo.shopify import shops
+from holdfast_demo.shopify.model import Order, Variant
+from holdfast_demo.shopify.orders import LineEdit, LineReturn, SaleLine
+from holdfast_demo.shopify.shops import NewVariant
 from tests.databases import scratch_database
 from tests.inventory.installs.merchants import DOMAIN
 from tests.inventory.support import unlimited

@@ -4,10 +4,10 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
-from holdfast.doubles.shopify import payloads
-from holdfast.doubles.shopify.model import gid
-from holdfast.doubles.shopify.orders import SaleLine
 from holdfast.inventory.settings import Settings
+from holdfast_demo.shopify import payloads
+from holdfast_demo.shopify.model import gid
+from holdfast_demo.shopify.orders import SaleLine
 from tests.inventory.installs.merchants import DOMAIN, SECRET
 from tests.inventory.sync.scene import PACKS, Scene, installed
 from tests.inventory.webhooks.deliveries import deliver, handle

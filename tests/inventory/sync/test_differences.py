@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from holdfast.doubles.shopify.faults import Fault
-from holdfast.doubles.shopify.shops import count
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.sync import levels, pushing, sync_work
 from holdfast.inventory.sync.model import OrderLevelChange
+from holdfast_demo.shopify.faults import Fault
+from holdfast_demo.shopify.shops import count
 from tests.inventory.installs.merchants import DOMAIN
 from tests.inventory.sync.scene import Scene, pooled
 from tests.inventory.sync.test_levels_out import calls, sold

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from holdfast.doubles.shopify import payloads
-from holdfast.doubles.shopify.orders import SaleLine
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.sync import edits, levels
+from holdfast_demo.shopify import payloads
+from holdfast_demo.shopify.orders import SaleLine
 from tests.inventory.installs.merchants import DOMAIN, SECRET
 from tests.inventory.sync.scene import Scene, pooled
 from tests.inventory.webhooks.deliveries import deliver, handle

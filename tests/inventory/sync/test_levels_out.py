@@ -7,11 +7,11 @@ from functools import partial
 
 import pytest
 
-from holdfast.doubles.shopify.faults import Fault
 from holdfast.inventory.sync import levels, sql, sync_work
 from holdfast.inventory.sync.model import OrderLevelChange
 from holdfast.inventory.sync.pushing import PushSizes
 from holdfast.inventory.sync.shop_sync import sync_shop
+from holdfast_demo.shopify.faults import Fault
 from tests.inventory.installs.merchants import DOMAIN
 from tests.inventory.sync.scene import Scene
 from tests.support import eventually

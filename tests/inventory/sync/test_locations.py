@@ -2,13 +2,13 @@
 
 import pytest
 
-from holdfast.doubles.shopify import payloads
-from holdfast.doubles.shopify.model import Location
 from holdfast.inventory.catalog import importing
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.sync import operations
 from holdfast.inventory.sync.answers import Share, Spreading
 from holdfast.kit.contract.problems import VALIDATION_FAILED, Problem
+from holdfast_demo.shopify import payloads
+from holdfast_demo.shopify.model import Location
 from tests.inventory.installs.merchants import DOMAIN, SECRET, beside_the_platform
 from tests.inventory.sync.scene import Scene
 from tests.inventory.webhooks.deliveries import deliver, handle

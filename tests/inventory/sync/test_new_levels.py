@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.doubles.shopify.orders import LineReturn, SaleLine
 from holdfast.inventory.topics import HANDLERS
+from holdfast_demo.shopify.orders import LineReturn, SaleLine
 from tests.inventory.installs.merchants import DOMAIN, SECRET
 from tests.inventory.sync.scene import Scene
 from tests.inventory.webhooks.deliveries import deliver, handle

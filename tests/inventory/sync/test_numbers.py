@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 from prometheus_client import REGISTRY
 
-from holdfast.doubles.shopify import metafields
-from holdfast.doubles.shopify.checkout import CheckoutStopped
-from holdfast.doubles.shopify.faults import Fault
-from holdfast.doubles.shopify.orders import SaleLine
-from holdfast.doubles.shopify.platform_state import WebhookMessage
-from holdfast.doubles.shopify.shops import NewVariant
 from holdfast.inventory.shopify.scopes import REQUIRED
 from holdfast.inventory.sync import cart_check_numbers, sync_work
 from holdfast.inventory.topics import AFTER_INSTALL
+from holdfast_demo.shopify import metafields
+from holdfast_demo.shopify.checkout import CheckoutStopped
+from holdfast_demo.shopify.faults import Fault
+from holdfast_demo.shopify.orders import SaleLine
+from holdfast_demo.shopify.platform_state import WebhookMessage
+from holdfast_demo.shopify.shops import NewVariant
 from tests.inventory.installs.merchants import DOMAIN
 from tests.inventory.sync.scene import PACKS, Scene
 from tests.inventory.sync.test_agreement import tell

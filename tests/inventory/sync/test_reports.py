@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from holdfast.doubles.shopify import payloads
-from holdfast.doubles.shopify.faults import Fault
-from holdfast.doubles.shopify.orders import SaleLine
 from holdfast.inventory.sync.planning import plan
+from holdfast_demo.shopify import payloads
+from holdfast_demo.shopify.faults import Fault
+from holdfast_demo.shopify.orders import SaleLine
 from tests.inventory.installs.merchants import DOMAIN, SECRET
 from tests.inventory.support import Shop
 from tests.inventory.sync.scene import Scene

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from liquid import Environment
 
-from holdfast.doubles.shopify import storefront
-from holdfast.doubles.shopify.model import Product, Variant
-from holdfast.doubles.shopify.pages import SITE
 from holdfast.kit.pages.language import LANGUAGES
+from holdfast_demo.shopify import storefront
+from holdfast_demo.shopify.model import Product, Variant
+from holdfast_demo.shopify.pages import SITE
 from tests.node import ROOT
 
 EXTENSION = ROOT / "extensions" / "live-stock"

@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
-from holdfast.doubles.shared.serving import guard_application
+from holdfast_demo.shared.serving import guard_application
 
 ADDRESS = "http://127.0.0.1:8004"
 

@@ -16,7 +16,6 @@ from holdfast.commands.move import move
 from holdfast.commands.restore import restore
 from holdfast.commands.secret import secret
 from holdfast.commands.status import status
-from holdfast.doubles.shopify.command import demo_shops
 from holdfast.events import app_commands, draw_commands, payment_commands
 from holdfast.events import commands as of_events
 from holdfast.inventory import commands as of_inventory
@@ -213,7 +212,7 @@ inventory.add_typer(of_inventory.shops, name="shop")
 inventory.command("sign-proxy-url")(of_inventory.sign_proxy_url)
 inventory.command("console-link")(of_inventory.console_link)
 inventory.command("webhooks")(of_inventory.webhooks)
-inventory.command("platform-double")(demo_shops)
+inventory.command("platform-double")(starting.demo_shops)
 inventory.command("check")(checking.check_ledger)
 
 

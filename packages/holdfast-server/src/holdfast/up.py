@@ -1,7 +1,12 @@
-"""`holdfast up`: both services in one process, with demo data on the first start. `holdfast demo`: the data alone."""
+"""`holdfast up`: both services in one process, with demo data on the first start; and the commands for demonstrations.
+
+Demo data and demonstrations are in the package holdfast-demo. Without it, `up` starts the services alone.
+"""
 
 import sys
 from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -19,6 +24,11 @@ INVENTORY_PORT = 8001
 EVENTS_PORT = 8002
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+MISSING_DEMO = "Demonstrations need the package holdfast-demo; docs/deploy.md says how to install it."
+
+DEMO_CLIENT_ID = "holdfast-demo"
+"""The client id of the app in demo shops."""
 
 Sight = tuple[str, str]
 """A name and a URL to open in a browser."""
@@ -44,6 +54,11 @@ ShopsPort = Annotated[
 ]
 
 
+def has_demo() -> bool:
+    """Whether the package holdfast-demo is installed."""
+    return find_spec("holdfast_demo") is not None
+
+
 def up(
     host: Host = "127.0.0.1",
     port: FirstPort = None,
@@ -59,7 +74,6 @@ def up(
     nobody.
     """
     with importing():
-        from holdfast.doubles import shopify
         from holdfast.events.product import EVENTS
         from holdfast.inventory.product import INVENTORY
         from holdfast.kit.contract.problems import CannotStart
@@ -74,13 +88,12 @@ def up(
         "inventory": usual["inventory"] if inventory_port is None else inventory_port,
         "events": usual["events"] if events_port is None else events_port,
     }
-    has_shops = not INVENTORY.configured().client_id and (is_ours or shops_port is not None)
-    if has_shops and not shopify.is_installed():
-        if shops_port is not None:
-            raise CannotStart(shopify.MISSING_EXTRA)
-        typer.echo(f"{typer.style('Demo shops', bold=True)}  are left out. {shopify.MISSING_EXTRA}")
-        has_shops = False
-    if has_shops:
+    if not has_demo():
+        if shops_port is not None or payments_port is not None:
+            raise CannotStart(MISSING_DEMO)
+        typer.echo(f"Demo data, payments and shops are left out. {MISSING_DEMO}")
+        is_ours = False
+    if not INVENTORY.configured().client_id and (is_ours or shops_port is not None):
         ports["shops"] = _demo_port(shops_port, usual["shops"], ports["inventory"] == usual["inventory"])
     if not EVENTS.configured().takes_payments and (is_ours or payments_port is not None):
         ports["payments"] = _demo_port(payments_port, usual["payments"], ports["events"] == usual["events"])
@@ -122,11 +135,61 @@ def demo() -> None:
     with importing():
         from holdfast.events.product import EVENTS
         from holdfast.inventory.product import INVENTORY
+        from holdfast.kit.contract.problems import CannotStart
         from holdfast.kit.process import served_address
 
+    if not has_demo():
+        raise CannotStart(MISSING_DEMO)
     stock, tickets = INVENTORY.ready(INVENTORY.configured()), EVENTS.ready(EVENTS.configured())
     _present_inventory(stock.served_at(served_address.served_address(stock, INVENTORY_PORT)))
     _present_sights(_present_events(tickets.served_at(served_address.served_address(tickets, EVENTS_PORT)), None))
+
+
+def demo_shops(
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 picks a free one.")] = 8004,
+    app_address: Annotated[str, typer.Option(help="Where the inventory service is served.")] = "http://127.0.0.1:8001",
+    client_id: Annotated[str, typer.Option(help="The app's client id.")] = DEMO_CLIENT_ID,
+    client_secret: Annotated[str, typer.Option(help="The app's client secret; without it, a random one.")] = "",
+    file: Annotated[Path | None, typer.Option(help="Keep everything in this file; without it, in memory.")] = None,
+    shop: Annotated[list[str] | None, typer.Option(help="A shop to begin with; may be given several times.")] = None,
+    for_tests: Annotated[bool, typer.Option(help="Serve the API for tests, below /_test/.")] = False,
+) -> None:
+    """Serve demo shops to try the app at.
+
+    They are a storefront platform of our own, where nothing is sold.
+    """
+    from holdfast.kit.contract.problems import CannotStart
+
+    if not has_demo():
+        raise CannotStart(MISSING_DEMO)
+
+    from secrets import token_urlsafe
+
+    from holdfast.kit.http.sockets import address_of, listen_all
+    from holdfast.kit.process.serving import serve
+    from holdfast.kit.security.secrets import secret
+    from holdfast_demo.shared.serving import guarded_server
+    from holdfast_demo.shopify import testing
+    from holdfast_demo.shopify.application import ShopifyDouble
+    from holdfast_demo.shopify.platform_state import App
+
+    (listener,) = listen_all(host, port)
+    random = not client_secret
+    if random:
+        client_secret = secret("", file.with_suffix(".secret")).value.decode() if file else token_urlsafe(32)
+    double = ShopifyDouble(address_of(listener), App(client_id, client_secret, app_address.rstrip("/")), path=file)
+    for domain in shop or ():
+        double.begin(domain)
+    if for_tests:
+        double.app.router.routes[:0] = testing.routes(double)
+    typer.echo(f"Demo shops  {double.address}")
+    if random:
+        typer.echo(f"  INVENTORY_CLIENT_SECRET={client_secret}")
+    try:
+        serve([guarded_server(double.app, listener)])
+    finally:
+        double.close()
 
 
 def _present_sights(sights: "list[Sight]") -> None:
@@ -155,17 +218,20 @@ def _demo_port(port: int | None, usual: int, is_usual: bool) -> int:
 
 
 def _present_inventory(settings: "InventorySettings") -> None:
-    import asyncio
+    key, owner, domain = None, None, "SHOP_DOMAIN"
+    if has_demo():
+        import asyncio
 
-    from holdfast.inventory import demo
-    from holdfast.inventory.product import INVENTORY
+        from holdfast.inventory.product import INVENTORY
+        from holdfast_demo.data import inventory
 
-    key, owner = asyncio.run(INVENTORY.transact(settings, demo.begin))
+        key, owner = asyncio.run(INVENTORY.transact(settings, inventory.begin))
+        domain = inventory.DOMAIN if key or owner else domain
     typer.echo(f"{typer.style('Inventory', bold=True)}  {settings.base_url}")
     typer.echo(f"  for agents     {settings.base_url}/mcp")
     typer.echo(f"  how to begin   {settings.base_url}/auth.md")
     if key:
-        typer.echo(f"  demo shop      {demo.DOMAIN}")
+        typer.echo(f"  demo shop      {domain}")
         typer.echo(f"  its key        {key}")
     else:
         typer.echo(f"  shops          {_program()} inventory shop list")
@@ -173,20 +239,24 @@ def _present_inventory(settings: "InventorySettings") -> None:
     if not settings.smtp_host:
         typer.echo(f"  mails          files in {settings.data_dir.resolve() / 'mail'}, also the link to sign in")
     if owner:
-        typer.echo(f"  storefront     {_program()} inventory sign-proxy-url {demo.DOMAIN}")
+        typer.echo(f"  storefront     {_program()} inventory sign-proxy-url {domain}")
         typer.echo(f"  owner          {owner.email}")
         typer.echo(f"  console        {settings.base_url}{owner.path}")
         typer.echo("  This link signs the owner in once, within 15 minutes. A command for another:")
-    typer.echo(f"  a link         {_program()} inventory console-link {demo.DOMAIN if owner else 'SHOP_DOMAIN'}")
+    typer.echo(f"  a link         {_program()} inventory console-link {domain if owner else 'SHOP_DOMAIN'}")
 
 
 def _present_events(settings: "EventsSettings", account_id: str | None) -> list[Sight]:
-    import asyncio
+    keys, organizer, slug, sights = None, "", "SLUG", list[Sight]()
+    if has_demo():
+        import asyncio
 
-    from holdfast.events import demo
-    from holdfast.events.product import EVENTS
+        from holdfast.events.product import EVENTS
+        from holdfast_demo.data import events
 
-    keys, sights = asyncio.run(EVENTS.transact(settings, partial(demo.begin, account_id=account_id)))
+        keys, sights = asyncio.run(EVENTS.transact(settings, partial(events.begin, account_id=account_id)))
+        organizer = events.EMAIL
+        slug = events.SLUG if any(name == "organizer" for name, _ in sights) else slug
     typer.echo(f"{typer.style('Events', bold=True)}  {settings.base_url}")
     typer.echo(f"  for agents     {settings.base_url}/mcp")
     typer.echo(f"  how to begin   {settings.base_url}/agents.md")
@@ -197,22 +267,21 @@ def _present_events(settings: "EventsSettings", account_id: str | None) -> list[
     if keys:
         typer.echo(f"  admin key      {keys.admin}")
         typer.echo(f"  organizer key  {keys.organizer}")
-        typer.echo(f"  organizer      {demo.EMAIL}")
+        typer.echo(f"  organizer      {organizer}")
         typer.echo("  Keep these two keys: they are shown once. If you lose one, make a new one:")
     else:
         typer.echo(f"  organizers     {_program()} events organizer list")
         typer.echo("  Keys are shown once. If you lost yours, make a new one:")
-    has_demo = any(name == "organizer" for name, _ in sights)
     typer.echo(f"  for an admin   {_program()} events key create --admin --name NAME")
     typer.echo(f"  for others     {_program()} events key create --organizer SLUG --name NAME")
     typer.echo("  An organizer signs in with a link, once, within 15 minutes. A command prints one:")
-    typer.echo(f"  a link         {_program()} events console-link {demo.SLUG if has_demo else 'SLUG'}")
+    typer.echo(f"  a link         {_program()} events console-link {slug}")
     return [(name, settings.base_url + path) for name, path in sights]
 
 
 def _demo_mails(served: "ServedService", settings: "EventsSettings") -> list[Sight]:
     """Put a viewer of the mails of both services in front of the events service. Returns its name and URL."""
-    from holdfast.doubles.mails.viewer import PATH, with_viewer
+    from holdfast_demo.mails.viewer import PATH, with_viewer
 
     served.config.app = with_viewer(served.config.app, settings.data_dir / "mail", settings.base_url)  # pyright: ignore[reportArgumentType] - an application, not its name
     return [("mails", settings.base_url + PATH)]
@@ -220,8 +289,8 @@ def _demo_mails(served: "ServedService", settings: "EventsSettings") -> list[Sig
 
 def _with_demo_payments(listener: "socket", settings: "EventsSettings") -> "EventsSettings":
     """The settings of the events service with the payment processor for demonstrations."""
-    from holdfast.doubles.stripe import in_process
     from holdfast.kit.http.sockets import address_of
+    from holdfast_demo.stripe import in_process
 
     ours = in_process.secrets_in(settings.data_dir)
     return settings.model_copy(
@@ -231,21 +300,21 @@ def _with_demo_payments(listener: "socket", settings: "EventsSettings") -> "Even
 
 def _demo_payments(listener: "socket", settings: "EventsSettings") -> "tuple[ServedService, str]":
     """A payment processor that moves no money, for the events service, and the id of an account that can be paid."""
-    from holdfast.doubles.shared.serving import guarded_server
-    from holdfast.doubles.stripe import in_process
-    from holdfast.events import demo
+    from holdfast_demo.data import events
+    from holdfast_demo.shared.serving import guarded_server
+    from holdfast_demo.stripe import in_process
 
     processor = in_process.processor(listener, settings.base_url, settings.data_dir)
     typer.echo(f"{typer.style('Demo payments', bold=True)}  {processor.address}")
     typer.echo("  cards          4242 4242 4242 4242 pays, 4000 0000 0000 0002 is declined;")
     typer.echo("                 no money moves")
-    return guarded_server(processor.app, listener), processor.ready_account(demo.NAME, demo.EMAIL)
+    return guarded_server(processor.app, listener), processor.ready_account(events.NAME, events.EMAIL)
 
 
 def _with_demo_shops(listener: "socket", settings: "InventorySettings") -> "InventorySettings":
     """The settings of the inventory service with demo shops as its platform."""
-    from holdfast.doubles.shopify import CLIENT_ID, admin_frame
     from holdfast.kit.http.sockets import address_of
+    from holdfast_demo.shopify import CLIENT_ID, admin_frame
 
     address = address_of(listener)
     return settings.model_copy(
@@ -259,14 +328,15 @@ def _with_demo_shops(listener: "socket", settings: "InventorySettings") -> "Inve
 
 def _demo_shops(listener: "socket", settings: "InventorySettings") -> "tuple[ServedService, list[Sight]]":
     """A storefront platform that sells nothing, for the inventory service, and its names and URLs for a browser."""
-    from holdfast.doubles.shopify import in_process
-    from holdfast.inventory import demo, resources
+    from holdfast.inventory import resources
     from holdfast.kit.http.sockets import address_of
+    from holdfast_demo.data import inventory
+    from holdfast_demo.shopify import in_process
 
     secret = resources.build(settings).client_secrets[0].decode()
-    served = in_process.served(listener, settings.base_url, secret, settings.data_dir, demo.DOMAIN)
+    served = in_process.served(listener, settings.base_url, secret, settings.data_dir, inventory.DOMAIN)
     typer.echo(f"{typer.style('Demo shops', bold=True)}  {address_of(listener)}")
-    address = f"{address_of(listener)}/{demo.DOMAIN}"
+    address = f"{address_of(listener)}/{inventory.DOMAIN}"
     return served, [
         ("demo shop", address),
         ("merchant", f"{address}/admin/apps/holdfast"),

@@ -1,7 +1,7 @@
 """Pages for signed-in people. Other visitors are sent to sign in first, and come back afterwards."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from starlette.routing import Route
 
@@ -12,7 +12,7 @@ from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from holdfast.kit.http.handler import Access, Handler, Reply, Request, anonymous
 from holdfast.kit.pages.form_files import FileLimits, TakeFile, read_files
 from holdfast.kit.pages.forms import ANOTHERS_FORM, FormTokens, read_form, require_same_site
-from holdfast.kit.pages.site import Site, redirect
+from holdfast.kit.pages.site import Place, Site, redirect
 from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.security.secrets import Secret
 
@@ -23,13 +23,6 @@ TIMES_SCRIPT = "times.js"
 
 _SESSION = "holdfast.session"
 """The name of the session of a request in its scope."""
-
-
-class Place(NamedTuple):
-    """An entry of the navigation: its name in English, and the name of its icon."""
-
-    name: str
-    icon: str
 
 
 class SignedInPages:

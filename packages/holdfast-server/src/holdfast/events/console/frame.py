@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from holdfast.accounts.console import HOME, Console
 from holdfast.accounts.session_gate import ACCOUNT
 from holdfast.accounts.sessions import Session
-from holdfast.accounts.signed_in_pages import Place
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.messages import translatable
+from holdfast.kit.pages.site import Place
 
 __all__ = ["BEFORE", "HINT", "HOME", "PLACES", "START", "Console", "first", "organizer", "places"]
 

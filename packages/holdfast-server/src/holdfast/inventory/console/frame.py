@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from holdfast.accounts.console import HOME, Console
 from holdfast.accounts.session_gate import ACCOUNT
 from holdfast.accounts.sessions import Session
-from holdfast.accounts.signed_in_pages import Place
 from holdfast.inventory.merchants.model import Merchant
 from holdfast.kit.contract.caller import Caller, person
 from holdfast.kit.contract.messages import translatable
+from holdfast.kit.pages.site import Place
 
 __all__ = ["HINT", "HOME", "MORE", "Console", "merchant", "places", "shop_of"]
 

@@ -8,7 +8,7 @@ from base64 import b64encode
 from collections.abc import Awaitable, Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from starlette.exceptions import HTTPException
@@ -50,6 +50,13 @@ PROGRAM_PATHS = ("/api/", "/mcp/", "/.well-known/", "/oauth/")
 """The prefixes of paths where browsers also get errors as JSON."""
 
 Unrouted = Callable[[StarletteRequest, Exception], Awaitable[Response]]
+
+
+class Place(NamedTuple):
+    """An entry of the navigation: its name in English, and the name of its icon."""
+
+    name: str
+    icon: str
 
 
 class Site(Frame):

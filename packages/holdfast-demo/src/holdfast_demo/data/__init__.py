@@ -1,0 +1,1 @@
+"""The demo data of both services."""

@@ -1,0 +1,48 @@
+"""An API for tests that control a double in another process, below `/_test/`. It is served only on request.
+
+Each path takes a JSON object, by POST.
+"""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import msgspec
+from msgspec import Struct
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from holdfast_demo.shared.webhooks import WebhookSender
+
+C = TypeVar("C", bound=Struct)
+
+
+class EmptyCommand(Struct, forbid_unknown_fields=True):
+    """An empty object."""
+
+
+class AdvanceClock(Struct, forbid_unknown_fields=True):
+    """Move the clock forward."""
+
+    seconds: float
+
+
+def route(name: str, kind: type[C], act: Callable[[C], Response]) -> Route:
+    """Return the route of a command. A body that cannot be read is answered with 400."""
+
+    async def answer(request: Request) -> Response:
+        try:
+            command = msgspec.json.decode(await request.body() or b"{}", type=kind)
+        except msgspec.DecodeError as error:
+            return JSONResponse({"error": str(error)}, 400)
+        return act(command)
+
+    return Route(f"/_test/{name}", answer, methods=["POST"])
+
+
+def change_webhooks(webhooks: WebhookSender, changes: Struct) -> None:
+    """Change how webhooks are sent. A field that is None changes nothing."""
+    for name in changes.__struct_fields__:
+        if (value := getattr(changes, name)) is not None:
+            setattr(webhooks, name, value)
+    webhooks.wake()

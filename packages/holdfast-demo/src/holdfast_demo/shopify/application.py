@@ -1,0 +1,223 @@
+"""The platform: its application, its background work, and its methods for tests."""
+
+import contextlib
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.routing import Route
+
+from holdfast_demo.shared.clock import Clock
+from holdfast_demo.shared.faults import Faults
+from holdfast_demo.shared.serving import run_in_background
+from holdfast_demo.shopify import (
+    admin_frame,
+    checkout,
+    endpoints,
+    merchant_page,
+    orders,
+    pages,
+    payloads,
+    seed,
+    shops,
+    storefront,
+)
+from holdfast_demo.shopify.admin import Admin
+from holdfast_demo.shopify.bulk import Bulks
+from holdfast_demo.shopify.faults import Fault
+from holdfast_demo.shopify.levels import Level
+from holdfast_demo.shopify.model import FIRST_SCOPES, Adjustment, Location, Order, Shop, Variant
+from holdfast_demo.shopify.oauth import OAuth
+from holdfast_demo.shopify.orders import LineEdit, LineReturn, SaleLine
+from holdfast_demo.shopify.platform_state import App, PlatformState
+from holdfast_demo.shopify.shops import NewVariant
+from holdfast_demo.shopify.store import Store
+from holdfast_demo.shopify.webhooks import ShopifyWebhooks
+
+
+class ShopifyDouble:
+    """A storefront platform with several shops, for tests and demonstrations.
+
+    Serve `app`. A shop is at `{address}/{domain}`: that is where an app calls it, and where people find its pages. The
+    other methods are for the thread and the event loop in which it is served.
+
+    address    where browsers and programs reach it, without a slash at the end
+    app        the app that shops can install
+    path       the file in which it keeps everything; None: in memory, until it is closed
+    """
+
+    def __init__(self, address: str, app: App, *, path: Path | None = None) -> None:
+        self._store = Store(path)
+        self.world = PlatformState(self._store, address, app)
+        self.faults: Faults[Fault] = Faults()
+        self.oauth = OAuth(self.world)
+        self.webhooks = ShopifyWebhooks(self.world)
+        self.bulks = Bulks(self.world, path and path.with_suffix(".bulk"))
+        self.admin = Admin(self.world, self.oauth, self.bulks, self.faults)
+        routes = [
+            *endpoints.routes(self.world, self.oauth, self.bulks),
+            Route("/{shop}/admin/api/{version}/graphql.json", self.admin.answer, methods=["POST"]),
+            *pages.routes(self.world, self.oauth),
+            *checkout.routes(self.world),
+            *admin_frame.routes(self.world, self.oauth),
+            *merchant_page.routes(self.world, self.oauth, self.webhooks),
+            *storefront.routes(self.world),
+        ]
+        self.app = Starlette(routes=routes, lifespan=self._lifespan)
+
+    @property
+    def address(self) -> str:
+        return self.world.address
+
+    @property
+    def clock(self) -> Clock:
+        return self.world.clock
+
+    # Shops
+
+    def open(self, domain: str, *, points: float = 100) -> Shop:
+        """A new shop with one location. Raises `ShopifyRefusal`."""
+        return shops.open_shop(self.world, domain, points=points)
+
+    def begin(self, domain: str, *, with_more: bool = False) -> None:
+        """Open a shop with the products for newcomers, unless it exists. Raises `ShopifyRefusal`.
+
+        with_more    with the products for people who try the app, too
+        """
+        if self.world.find_shop(domain) is None:
+            self.open(domain)
+            seed.fill(self.world, domain)
+            if with_more:
+                seed.add_more(self.world, domain)
+
+    def shop(self, domain: str) -> Shop:
+        """A shop. Raises `ShopifyRefusal`."""
+        return self.world.shop(domain)
+
+    def add_location(self, domain: str, name: str, *, online: bool = True, service: bool = False) -> Location:
+        return shops.add_location(self.world, domain, name, online=online, service=service)
+
+    def locations(self, domain: str) -> list[Location]:
+        """The locations of a shop, oldest first."""
+        return self._store.select(Location, domain)
+
+    def add_product(self, domain: str, title: str, variants: Sequence[NewVariant]) -> list[Variant]:
+        """A new product with its variants, which are returned."""
+        return shops.add_product(self.world, domain, title, variants)
+
+    def variants(self, domain: str) -> list[Variant]:
+        """The variants of a shop, oldest first."""
+        return self._store.select(Variant, domain)
+
+    def remove_variant(self, domain: str, variant: int) -> None:
+        shops.remove_variant(self.world, domain, variant)
+
+    def level(self, domain: str, variant: int, location: int | None = None) -> Level:
+        """The level of a variant; without a location at the first. Raises `ShopifyRefusal`."""
+        stored = shops.find_variant(self.world, domain, variant)
+        where = self.locations(domain)[0].id if location is None else location
+        level = self.world.levels.find(domain, stored.item, where)
+        assert level, f"the variant {variant} is not stocked at {where}"
+        return level
+
+    def available(self, domain: str, variant: int) -> int:
+        """How many units of a variant are available, all locations together."""
+        item = shops.find_variant(self.world, domain, variant).item
+        return sum(level.available for level in self.world.levels.of_item(domain, item))
+
+    def count(self, domain: str, variant: int, available: int, location: int | None = None) -> Level:
+        """Set a level by hand, as merchants do. Raises `ShopifyRefusal`."""
+        level = self.level(domain, variant, location)
+        return shops.count(self.world, domain, level.item, level.location, available)
+
+    def stock(self, domain: str, variant: int, location: int, available: int = 0) -> Level:
+        """Stock a variant at a further location. Raises `ShopifyRefusal`."""
+        return shops.stock(
+            self.world, domain, shops.find_variant(self.world, domain, variant).item, location, available
+        )
+
+    def sets(self, domain: str) -> list[Adjustment]:
+        """Return the changes that the app made to levels, a group for each call that changed any, oldest first."""
+        return self._store.select(Adjustment, domain)
+
+    # Orders
+
+    def sell(self, domain: str, *sold: SaleLine, even_if_sold_out: bool = False, till: int | None = None) -> Order:
+        """A new order; see `orders.sell`. Raises `ShopifyRefusal`."""
+        return orders.sell(self.world, domain, sold, even_if_sold_out=even_if_sold_out, till=till)
+
+    async def buy(self, domain: str, *sold: SaleLine, language: str = "EN") -> Order:
+        """Pay for a cart, after the app's function has checked it. Raises `CheckoutStopped` and `ShopifyRefusal`."""
+        return await checkout.buy(self.world, domain, sold, language=language)
+
+    def edit(self, domain: str, order: int, *lines: LineEdit, added: Sequence[SaleLine] = ()) -> Order:
+        """Change what was ordered. Raises `ShopifyRefusal`."""
+        return orders.edit(self.world, domain, order, lines=lines, added=added)
+
+    def send(self, domain: str, order: int) -> Order:
+        """Send all unsent units of an order. Raises `ShopifyRefusal`."""
+        return orders.send(self.world, domain, order)
+
+    def refund(self, domain: str, order: int, *back: LineReturn, location: int | None = None) -> None:
+        """Take units back, sent or not. Raises `ShopifyRefusal`."""
+        orders.refund(self.world, domain, order, back, location=location)
+
+    def cancel(self, domain: str, order: int, *, restock: bool = True) -> Order:
+        """Cancel an order. Raises `ShopifyRefusal`."""
+        return orders.cancel(self.world, domain, order, restock=restock)
+
+    def delete_order(self, domain: str, order: int) -> None:
+        """Delete an order that was cancelled. Raises `ShopifyRefusal`."""
+        orders.delete(self.world, domain, order)
+
+    def orders(self, domain: str) -> list[Order]:
+        """The orders of a shop, oldest first."""
+        return self._store.select(Order, domain)
+
+    # The app
+
+    def install(self, domain: str, scopes: Sequence[str] = FIRST_SCOPES) -> None:
+        """Install the app without a request to its pages, as the platform itself can."""
+        self.oauth.install(domain, list(scopes))
+
+    def token(self, domain: str) -> str:
+        """Return a token of a shop that has the app, for tests that call the Admin API themselves."""
+        app = self.world.app
+        parameters: Mapping[str, Any] = {
+            "client_id": app.client_id,
+            "client_secret": app.client_secret,
+            "grant_type": "client_credentials",
+        }
+        return self.oauth.answer(domain, parameters)["access_token"]
+
+    def uninstall(self, domain: str) -> None:
+        """Remove the app from a shop. Raises `ShopifyRefusal`."""
+        self.oauth.uninstall(domain)
+
+    def comply(self, domain: str, topic: str) -> None:
+        """Send one of the three messages about personal data, for one customer or the whole shop."""
+        shop = self.world.shop(domain)
+        payload: dict[str, Any] = {"shop_id": shop.id, "shop_domain": domain}
+        if topic != "shop/redact":
+            payload["customer"] = {name: payloads.SAMPLE_CUSTOMER[name] for name in ("id", "email", "phone")}
+            payload["orders_requested" if topic == "customers/data_request" else "orders_to_redact"] = []
+        self.webhooks.comply(domain, topic, payload)
+
+    def plan(self, fault: Fault) -> None:
+        """Plan a fault of a future request."""
+        self.faults.plan(fault)
+
+    def heal(self) -> None:
+        """Remove all planned faults."""
+        self.faults.clear()
+
+    def close(self) -> None:
+        """Close the store. Data in memory is lost."""
+        self.bulks.close()
+        self._store.close()
+
+    @contextlib.asynccontextmanager
+    async def _lifespan(self, _: Starlette) -> AsyncGenerator[None]:
+        async with run_in_background(self.webhooks.run(), self.bulks.run()):
+            yield

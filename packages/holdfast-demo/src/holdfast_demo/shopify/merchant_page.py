@@ -1,0 +1,180 @@
+"""The page of a shop for its merchant, with a button for each action."""
+
+from collections.abc import Callable
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from holdfast.kit.pages.site import redirect
+from holdfast_demo.shared import serving
+from holdfast_demo.shopify import orders, pages, shops, storefront
+from holdfast_demo.shopify.errors import ShopifyRefusal
+from holdfast_demo.shopify.levels import Level
+from holdfast_demo.shopify.model import Location, Order, Variant, format_time
+from holdfast_demo.shopify.oauth import OAuth
+from holdfast_demo.shopify.orders import LineReturn, SaleLine
+from holdfast_demo.shopify.platform_state import PlatformState
+from holdfast_demo.shopify.store import ThingQuery
+from holdfast_demo.shopify.webhooks import ShopifyWebhooks
+
+MAX_ROWS = 50
+
+ButtonAction = Callable[[str, dict[str, str]], object]
+"""The action of a button: it gets the shop and the fields. Raises `ShopifyRefusal`."""
+
+
+def routes(world: PlatformState, oauth: OAuth, webhooks: ShopifyWebhooks) -> list[BaseRoute]:
+    """Return the routes of the page of a shop and its buttons."""
+    desk = _MerchantPages(world, oauth, webhooks)
+    deeds: dict[str, ButtonAction] = {
+        "sell": desk.sell,
+        "count": desk.count,
+        "send": desk.send,
+        "cancel": desk.cancel,
+        "return": desk.take_back,
+        "again": desk.tell_again,
+        "uninstall": desk.uninstall,
+    }
+    return [
+        Route("/{shop}", desk.page),
+        Route("/{shop}/admin", desk.page),
+        Route("/{shop}/side-by-side", desk.side_by_side),
+        Route("/{shop}/admin/orders/{id:int}", desk.order),
+        Route("/{shop}/admin/themes/current/editor", desk.theme),
+        Route("/{shop}/variants/{id:int}", desk.variant),
+        *(Route(f"/{{shop}}/{name}", desk.does(deed), methods=["POST"]) for name, deed in deeds.items()),
+    ]
+
+
+class _MerchantPages:
+    def __init__(self, world: PlatformState, oauth: OAuth, webhooks: ShopifyWebhooks) -> None:
+        self._world = world
+        self._oauth = oauth
+        self._webhooks = webhooks
+
+    async def page(self, request: Request) -> Response:
+        return self._shop_page(request.path_params["shop"])
+
+    async def side_by_side(self, request: Request) -> Response:
+        """Show the shop, the page of its first product, and the app beside each other."""
+        domain = request.path_params["shop"]
+        shop = self._world.find_shop(domain)
+        if shop is None:
+            return pages.page("gone.html", 404, why=f"There is no shop {domain}.")
+        first = self._world.store.select(Variant, domain, ThingQuery(most=1))
+        frames = [
+            ("Shop", f"/{domain}"),
+            *(("Storefront", storefront.of_variant(domain, variant)) for variant in first),
+            (self._world.app.title, f"/{domain}/admin/apps/{self._world.app.handle}"),
+        ]
+        return pages.page("side-by-side.html", frames="'self'", shop=shop, views=frames)
+
+    async def order(self, request: Request) -> Response:
+        """Lead to an order on the page of its shop."""
+        domain = request.path_params["shop"]
+        try:
+            self._world.shop(domain)
+            order = orders.find(self._world, domain, request.path_params["id"])
+        except ShopifyRefusal as refused:
+            return pages.page("gone.html", 404, why=str(refused))
+        return serving.to_response(redirect(f"/{domain}#order-{order.id}"))
+
+    async def theme(self, request: Request) -> Response:
+        """Lead to the page of a product, whose theme has the block already."""
+        domain = request.path_params["shop"]
+        variants = self._world.store.select(Variant, domain, ThingQuery(most=1))
+        if not variants:
+            return pages.page("gone.html", 404, why=f"The shop {domain} has no product.")
+        return serving.to_response(redirect(storefront.of_variant(domain, variants[0])))
+
+    async def variant(self, request: Request) -> Response:
+        """Show the page on which a variant is counted by hand."""
+        domain = request.path_params["shop"]
+        try:
+            shop, variant = self._world.shop(domain), shops.find_variant(self._world, domain, request.path_params["id"])
+        except ShopifyRefusal as refused:
+            return pages.page("gone.html", 404, why=str(refused))
+        return pages.page("variant.html", shop=shop, variant=variant, levels=self._levels(domain, variant))
+
+    def does(self, act: ButtonAction) -> Callable[[Request], Any]:
+        """Return the handler of a button: it shows the page of the shop again, with the refusal if there is one."""
+
+        async def answer(request: Request) -> Response:
+            domain = request.path_params["shop"]
+            try:
+                self._world.shop(domain)
+                act(domain, await serving.form_fields(request))
+            except ShopifyRefusal as refused:
+                return self._shop_page(domain, str(refused))
+            return serving.to_response(redirect(f"/{domain}"))
+
+        return answer
+
+    def _shop_page(self, domain: str, error: str = "") -> Response:
+        shop = self._world.find_shop(domain)
+        if shop is None:
+            return pages.page("gone.html", 404, why=f"There is no shop {domain}.")
+        newest = ThingQuery(reverse=True, most=MAX_ROWS)
+        variants = self._world.store.select(Variant, domain, ThingQuery(most=MAX_ROWS))
+        rows = [
+            {
+                "variant": variant,
+                "levels": self._levels(domain, variant),
+                "address": storefront.of_variant(domain, variant),
+            }
+            for variant in variants
+        ]
+        return pages.page(
+            "shop.html",
+            422 if error else 200,
+            error=error,
+            shop=shop,
+            app=self._world.app,
+            rows=rows,
+            orders=self._world.store.select(Order, domain, newest),
+            deliveries=self._webhooks.newest(domain, MAX_ROWS),
+            format_time=format_time,
+        )
+
+    def _levels(self, domain: str, variant: Variant) -> list[tuple[str, Level]]:
+        """Return the levels of a variant, each with the name of its location."""
+        places = {location.id: location.name for location in self._world.store.select(Location, domain)}
+        return [(places[level.location], level) for level in self._world.levels.of_item(domain, variant.item)]
+
+    def sell(self, domain: str, form: dict[str, str]) -> object:
+        return orders.sell(self._world, domain, [SaleLine(_whole_number(form, "variant"), 1)])
+
+    def count(self, domain: str, form: dict[str, str]) -> object:
+        variant = shops.find_variant(self._world, domain, _whole_number(form, "variant"))
+        return shops.count(
+            self._world, domain, variant.item, _whole_number(form, "location"), _whole_number(form, "available")
+        )
+
+    def send(self, domain: str, form: dict[str, str]) -> object:
+        return orders.send(self._world, domain, _whole_number(form, "order"))
+
+    def cancel(self, domain: str, form: dict[str, str]) -> object:
+        return orders.cancel(self._world, domain, _whole_number(form, "order"))
+
+    def take_back(self, domain: str, form: dict[str, str]) -> object:
+        """Take back one unit of the first line that has any."""
+        order = orders.find(self._world, domain, _whole_number(form, "order"))
+        for line in order.lines:
+            if line.current:
+                return orders.refund(self._world, domain, order.id, [LineReturn(line.id, 1)])
+        raise ShopifyRefusal("Nothing of this order is left to be taken back.")
+
+    def tell_again(self, domain: str, form: dict[str, str]) -> None:
+        self._webhooks.send_again(domain, form.get("webhook", ""))
+
+    def uninstall(self, domain: str, _: dict[str, str]) -> None:
+        self._oauth.uninstall(domain)
+
+
+def _whole_number(form: dict[str, str], name: str) -> int:
+    text = form.get(name, "")
+    if not text.removeprefix("-").isdecimal() or not text.isascii() or len(text) > 18:
+        raise ShopifyRefusal(f"A whole number is expected as {name}.")
+    return int(text)

@@ -1,0 +1,79 @@
+"""The pages of the platform: its shops, and the page on which an app is installed."""
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from holdfast.kit.pages.site import Site, redirect
+from holdfast_demo.shared.serving import form_fields, to_response
+from holdfast_demo.shopify import seed, shops
+from holdfast_demo.shopify.errors import ShopifyRefusal
+from holdfast_demo.shopify.oauth import OAuth
+from holdfast_demo.shopify.platform_state import PlatformState
+
+SITE = Site("Demo shops", Path(__file__).parent)
+
+
+def routes(world: PlatformState, oauth: OAuth) -> list[BaseRoute]:
+    """The pages."""
+    pages = _ShopPages(world, oauth)
+    return [
+        Route("/", pages.shops),
+        Route("/", pages.open, methods=["POST"]),
+        Route("/{shop}/admin/oauth/authorize", pages.ask_to_install),
+        Route("/{shop}/admin/oauth/authorize", pages.agreed, methods=["POST"]),
+        *SITE.assets("icon.svg", "live.js"),
+    ]
+
+
+class _ShopPages:
+    def __init__(self, world: PlatformState, oauth: OAuth) -> None:
+        self._world = world
+        self._oauth = oauth
+
+    async def shops(self, _: Request) -> Response:
+        return self._shop_list()
+
+    def _shop_list(self, domain: str = "", error: str = "") -> Response:
+        status = 422 if error else 200
+        about: dict[str, Any] = {"app": self._world.app, "shops": self._world.shops(), "domain_rule": shops.DOMAIN_RULE}
+        return page("shops.html", status, **about, given=domain, error=error)
+
+    async def open(self, request: Request) -> Response:
+        domain = (await form_fields(request)).get("domain", "").lower()
+        try:
+            shops.open_shop(self._world, domain)
+            seed.fill(self._world, domain)
+        except ShopifyRefusal as refused:
+            return self._shop_list(domain, str(refused))
+        return to_response(redirect(f"/{domain}"))
+
+    async def ask_to_install(self, request: Request) -> Response:
+        """Ask the merchant to install the app; if the shop has it with these scopes, redirect to the app at once."""
+        domain, params = request.path_params["shop"], dict(request.query_params)
+        try:
+            shop, scopes = self._world.shop(domain), self._oauth.check_request(params)
+            if shop.installed and set(scopes) <= set(shop.scopes):
+                return to_response(redirect(self._oauth.agreed(domain, params)))
+        except ShopifyRefusal as refused:
+            return page("gone.html", 400, why=str(refused))
+        parts = urlsplit(params["redirect_uri"])
+        to = f"{parts.scheme}://{parts.netloc}"
+        return page("install.html", forms=to, app=self._world.app, shop=shop, scopes=scopes)
+
+    async def agreed(self, request: Request) -> Response:
+        try:
+            address = self._oauth.agreed(request.path_params["shop"], dict(request.query_params))
+        except ShopifyRefusal as refused:
+            return page("gone.html", 400, why=str(refused))
+        return to_response(redirect(address))
+
+
+def page(template: str, status: int = 200, *, forms: str = "", frames: str = "", **values: Any) -> Response:
+    """A page of the platform. Its own pages show others of it side by side, in frames."""
+    options = {"forms": forms, "frames": frames, "ancestors": "'self'"}
+    return to_response(SITE.page(f"templates/{template}", status, **options, **values))

@@ -1,0 +1,127 @@
+"""The storefront of a shop: a product's page with the theme block, as visitors get it, and a form that buys at once.
+
+The block's script, style, texts and settings are the files of the theme app extension (`extensions/live-stock`).
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from holdfast.kit.pages.language import ENGLISH, LANGUAGES, Language
+from holdfast.kit.pages.site import redirect
+from holdfast_demo.shared import serving
+from holdfast_demo.shopify import checkout, pages, shops
+from holdfast_demo.shopify.endpoints import PREFIX, SUBPATH
+from holdfast_demo.shopify.errors import ShopifyRefusal
+from holdfast_demo.shopify.model import Product, Variant, handle
+from holdfast_demo.shopify.orders import SaleLine
+from holdfast_demo.shopify.platform_state import PlatformState
+
+EXTENSION = Path(__file__).parent / "theme"
+LOCALES = {"en": "en.default.json", "de": "de.json"}
+STATES = ("in", "plenty", "low", "out", "back", "old")
+
+WORDS = {
+    "en": {"pack": "Pack", "buy": "Buy one", "packs": "All packs", "foot": "A demo shop: nothing is sold."},
+    "de": {
+        "pack": "Packung",
+        "buy": "Eins kaufen",
+        "packs": "Alle Packungen",
+        "foot": "Ein Laden zum Ausprobieren: Hier wird nichts verkauft.",
+    },
+}
+"""The texts that a theme has in its own locales."""
+
+
+def routes(world: PlatformState) -> list[BaseRoute]:
+    """The pages of storefronts, and the files of the block."""
+    storefront = _Storefront(world)
+    return [
+        Route("/{shop}/products/{handle}", storefront.product),
+        Route("/{shop}/cart/add", storefront.buy, methods=["POST"]),
+        *pages.SITE.assets("theme/live-stock.js", "theme/live-stock.css"),
+    ]
+
+
+class _Storefront:
+    def __init__(self, world: PlatformState) -> None:
+        self._world = world
+
+    async def product(self, request: Request) -> Response:
+        language = LANGUAGES.get(request.query_params.get("locale", ""), ENGLISH)
+        domain, wanted_handle = request.path_params["shop"], request.path_params["handle"]
+        products = self._world.store.select(Product, domain)
+        product = next((candidate for candidate in products if candidate.handle == wanted_handle), None)
+        if product is None or not shops.variants_of(self._world, domain, product.id):
+            return pages.page("gone.html", 404, why=f"The shop {domain} has no product {wanted_handle}.")
+        return self._product_page(domain, product, request.query_params.get("variant", ""), language)
+
+    async def buy(self, request: Request) -> Response:
+        """Sell one of a variant, and show its product again."""
+        domain, form = request.path_params["shop"], await serving.form_fields(request)
+        language, chosen = LANGUAGES.get(form.get("locale", ""), ENGLISH), form.get("id", "")
+        try:
+            variant = shops.find_variant(self._world, domain, int(chosen) if re.fullmatch("[0-9]{1,18}", chosen) else 0)
+        except ShopifyRefusal as refused:
+            return pages.page("gone.html", 404, why=str(refused))
+        [product] = [
+            candidate for candidate in self._world.store.select(Product, domain) if candidate.id == variant.product
+        ]
+        try:
+            await checkout.buy(self._world, domain, [SaleLine(variant.id, 1)], language=language.code.upper())
+        except (checkout.CheckoutStopped, ShopifyRefusal) as refused:
+            return self._product_page(domain, product, chosen, language, " ".join(map(str, refused.args)))
+        return serving.to_response(redirect(f"{of_variant(domain, variant)}&locale={language.code}"))
+
+    def _product_page(
+        self, domain: str, product: Product, chosen: str, language: Language, error: str = ""
+    ) -> Response:
+        variants = shops.variants_of(self._world, domain, product.id)
+        return pages.page(
+            "product.html",
+            422 if error else 200,
+            connects=self._world.app.address,
+            language=language,
+            words=WORDS[language.code],
+            error=error,
+            shop=domain,
+            product=product,
+            variants=variants,
+            chosen=next((variant for variant in variants if str(variant.id) == chosen), variants[0]),
+            blocks=[block(language, proxy=f"/{domain}/{PREFIX}/{SUBPATH}", show=show) for show in ("chosen", "all")],
+        )
+
+
+def of_variant(domain: str, variant: Variant) -> str:
+    """Return the path of the page of a variant for visitors."""
+    return f"/{domain}/products/{handle(variant.product_title)}?variant={variant.id}"
+
+
+def block(language: Language, **settings: Any) -> Mapping[str, Any]:
+    """Return the values for the template of the block: its settings, and its texts.
+
+    settings    the settings that a merchant has changed
+    """
+    values = {**_defaults(), **settings}
+    texts = _texts(language.code)
+    return {**values, "texts": {state: values.get(f"text_{state}") or texts[state] for state in STATES}}
+
+
+@cache
+def _defaults() -> Mapping[str, Any]:
+    """Return the default settings of the block."""
+    liquid = (EXTENSION / "live-stock.liquid").read_text(encoding="utf-8")
+    schema = json.loads(liquid.partition("{% schema %}")[2].partition("{% endschema %}")[0])
+    return {setting["id"]: setting["default"] for setting in schema["settings"] if "default" in setting}
+
+
+@cache
+def _texts(code: str) -> Mapping[str, str]:
+    return json.loads((EXTENSION / LOCALES[code]).read_text(encoding="utf-8"))["live_stock"]

@@ -1,0 +1,1 @@
+../../../../../../extensions/live-stock/assets/live-stock.js

@@ -1,0 +1,154 @@
+"""The operations of the API: their parameters and their functions."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import stripe.params as v1
+import stripe.params.v2.core as v2
+from stripe.params import checkout
+
+from holdfast_demo.stripe import accounts, disputes, lists, payments, refunds, sessions
+from holdfast_demo.stripe.errors import StripeRefusal
+from holdfast_demo.stripe.platform_state import ProcessorState, moment
+from holdfast_demo.stripe.store import Thing
+
+
+@dataclass(frozen=True)
+class Call:
+    """A parsed request.
+
+    id        the id in its path
+    account   the connected account that it is made for; empty: the platform
+    """
+
+    path: str
+    id: str
+    params: Thing
+    account: str = ""
+
+
+@dataclass(frozen=True)
+class Operation:
+    """An operation.
+
+    path       with `{id}` in place of the id of an object
+    params     the typed dictionary of stripe-python
+    modelled   the names in it that the double supports
+    act        the function that does it
+    scoped     whether it can be called for a connected account
+    """
+
+    method: str
+    path: str
+    params: type
+    modelled: frozenset[str]
+    act: Callable[[ProcessorState, Call], Thing]
+    scoped: bool = False
+
+    @property
+    def is_v2(self) -> bool:
+        return self.path.startswith("/v2/")
+
+
+def _get(kind: str) -> Callable[[ProcessorState, Call], Thing]:
+    return lambda world, call: _expanded(world, world.store.get(kind, call.id), call)
+
+
+def _list(kind: str) -> Callable[[ProcessorState, Call], Thing]:
+    return lambda world, call: lists.page(world, kind, call.path, call.params)
+
+
+def _do(act: Callable[[ProcessorState, Thing], Thing]) -> Callable[[ProcessorState, Call], Thing]:
+    return lambda world, call: _expanded(world, act(world, call.params), call)
+
+
+def _expanded(world: ProcessorState, thing: Thing, call: Call) -> Thing:
+    return lists.with_expansions(world, thing, call.params.get("expand", ()))
+
+
+def _expire(world: ProcessorState, call: Call) -> Thing:
+    return _expanded(world, sessions.expire(world, call.id), call)
+
+
+def _reversals(world: ProcessorState, call: Call) -> Thing:
+    world.store.get(payments.TRANSFER, call.id)
+    return lists.page(world, refunds.REVERSAL, call.path, {**call.params, "transfer": call.id})
+
+
+def _event_v2(world: ProcessorState, call: Call) -> Thing:
+    event = world.store.get("v2.core.event", call.id)
+    return {**event, "created": moment(event["created"]), "data": event["_data"]}
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_PAGE = lists.PAGING
+_SESSION = _words(
+    "mode ui_mode success_url cancel_url customer_email client_reference_id line_items locale "
+    "allowed_payment_method_types expires_at payment_intent_data metadata submit_type expand"
+)
+_ACCOUNT = _words(
+    "type controller capabilities email country metadata business_type business_profile default_currency "
+    "tos_acceptance expand"
+)
+_ACCOUNT_V2 = _words("configuration contact_email dashboard defaults display_name identity include metadata")
+_LINK = _words("account type refresh_url return_url collection_options expand")
+_LINK_V2 = _words("account use_case")
+_REFUND = _words("amount charge payment_intent reason metadata refund_application_fee reverse_transfer expand")
+_DISPUTE = _words("evidence submit expand")
+_EXPAND, _INCLUDE, _NONE = _words("expand"), _words("include"), _words("")
+_CREATED = _PAGE | {"created"}
+
+OPERATIONS = (
+    Operation("POST", "/v1/accounts", v1.AccountCreateParams, _ACCOUNT, _do(accounts.create_v1)),
+    Operation("GET", "/v1/accounts/{id}", v1.AccountRetrieveParams, _EXPAND, lambda world, call: accounts.v1(accounts.find(world, call.id))),
+    Operation("POST", "/v1/account_links", v1.AccountLinkCreateParams, _LINK, _do(accounts.link_v1)),
+    Operation("POST", "/v1/checkout/sessions", checkout.SessionCreateParams, _SESSION, _do(sessions.create)),
+    Operation("GET", "/v1/checkout/sessions", checkout.SessionListParams, _CREATED | {"payment_intent", "status"}, _list(sessions.KIND)),
+    Operation("GET", "/v1/checkout/sessions/{id}", checkout.SessionRetrieveParams, _EXPAND, _get(sessions.KIND)),
+    Operation("POST", "/v1/checkout/sessions/{id}/expire", checkout.SessionExpireParams, _EXPAND, _expire),
+    Operation("GET", "/v1/checkout/sessions/{id}/line_items", checkout.SessionLineItemListParams, _NONE, lambda world, call: sessions.line_items(world, call.id)),
+    Operation("GET", "/v1/payment_intents", v1.PaymentIntentListParams, _CREATED, _list(payments.INTENT)),
+    Operation("GET", "/v1/payment_intents/{id}", v1.PaymentIntentRetrieveParams, _EXPAND, _get(payments.INTENT)),
+    Operation("GET", "/v1/charges", v1.ChargeListParams, _CREATED | {"payment_intent"}, _list(payments.CHARGE)),
+    Operation("GET", "/v1/charges/{id}", v1.ChargeRetrieveParams, _EXPAND, _get(payments.CHARGE)),
+    Operation("POST", "/v1/refunds", v1.RefundCreateParams, _REFUND, _do(refunds.create)),
+    Operation("GET", "/v1/refunds", v1.RefundListParams, _CREATED | {"charge", "payment_intent"}, _list(refunds.KIND)),
+    Operation("GET", "/v1/refunds/{id}", v1.RefundRetrieveParams, _EXPAND, _get(refunds.KIND)),
+    Operation("GET", "/v1/disputes", v1.DisputeListParams, _CREATED | {"charge", "payment_intent"}, _list(disputes.KIND)),
+    Operation("GET", "/v1/disputes/{id}", v1.DisputeRetrieveParams, _EXPAND, _get(disputes.KIND)),
+    Operation("POST", "/v1/disputes/{id}", v1.DisputeUpdateParams, _DISPUTE, lambda world, call: _expanded(world, disputes.answer(world, call.id, call.params), call)),
+    Operation("POST", "/v1/disputes/{id}/close", v1.DisputeCloseParams, _EXPAND, lambda world, call: _expanded(world, disputes.decide(world, call.id, "lost"), call)),
+    Operation("GET", "/v1/transfers", v1.TransferListParams, _CREATED | {"destination"}, _list(payments.TRANSFER)),
+    Operation("GET", "/v1/transfers/{id}", v1.TransferRetrieveParams, _EXPAND, _get(payments.TRANSFER)),
+    Operation("GET", "/v1/transfers/{id}/reversals", v1.TransferReversalListParams, _PAGE, _reversals),
+    Operation("GET", "/v1/application_fees", v1.ApplicationFeeListParams, _CREATED | {"charge"}, _list(payments.FEE)),
+    Operation("GET", "/v1/application_fees/{id}", v1.ApplicationFeeRetrieveParams, _EXPAND, _get(payments.FEE)),
+    Operation("GET", "/v1/balance", v1.BalanceRetrieveParams, _NONE, lambda world, call: payments.balance(world, call.account), scoped=True),
+    Operation("GET", "/v1/events", v1.EventListParams, _CREATED | {"type"}, _list("event")),
+    Operation("GET", "/v1/events/{id}", v1.EventRetrieveParams, _NONE, _get("event")),
+    Operation("POST", "/v2/core/accounts", v2.AccountCreateParams, _ACCOUNT_V2, lambda world, call: accounts.create_v2(world, call.params)),
+    Operation("GET", "/v2/core/accounts/{id}", v2.AccountRetrieveParams, _INCLUDE, lambda world, call: accounts.v2(accounts.find_v2(world, call.id), call.params.get("include", ()))),
+    Operation("POST", "/v2/core/account_links", v2.AccountLinkCreateParams, _LINK_V2, lambda world, call: accounts.link_v2(world, call.params)),
+    Operation("GET", "/v2/core/events/{id}", v2.EventRetrieveParams, _NONE, _event_v2),
+)  # fmt: skip
+
+
+def _pattern(path: str) -> re.Pattern[str]:
+    return re.compile(path.replace("{id}", "(?P<id>[A-Za-z0-9_]+)"))
+
+
+_PATTERNS: list[tuple[Operation, Any]] = [(operation, _pattern(operation.path)) for operation in OPERATIONS]
+
+
+def find(method: str, path: str) -> tuple[Operation, str]:
+    """Return the operation of a request, and the id in its path. Raises `StripeRefusal`."""
+    for operation, pattern in _PATTERNS:
+        if operation.method == method and (matched := pattern.fullmatch(path)):
+            return operation, matched.groupdict().get("id", "")
+    message = f"Unrecognized request URL ({method}: {path}). Please see https://stripe.com/docs"
+    raise StripeRefusal(message, status=404, checked=True)

@@ -1,0 +1,116 @@
+"""Disputes: the bank of a cardholder takes a payment back, and the platform answers with evidence.
+
+The money and a fee of the processor are withdrawn at once. The money comes back if the dispute is won, the fee does
+not. The platform pays, as for every destination charge: the transfer to the connected account stays.
+"""
+
+from typing import Literal
+
+import stripe
+
+from holdfast_demo.stripe.books import CARDHOLDERS, PLATFORM, PROCESSOR
+from holdfast_demo.stripe.currencies import minor_unit_digits
+from holdfast_demo.stripe.errors import StripeRefusal, unmodelled
+from holdfast_demo.stripe.platform_state import ProcessorState, with_nulls
+from holdfast_demo.stripe.store import Thing, new_id
+
+KIND = "dispute"
+CHARGE = "charge"
+
+CARD = "4000000000000259"
+"""A card number whose payments are disputed at once, as in Stripe's test mode."""
+
+ANSWER_DAYS = 7
+"""The days that the platform has to answer."""
+
+DECIDED = {"winning_evidence": "won", "losing_evidence": "lost"}
+"""The decision for each text of the evidence, as in Stripe's test mode."""
+
+
+def open_one(world: ProcessorState, charge_id: str, reason: str = "fraudulent") -> Thing:
+    """Dispute a charge. Raises `StripeRefusal` if it is already disputed or refunded."""
+    charge = world.store.get(CHARGE, charge_id)
+    if charge["disputed"] or charge["refunded"]:
+        raise StripeRefusal(f"Charge {charge_id} cannot be disputed.", param="charge")
+    now, amount = world.clock.now(), charge["amount"] - charge["amount_refunded"]
+    dispute: Thing = {
+        "id": new_id("du"),
+        "object": KIND,
+        "amount": amount,
+        "balance_transactions": [],
+        "charge": charge_id,
+        "created": now,
+        "currency": charge["currency"],
+        "enhanced_eligibility_types": [],
+        "evidence": with_nulls(stripe.Dispute.Evidence, {"enhanced_evidence": {}}),
+        "evidence_details": {
+            "due_by": now + ANSWER_DAYS * 86_400,
+            "enhanced_eligibility": {},
+            "has_evidence": False,
+            "past_due": False,
+            "submission_count": 0,
+            "submission_method": "not_submitted",
+        },
+        "is_charge_refundable": False,
+        "livemode": False,
+        "metadata": {},
+        "payment_intent": charge["payment_intent"],
+        "reason": reason,
+        "status": "needs_response",
+    }
+    dispute = world.store.put(with_nulls(stripe.Dispute, dispute))
+    world.store.put({**charge, "disputed": True})
+    world.books.move(KIND, dispute["id"], now, dispute["currency"], amount, of=PLATFORM, to=CARDHOLDERS)
+    fee = 20 * 10 ** minor_unit_digits(dispute["currency"])
+    world.books.move("dispute_fee", dispute["id"], now, dispute["currency"], fee, of=PLATFORM, to=PROCESSOR)
+    world.tell("charge.dispute.created", dispute)
+    world.tell("charge.dispute.funds_withdrawn", dispute)
+    return dispute
+
+
+def answer(world: ProcessorState, id: str, params: Thing) -> Thing:
+    """Store evidence. A text in `DECIDED` decides the dispute at once; with any other text it stays open."""
+    dispute = _undecided(world, id)
+    evidence = params.get("evidence", {})
+    for name in evidence.keys() - {"uncategorized_text"}:
+        raise unmodelled(f"evidence[{name}]")
+    if not evidence:
+        return dispute
+    submits = params.get("submit", True)
+    details = {**dispute["evidence_details"], "has_evidence": True}
+    if submits:
+        details |= {"submission_count": details["submission_count"] + 1, "submission_method": "manual"}
+    dispute = {**dispute, "evidence": {**dispute["evidence"], **evidence}, "evidence_details": details}
+    if submits:
+        dispute["status"] = "under_review"
+    world.tell("charge.dispute.updated", world.store.put(dispute))
+    outcome = DECIDED.get(evidence["uncategorized_text"]) if submits else None
+    if outcome == "won":
+        return decide(world, id, "won")
+    return decide(world, id, "lost") if outcome else dispute
+
+
+def decide(world: ProcessorState, id: str, outcome: Literal["won", "lost"]) -> Thing:
+    """End a dispute, as the bank does. Raises `StripeRefusal` if it has ended."""
+    dispute = world.store.put({**_undecided(world, id), "status": outcome})
+    if outcome == "won":
+        now, currency, amount = world.clock.now(), dispute["currency"], dispute["amount"]
+        world.books.move("dispute_reversal", id, now, currency, amount, of=CARDHOLDERS, to=PLATFORM)
+        world.tell("charge.dispute.funds_reinstated", dispute)
+    world.tell("charge.dispute.closed", dispute)
+    return dispute
+
+
+def require_refundable(world: ProcessorState, charge: Thing) -> None:
+    """Raises `StripeRefusal` while a charge is disputed, and after a lost dispute."""
+    disputes = world.store.page(KIND, {"charge": charge["id"]}, {}, most=1).things
+    if any(dispute["status"] != "won" for dispute in disputes):
+        message = f"Charge {charge['id']} has been charged back; cannot issue a refund."
+        raise StripeRefusal(message, code="charge_disputed", param="charge")
+
+
+def _undecided(world: ProcessorState, id: str) -> Thing:
+    dispute = world.store.get(KIND, id)
+    if dispute["status"] in DECIDED.values():
+        raise StripeRefusal("This dispute is already closed", param="dispute")
+    return dispute

@@ -1,0 +1,180 @@
+"""The pages of demo payments: where people pay, where organizers finish their account, and the books for reading."""
+
+import datetime as dt
+import re
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from holdfast.kit.pages.chart import draw_bars, draw_steps
+from holdfast.kit.pages.language import ENGLISH
+from holdfast.kit.pages.site import Place, Site, redirect
+from holdfast_demo.shared import serving
+from holdfast_demo.shared.serving import to_response
+from holdfast_demo.stripe import accounts, payments, refunds, sessions
+from holdfast_demo.stripe.books import PLATFORM
+from holdfast_demo.stripe.currencies import minor_unit_digits
+from holdfast_demo.stripe.errors import StripeRefusal
+from holdfast_demo.stripe.platform_state import ProcessorState
+from holdfast_demo.stripe.store import Thing
+
+SITE = Site("Demo payments", Path(__file__).parent)
+
+MAX_ROWS = 100
+"""How many payments the overview shows."""
+
+_EXAMPLE = [
+    (dt.datetime(2026, 11, 1, tzinfo=dt.UTC) + dt.timedelta(days=day), number)
+    for day, number in enumerate((40, 36, 36, 31, 24, 50, 47, 41, 40, 33, 27, 22, 60, 55))
+]
+"""The numbers of the charts in the gallery of components."""
+
+_EXAMPLE_KINDS = [
+    {3: "correction", 5: "count", 12: "count"}.get(number, "sale" if number else "") for number in range(len(_EXAMPLE))
+]
+
+_SPACES = re.compile(r"[\s-]+")
+
+
+def routes(world: ProcessorState) -> list[BaseRoute]:
+    """The pages."""
+    pages = _PaymentPages(world)
+    return [
+        Route("/", pages.overview),
+        Route("/components", pages.components),
+        Route("/pay/{id}", pages.show_session),
+        Route("/pay/{id}", pages.pay, methods=["POST"]),
+        Route("/connect/{id}", pages.show_link),
+        Route("/connect/{id}", pages.finish, methods=["POST"]),
+        *SITE.assets("icon.svg", "chart.js", "copy.js"),
+    ]
+
+
+def money(amount: int, currency: str) -> str:
+    """Return an amount in the form for people, with its currency."""
+    return ENGLISH.money(amount, currency.upper(), minor_unit_digits(currency))
+
+
+class _PaymentPages:
+    def __init__(self, world: ProcessorState) -> None:
+        self._world = world
+
+    async def components(self, _: Request) -> Response:
+        """Every component of the pages of both services."""
+        page = SITE.page(
+            "gallery.html",
+            places={"/components": Place("Components", "layout-grid")},
+            here="/components",
+            email="",
+            token="",
+            values={"title": "Open studio", "zone": "UTC", "price": "fixed"},
+            errors={"capacity": ["must be an integer"]},
+            steps=draw_steps(_EXAMPLE, _EXAMPLE[-1][0] + dt.timedelta(hours=4), _EXAMPLE_KINDS),
+            bars=draw_bars(_EXAMPLE),
+        )
+        return to_response(page)
+
+    async def show_session(self, request: Request) -> Response:
+        session = self._session(request)
+        if session is None:
+            return _page("gone.html", 404)
+        return self._session_page(session)
+
+    async def pay(self, request: Request) -> Response:
+        session = self._session(request)
+        if session is None:
+            return _page("gone.html", 404)
+        form = await serving.form_fields(request)
+        card = _SPACES.sub("", form.get("card", ""))
+        if not re.fullmatch(r"[0-9]{13,19}", card):
+            return self._session_page(session, form, "This is not the number of a card. Try 4242 4242 4242 4242.")
+        if session["status"] != "open":
+            return self._session_page(session)
+        try:
+            with self._world.store.change():
+                session = payments.pay(self._world, session["id"], card, form.get("name", ""), form.get("email", ""))
+        except StripeRefusal as refusal:
+            return self._session_page(session, form, refusal.message)
+        return to_response(redirect(_success_url(session)))
+
+    def _session(self, request: Request) -> Thing | None:
+        with self._world.store.change():
+            sessions.expire_due(self._world)
+        return self._world.store.find(sessions.KIND, request.path_params["id"])
+
+    def _session_page(self, session: Thing, form: Thing | None = None, error: str = "") -> Response:
+        status = 410 if session["status"] == "expired" else 402 if error else 200
+        values = {
+            "session": session,
+            "items": [{**item, "money": money(item["amount_total"], item["currency"])} for item in session["_items"]],
+            "total": money(session["amount_total"], session["currency"]),
+            "form": {"card": "", "name": "", "email": session["customer_email"] or "", **(form or {})},
+            "error": error,
+            "back": _success_url(session),
+        }
+        return _page("session.html", status, forms=_origin(session["success_url"]), **values)
+
+    async def show_link(self, request: Request) -> Response:
+        link = self._world.store.find(accounts.LINK, request.path_params["id"])
+        if link is None:
+            return _page("gone.html", 404)
+        if link["_state"] != "new" or link["expires_at"] <= self._world.clock.now():
+            return to_response(redirect(link["_refresh_url"]))
+        self._world.store.put({**link, "_state": "seen"})
+        account = accounts.find(self._world, link["_account"])
+        return _page("connect.html", forms=_origin(link["_return_url"]), account=account)
+
+    async def finish(self, request: Request) -> Response:
+        link = self._world.store.find(accounts.LINK, request.path_params["id"])
+        if link is None:
+            return _page("gone.html", 404)
+        if link["_state"] != "seen":
+            return to_response(redirect(link["_refresh_url"]))
+        with self._world.store.change():
+            accounts.finish(self._world, link)
+        return to_response(redirect(link["_return_url"] or self._world.address))
+
+    async def overview(self, _: Request) -> Response:
+        store, books = self._world.store, self._world.books
+        people: list[Thing] = [
+            {"id": PLATFORM, "name": "The platform", "done": True},
+            *(
+                {"id": account["id"], "name": account["email"] or account["id"], "done": account["_done"]}
+                for account in store.every(accounts.KIND)
+            ),
+        ]
+        for account in people:
+            account["balances"] = [money(amount, currency) for currency, amount in books.balance(account["id"]).items()]
+        names = {account["id"]: account["name"] for account in people}
+        charges = store.every(payments.CHARGE)[: -MAX_ROWS - 1 : -1]
+        rows = [
+            {
+                **charge,
+                "money": money(charge["amount"], charge["currency"]),
+                "fee": money(charge["application_fee_amount"] or 0, charge["currency"]),
+                "back": money(charge["amount_refunded"], charge["currency"]),
+                "to": charge["transfer_data"] and names[charge["transfer_data"]["destination"]],
+            }
+            for charge in charges
+        ]
+        open = [session for session in store.every(sessions.KIND) if session["status"] == "open"]
+        count = len(store.every(refunds.KIND))
+        return _page("overview.html", accounts=people, payments=rows, open=len(open), refunds=count)
+
+
+def _success_url(session: Thing) -> str:
+    """Return the address to which a payer is sent after paying."""
+    return session["success_url"].replace("{CHECKOUT_SESSION_ID}", session["id"])
+
+
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}" if parts.netloc else ""
+
+
+def _page(template: str, status: int = 200, *, forms: str = "", **values: Any) -> Response:
+    return to_response(SITE.page(f"templates/{template}", status, forms=forms, **values))

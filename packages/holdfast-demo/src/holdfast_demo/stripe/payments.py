@@ -1,0 +1,179 @@
+"""Payment of a session: intent, charge, transfer and fee, and the entries in the books."""
+
+import stripe
+
+from holdfast_demo.stripe import disputes, sessions
+from holdfast_demo.stripe.books import CARDHOLDERS, PLATFORM, PROCESSOR
+from holdfast_demo.stripe.currencies import minor_unit_digits
+from holdfast_demo.stripe.errors import StripeRefusal
+from holdfast_demo.stripe.platform_state import PLATFORM_ID, ProcessorState, list_object, with_nulls
+from holdfast_demo.stripe.store import Thing, new_id
+
+INTENT = "payment_intent"
+CHARGE = disputes.CHARGE
+TRANSFER = "transfer"
+FEE = "application_fee"
+
+DECLINED = {
+    "4000000000000002": ("generic_decline", "Your card was declined."),
+    "4000000000009995": ("insufficient_funds", "Your card has insufficient funds."),
+}
+"""Card numbers that are declined, as in Stripe's test mode."""
+
+_CARD: Thing = {"brand": "visa", "country": "DE", "exp_month": 12, "exp_year": 2035, "funding": "credit"}
+
+
+def pay(
+    world: ProcessorState, session_id: str, card: str = "4242424242424242", name: str = "", email: str = ""
+) -> Thing:
+    """Pay a session, and return it completed. Raises `StripeRefusal` if it is not open or the card is declined."""
+    session = sessions.find(world, session_id)
+    if session["status"] != "open":
+        raise StripeRefusal(f"This Checkout Session has a status of `{session['status']}`.")
+    if card in DECLINED:
+        code, message = DECLINED[card]
+        raise StripeRefusal(message, status=402, type="card_error", code="card_declined", param=code)
+    charge = _charge(world, session, card, name, email or session["customer_email"])
+    details: Thing = {"address": None, "email": email or session["customer_email"], "name": name or None}
+    session = world.store.put(
+        {
+            **session,
+            "customer_details": {**details, "phone": None, "tax_exempt": "none", "tax_ids": []},
+            "payment_intent": charge["payment_intent"],
+            "payment_status": "paid",
+            "status": "complete",
+            "url": None,
+        }
+    )
+    world.tell("checkout.session.completed", session)
+    if card == disputes.CARD:
+        disputes.open_one(world, charge["id"])
+    return session
+
+
+def processing_fee(amount: int, currency: str) -> int:
+    """Return the fee of the processor, which the platform pays: 1.5 % and a quarter of a unit of the currency."""
+    fixed = 25 * 10 ** minor_unit_digits(currency) // 100
+    return min(amount, amount * 15 // 1000 + fixed)
+
+
+def _charge(world: ProcessorState, session: Thing, card: str, name: str, email: str | None) -> Thing:
+    now, currency, amount = world.clock.now(), session["currency"], session["amount_total"]
+    plan: Thing = session["_plan"]
+    shared: Thing = {
+        "created": now,
+        "amount": amount,
+        "currency": currency,
+        "description": plan["description"],
+        "livemode": False,
+        "on_behalf_of": plan["on_behalf_of"],
+        "metadata": plan["metadata"],
+        "application_fee_amount": plan["fee"],
+    }
+    if plan["destination"]:
+        shared["transfer_data"] = {"amount": None, "destination": plan["destination"]}
+    intent_id, charge_id = new_id("pi"), new_id("ch")
+    intent: Thing = {
+        **shared,
+        "id": intent_id,
+        "object": INTENT,
+        "amount_capturable": 0,
+        "amount_received": amount,
+        "capture_method": "automatic_async",
+        "confirmation_method": "automatic",
+        "latest_charge": charge_id,
+        "payment_method_types": ["card"],
+        "status": "succeeded",
+    }
+    charge: Thing = {
+        **shared,
+        "id": charge_id,
+        "object": CHARGE,
+        "amount_captured": amount,
+        "amount_refunded": 0,
+        "billing_details": {"address": None, "email": email, "name": name or None, "phone": None, "tax_id": None},
+        "captured": True,
+        "disputed": False,
+        "paid": True,
+        "payment_intent": intent_id,
+        "payment_method_details": {"card": {**_CARD, "last4": card[-4:]}, "type": "card"},
+        "receipt_email": email,
+        "refunded": False,
+        "status": "succeeded",
+    }
+    books = world.books
+    books.move("charge", charge_id, now, currency, amount, of=CARDHOLDERS, to=PLATFORM)
+    books.move("processing_fee", charge_id, now, currency, processing_fee(amount, currency), of=PLATFORM, to=PROCESSOR)
+    transfer = fee = None
+    if plan["destination"]:
+        transfer = _transfer(world, charge, plan["destination"])
+        charge["transfer"] = transfer["id"]
+        if plan["fee"]:
+            fee = _fee(world, charge, plan["destination"], plan["fee"])
+            charge["application_fee"] = fee["id"]
+    world.store.put(with_nulls(stripe.PaymentIntent, intent))
+    charge = world.store.put(with_nulls(stripe.Charge, charge))
+    world.tell("payment_intent.succeeded", intent)
+    world.tell("charge.succeeded", charge)
+    if transfer:
+        world.tell("transfer.created", transfer)
+    if fee:
+        world.tell("application_fee.created", fee)
+    return charge
+
+
+def _transfer(world: ProcessorState, charge: Thing, destination: str) -> Thing:
+    """Transfer the whole amount to the connected account; `_fee` moves the fee back."""
+    amount, currency, now = charge["amount"], charge["currency"], charge["created"]
+    id = new_id("tr")
+    world.books.move("transfer", id, now, currency, amount, of=PLATFORM, to=destination)
+    transfer: Thing = {
+        "id": id,
+        "object": TRANSFER,
+        "amount": amount,
+        "amount_reversed": 0,
+        "created": now,
+        "currency": currency,
+        "destination": destination,
+        "livemode": False,
+        "metadata": {},
+        "reversals": list_object([], f"/v1/transfers/{id}/reversals"),
+        "reversed": False,
+        "source_transaction": charge["id"],
+        "source_type": "card",
+    }
+    return world.store.put(with_nulls(stripe.Transfer, transfer))
+
+
+def _fee(world: ProcessorState, charge: Thing, account: str, amount: int) -> Thing:
+    id = new_id("fee")
+    world.books.move("application_fee", id, charge["created"], charge["currency"], amount, of=account, to=PLATFORM)
+    fee: Thing = {
+        "id": id,
+        "object": FEE,
+        "account": account,
+        "amount": amount,
+        "amount_refunded": 0,
+        "application": f"ca_{PLATFORM_ID}",
+        "charge": charge["id"],
+        "created": charge["created"],
+        "currency": charge["currency"],
+        "livemode": False,
+        "originating_transaction": charge["id"],
+        "refunded": False,
+        "refunds": list_object([], f"/v1/application_fees/{id}/refunds"),
+    }
+    return world.store.put(with_nulls(stripe.ApplicationFee, fee))
+
+
+def balance(world: ProcessorState, account: str) -> Thing:
+    """Return the balance of the platform or a connected account."""
+    amounts = world.books.balance(account or PLATFORM)
+    available: list[Thing] = [
+        {"amount": amount, "currency": currency, "source_types": {"card": amount}}
+        for currency, amount in amounts.items()
+    ] or [{"amount": 0, "currency": "eur", "source_types": {"card": 0}}]
+    nothing = [{**entry, "amount": 0, "source_types": {"card": 0}} for entry in available]
+    return with_nulls(
+        stripe.Balance, {"object": "balance", "available": available, "livemode": False, "pending": nothing}
+    )

@@ -1,0 +1,197 @@
+"""The processor: its application, its background work, and its methods for tests."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Sequence
+from pathlib import Path
+from typing import Literal
+
+from starlette.applications import Starlette
+from starlette.routing import Route
+
+from holdfast_demo.shared.clock import Clock
+from holdfast_demo.shared.faults import Faults
+from holdfast_demo.shared.serving import run_in_background
+from holdfast_demo.stripe import accounts, api, disputes, keys, pages, payments, refunds, sessions
+from holdfast_demo.stripe.books import Books, Unbalanced
+from holdfast_demo.stripe.faults import Fault
+from holdfast_demo.stripe.handler import ApiHandler
+from holdfast_demo.stripe.params import check_params
+from holdfast_demo.stripe.platform_state import ProcessorState, without_private
+from holdfast_demo.stripe.store import Store, Thing
+from holdfast_demo.stripe.webhooks import Endpoint, StripeWebhooks
+
+
+class StripeDouble:
+    """A payment processor, for tests and demonstrations.
+
+    Serve `app` and point a `StripeClient(processor.key, base_addresses={"api": processor.address})` at it. The other
+    methods are for the thread and the event loop in which it is served.
+
+    address      where browsers and programs reach it, without a slash at the end
+    key          the API key of requests; empty: a new one
+    path         the file of its database; None: in memory, until it is closed
+    endpoints    the endpoints that get webhooks
+    accounts_v2  whether the platform may make accounts of version 2
+    """
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        key: str = "",
+        path: Path | None = None,
+        endpoints: Sequence[Endpoint] = (),
+        accounts_v2: bool = True,
+    ) -> None:
+        self._store = Store(path)
+        self._world = ProcessorState(self._store, address, key or keys.new().api)
+        self._world.accounts_v2 = accounts_v2
+        self._faults: Faults[Fault] = Faults()
+        self._sessions_changed = asyncio.Event()
+        self.webhooks = StripeWebhooks(self._world, endpoints)
+        self._world.on_deadline.append(self._sessions_changed.set)
+        self._world.clock.on_move.append(self._sessions_changed.set)
+        self._handler = ApiHandler(self._world, self._faults)
+        routes = [
+            *pages.routes(self._world),
+            Route("/{path:path}", self._handler.answer, methods=["GET", "POST", "DELETE"]),
+        ]
+        self.app = Starlette(routes=routes, lifespan=self._lifespan)
+
+    @property
+    def address(self) -> str:
+        return self._world.address
+
+    @property
+    def key(self) -> str:
+        return self._world.key
+
+    @property
+    def clock(self) -> Clock:
+        return self._world.clock
+
+    @property
+    def books(self) -> Books:
+        return self._world.books
+
+    def balance(self, account: str) -> dict[str, int]:
+        """Return the balance of an account by currency: of `platform`, or of the id of a connected account."""
+        return self.books.balance(account)
+
+    def check(self) -> None:
+        """Raises `Unbalanced` if the books contradict themselves or the objects of the API."""
+        self.books.check()
+        for kind, movement in (
+            (payments.CHARGE, "charge"),
+            (payments.TRANSFER, "transfer"),
+            (payments.FEE, "application_fee"),
+            (refunds.KIND, "refund"),
+            (refunds.REVERSAL, "transfer_reversal"),
+            ("fee_refund", "application_fee_refund"),
+            (disputes.KIND, "dispute"),
+        ):
+            amounts = {thing["id"]: thing["amount"] for thing in self._store.every(kind) if thing["amount"]}
+            if amounts != self.books.moved(movement):
+                raise Unbalanced(f"The objects of the kind {kind} are not those that the books have.")
+
+    def things(self, kind: str) -> list[Thing]:
+        """All objects of a kind, oldest first: `checkout.session`, `charge`, `refund`, `transfer`, `event` …"""
+        return self._store.every(kind)
+
+    def ask(self, method: str, path: str, params: Thing) -> Thing:
+        """Execute a request without HTTP and its faults. Raises `Refusal`."""
+        operation, id = api.find(method, path)
+        call = api.Call(path, id, check_params(params, operation.params, operation.modelled, json=True))
+        with self._store.change():
+            return without_private(operation.act(self._world, call))
+
+    def pay(self, session_id: str, card: str = "4242424242424242") -> Thing:
+        """Pay a session, as a payer does on its page. Raises `Refusal` if it is not open or the card is declined."""
+        with self._store.change():
+            sessions.expire_due(self._world)
+        with self._store.change():
+            return payments.pay(self._world, session_id, card)
+
+    def ready_account(self, name: str, email: str) -> str:
+        """Return the id of the finished account with an address; it is made if there is none."""
+        for account in self._store.every(accounts.KIND):
+            if account["email"] == email and account["_done"]:
+                return account["id"]
+        account: Thing = {
+            "display_name": name,
+            "contact_email": email,
+            "dashboard": "express",
+            "defaults": {"responsibilities": {"fees_collector": "application", "losses_collector": "application"}},
+            "configuration": {
+                "recipient": {"capabilities": {"stripe_balance": {"stripe_transfers": {"requested": True}}}}
+            },
+        }
+        with self._store.change():
+            id = accounts.create_v2(self._world, account)["id"]
+        self.finish(id)
+        return id
+
+    def finish(self, account_id: str) -> None:
+        """Finish an account, as a person does on its page."""
+        with self._store.change():
+            link = accounts.new_link(self._world, account_id, self.address, self.address)
+            accounts.finish(self._world, link)
+
+    def restrict(self, account_id: str) -> None:
+        """Require more information about a finished account, which gets no payouts until it is finished again."""
+        with self._store.change():
+            accounts.restrict(self._world, account_id)
+
+    def plan(self, fault: Fault) -> None:
+        """Plan a fault of a future request."""
+        self._faults.plan(fault)
+
+    def heal(self) -> None:
+        """Remove all planned faults, and send the slow answers that are waiting."""
+        self._faults.clear()
+        self._handler.end_slowness()
+
+    def leave_refunds_pending(self, pending: bool = True) -> None:
+        """Set whether refunds wait for `settle_refund`."""
+        self._world.refunds_settle = not pending
+
+    def settle_refund(self, refund_id: str, failure: str = "") -> Thing:
+        """Settle a refund: it has succeeded, or failed for a reason."""
+        with self._store.change():
+            return refunds.settle(self._world, refund_id, failure)
+
+    def dispute(self, charge_id: str) -> Thing:
+        """Dispute a charge, as its cardholder does at the bank."""
+        with self._store.change():
+            return disputes.open_one(self._world, charge_id)
+
+    def decide(self, dispute_id: str, outcome: Literal["won", "lost"]) -> Thing:
+        """End a dispute, as the bank does. It is won if the platform keeps the money."""
+        with self._store.change():
+            return disputes.decide(self._world, dispute_id, outcome)
+
+    def refuse_accounts_v2(self, refused: bool = True) -> None:
+        """Set whether accounts of version 2 are refused, as for platforms without them."""
+        self._world.accounts_v2 = not refused
+
+    def close(self) -> None:
+        """Close the store. Data in memory is lost."""
+        self._store.close()
+
+    @contextlib.asynccontextmanager
+    async def _lifespan(self, _: Starlette) -> AsyncGenerator[None]:
+        async with run_in_background(self.webhooks.run(), self._end_in_time()):
+            yield
+
+    async def _end_in_time(self) -> None:
+        """Expire sessions at their end time, until the task is cancelled."""
+        while True:
+            self._sessions_changed.clear()
+            with self._store.change():
+                sessions.expire_due(self._world)
+            end = sessions.next_end(self._world)
+            pause = None if end is None else max(0.0, end - self.clock.time())
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self._sessions_changed.wait()

@@ -1,0 +1,212 @@
+"""Checkout Sessions: pages on which one payment can be made, until they are paid, expired or ended."""
+
+import re
+
+import stripe
+
+from holdfast_demo.stripe import accounts
+from holdfast_demo.stripe.currencies import require_chargeable, require_divisible, require_supported
+from holdfast_demo.stripe.errors import StripeRefusal, unmodelled
+from holdfast_demo.stripe.platform_state import ProcessorState, list_object, with_nulls
+from holdfast_demo.stripe.store import Thing, new_id
+
+KIND = "checkout.session"
+MIN_SESSION_SECONDS = 30 * 60
+MAX_SESSION_SECONDS = 24 * 3600
+
+_EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s.]+")
+
+
+def create(world: ProcessorState, params: Thing) -> Thing:
+    """Create a session for one payment. Raises `StripeRefusal`."""
+    if params.get("mode", "payment") != "payment":
+        raise unmodelled("mode")
+    if "mode" not in params:
+        raise StripeRefusal("You must provide `mode`.", code="parameter_missing", param="mode")
+    if params.get("ui_mode", "hosted_page") != "hosted_page":
+        raise unmodelled("ui_mode")
+    if "success_url" not in params:
+        raise StripeRefusal("Missing required param: success_url.", code="parameter_missing", param="success_url")
+    for name in ("success_url", "cancel_url"):
+        if name in params:
+            accounts.require_url(params[name], name)
+    if "customer_email" in params and not _EMAIL.fullmatch(params["customer_email"]):
+        message = f"Invalid email address: {params['customer_email']}"
+        raise StripeRefusal(message, code="email_invalid", param="customer_email")
+    if len(params.get("client_reference_id", "")) > 200:
+        raise StripeRefusal("client_reference_id has more than 200 characters.", param="client_reference_id")
+    for name in ("payment_method_types", "allowed_payment_method_types"):
+        if "card" not in params.get(name, ["card"]):
+            raise unmodelled(name)
+    now = world.clock.now()
+    ends = params.get("expires_at", now + MAX_SESSION_SECONDS)
+    if ends < now + MIN_SESSION_SECONDS:
+        message = "The `expires_at` timestamp must be at least 30 minutes from Checkout Session creation."
+        raise StripeRefusal(message, param="expires_at")
+    if ends > now + MAX_SESSION_SECONDS:
+        message = "The `expires_at` timestamp must be less than 24 hours from Checkout Session creation."
+        raise StripeRefusal(message, param="expires_at")
+    items, currency = _items(params)
+    total = sum(item["amount_total"] for item in items)
+    require_chargeable(total, currency, "line_items")
+    plan = _plan(world, params.get("payment_intent_data", {}), total, currency)
+    id = new_id("cs_test")
+    session: Thing = {
+        "id": id,
+        "object": KIND,
+        "amount_subtotal": total,
+        "amount_total": total,
+        "automatic_tax": {"enabled": False, "liability": None, "provider": None, "status": None},
+        "cancel_url": params.get("cancel_url"),
+        "client_reference_id": params.get("client_reference_id"),
+        "created": now,
+        "currency": currency,
+        "custom_fields": [],
+        "custom_text": dict.fromkeys(("after_submit", "shipping_address", "submit", "terms_of_service_acceptance")),
+        "customer_creation": "if_required",
+        "customer_email": params.get("customer_email"),
+        "expires_at": ends,
+        "livemode": False,
+        "locale": params.get("locale"),
+        "metadata": params.get("metadata", {}),
+        "mode": "payment",
+        "payment_method_collection": "if_required",
+        "payment_method_types": ["card"],
+        "payment_status": "unpaid",
+        "shipping_options": [],
+        "status": "open",
+        "submit_type": params.get("submit_type"),
+        "success_url": params["success_url"],
+        "total_details": {"amount_discount": 0, "amount_shipping": 0, "amount_tax": 0},
+        "ui_mode": "hosted_page",
+        "url": f"{world.address}/pay/{id}",
+        "_items": items,
+        "_plan": plan,
+    }
+    world.store.put(with_nulls(stripe.checkout.Session, session))
+    world.deadline()
+    return find(world, id)
+
+
+def _items(params: Thing) -> tuple[list[Thing], str]:
+    """Return the line items of a payment, and its currency."""
+    lines: list[Thing] = params.get("line_items", [])
+    if not lines:
+        raise StripeRefusal("You must provide `line_items`.", code="parameter_missing", param="line_items")
+    items: list[Thing] = []
+    for index, line in enumerate(lines):
+        at = f"line_items[{index}]"
+        if "price_data" not in line:
+            raise unmodelled(f"{at}[price]")
+        price = line["price_data"]
+        if "product_data" not in price or "unit_amount" not in price:
+            missing = "product_data" if "product_data" not in price else "unit_amount"
+            param = f"{at}[price_data][{missing}]"
+            raise StripeRefusal(f"Missing required param: {param}.", code="parameter_missing", param=param)
+        amount: int = price["unit_amount"]
+        quantity: int | None = line.get("quantity")
+        if quantity is None:
+            raise StripeRefusal(f"Quantity is required. Add `quantity` to `{at}`", param=at)
+        for value, param in ((quantity, f"{at}[quantity]"), (amount, f"{at}[price_data][unit_amount]")):
+            if value < 0:
+                raise StripeRefusal(
+                    f"Invalid non-negative integer: {value}", code="parameter_invalid_integer", param=param
+                )
+        currency = require_supported(price["currency"], f"{at}[price_data][currency]")
+        if items and currency != items[0]["currency"]:
+            raise StripeRefusal("All line items must have the same currency.", param=f"{at}[price_data][currency]")
+        line_item: Thing = {
+            "id": new_id("li"),
+            "object": "item",
+            "amount_discount": 0,
+            "amount_subtotal": amount * quantity,
+            "amount_tax": 0,
+            "amount_total": amount * quantity,
+            "currency": currency,
+            "description": price["product_data"]["name"],
+            "quantity": quantity,
+        }
+        items.append(with_nulls(stripe.LineItem, line_item))
+    return items, items[0]["currency"]
+
+
+def _plan(world: ProcessorState, data: Thing, total: int, currency: str) -> Thing:
+    """Return where the money goes once the session is paid: destination, fee and metadata."""
+    at = "payment_intent_data"
+    for name in data.keys() - {"application_fee_amount", "transfer_data", "metadata", "on_behalf_of", "description"}:
+        raise unmodelled(f"{at}[{name}]")
+    fee, destination = data.get("application_fee_amount"), data.get("transfer_data", {}).get("destination")
+    if "amount" in data.get("transfer_data", {}):
+        raise unmodelled(f"{at}[transfer_data][amount]")
+    if destination:
+        accounts.require_destination(world, destination, f"{at}[transfer_data][destination]")
+    if fee is not None:
+        param = f"{at}[application_fee_amount]"
+        if not destination:
+            raise StripeRefusal(
+                "Can only apply an application_fee_amount when the PaymentIntent is attempting a direct payment (using "
+                "an OAuth key or Stripe-Account header) or destination payment (using `transfer_data[destination]`).",
+                param=param,
+            )
+        if not 0 <= fee <= total:
+            raise StripeRefusal(f"The application fee has to be from 0 to the amount, {total}.", param=param)
+        require_divisible(fee, currency, param)
+    merchant = data.get("on_behalf_of")
+    if merchant and "card_payments" not in accounts.find(world, merchant)["_wanted"]:
+        message = "The account on whose behalf is charged needs the card_payments capability."
+        raise StripeRefusal(message, param=f"{at}[on_behalf_of]")
+    return {
+        "fee": fee,
+        "destination": destination,
+        "metadata": data.get("metadata", {}),
+        "on_behalf_of": merchant,
+        "description": data.get("description"),
+    }
+
+
+def find(world: ProcessorState, id: str) -> Thing:
+    """The session with an id. Raises `StripeRefusal`."""
+    return world.store.get(KIND, id)
+
+
+def line_items(world: ProcessorState, id: str) -> Thing:
+    """Return the line items of a session."""
+    return list_object(find(world, id)["_items"], f"/v1/checkout/sessions/{id}/line_items")
+
+
+def expire(world: ProcessorState, id: str) -> Thing:
+    """Expire a session before its end time. Raises `StripeRefusal` unless it is open."""
+    session = find(world, id)
+    if session["status"] != "open":
+        raise StripeRefusal(
+            'Only Checkout Sessions with a status in ["open"] can be expired. This Checkout Session has a status of '
+            f"`{session['status']}`."
+        )
+    return _end(world, session)
+
+
+def expire_due(world: ProcessorState) -> None:
+    """Expire the sessions whose end time has passed, with an event for each."""
+    rows = world.store.db.execute(
+        "select id from things indexed by sessions_by_end"
+        " where kind = 'checkout.session' and json_extract(body, '$.status') = 'open'"
+        " and json_extract(body, '$.expires_at') <= ?",
+        (world.clock.now(),),
+    ).fetchall()
+    for (id,) in rows:
+        _end(world, find(world, id))
+
+
+def next_end(world: ProcessorState) -> int | None:
+    """Return when the next session expires; None if none is open."""
+    (end,) = world.store.db.execute(
+        "select min(json_extract(body, '$.expires_at')) from things indexed by sessions_by_end"
+        " where kind = 'checkout.session' and json_extract(body, '$.status') = 'open'"
+    ).fetchone()
+    return end
+
+
+def _end(world: ProcessorState, session: Thing) -> Thing:
+    session = world.store.put({**session, "status": "expired", "url": None})
+    world.tell("checkout.session.expired", session)
+    return session

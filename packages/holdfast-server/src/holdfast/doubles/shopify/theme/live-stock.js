@@ -1,1 +1,0 @@
-../../../../../../../extensions/live-stock/assets/live-stock.js

@@ -1,0 +1,90 @@
+"""The viewer of demo mails lists what was written, shows one mail safely, and is for this machine only."""
+
+import re
+from html import unescape
+from pathlib import Path
+
+import httpx2
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+
+from holdfast_demo.mails.mail_files import MAX_MAILS
+from holdfast_demo.mails.viewer import with_viewer
+from tests.demo.mails.writing import write
+
+ADDRESS = "http://127.0.0.1:8002"
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    return tmp_path / "mail"
+
+
+@pytest.fixture
+def browser(directory: Path) -> httpx2.AsyncClient:
+    async def service(_: Request) -> PlainTextResponse:
+        return PlainTextResponse("the service")
+
+    app = with_viewer(Starlette(routes=[Route("/{path:path}", service)]), directory, ADDRESS)
+    return httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url=ADDRESS)
+
+
+async def test_mails_are_listed_with_the_newest_first(browser: httpx2.AsyncClient, directory: Path) -> None:
+    empty = await browser.get("/mails")
+    write(directory, "old", "An older one", age=60)
+    write(directory, "new", "“Müller” <b>")
+
+    listed = await browser.get("/mails")
+
+    assert (empty.status_code, "Nothing was sent yet." in empty.text) == (200, True)
+    assert re.findall(r'href="/mails\?mail=(\w+)"', listed.text) == ["new", "old"]
+    assert "“Müller” &lt;b&gt;" in listed.text
+    assert listed.text.count("ann@example.com") == 2
+    assert listed.text.count('<time datetime="2023-11-14T22:') == 2
+
+
+async def test_a_mail_is_shown_as_people_see_it_and_as_text(browser: httpx2.AsyncClient, directory: Path) -> None:
+    write(directory, "one")
+
+    page = await browser.get("/mails?mail=one")
+
+    [(sandbox, document)] = re.findall(r'<iframe sandbox="([^"]*)" srcdoc="([^"]*)"', page.text)
+    assert "allow-scripts" not in sandbox
+    assert "allow-same-origin" not in sandbox
+    assert '<base target="_blank">' in unescape(document)
+    assert 'src="data:image/png;base64,iVBORw0KGgo' in unescape(document)
+    assert "Hello as text" in page.text
+    assert "script-src 'self';" in page.headers["content-security-policy"]
+    assert page.headers["cache-control"] == "no-store"
+
+
+@pytest.mark.parametrize("id", ["none", "../secret", "..%2Fsecret", "", "a/b", "x" * 300, "%00"])
+async def test_what_is_no_mail_is_not_shown(browser: httpx2.AsyncClient, directory: Path, id: str) -> None:
+    write(directory, "one")
+    (directory.parent / "secret.eml").write_text("Subject: secret\n\nsecret", encoding="utf-8")
+
+    page = await browser.get(f"/mails?mail={id}")
+
+    assert (page.status_code, "secret" in page.text) == (404, False)
+
+
+async def test_the_list_is_bounded(browser: httpx2.AsyncClient, directory: Path) -> None:
+    for number in range(MAX_MAILS + 5):
+        write(directory, f"m{number}", age=number)
+
+    listed = re.findall(r'href="/mails\?mail=m(\d+)"', (await browser.get("/mails")).text)
+
+    assert listed == [str(number) for number in range(MAX_MAILS)]
+
+
+async def test_only_addresses_of_this_machine_are_answered(browser: httpx2.AsyncClient) -> None:
+    assert (await browser.get("/mails", headers={"Host": "evil.example"})).status_code == 421
+    assert (await browser.post("/mails")).status_code == 405
+
+
+@pytest.mark.parametrize("path", ["/", "/mails/stop", "/mails/", "/mailsx"])
+async def test_everything_else_is_answered_by_the_service(browser: httpx2.AsyncClient, path: str) -> None:
+    assert (await browser.get(path, headers={"Host": "events.example"})).text == "the service"

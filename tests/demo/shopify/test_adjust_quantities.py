@@ -1,0 +1,145 @@
+"""Changing levels by differences: whatever they are, once for each key, all or none."""
+
+from typing import Any
+
+import pytest
+
+from holdfast_demo.shopify.faults import Fault
+from holdfast_demo.shopify.shops import NewVariant, set_location
+from tests.demo.shopify.stage import ADJUST, DOMAIN, Stage
+
+
+def _codes(answer: Any) -> list[Any]:
+    return [error["code"] for error in answer["userErrors"]]
+
+
+def _change(stage: Stage, **changes: Any) -> dict[str, Any]:
+    change = {"inventoryItemId": stage.item(), "locationId": stage.place, "delta": -6, "changeFromQuantity": None}
+    return change | changes
+
+
+async def test_a_level_is_changed_by_a_difference_whatever_it_is(stage: Stage) -> None:
+    stage.double.count(DOMAIN, stage.variants[0].id, 30)
+
+    answer = await stage.adjust(-6, key="one")
+
+    assert answer["userErrors"] == []
+    assert answer["inventoryAdjustmentGroup"]["changes"] == [
+        {"delta": -6, "quantityAfterChange": 24, "item": {"id": stage.item()}}
+    ]
+    assert stage.double.available(DOMAIN, stage.variants[0].id) == 24
+
+
+async def test_a_key_counts_once_and_answers_as_before(stage: Stage) -> None:
+    first = await stage.adjust(-6, key="one")
+    stage.double.count(DOMAIN, stage.variants[0].id, 30)
+    again = await stage.adjust(-6, key="one")
+    other = await stage.adjust(-7, key="one")
+
+    assert again == first
+    assert _codes(other) == ["IDEMPOTENCY_KEY_PARAMETER_MISMATCH"]
+    assert stage.double.available(DOMAIN, stage.variants[0].id) == 30
+
+
+async def test_a_key_of_setting_is_none_of_adjusting(stage: Stage) -> None:
+    await stage.set(44, key="one", before=50)
+
+    assert _codes(await stage.adjust(-6, key="one")) == ["IDEMPOTENCY_KEY_PARAMETER_MISMATCH"]
+    assert stage.double.available(DOMAIN, stage.variants[0].id) == 44
+
+
+async def test_a_key_and_a_comparison_are_demanded_also_where_nothing_is_compared(stage: Stage) -> None:
+    change = _change(stage)
+    input = {"name": "available", "reason": "correction", "changes": [change]}
+    no_key = await stage.refuses(
+        ADJUST.replace("@idempotent(key: $key)", "").replace(", $key: String!", ""), input=input
+    )
+    del change["changeFromQuantity"]
+    no_comparison = await stage.refuses(ADJUST, input=input, key="one")
+
+    assert no_key[0] == "BAD_REQUEST"
+    assert no_comparison[0] == "INVALID_FIELD_ARGUMENTS"
+    assert stage.double.available(DOMAIN, stage.variants[0].id) == 50
+
+
+async def test_a_level_can_be_compared_all_the_same(stage: Stage) -> None:
+    stale = await stage.adjust(0, key="one", changes=[_change(stage, changeFromQuantity=49)])
+    again = await stage.adjust(0, key="one", changes=[_change(stage, changeFromQuantity=49)])
+    right = await stage.adjust(0, key="two", changes=[_change(stage, changeFromQuantity=50)])
+
+    assert stale["userErrors"][0]["field"] == ["input", "changes", "0", "changeFromQuantity"]
+    assert [_codes(answer) for answer in (stale, again, right)] == [
+        ["CHANGE_FROM_QUANTITY_STALE"],
+        ["IDEMPOTENCY_PREVIOUS_ATTEMPT_FAILED"],
+        [],
+    ]
+
+
+async def test_a_level_may_fall_below_nothing_and_not_below_two_thousand_million(stage: Stage) -> None:
+    assert _codes(await stage.adjust(-60, key="one")) == []
+    assert stage.double.available(DOMAIN, stage.variants[0].id) == -10
+    assert _codes(await stage.adjust(-2_000_000_000, key="two")) == ["INVALID_QUANTITY_TOO_LOW"]
+    assert _codes(await stage.adjust(2_000_000_011, key="three")) == ["INVALID_QUANTITY_TOO_HIGH"]
+
+
+async def test_all_levels_are_changed_or_none(stage: Stage) -> None:
+    changes = [_change(stage), _change(stage, inventoryItemId="gid://shopify/InventoryItem/7")]
+
+    answer = await stage.adjust(0, key="one", changes=changes)
+
+    assert _codes(answer) == ["INVALID_INVENTORY_ITEM"]
+    assert answer["userErrors"][0]["field"] == ["input", "changes", "1", "inventoryItemId"]
+    assert stage.double.available(DOMAIN, stage.variants[0].id) == 50
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"name": "on_hand"}, "INVALID_QUANTITY_NAME"),
+        ({"reason": "because"}, "INVALID_REASON"),
+        ({"referenceDocumentUri": "entry 7"}, "INVALID_REFERENCE_DOCUMENT"),
+        ({"ledgerDocumentUri": "gid://holdfast/LedgerEntry/7"}, "INVALID_AVAILABLE_DOCUMENT"),
+        ({"inventoryItemId": "gid://shopify/ProductVariant/7"}, "INVALID_INVENTORY_ITEM"),
+        ({"locationId": "gid://shopify/Location/7"}, "INVALID_LOCATION"),
+    ],
+)
+async def test_a_wrong_value_is_refused_by_its_code(stage: Stage, changes: dict[str, Any], code: str) -> None:
+    general = {name: value for name, value in changes.items() if name in {"name", "reason", "referenceDocumentUri"}}
+    change = _change(stage, **{name: value for name, value in changes.items() if name not in general})
+
+    assert _codes(await stage.adjust(0, key="one", changes=[change], **general)) == [code]
+
+
+async def test_bundles_closed_locations_and_places_without_stock_are_refused(stage: Stage) -> None:
+    [kit] = stage.double.add_product(DOMAIN, "Gift box", [NewVariant("One", bundle=True)])
+    stage.variants.append(kit)
+    second = stage.double.add_location(DOMAIN, "Shop")
+
+    bundle = await stage.adjust(1, key="one", variant=3)
+    other_place = await stage.adjust(0, key="two", changes=[_change(stage, locationId=second.gid)])
+    set_location(stage.double.world, DOMAIN, second.id, active=False)
+    closed = await stage.adjust(0, key="three", changes=[_change(stage, locationId=second.gid)])
+
+    assert _codes(bundle) == ["NON_MUTABLE_INVENTORY_ITEM"]
+    assert "not stocked at the location" in other_place["userErrors"][0]["message"]
+    assert _codes(closed) == ["INVALID_LOCATION"]
+
+
+async def test_at_most_250_levels_are_changed_at_once(stage: Stage) -> None:
+    input = {"name": "available", "reason": "correction", "changes": [_change(stage)] * 251}
+
+    code, _ = await stage.refuses(ADJUST, input=input, key="one")
+
+    assert code == "MAX_INPUT_SIZE_EXCEEDED"
+
+
+@pytest.mark.parametrize(("kind", "code"), [("away", "SERVICE_UNAVAILABLE"), ("failing", "ADJUST_QUANTITIES_FAILED")])
+async def test_a_platform_that_cannot_change_levels_now_says_so_and_has_changed_none(
+    stage: Stage, kind: Any, code: str
+) -> None:
+    stage.double.plan(Fault(kind))
+    refused = await stage.adjust(-6, key="one")
+    again = await stage.adjust(-6, key="one")
+
+    assert (_codes(refused), _codes(again)) == ([code], [])
+    assert stage.double.available(DOMAIN, stage.variants[0].id) == 44

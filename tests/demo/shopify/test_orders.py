@@ -1,0 +1,251 @@
+"""Orders: what becomes of levels when something is sold, changed, sent, taken back; what is told, what is shown."""
+
+from typing import Any
+
+import pytest
+
+from holdfast_demo.shopify.errors import ShopifyRefusal
+from holdfast_demo.shopify.model import Order
+from holdfast_demo.shopify.orders import LineEdit, LineReturn, SaleLine
+from holdfast_demo.shopify.shops import NewVariant, change_variant
+from tests.demo.shopify.stage import DOMAIN, Stage
+
+ORDER = """
+query($id: ID!) {
+  order(id: $id) {
+    name cancelledAt cancelReason edited sourceName displayFulfillmentStatus currentSubtotalLineItemsQuantity
+    retailLocation { name }
+    lineItems(first: 10) { nodes { id quantity currentQuantity unfulfilledQuantity variant { id } } }
+    refunds { refundLineItems(first: 10) { nodes { quantity restockType restocked location { id } lineItem { id } } } }
+  }
+}
+"""
+
+
+def _level(stage: Stage, variant: int = 1) -> tuple[int, int]:
+    """What is available of a variant, and what is committed."""
+    level = stage.double.level(DOMAIN, stage.variants[variant].id)
+    return level.available, level.committed
+
+
+def _sell(stage: Stage, quantity: int = 2, **options: Any) -> Order:
+    return stage.double.sell(DOMAIN, SaleLine(stage.variants[1].id, quantity), **options)
+
+
+async def _order_data(stage: Stage, order: Order) -> Any:
+    return (await stage.data(ORDER, id=order.gid))["order"]
+
+
+async def _refunded(stage: Stage, order: Order) -> list[tuple[int, str, bool]]:
+    """What was taken back: how many, how, and whether they were put somewhere."""
+    return [
+        (line["quantity"], line["restockType"], line["location"] is not None)
+        for refund in (await _order_data(stage, order))["refunds"]
+        for line in refund["refundLineItems"]["nodes"]
+    ]
+
+
+async def test_a_sale_commits_what_was_available_and_is_told(stage: Stage) -> None:
+    await stage.subscribe("ORDERS_CREATE", "INVENTORY_LEVELS_UPDATE")
+
+    order = _sell(stage)
+    message, level = await stage.listener.hears("orders/create"), await stage.listener.hears("inventory_levels/update")
+
+    assert _level(stage) == (6, 2)
+    assert message.body["admin_graphql_api_id"] == order.gid
+    assert message.body["line_items"][0]["quantity"] == 2
+    assert level.body["available"] == 6
+    assert level.headers["x-shopify-event-id"] == message.headers["x-shopify-event-id"]
+    assert level.headers["x-shopify-webhook-id"] != message.headers["x-shopify-webhook-id"]
+
+
+async def test_an_order_is_told_with_people_in_it(stage: Stage) -> None:
+    await stage.subscribe("ORDERS_CREATE")
+
+    _sell(stage)
+    message = await stage.listener.hears("orders/create")
+
+    assert message.body["customer"]["email"] == "ada@example.com"
+    assert b"Lovelace" in message.raw
+
+
+async def test_what_is_sold_out_is_not_sold_but_two_can_buy_the_last_at_once(stage: Stage) -> None:
+    with pytest.raises(ShopifyRefusal, match="8 left, 9 wanted"):
+        _sell(stage, 9)
+    assert stage.double.orders(DOMAIN) == []
+
+    _sell(stage, 9, even_if_sold_out=True)
+
+    assert _level(stage) == (-1, 9)
+
+
+async def test_variants_that_may_be_oversold_or_are_not_counted_are_sold(stage: Stage) -> None:
+    oversold, free = stage.double.add_product(
+        DOMAIN, "Card", [NewVariant("Printed", policy="CONTINUE"), NewVariant("By mail", tracked=False)]
+    )
+
+    stage.double.sell(DOMAIN, SaleLine(oversold.id, 3), SaleLine(free.id, 3))
+
+    assert stage.double.level(DOMAIN, oversold.id).available == -3
+    assert stage.double.level(DOMAIN, free.id).available == 0
+
+
+async def test_a_sale_at_a_till_is_handed_over_at_once(stage: Stage) -> None:
+    till = stage.double.add_location(DOMAIN, "Shop", online=False)
+    stage.double.stock(DOMAIN, stage.variants[1].id, till.id, 5)
+
+    order = _sell(stage, till=till.id)
+
+    order_data = await _order_data(stage, order)
+    assert (order_data["sourceName"], order_data["retailLocation"]["name"]) == ("pos", "Shop")
+    assert order_data["displayFulfillmentStatus"] == "FULFILLED"
+    level = stage.double.level(DOMAIN, stage.variants[1].id, till.id)
+    assert (level.available, level.committed) == (3, 0)
+    assert _level(stage) == (8, 0)
+
+
+async def test_an_order_takes_from_a_location_that_has_enough_and_sells_in_the_web(stage: Stage) -> None:
+    till, store = stage.double.add_location(DOMAIN, "Shop", online=False), stage.double.add_location(DOMAIN, "Store")
+    for place in (till, store):
+        stage.double.stock(DOMAIN, stage.variants[1].id, place.id, 20)
+
+    order = _sell(stage, 10)
+
+    assert order.lines[0].location == store.id
+
+
+async def test_an_order_that_is_sent_is_not_committed_any_more(stage: Stage) -> None:
+    order = _sell(stage)
+
+    stage.double.send(DOMAIN, order.id)
+
+    assert _level(stage) == (6, 0)
+    assert (await _order_data(stage, order))["lineItems"]["nodes"][0]["unfulfilledQuantity"] == 0
+
+
+async def test_a_cancelled_order_comes_back_into_stock_or_not(stage: Stage) -> None:
+    await stage.subscribe("ORDERS_CANCELLED", "REFUNDS_CREATE")
+    back, lost = _sell(stage), _sell(stage)
+
+    stage.double.cancel(DOMAIN, back.id)
+    stage.double.cancel(DOMAIN, lost.id, restock=False)
+
+    assert _level(stage) == (6, 0)
+    assert await _refunded(stage, back) == [(2, "CANCEL", True)]
+    assert await _refunded(stage, lost) == [(2, "NO_RESTOCK", False)]
+    order_data = await _order_data(stage, back)
+    assert order_data["cancelledAt"]
+    assert order_data["cancelReason"] == "CUSTOMER"
+    assert order_data["currentSubtotalLineItemsQuantity"] == 0
+    message = await stage.listener.hears("orders/cancelled", 2)
+    assert message.body["line_items"][0]["current_quantity"] == 0
+    await stage.listener.hears("refunds/create", 2)
+
+
+async def test_a_part_is_refunded_sent_or_not_back_into_stock_or_not(stage: Stage) -> None:
+    order = _sell(stage, 6)
+    line = order.lines[0].id
+
+    stage.double.refund(DOMAIN, order.id, LineReturn(line, 1))
+    stage.double.send(DOMAIN, order.id)
+    stage.double.refund(DOMAIN, order.id, LineReturn(line, 2))
+    stage.double.refund(DOMAIN, order.id, LineReturn(line, 1, restock=False))
+
+    assert await _refunded(stage, order) == [(1, "CANCEL", True), (2, "RETURN", True), (1, "NO_RESTOCK", False)]
+    assert _level(stage) == (5, 0)
+    [line_data] = (await _order_data(stage, order))["lineItems"]["nodes"]
+    assert (line_data["quantity"], line_data["currentQuantity"]) == (6, 2)
+    with pytest.raises(ShopifyRefusal, match="2 units can be taken back"):
+        stage.double.refund(DOMAIN, order.id, LineReturn(line, 3))
+
+
+async def test_what_is_returned_can_go_to_another_location(stage: Stage) -> None:
+    store = stage.double.add_location(DOMAIN, "Store")
+    stage.double.stock(DOMAIN, stage.variants[1].id, store.id)
+    order = _sell(stage)
+    stage.double.send(DOMAIN, order.id)
+
+    stage.double.refund(DOMAIN, order.id, LineReturn(order.lines[0].id, 2), location=store.id)
+
+    assert _level(stage) == (6, 0)
+    assert stage.double.level(DOMAIN, stage.variants[1].id, store.id).available == 2
+
+
+async def test_an_order_is_edited_up_and_down_and_gets_a_further_variant(stage: Stage) -> None:
+    await stage.subscribe("ORDERS_EDITED", "ORDERS_UPDATED")
+    order = _sell(stage)
+    line = order.lines[0].id
+
+    stage.double.edit(DOMAIN, order.id, LineEdit(line, 5))
+    assert _level(stage) == (3, 5)
+    stage.double.edit(DOMAIN, order.id, LineEdit(line, 1), added=[SaleLine(stage.variants[0].id, 4)])
+    assert _level(stage) == (7, 1)
+
+    order_data = await _order_data(stage, order)
+    lines = [(line_node["quantity"], line_node["currentQuantity"]) for line_node in order_data["lineItems"]["nodes"]]
+    assert lines == [(5, 1), (4, 4)]
+    assert order_data["edited"]
+    message = await stage.listener.hears("orders/edited", 2)
+    assert message.body["order_edit"]["order_id"] == order.id
+    assert message.body["order_edit"]["line_items"]["removals"] == [{"id": line, "delta": 4}]
+    await stage.listener.hears("orders/updated", 2)
+
+
+async def test_what_is_over_cannot_be_changed(stage: Stage) -> None:
+    sent, cancelled = _sell(stage), _sell(stage)
+    stage.double.send(DOMAIN, sent.id)
+    stage.double.cancel(DOMAIN, cancelled.id)
+
+    for act in (
+        lambda: stage.double.cancel(DOMAIN, sent.id),
+        lambda: stage.double.delete_order(DOMAIN, sent.id),
+        lambda: stage.double.cancel(DOMAIN, cancelled.id),
+        lambda: stage.double.edit(DOMAIN, cancelled.id, LineEdit(cancelled.lines[0].id, 1)),
+        lambda: stage.double.edit(DOMAIN, sent.id, LineEdit(7, 1)),
+        lambda: stage.double.send(DOMAIN, 7),
+        lambda: stage.double.sell(DOMAIN),
+        lambda: _sell(stage, 0),
+    ):
+        with pytest.raises(ShopifyRefusal):
+            act()
+
+
+async def test_an_order_that_was_cancelled_can_be_deleted(stage: Stage) -> None:
+    await stage.subscribe("ORDERS_DELETE")
+    order = _sell(stage)
+    stage.double.cancel(DOMAIN, order.id)
+
+    stage.double.delete_order(DOMAIN, order.id)
+
+    assert await _order_data(stage, order) is None
+    assert (await stage.listener.hears("orders/delete")).body == {"id": order.id}
+
+
+async def test_an_order_outlives_its_variant(stage: Stage) -> None:
+    order = _sell(stage)
+    stage.double.remove_variant(DOMAIN, stage.variants[1].id)
+
+    stage.double.cancel(DOMAIN, order.id)
+
+    [line] = (await _order_data(stage, order))["lineItems"]["nodes"]
+    assert line["variant"] is None
+
+
+async def test_what_was_not_counted_when_it_was_sold_stays_as_it_is(stage: Stage) -> None:
+    change_variant(stage.double.world, DOMAIN, stage.variants[1].id, tracked=False)
+
+    order = _sell(stage)
+    stage.double.send(DOMAIN, order.id)
+
+    assert _level(stage) == (8, 0)
+
+
+async def test_orders_of_long_ago_need_a_scope_of_their_own(stage: Stage) -> None:
+    order = _sell(stage)
+    stage.double.clock.advance(61 * 86_400)
+    stage.token = stage.double.token(DOMAIN)
+
+    assert await _order_data(stage, order) is None
+    assert (await stage.data("{ orders(first: 1) { nodes { id } } }"))["orders"]["nodes"] == []
+    stage.double.install(DOMAIN, ["read_all_orders", "read_orders", "read_products", "read_locations"])
+    assert (await stage.data("{ orders(first: 1) { nodes { id } } }"))["orders"]["nodes"] == [{"id": order.gid}]

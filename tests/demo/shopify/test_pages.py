@@ -1,0 +1,180 @@
+"""The pages on which newcomers sell and watch, as browsers get them."""
+
+import re
+from html import unescape
+from urllib.parse import SplitResult, parse_qsl, urlsplit
+
+import httpx2
+import jwt
+
+from holdfast_demo.shopify.shops import DOMAIN_RULE, NewVariant
+from tests.demo.shopify.stage import ADDRESS, CLIENT, DOMAIN, SECRET, Stage, playing
+
+SHOP = f"/{DOMAIN}"
+
+
+async def _press(stage: Stage, button: str, **fields: object) -> httpx2.Response:
+    """What a button of the shop's page is answered."""
+    return await stage.http.post(f"{SHOP}/{button}", data={name: str(value) for name, value in fields.items()})
+
+
+async def test_a_newcomer_opens_a_shop_and_finds_honey_in_it() -> None:
+    async with playing() as stage:
+        empty = await stage.http.get("/")
+        opened = await stage.http.post("/", data={"domain": "My-Shop.myshopify.com"})
+        page = await stage.http.get(opened.headers["location"])
+        again = await stage.http.post("/", data={"domain": "my-shop.myshopify.com"})
+        wrong = await stage.http.post("/", data={"domain": "my-shop.example.com"})
+        listed = await stage.http.get("/")
+
+    assert "There is no shop yet." in empty.text
+    assert "Honey jars" in page.text
+    assert 'href="/my-shop.myshopify.com/admin/apps/holdfast"' in page.text
+    assert (again.status_code, wrong.status_code) == (422, 422)
+    assert "is there already" in again.text
+    assert f"This is not a domain of a shop. {DOMAIN_RULE}" in wrong.text
+    assert f'<p class="soft" id="domain-note">{DOMAIN_RULE}</p>' in empty.text
+    assert '<a href="/my-shop.myshopify.com">' in listed.text
+
+
+async def test_a_pack_is_sold_and_the_page_shows_what_is_left_and_who_was_told(stage: Stage) -> None:
+    await stage.subscribe("ORDERS_CREATE")
+
+    sold = await _press(stage, "sell", variant=stage.variants[1].id)
+    await stage.listener.hears("orders/create")
+    page = await stage.http.get(SHOP)
+
+    assert (sold.status_code, sold.headers["location"]) == (303, SHOP)
+    assert re.search("<strong data-count=[^>]*>7</strong>", page.text)
+    assert "#1001" in page.text
+    [order] = stage.double.orders(DOMAIN)
+    in_admin = await stage.http.get(f"{SHOP}/admin/orders/{order.id}")
+    assert in_admin.headers["location"] == f"{SHOP}#order-{order.id}"
+    assert f'id="order-{order.id}"' in page.text
+    assert (await stage.http.get(f"{SHOP}/admin/orders/1")).status_code == 404
+    assert "orders/create" in page.text
+
+
+async def test_orders_are_sent_cancelled_and_taken_back_by_buttons(stage: Stage) -> None:
+    for _ in range(3):
+        await _press(stage, "sell", variant=stage.variants[0].id)
+    first, second, third = (order.id for order in stage.double.orders(DOMAIN))
+
+    await _press(stage, "send", order=first)
+    await _press(stage, "cancel", order=second)
+    await _press(stage, "return", order=third)
+    page = await stage.http.get(SHOP)
+    refused = await _press(stage, "return", order=third)
+
+    assert stage.double.available(DOMAIN, stage.variants[0].id) == 49
+    assert "cancelled" in page.text
+    assert "of which 1 came back" in page.text
+    assert refused.status_code == 422
+    assert "Nothing of this order is left" in refused.text
+
+
+async def test_stock_is_counted_by_hand(stage: Stage) -> None:
+    place = stage.double.locations(DOMAIN)[0].id
+    page = await stage.http.get(f"{SHOP}/variants/{stage.variants[0].id}")
+
+    counted = await _press(stage, "count", variant=stage.variants[0].id, location=place, available=12)
+    wrong = await _press(stage, "count", variant=stage.variants[0].id, location=place, available="a dozen")
+    huge = await _press(stage, "count", variant=stage.variants[0].id, location=place, available=10**12)
+
+    assert "50 available" in page.text
+    assert counted.status_code == 303
+    assert stage.double.available(DOMAIN, stage.variants[0].id) == 12
+    assert "A whole number is expected as available." in wrong.text
+    assert huge.status_code == 422
+
+
+async def test_what_is_sold_out_is_said(stage: Stage) -> None:
+    stage.double.count(DOMAIN, stage.variants[2].id, 0)
+
+    refused = await _press(stage, "sell", variant=stage.variants[2].id)
+
+    assert refused.status_code == 422
+    assert "12-pack is sold out: 0 left, 1 wanted." in refused.text
+
+
+async def test_the_app_is_shown_in_a_frame_with_a_session_token_and_removed(stage: Stage) -> None:
+    opened = await stage.http.get(f"{SHOP}/admin/apps/holdfast")
+    deeper = await stage.http.get(f"{SHOP}/admin/apps/{CLIENT}/console/settings")
+    framed = _framed(opened)
+    parameters = dict(parse_qsl(framed.query))
+
+    removed = await _press(stage, "uninstall")
+    page = await stage.http.get(SHOP)
+
+    assert jwt.decode(parameters["id_token"], SECRET, ["HS256"], audience=CLIENT)["dest"] == f"https://{DOMAIN}"
+    assert (parameters["shop"], parameters["embedded"]) == (DOMAIN, "1")
+    assert f"{framed.scheme}://{framed.netloc}{framed.path}" == f"{ADDRESS}/-app/console"
+    assert _framed(deeper).path.endswith("/-app/console/settings")
+    assert f"frame-src {ADDRESS}/-app" in opened.headers["content-security-policy"]
+    assert (await stage.http.get(f"{SHOP}/admin")).text == page.text
+    assert removed.status_code == 303
+    assert "This shop does not have Holdfast yet." in page.text
+    assert (await _press(stage, "uninstall")).status_code == 422
+
+
+async def test_an_app_that_is_not_there_yet_is_installed_in_the_admin(stage: Stage) -> None:
+    await _press(stage, "uninstall")
+
+    page = await stage.http.get(f"{SHOP}/admin/apps/holdfast")
+    agreed = await stage.http.post(f"{SHOP}/admin/apps/holdfast")
+    opened = await stage.http.get(f"{SHOP}/admin/apps/holdfast")
+
+    assert "<iframe" not in page.text
+    assert "read_locations" in page.text
+    assert agreed.status_code == 303
+    assert _framed(opened).query
+    for gone in (f"{SHOP}/admin/apps/another", "/nobody.myshopify.com/admin/apps/holdfast"):
+        assert (await stage.http.get(gone)).status_code == 404
+        assert (await stage.http.post(gone)).status_code == 404
+
+
+async def test_the_script_for_pages_of_apps_has_a_fresh_session_token_each_time(stage: Stage) -> None:
+    script = await stage.http.get("/app-bridge.js")
+    tokens = [(await stage.http.get(f"{SHOP}/admin/session-token")).json()["token"] for _ in range(2)]
+
+    assert script.headers["content-type"].startswith("text/javascript")
+    assert tokens[0] != tokens[1]
+    assert {jwt.decode(token, SECRET, ["HS256"], audience=CLIENT)["sub"] for token in tokens} == {"1"}
+    assert (await stage.http.get("/nobody.myshopify.com/admin/session-token")).status_code == 404
+
+
+def _framed(page: httpx2.Response) -> SplitResult:
+    """The address of what the frame in a page shows."""
+    match = re.search(r'<iframe src="([^"]*)"', page.text)
+    assert match, page.text
+    return urlsplit(unescape(match[1]))
+
+
+async def test_a_message_is_sent_again_by_a_button(stage: Stage) -> None:
+    await stage.subscribe("ORDERS_CREATE")
+    await _press(stage, "sell", variant=stage.variants[0].id)
+    heard = await stage.listener.hears("orders/create")
+
+    await _press(stage, "again", webhook=heard.headers["x-shopify-webhook-id"])
+
+    await stage.listener.hears("orders/create", 2)
+
+
+async def test_what_others_wrote_is_shown_as_text(stage: Stage) -> None:
+    [made] = stage.double.add_product(DOMAIN, "<script>alert(1)</script>", [NewVariant("<b>bold</b>", stock=1)])
+    await _press(stage, "sell", variant=made.id)
+
+    for path in (SHOP, f"{SHOP}/variants/{made.id}"):
+        page = await stage.http.get(path)
+        assert "<script>" not in page.text
+        assert "<bdi>&lt;b&gt;bold&lt;/b&gt;</bdi>" in page.text
+
+
+async def test_pages_of_nothing_say_so(stage: Stage) -> None:
+    for path in ("/other.myshopify.com", "/<b>.myshopify.com", f"{SHOP}/variants/7", "/other.myshopify.com/variants/7"):
+        page = await stage.http.get(path)
+        assert page.status_code == 404
+        assert "There is no such page." in page.text
+        assert "<b>" not in page.text
+    sold = await stage.http.post("/other.myshopify.com/sell", data={"variant": "7"})
+    assert sold.status_code == 404

@@ -1,0 +1,71 @@
+"""A product's page on a storefront, which shows the theme block and sells."""
+
+import re
+
+from holdfast_demo.shopify.shops import NewVariant
+from tests.demo.shopify.stage import DOMAIN, Stage
+from tests.node import ROOT
+
+HONEY = f"/{DOMAIN}/products/honey-jars"
+ASSETS = ROOT / "extensions" / "live-stock" / "assets"
+
+
+async def test_it_has_the_block_with_the_files_of_the_extension(stage: Stage) -> None:
+    page = await stage.http.get(HONEY)
+    files = re.findall(r'(?:src|href)="(/assets/[0-9a-f]+/theme/[^"]+)"', page.text)
+    served = {address.rpartition("/")[2]: await stage.http.get(address) for address in files}
+
+    assert page.text.count("<live-stock") == 2
+    assert f'data-proxy="/{DOMAIN}/apps/holdfast"' in page.text
+    assert {*served} == {"live-stock.js", "live-stock.css"}
+    for name, answer in served.items():
+        assert answer.content == (ASSETS / name).read_bytes()
+    assert f"connect-src 'self' {stage.double.world.app.address};" in page.headers["content-security-policy"]
+
+
+async def test_a_variant_is_bought_and_shown_again(stage: Stage) -> None:
+    six = stage.variants[1]
+
+    bought = await stage.http.post(f"/{DOMAIN}/cart/add", data={"id": str(six.id), "locale": "de"})
+    page = await stage.http.get(bought.headers["location"])
+
+    assert (bought.status_code, bought.headers["location"]) == (303, f"{HONEY}?variant={six.id}&locale=de")
+    assert stage.double.available(DOMAIN, six.id) == 7
+    assert f'<option value="{six.id}" selected>' in page.text
+    assert '<html lang="de">' in page.text
+    assert 'data-out="Ausverkauft"' in page.text
+
+
+async def test_what_is_sold_out_is_said_on_the_page(stage: Stage) -> None:
+    stage.double.count(DOMAIN, stage.variants[2].id, 0)
+
+    refused = await stage.http.post(f"/{DOMAIN}/cart/add", data={"id": str(stage.variants[2].id)})
+
+    assert refused.status_code == 422
+    assert "12-pack is sold out: 0 left, 1 wanted." in refused.text
+
+
+async def test_the_page_of_the_shop_leads_to_each_product(stage: Stage) -> None:
+    page = await stage.http.get(f"/{DOMAIN}")
+
+    assert f'<a href="{HONEY}?variant={stage.variants[0].id}">' in page.text
+
+
+async def test_products_that_are_not_there_have_no_page(stage: Stage) -> None:
+    [gone] = stage.double.add_product(DOMAIN, "Gone", [NewVariant("Gone", stock=1)])
+    stage.double.remove_variant(DOMAIN, gone.id)
+    paths = (f"/{DOMAIN}/products/soap", f"/{DOMAIN}/products/gone", "/other.myshopify.com/products/honey-jars")
+
+    for path in paths:
+        assert (await stage.http.get(path)).status_code == 404
+    for id in ("", "x", "7", "9" * 30):
+        assert (await stage.http.post(f"/{DOMAIN}/cart/add", data={"id": id})).status_code == 404
+
+
+async def test_titles_of_others_are_shown_as_text(stage: Stage) -> None:
+    stage.double.add_product(DOMAIN, "<b>Soap</b> / 100 g", [NewVariant('"><i>', stock=1)])
+
+    page = await stage.http.get(f"/{DOMAIN}/products/b-soap-b-100-g")
+
+    assert "<bdi>&lt;b&gt;Soap&lt;/b&gt; / 100 g</bdi>" in page.text
+    assert "<i>" not in page.text

@@ -1,0 +1,49 @@
+"""The schema that requests are held to: a part of the platform's own, made by a program."""
+
+from typing import Any
+
+from graphql import build_schema, introspection_from_schema, validate_schema
+
+from holdfast_demo.shopify.schema import FILE, schema
+from tests.demo.shopify.reduction import reduced
+
+
+def test_the_schema_contradicts_itself_nowhere() -> None:
+    assert validate_schema(schema()) == []
+
+
+def test_what_the_platform_demands_of_levels_is_in_it() -> None:
+    text = FILE.read_text()
+
+    assert "directive @idempotent(key: String!) on FIELD" in text
+    assert "changeFromQuantity: Int\n" in text
+    assert "compareQuantity" not in text
+
+
+def test_a_schema_that_is_reduced_again_stays_as_it_is() -> None:
+    known: Any = introspection_from_schema(build_schema(FILE.read_text()))
+
+    assert reduced(known["__schema"], FILE.read_text()) == FILE.read_text()
+
+
+def test_arguments_and_inputs_are_taken_over_whole_and_fields_only_if_they_are_named() -> None:
+    full_schema = """
+        schema { query: Query mutation: Mutation }
+        type Query { shop(at: When, size: Size = SMALL): Shop! secret: Secret }
+        type Mutation { nothing: Int }
+        type Shop { id: ID! name: String owner: Secret }
+        type Secret { word: String }
+        input When { day: Day! or: [When!] }
+        scalar Day
+        enum Size { SMALL LARGE }
+    """
+    known: Any = introspection_from_schema(build_schema(full_schema))
+    schema = "type Query { shop: Any } type Mutation { nothing: Any } type Shop { id: Any name: Any }"
+
+    written = reduced(known["__schema"], schema)
+
+    assert "shop(at: When, size: Size = SMALL): Shop!" in written
+    assert "or: [When!]" in written
+    assert "scalar Day" in written
+    assert "LARGE" in written
+    assert "ecret" not in written

@@ -1,0 +1,234 @@
+"""Webhooks: signed, sent until they are taken, and unruly on demand."""
+
+import base64
+import hmac
+import json
+
+from shopify_app import ShopifyApp  # pyright: ignore[reportMissingTypeStubs]
+
+from holdfast_demo.shopify.model import Subscription
+from holdfast_demo.shopify.orders import SaleLine
+from holdfast_demo.shopify.webhooks import RandomDelivery
+from tests.demo.shopify.stage import ADDRESS, CLIENT, DOMAIN, SECRET, Stage
+from tests.support import eventually
+
+
+def _sell(stage: Stage, times: int = 1) -> list[int]:
+    return [stage.double.sell(DOMAIN, SaleLine(stage.variants[0].id, 1)).id for _ in range(times)]
+
+
+def _heard(stage: Stage) -> list[int]:
+    return [message.body["id"] for message in stage.listener.of("orders/create")]
+
+
+async def _quiet(stage: Stage) -> None:
+    """Wait until everything was sent."""
+
+    async def is_quiet() -> bool:
+        return stage.double.webhooks.waiting() + stage.double.webhooks.on_their_way() == 0
+
+    await eventually(is_quiet)
+
+
+async def test_a_webhook_is_signed_as_the_platform_signs(stage: Stage) -> None:
+    await stage.subscribe("ORDERS_CREATE")
+    [order] = _sell(stage)
+    heard = await stage.listener.hears("orders/create")
+
+    official = ShopifyApp(client_id=CLIENT, client_secret=SECRET)
+    request = {"method": "POST", "url": "/hook", "headers": heard.headers, "body": heard.raw.decode()}
+    assert official.verify_webhook_req(request).ok  # pyright: ignore[reportArgumentType]
+    assert heard.headers["x-shopify-shop-domain"] == DOMAIN
+    assert heard.headers["x-shopify-api-version"] == "2026-10"
+    assert heard.body["id"] == order
+
+
+async def test_after_a_rotation_webhooks_are_signed_with_the_old_secret_for_a_while(stage: Stage) -> None:
+    await stage.subscribe("ORDERS_CREATE")
+    stage.double.world.app.client_secret, stage.double.world.app.webhook_secret = "new", SECRET
+    _sell(stage)
+
+    heard = await stage.listener.hears("orders/create")
+
+    expected = base64.b64encode(hmac.digest(SECRET.encode(), heard.raw, "sha256")).decode()
+    assert heard.headers["x-shopify-hmac-sha256"] == expected
+
+
+async def test_nobody_hears_of_what_they_did_not_subscribe_to(stage: Stage) -> None:
+    await stage.subscribe("ORDERS_CANCELLED")
+
+    _sell(stage)
+
+    assert stage.double.webhooks.waiting() == 0
+
+
+async def test_a_webhook_that_is_not_taken_comes_again_and_is_the_same(stage: Stage) -> None:
+    await stage.subscribe("ORDERS_CREATE")
+    stage.listener.answers = [500, 401, 302]
+
+    _sell(stage)
+    await stage.listener.hears("orders/create", 4)
+    await _quiet(stage)
+
+    heard = stage.listener.of("orders/create")
+    assert len(heard) == 4
+    assert len({message.headers["x-shopify-webhook-id"] for message in heard}) == 1
+    assert len({message.raw for message in heard}) == 1
+
+
+async def test_after_nine_attempts_in_four_hours_the_subscription_ends(stage: Stage) -> None:
+    await stage.subscribe("ORDERS_CREATE", "ORDERS_CANCELLED")
+    stage.listener.answers = [500] * 9
+
+    _sell(stage)
+    await stage.listener.hears("orders/create", 9)
+    await _quiet(stage)
+
+    left = stage.double.world.store.select(Subscription, DOMAIN)
+    assert [subscription.topic for subscription in left] == ["ORDERS_CANCELLED"]
+
+
+async def test_pauses_are_those_of_the_clock(stage: Stage) -> None:
+    stage.double.webhooks.haste = 1
+    await stage.subscribe("ORDERS_CREATE")
+    stage.listener.answers = [500]
+
+    _sell(stage)
+    await stage.listener.hears("orders/create")
+
+    async def waits() -> bool:
+        return stage.double.webhooks.on_their_way() == 0
+
+    await eventually(waits)
+    assert stage.double.webhooks.waiting() == 1
+    stage.double.clock.advance(11)
+    await stage.listener.hears("orders/create", 2)
+
+
+async def test_webhooks_can_be_held_back_turned_round_and_doubled(stage: Stage) -> None:
+    await stage.subscribe("ORDERS_CREATE")
+    stage.double.webhooks.hold, stage.double.webhooks.newest_first = True, True
+    stage.double.webhooks.fate = lambda _: (0, 0)
+    one, two = _sell(stage, 2)
+
+    assert _heard(stage) == []
+    stage.double.webhooks.hold = False
+    await stage.listener.hears("orders/create", 4)
+
+    assert _heard(stage) == [two, two, one, one]
+
+
+async def test_webhooks_can_be_lost_and_late_at_random(stage: Stage) -> None:
+    await stage.subscribe("ORDERS_CREATE")
+    stage.double.webhooks.fate = RandomDelivery(7, lost=30, doubled=30, late=0.05)
+    orders = _sell(stage, 40)
+    await _quiet(stage)
+
+    heard = _heard(stage)
+    assert 0 < len(set(heard)) < 40
+    assert len(heard) > len(set(heard))
+    assert sorted(set(heard)) != heard
+    assert set(heard) < set(orders)
+
+
+async def test_a_webhook_can_be_a_week_late(stage: Stage) -> None:
+    await stage.subscribe("ORDERS_CREATE")
+    stage.double.webhooks.fate = lambda message: (7 * 86_400 if message.topic == "orders/create" else 0,)
+    _sell(stage)
+    assert _heard(stage) == []
+
+    stage.double.clock.advance(7 * 86_400 + 1)
+
+    await stage.listener.hears("orders/create")
+
+
+async def test_a_webhook_can_be_sent_again(stage: Stage) -> None:
+    await stage.subscribe("ORDERS_CREATE")
+    _sell(stage)
+    await stage.listener.hears("orders/create")
+    await _quiet(stage)
+
+    [delivery] = stage.double.webhooks.newest(DOMAIN)
+    stage.double.webhooks.send_again(DOMAIN, delivery.webhook)
+
+    await stage.listener.hears("orders/create", 2)
+    assert (delivery.answer, delivery.attempts) == ("200", 1)
+
+
+async def test_only_the_fields_that_are_wanted_are_told(stage: Stage) -> None:
+    made = await stage.data(
+        "mutation($to: WebhookSubscriptionInput!) { webhookSubscriptionCreate(topic: ORDERS_CREATE,"
+        " webhookSubscription: $to) { webhookSubscription { includeFields name } userErrors { message } } }",
+        to={"uri": f"{ADDRESS}/hook", "includeFields": ["id", "updated_at", "line_items"], "name": "orders"},
+    )
+    _sell(stage)
+    heard = await stage.listener.hears("orders/create")
+
+    assert made["webhookSubscriptionCreate"]["userErrors"] == []
+    assert set(heard.body) == {"id", "updated_at", "line_items"}
+    assert heard.headers["x-shopify-name"] == "orders"
+
+
+async def test_a_subscription_is_refused_for_a_topic_or_an_address_that_cannot_be(stage: Stage) -> None:
+    create = (
+        "mutation($topic: WebhookSubscriptionTopic!, $to: WebhookSubscriptionInput!) { webhookSubscriptionCreate("
+        "topic: $topic, webhookSubscription: $to) { webhookSubscription { id } userErrors { field message } } }"
+    )
+    await stage.subscribe("ORDERS_CREATE")
+
+    async def refused(topic: str, **to: object) -> str:
+        made = (await stage.data(create, topic=topic, to=to))["webhookSubscriptionCreate"]
+        assert made["webhookSubscription"] is None
+        return made["userErrors"][0]["message"]
+
+    assert "already been taken" in await refused("ORDERS_CREATE", uri=f"{ADDRESS}/hook")
+    assert "http:// is not supported" in await refused("ORDERS_CREATE", uri="http://stock.example.com/hook")
+    assert "is not supported" in await refused("ORDERS_CREATE", uri="")
+    assert "do not have permission" in await refused("CUSTOMERS_UPDATE", uri="https://stock.example.com/hook")
+    assert "JSON alone" in await refused("ORDERS_CREATE", uri="https://stock.example.com/hook", format="XML")
+
+
+async def test_a_subscription_is_changed_and_ended(stage: Stage) -> None:
+    await stage.subscribe("ORDERS_CREATE")
+    listed = await stage.data("{ webhookSubscriptions(first: 5, topics: [ORDERS_CREATE]) { nodes { id uri topic } } }")
+    [node] = listed["webhookSubscriptions"]["nodes"]
+    change = (
+        "mutation($id: ID!, $to: WebhookSubscriptionInput!) { webhookSubscriptionUpdate(id: $id,"
+        " webhookSubscription: $to) { webhookSubscription { uri } userErrors { message } } }"
+    )
+    end = (
+        "mutation($id: ID!) { webhookSubscriptionDelete(id: $id) {"
+        " deletedWebhookSubscriptionId userErrors { message } } }"
+    )
+
+    changed = await stage.data(change, id=node["id"], to={"uri": "https://stock.example.com/new"})
+    ended = await stage.data(end, id=node["id"])
+    again = await stage.data(end, id=node["id"])
+
+    assert node["uri"] == f"{ADDRESS}/hook"
+    assert changed["webhookSubscriptionUpdate"]["webhookSubscription"]["uri"] == "https://stock.example.com/new"
+    assert ended["webhookSubscriptionDelete"]["deletedWebhookSubscriptionId"] == node["id"]
+    assert again["webhookSubscriptionDelete"]["userErrors"] == [{"message": "Webhook subscription does not exist"}]
+
+
+async def test_the_three_messages_about_people_come_without_a_subscription(stage: Stage) -> None:
+    stage.double.uninstall(DOMAIN)
+    for topic in ("customers/data_request", "customers/redact", "shop/redact"):
+        stage.double.comply(DOMAIN, topic)
+        heard = await stage.listener.hears(topic)
+        assert heard.body["shop_domain"] == DOMAIN
+        assert ("customer" in heard.body) == (topic != "shop/redact")
+
+
+async def test_products_locations_and_items_are_told_of_too(stage: Stage) -> None:
+    await stage.subscribe(
+        "PRODUCTS_UPDATE", "INVENTORY_ITEMS_DELETE", "INVENTORY_LEVELS_DISCONNECT", "LOCATIONS_CREATE"
+    )
+
+    stage.double.add_location(DOMAIN, "Shop")
+    stage.double.remove_variant(DOMAIN, stage.variants[2].id)
+
+    assert (await stage.listener.hears("locations/create")).body["name"] == "Shop"
+    assert len((await stage.listener.hears("products/update")).body["variants"]) == 2
+    assert (await stage.listener.hears("inventory_items/delete")).body == {"id": stage.variants[2].item}
+    assert json.loads((await stage.listener.hears("inventory_levels/disconnect")).raw)["inventory_item_id"]

@@ -1,0 +1,117 @@
+"""Connected accounts, by both versions, and their links."""
+
+from typing import Any
+
+import stripe
+
+from tests.demo.stripe.conftest import ACCOUNT_V1, ACCOUNT_V2, Scene
+
+RECIPIENT: Any = {"include": ["configuration.recipient"]}
+
+
+def _link_v2(account: str) -> Any:
+    urls = {"refresh_url": "https://events.example/again", "return_url": "https://events.example/done"}
+    return {"account": account, "use_case": {"type": "account_onboarding", "account_onboarding": urls}}
+
+
+def _link_v1(account: str) -> Any:
+    urls = {"refresh_url": "https://events.example/again", "return_url": "https://events.example/done"}
+    return {"account": account, "type": "account_onboarding", **urls}
+
+
+def _status(account: Any) -> str:
+    return account.configuration.recipient.capabilities.stripe_balance.stripe_transfers.status
+
+
+async def test_an_account_of_version_2_gets_transfers_once_it_is_finished(scene: Scene) -> None:
+    made = await scene.do(scene.client.v2.core.accounts.create, ACCOUNT_V2)
+    assert _status(made) == "restricted"
+
+    link = await scene.do(scene.client.v2.core.account_links.create, _link_v2(made.id))
+    page = await scene.http.get(link.url)
+    assert "one click is enough" in page.text
+    done = await scene.http.post(link.url)
+
+    assert (done.status_code, done.headers["location"]) == (303, "https://events.example/done")
+    seen = await scene.do(scene.client.v2.core.accounts.retrieve, made.id, RECIPIENT)
+    assert _status(seen) == "active"
+    assert (await scene.do(scene.client.v2.core.accounts.retrieve, made.id)).configuration is None
+    await scene.listener.hears("v2.core.account[configuration.recipient].capability_status_updated")
+    await scene.listener.hears("v2.core.account_link.returned")
+    assert (await scene.listener.hears("account.updated"))["account"] == made.id
+
+
+async def test_an_account_of_version_1_tells_by_its_flags(scene: Scene) -> None:
+    made = await scene.do(scene.client.v1.accounts.create, ACCOUNT_V1)
+    assert (made.details_submitted, made.charges_enabled, made.payouts_enabled) == (False, False, False)
+
+    link = await scene.do(scene.client.v1.account_links.create, _link_v1(made.id))
+    await scene.http.get(link.url)
+    await scene.http.post(link.url)
+
+    seen = await scene.do(scene.client.v1.accounts.retrieve, made.id)
+    assert (seen.details_submitted, seen.charges_enabled, seen.payouts_enabled) == (True, True, True)
+    assert seen.capabilities is not None
+    assert seen.capabilities.transfers == "active"
+    event = await scene.listener.hears("account.updated")
+    assert event["data"]["object"]["details_submitted"] is True
+
+
+async def test_an_account_of_version_2_can_be_seen_by_version_1_and_not_the_other_way(scene: Scene) -> None:
+    newer = await scene.account()
+    older = await scene.do(scene.client.v1.accounts.create, ACCOUNT_V1)
+
+    seen = await scene.do(scene.client.v1.accounts.retrieve, newer)
+    refused = await scene.refuses(scene.client.v2.core.accounts.retrieve, older.id)
+    unknown = await scene.refuses(scene.client.v2.core.accounts.retrieve, "acct_unknown")
+
+    assert seen.details_submitted
+    assert (refused.status, refused.code) == (400, "v1_account_instead_of_v2_account")
+    assert unknown.status == 404
+
+
+async def test_a_link_works_once(scene: Scene) -> None:
+    account = await scene.account(done=False)
+    link = await scene.do(scene.client.v2.core.account_links.create, _link_v2(account))
+
+    first = await scene.http.get(link.url)
+    second = await scene.http.get(link.url)
+    await scene.http.post(link.url)
+    third = await scene.http.post(link.url)
+
+    assert first.status_code == 200
+    for refused in (second, third):
+        assert (refused.status_code, refused.headers["location"]) == (303, "https://events.example/again")
+
+
+async def test_a_link_works_for_some_minutes(scene: Scene) -> None:
+    account = await scene.account(done=False)
+    link = await scene.do(scene.client.v1.account_links.create, _link_v1(account))
+    assert link.expires_at - link.created == 300
+
+    scene.processor.clock.advance(301)
+    late = await scene.http.get(link.url)
+
+    assert (late.status_code, late.headers["location"]) == (303, "https://events.example/again")
+
+
+async def test_an_account_without_access_is_forbidden(scene: Scene) -> None:
+    error = await scene.fails(scene.client.v1.accounts.retrieve, "acct_unknown")
+
+    assert isinstance(error, stripe.PermissionError)
+    assert error.error is not None
+    assert error.error.code == "account_invalid"
+
+
+async def test_an_account_with_the_express_dashboard_needs_the_application_to_bear_losses(scene: Scene) -> None:
+    defaults = {"responsibilities": {"fees_collector": "application", "losses_collector": "stripe"}}
+
+    refused = await scene.refuses(scene.client.v2.core.accounts.create, {**ACCOUNT_V2, "defaults": defaults})
+
+    assert refused.code == "account_controller_express_dash_without_application_losses_or_fees"
+
+
+async def test_an_account_of_version_1_asks_for_a_capability(scene: Scene) -> None:
+    refused = await scene.refuses(scene.client.v1.accounts.create, {**ACCOUNT_V1, "capabilities": {}})
+
+    assert refused.param == "capabilities"

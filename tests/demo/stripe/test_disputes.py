@@ -1,0 +1,82 @@
+"""Disputes: what they do to the money, what is told of them, and how they end."""
+
+from typing import Any
+
+import pytest
+
+from tests.demo.stripe.conftest import Scene
+
+
+async def _disputed(scene: Scene) -> tuple[str, Any]:
+    """The account that a payment went to, and the dispute about it."""
+    account = await scene.account()
+    intent = scene.processor.pay((await scene.session(account)).id)["payment_intent"]
+    (charge,) = (await scene.do(scene.client.v1.charges.list, {"payment_intent": intent})).data
+    scene.processor.dispute(charge.id)
+    (dispute,) = (await scene.do(scene.client.v1.disputes.list, {"payment_intent": intent})).data
+    return account, dispute
+
+
+async def test_a_dispute_takes_the_money_and_a_fee_from_the_platform_at_once(scene: Scene) -> None:
+    account, dispute = await _disputed(scene)
+
+    assert (dispute.status, dispute.amount, dispute.is_charge_refundable) == ("needs_response", 2500, False)
+    assert (await scene.do(scene.client.v1.charges.retrieve, dispute.charge)).disputed
+    assert scene.processor.balance("cardholders") == {"eur": 0}
+    assert scene.processor.balance(account) == {"eur": 2250}
+    assert scene.processor.balance("platform") == {"eur": 250 - 62 - 2500 - 2000}
+    assert (await scene.listener.hears("charge.dispute.created"))["data"]["object"]["id"] == dispute.id
+    assert (await scene.listener.hears("charge.dispute.funds_withdrawn"))["data"]["object"]["id"] == dispute.id
+    scene.processor.check()
+
+
+@pytest.mark.parametrize(
+    ("evidence", "status", "back"), [("winning_evidence", "won", 2500), ("losing_evidence", "lost", 0)]
+)
+async def test_evidence_decides_as_its_text_says(scene: Scene, evidence: str, status: str, back: int) -> None:
+    _, dispute = await _disputed(scene)
+
+    ended = await scene.do(scene.client.v1.disputes.update, dispute.id, {"evidence": {"uncategorized_text": evidence}})
+
+    assert (ended.status, ended.evidence_details.submission_count) == (status, 1)
+    assert scene.processor.balance("cardholders") == {"eur": -back}
+    assert (await scene.listener.hears("charge.dispute.closed"))["data"]["object"]["status"] == status
+    assert len(scene.listener.of("charge.dispute.funds_reinstated")) == (status == "won")
+    again = await scene.refuses(scene.client.v1.disputes.close, dispute.id)
+    assert again.message == "This dispute is already closed"
+    scene.processor.check()
+
+
+async def test_evidence_that_is_kept_or_decides_nothing_leaves_the_dispute_open(scene: Scene) -> None:
+    _, dispute = await _disputed(scene)
+    text = {"uncategorized_text": "She was there."}
+
+    updated = await scene.do(scene.client.v1.disputes.update, dispute.id, {"evidence": text, "submit": False})
+    sent = await scene.do(scene.client.v1.disputes.update, dispute.id, {"evidence": text})
+
+    assert (updated.status, updated.evidence_details.has_evidence) == ("needs_response", True)
+    assert (sent.status, sent.evidence_details.submission_count) == ("under_review", 1)
+    closed = await scene.do(scene.client.v1.disputes.close, dispute.id)
+    assert closed.status == "lost"
+
+
+async def test_a_payment_with_the_card_for_disputes_is_disputed_at_once(scene: Scene) -> None:
+    session = await scene.session()
+    intent = scene.processor.pay(session.id, "4000000000000259")["payment_intent"]
+
+    (dispute,) = (await scene.do(scene.client.v1.disputes.list, {"payment_intent": intent})).data
+
+    assert (dispute.status, dispute.reason) == ("needs_response", "fraudulent")
+
+
+async def test_a_disputed_charge_is_not_refunded_unless_it_was_won(scene: Scene) -> None:
+    _, dispute = await _disputed(scene)
+    parameters: Any = {"payment_intent": dispute.payment_intent, "amount": 100}
+
+    refused = await scene.refuses(scene.client.v1.refunds.create, parameters)
+    scene.processor.decide(dispute.id, "won")
+    refund = await scene.do(scene.client.v1.refunds.create, parameters)
+
+    assert (refused.code, refused.param) == ("charge_disputed", "charge")
+    assert "has been charged back" in refused.message
+    assert refund.status == "succeeded"

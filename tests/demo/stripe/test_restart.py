@@ -1,0 +1,29 @@
+"""What is kept in a file, and is there after a restart."""
+
+from pathlib import Path
+
+from tests.demo.stripe.conftest import Scene, playing
+
+
+async def test_everything_is_there_after_a_restart(tmp_path: Path) -> None:
+    path = tmp_path / "payments.sqlite"
+    async with playing(path) as scene:
+        account = await scene.account()
+        create, params = scene.client.v1.checkout.sessions.create, scene.params(account)
+        session = await scene.do(create, params, {"idempotency_key": "checkout:7"})
+        scene.processor.webhooks.hold = True
+        scene.processor.pay(session.id)
+
+    async with playing(path) as scene:
+        again = await _created(scene, params)
+        event = await scene.listener.hears("checkout.session.completed")
+
+        assert again == session.id
+        assert event["data"]["object"]["id"] == session.id
+        assert scene.processor.balance(account) == {"eur": 2250}
+        scene.processor.check()
+
+
+async def _created(scene: Scene, params: object) -> str:
+    made = await scene.do(scene.client.v1.checkout.sessions.create, params, {"idempotency_key": "checkout:7"})
+    return made.id

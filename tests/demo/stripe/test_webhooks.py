@@ -1,0 +1,184 @@
+"""Webhooks: signed, sent until they are taken, and unruly on demand."""
+
+import stripe
+
+from tests.demo.stripe.conftest import SECRET, Scene, playing
+from tests.support import eventually
+
+
+async def _paid(scene: Scene, account: str) -> str:
+    session = await scene.session(account)
+    scene.processor.pay(session.id)
+    return session.id
+
+
+def _sessions(scene: Scene) -> list[str]:
+    return [webhook["data"]["object"]["id"] for webhook in scene.listener.of("checkout.session.completed")]
+
+
+async def _quiet(scene: Scene) -> None:
+    """Wait until everything was sent."""
+
+    async def is_quiet() -> bool:
+        return scene.processor.webhooks.waiting() == 0
+
+    await eventually(is_quiet)
+
+
+async def _attempted(scene: Scene, times: int) -> None:
+    """Wait until a payment was told so many times, and the answer was read."""
+    await scene.listener.hears("checkout.session.completed", times)
+
+    async def is_read() -> bool:
+        return scene.processor.webhooks.on_their_way() == 0
+
+    await eventually(is_read)
+
+
+async def test_a_webhook_is_signed_as_stripe_signs(scene: Scene) -> None:
+    session = await _paid(scene, await scene.account())
+    await scene.listener.hears("checkout.session.completed")
+
+    _, signature, body = next(
+        webhook for webhook in scene.listener.heard if webhook[0]["type"] == "checkout.session.completed"
+    )
+    event = scene.client.construct_event(body, signature, SECRET)
+
+    assert event.type == "checkout.session.completed"
+    assert event.data.object["id"] == session
+    assert event.api_version == "2026-10-28.endive"
+    retrieved = await scene.do(scene.client.v1.events.retrieve, event.id)
+    assert retrieved.data.object["id"] == session
+
+
+async def test_a_webhook_that_is_not_taken_comes_again(scene: Scene) -> None:
+    account = await scene.account()
+    await _quiet(scene)
+    scene.listener.answers = [500, 404, 503]
+
+    session = await _paid(scene, account)
+    await scene.listener.hears("checkout.session.completed", 4)
+    await _quiet(scene)
+
+    assert _sessions(scene) == [session] * 4
+    assert len({webhook["id"] for webhook in scene.listener.of("checkout.session.completed")}) == 1
+
+
+async def test_pauses_grow_from_one_attempt_to_the_next(scene: Scene) -> None:
+    account = await scene.account()
+    await _quiet(scene)
+    scene.processor.webhooks.first_pause = 100
+    scene.listener.answers = [500, 500]
+
+    await _paid(scene, account)
+    await _attempted(scene, 1)
+    scene.processor.clock.advance(101)
+    await _attempted(scene, 2)
+    scene.processor.clock.advance(101)
+    await scene.account()
+    await scene.listener.hears("v2.core.account.created", 2)
+    assert len(_sessions(scene)) == 2
+    scene.processor.clock.advance(100)
+    await scene.listener.hears("checkout.session.completed", 3)
+
+
+async def test_webhooks_can_be_held_back_and_let_go(scene: Scene) -> None:
+    account = await scene.account()
+    await _quiet(scene)
+    before = len(scene.listener.heard)
+    scene.processor.webhooks.hold = True
+
+    await _paid(scene, account)
+    assert len(scene.listener.heard) == before
+    assert scene.processor.webhooks.waiting() == 1
+    scene.processor.webhooks.hold = False
+
+    await scene.listener.hears("checkout.session.completed")
+
+
+async def test_webhooks_can_come_in_the_opposite_order(scene: Scene) -> None:
+    account = await scene.account()
+    await _quiet(scene)
+    scene.processor.webhooks.hold = True
+    scene.processor.webhooks.newest_first = True
+    paid = [await _paid(scene, account) for _ in range(4)]
+
+    scene.processor.webhooks.hold = False
+    await scene.listener.hears("checkout.session.completed", 4)
+
+    assert _sessions(scene) == paid[::-1]
+
+
+async def test_webhooks_can_be_doubled_and_sent_again(scene: Scene) -> None:
+    account = await scene.account()
+    scene.processor.webhooks.copies = 3
+    session = await _paid(scene, account)
+    event = await scene.listener.hears("checkout.session.completed", 3)
+
+    scene.processor.webhooks.send_again(event["id"])
+    await scene.listener.hears("checkout.session.completed", 4)
+
+    assert _sessions(scene) == [session] * 4
+
+
+async def test_webhooks_can_be_lost_and_their_events_are_there_for_those_who_ask(scene: Scene) -> None:
+    account = await scene.account()
+    scene.processor.webhooks.dropped = {"checkout.session.completed"}
+
+    await _paid(scene, account)
+    await _quiet(scene)
+
+    assert _sessions(scene) == []
+    listed = await scene.do(scene.client.v1.events.list, {"type": "checkout.session.completed"})
+    assert len(listed.data) == 1
+
+
+async def test_webhooks_can_be_late(scene: Scene) -> None:
+    account = await scene.account()
+    await _quiet(scene)
+    scene.processor.webhooks.delay = 600
+
+    await _paid(scene, account)
+    assert _sessions(scene) == []
+    scene.processor.clock.advance(601)
+
+    await scene.listener.hears("checkout.session.completed")
+
+
+async def test_nobody_gets_events_that_nobody_wants(scene: Scene) -> None:
+    await _paid(scene, await scene.account())
+    await _quiet(scene)
+
+    assert "charge.succeeded" not in scene.listener.types()
+    assert [event for event in scene.processor.things("event") if event["type"] == "charge.succeeded"]
+
+
+async def test_a_thin_event_names_the_account_and_the_rest_is_fetched(scene: Scene) -> None:
+    account = await scene.account()
+    type = "v2.core.account[configuration.recipient].capability_status_updated"
+    event = await scene.listener.hears(type)
+    _, signature, body = next(webhook for webhook in scene.listener.heard if webhook[0]["type"] == type)
+
+    notification = scene.client.parse_event_notification(body, signature, SECRET)
+    fetched = await scene.do(scene.client.v2.core.events.retrieve, notification.id)
+
+    assert event["related_object"] == {
+        "id": account,
+        "type": "v2.core.account",
+        "url": f"/v2/core/accounts/{account}",
+    }
+    assert "data" not in event
+    assert isinstance(fetched, stripe.events.V2CoreAccountIncludingConfigurationRecipientCapabilityStatusUpdatedEvent)
+    assert fetched.data.updated_capability == "stripe_balance.stripe_transfers"
+
+
+async def test_a_listener_that_is_away_gets_everything_when_it_is_back() -> None:
+    async with playing() as scene:
+        url = scene.processor.webhooks.endpoints[0]
+        scene.processor.webhooks.endpoints[0] = type(url)("http://127.0.0.1:9/hook", SECRET)
+        account = await scene.account()
+        session = await _paid(scene, account)
+        scene.processor.webhooks.endpoints[0] = url
+
+        await scene.listener.hears("checkout.session.completed")
+        assert _sessions(scene) == [session]
