@@ -20,7 +20,7 @@ from pathlib import Path
 import psycopg
 
 from benchmarks import crowded_events, crowded_shop
-from holdfast.events.product import EVENTS
+from holdfast.events.service import EVENTS
 from holdfast.inventory.product import INVENTORY
 from holdfast.kit.postgres import bundled
 from holdfast.kit.postgres.bundled_server import PROGRAMS

@@ -23,7 +23,7 @@ from benchmarks.stock import call
 from benchmarks.streams import is_listening
 from holdfast.accounts import passwords
 from holdfast.accounts.sessions import digest, new_secret
-from holdfast.events.payments import signature
+from holdfast.events.payments import webhooks
 from holdfast.kit.postgres import bundled
 
 PEOPLE = 20_000
@@ -176,7 +176,7 @@ def _probes(of: _Organizer) -> list[Probe]:
         object = {"id": f"cs_{number}", "object": "checkout.session"}
         body = {"id": f"evt_{number}", "type": "checkout.session.completed", "data": {"object": object}}
         text, now = msgspec.json.encode(body), int(time.time())
-        signed = f"t={now},v1={signature.sign(WEBHOOK_SECRET, now, text)}"
+        signed = f"t={now},v1={webhooks.sign(WEBHOOK_SECRET, now, text)}"
         return load.request("POST", "/stripe/webhook", body=text, Stripe_Signature=signed)
 
     page = f"/console/events/{of.quiet}"

@@ -18,8 +18,8 @@ from rich.table import Table
 
 from benchmarks import load
 from benchmarks.stage import Best, holdfast, row, say, server
-from holdfast.events.product import EVENTS
-from holdfast.events.registrations import settlement
+from holdfast.events.seats import settlement
+from holdfast.events.service import EVENTS
 from holdfast.events.settings import Settings
 from holdfast.kit.postgres import bundled
 from holdfast.kit.postgres.database import Database

@@ -37,7 +37,7 @@ SMALL_CACHES = {
     "events/organizers/accent.py:stylesheet": "colours of organizers",
     "events/organizers/accent.py:stylesheet_path": "colours of organizers",
     "events/pages/cover.py:_svg": "drawings for titles of events",
-    "events/pages/own_registration.py:qr": "pictures of codes, only of registrations that exist",
+    "events/pages/registration/own_registration.py:qr": "pictures of codes, only of registrations that exist",
     "kit/compat/uvicorn_protocol.py:_header_line": "lines of headers of answers",
     "kit/contract/sources.py:path_of": "networks of addresses",
     "kit/contract/sources.py:source": "networks of addresses",

@@ -19,7 +19,7 @@ from argon2 import PasswordHasher
 from psycopg.conninfo import make_conninfo
 
 from holdfast.accounts import passwords
-from holdfast.events.product import EVENTS
+from holdfast.events.service import EVENTS
 from holdfast.events.settings import Settings
 from holdfast.inventory.product import INVENTORY
 from holdfast.kit.postgres import bundled

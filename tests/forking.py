@@ -120,7 +120,7 @@ def forks() -> Forks:
 def _fork_for(connection: socket.socket) -> None:
     """Fork for each message. Returns when nobody sends any more; a process that was forked ends in it."""
     from holdfast import cli
-    from holdfast.events import product as events
+    from holdfast.events import service as events
     from holdfast.inventory import product as inventory
 
     _ = events, inventory

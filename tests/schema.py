@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import holdfast
 from holdfast.events.mails.kinds import KINDS
-from holdfast.events.product import EVENTS
+from holdfast.events.service import EVENTS
 from holdfast.inventory.product import INVENTORY
 from holdfast.kit.postgres import bundled
 from holdfast.kit.postgres.bundled_server import PROGRAMS

@@ -13,13 +13,13 @@ from typing import Any
 import httpx2
 
 from holdfast.accounts import sessions
-from holdfast.events import api
 from holdfast.events.events.model import CHANGE_CHANNEL
 from holdfast.events.keys.operations import mint
 from holdfast.events.log import keys as log_keys
-from holdfast.events.product import EVENTS
-from holdfast.events.registrations import settlement
 from holdfast.events.resources import Database
+from holdfast.events.seats import settlement
+from holdfast.events.service import EVENTS
+from holdfast.events.service import service as build_service
 from holdfast.events.settings import Settings
 from holdfast.kit.http.rest import OperationTable
 from holdfast.kit.running.runner import Runner
@@ -168,7 +168,7 @@ async def running(
     database = EVENTS.database(settings)
     database.resources = replace(database.resources, **(resources or {}))
     database.pool.connection_class = ReusedConnection
-    service = api.service(database)
+    service = build_service(database)
     app = service.app(background=False)
     transport = httpx2.ASGITransport(app=app, **options)
     async with (

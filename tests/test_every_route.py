@@ -11,7 +11,7 @@ import pytest
 from starlette.routing import Route
 from structlog.testing import capture_logs
 
-from holdfast.events.product import EVENTS
+from holdfast.events.service import EVENTS
 from holdfast.inventory.problems import error_body, oauth_body
 from holdfast.inventory.product import INVENTORY
 from holdfast.kit.http.handler import Access, as_problem

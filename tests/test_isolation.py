@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.events.product import EVENTS
+from holdfast.events.service import EVENTS
 from tests import isolation
 from tests.isolation import LEFT_BEHIND, ROOT, CheckoutUsed, command_in_checkout
 from tests.test_cli import holdfast

@@ -14,7 +14,7 @@ from types import FrameType
 from typing import Any
 
 import holdfast
-from holdfast.events.product import EVENTS
+from holdfast.events.service import EVENTS
 from holdfast.inventory.product import INVENTORY
 from holdfast.kit.postgres import bundled
 from holdfast_demo.shopify.orders import SaleLine

@@ -14,7 +14,7 @@ from playwright.async_api import expect
 
 from holdfast.events.log import sealing
 from holdfast.events.mails import sending
-from holdfast.events.registrations import settlement
+from holdfast.events.seats import settlement
 from holdfast.events.settings import Settings
 from tests.browser.conftest import started
 from tests.browser.registering import Watch, staged

@@ -11,8 +11,8 @@ from holdfast.accounts import sessions
 from holdfast.events.log import sealing
 from holdfast.events.mails import sending
 from holdfast.events.payments import background
-from holdfast.events.registrations import settlement
 from holdfast.events.registrations.links import own_url
+from holdfast.events.seats import settlement
 from holdfast.events.settings import Settings
 from holdfast_demo.stripe.processor import StripeDouble
 from holdfast_demo.stripe.webhooks import Endpoint

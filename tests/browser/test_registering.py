@@ -10,7 +10,7 @@ from playwright.async_api import Browser, FrameLocator, Page, expect
 
 from holdfast.events.log import sealing
 from holdfast.events.mails import sending
-from holdfast.events.registrations import settlement
+from holdfast.events.seats import settlement
 from holdfast.events.settings import Settings
 from tests.browser.registering import Stage, Watch, staged
 from tests.smtp import Server, mail_server

@@ -4,7 +4,7 @@ import psycopg
 from psycopg.conninfo import make_conninfo
 
 from holdfast.events.checks import CHECKS
-from holdfast.events.product import EVENTS
+from holdfast.events.service import EVENTS
 from holdfast.kit.postgres import bundled
 from holdfast.kit.process.checks.inspection import open_inspection, run_checks
 from tests.support import unlimited

@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 from typer.testing import CliRunner, Result
 
 from holdfast.cli import app
-from holdfast.events.product import EVENTS
+from holdfast.events.service import EVENTS
 from holdfast.inventory.product import INVENTORY
 from holdfast.kit.contract.problems import CannotStart
 from holdfast.kit.environment.settings import Settings

@@ -15,7 +15,7 @@ import pytest
 import stripe
 
 from holdfast import __version__
-from holdfast.events.product import EVENTS
+from holdfast.events.service import EVENTS
 from holdfast.inventory.product import INVENTORY
 from holdfast.kit.environment.settings import DEMO_PAYMENTS_FILE
 from holdfast.kit.postgres import bundled

@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl
 
 import httpx2
 
-from holdfast.events.product import EVENTS
+from holdfast.events.service import EVENTS
 from holdfast.kit.postgres import bundled
 from tests.accounts.oauth.scene import Person, registered, signed_in
 from tests.serving import listener, running_already, serving

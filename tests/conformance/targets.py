@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager
 import psycopg
 from starlette.types import ASGIApp
 
-from holdfast.events.product import EVENTS
+from holdfast.events.service import EVENTS
 from holdfast.inventory.product import INVENTORY
 from holdfast.kit.postgres import bundled
 from tests import support as events_support

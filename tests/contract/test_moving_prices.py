@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
-from holdfast.events.pricing.changes import tick
+from holdfast.events.pricing.operations import tick
 from tests.contract.requirements import requirement
 from tests.contract.shapes import Event, PriceChange, Registration, many, one
 from tests.contract.steps import register

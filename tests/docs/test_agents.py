@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.events.registrations import settlement
+from holdfast.events.seats import settlement
 from holdfast.events.settings import Settings
 from holdfast_demo.data import inventory as demo
 from tests.faults.unheard import at_work

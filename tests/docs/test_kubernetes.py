@@ -13,7 +13,7 @@ from typing import Any, cast
 import pytest
 import yaml
 
-from holdfast.events.product import EVENTS
+from holdfast.events.service import EVENTS
 from holdfast.inventory.product import INVENTORY
 from holdfast.kit.environment.settings import Settings
 from tests.forking import forks

@@ -5,7 +5,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from holdfast.events.product import EVENTS
+from holdfast.events.service import EVENTS
 from holdfast.inventory.product import INVENTORY
 
 ROOT = Path(__file__).parents[2]

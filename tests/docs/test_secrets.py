@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 import pytest
 
-from holdfast.events.product import EVENTS
+from holdfast.events.service import EVENTS
 from holdfast.events.settings import Settings as EventsSettings
 from holdfast.inventory.product import INVENTORY
 from holdfast.inventory.settings import Settings as InventorySettings

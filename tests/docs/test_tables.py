@@ -10,7 +10,7 @@ from pydantic.fields import FieldInfo
 from holdfast.accounts.oauth.problems import ALL as OF_CONNECTING
 from holdfast.events.api import OPERATIONS as EVENTS_OPERATIONS
 from holdfast.events.problems import ALL as OF_EVENTS
-from holdfast.events.product import EVENTS
+from holdfast.events.service import EVENTS
 from holdfast.inventory.api import OPERATIONS as INVENTORY_OPERATIONS
 from holdfast.inventory.problems import ALL as OF_INVENTORY
 from holdfast.inventory.product import INVENTORY

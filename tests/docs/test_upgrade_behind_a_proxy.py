@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from holdfast.events.product import EVENTS
+from holdfast.events.service import EVENTS
 from tests.docs.test_proxies import DEPLOY
 from tests.faults.processes import Process, port_that_stays_free
 from tests.faults.test_selling_out import organizer_with_event

@@ -10,7 +10,7 @@ import pytest
 from msgspec import UNSET
 from psycopg.conninfo import make_conninfo
 
-from holdfast.events.product import EVENTS
+from holdfast.events.service import EVENTS
 from holdfast.kit.contract.command import fields
 from holdfast.kit.running.operation import Operation
 from tests.databases import scratch_database

@@ -8,11 +8,11 @@ import psycopg
 import pytest
 
 from holdfast.events.images import sizes
-from holdfast.events.mails import announcements
-from holdfast.events.pages import live_event
+from holdfast.events.mails import sending as announcements
+from holdfast.events.pages.event import live
 from holdfast.events.payments import background
-from holdfast.events.registrations import settlement
 from holdfast.events.resources import Steps
+from holdfast.events.seats import settlement
 from holdfast.events.settings import Settings
 from holdfast.kit.background import due_work, jobs
 from holdfast.kit.mail import sender
@@ -97,7 +97,7 @@ async def test_a_seat_of_which_nobody_heard_is_told_by_streams_on_patrol(service
         await reader.next()
         await through(other, ada).register(event["id"], email=ANN)
         await settlement.settle(other.database)
-        async with asyncio.timeout(live_event.POLL_SECONDS + SLACK_SECONDS):
+        async with asyncio.timeout(live.POLL_SECONDS + SLACK_SECONDS):
             message = await reader.next()
 
     assert message["data"]["left"] == 1
@@ -113,7 +113,7 @@ async def test_an_announcement_of_which_nobody_heard_becomes_mails_on_patrol(ser
     async def is_mailed(count: int) -> bool:
         return len(await service.run_sql("select id from mails where kind = 'event_cancelled'")) == count
 
-    async with unheard(service) as other, at_work(announcements.run(service.database)):
+    async with unheard(service) as other, at_work(announcements.run_announcements(service.database)):
         await ada.delete(f"/api/events/{first}")
         await eventually(lambda: is_mailed(1))
         await through(other, ada).delete(f"/api/events/{second}")
@@ -126,7 +126,7 @@ async def test_announcements_become_mails_while_what_listens_is_cut_off(service:
     await ada.register(event["id"], email=ANN)
     await service.settle()
 
-    async with at_work(announcements.run(service.database)), deaf(service.database.url):
+    async with at_work(announcements.run_announcements(service.database)), deaf(service.database.url):
         await ada.delete(f"/api/events/{event['id']}")
         await eventually(
             lambda: service.run_sql("select id from mails where kind = 'event_cancelled'"),

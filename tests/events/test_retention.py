@@ -5,10 +5,11 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from holdfast.events.jobs import IDEMPOTENCY
-from holdfast.events.keys import retention as keys
-from holdfast.events.registrations import intake, retention
+from holdfast.events.keys import operations as keys
+from holdfast.events.registrations import retention
 from holdfast.events.resources import Tx
+from holdfast.events.seats import intake
+from holdfast.events.service import IDEMPOTENCY
 from holdfast.events.settings import Settings
 from holdfast.kit.background.jobs import in_batches
 from holdfast.kit.mail import outbox

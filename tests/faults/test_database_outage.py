@@ -10,7 +10,7 @@ import httpx2
 import psutil
 import pytest
 
-from holdfast.events.product import EVENTS
+from holdfast.events.service import EVENTS
 from holdfast.kit.postgres.bundled_server import SUPERUSER, Cluster
 from tests.faults.processes import Process, serving
 from tests.kit.data_directories import data_directory, until

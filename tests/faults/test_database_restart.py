@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.events.product import EVENTS
+from holdfast.events.service import EVENTS
 from holdfast.kit.security.http_client import HttpClient
 from tests.faults.processes import Accepted, outcomes, serving
 from tests.kit.data_directories import answers, data_directory, postmaster, started, until

@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from holdfast.events.product import EVENTS
+from holdfast.events.service import EVENTS
 from holdfast.events.settings import Settings
 from holdfast.inventory.product import INVENTORY
 from holdfast.inventory.shops import operations as shops

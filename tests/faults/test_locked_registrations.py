@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from holdfast.events.registrations import intake, settlement
+from holdfast.events.seats import intake, settlement
 from tests.faults.holder import holding, unnoticed
 from tests.support import Client, Service, eventually
 

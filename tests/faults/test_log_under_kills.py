@@ -20,7 +20,7 @@ import psycopg
 import pytest
 
 from benchmarks import load
-from holdfast.events.product import EVENTS
+from holdfast.events.service import EVENTS
 from holdfast.kit.postgres import bundled
 from holdfast_verify.formats.proof_file import parse_proof_file
 from holdfast_verify.formats.tree import leaf_hash, parse_bundle

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import httpx2
 
-from holdfast.events.product import EVENTS
 from holdfast.events.queues import release
-from holdfast.events.registrations import settlement
+from holdfast.events.seats import settlement
+from holdfast.events.service import EVENTS
 from holdfast.kit.postgres import lookup_cache
 from holdfast.kit.security.http_client import HttpClient
 from tests.faults.pair import pair

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.events.log import sealing, sql
-from holdfast.events.product import EVENTS
+from holdfast.events.service import EVENTS
 from holdfast.events.settings import Settings
 from tests.events.log.scene import LogScene, open_log
 from tests.faults.holder import holding

@@ -14,7 +14,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from holdfast.events.product import EVENTS
+from holdfast.events.service import EVENTS
 from holdfast.inventory.product import INVENTORY
 from holdfast.inventory.stock.audit import audit
 from holdfast.kit.process.service_process import ServiceProcess

@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.events.product import EVENTS
+from holdfast.events.service import EVENTS
 from holdfast.inventory.product import INVENTORY
 from holdfast.kit.postgres import bundled
 

@@ -16,7 +16,7 @@ import psutil
 import psycopg
 import pytest
 
-from holdfast.events.product import EVENTS
+from holdfast.events.service import EVENTS
 from holdfast.inventory.product import INVENTORY
 from holdfast.kit.postgres import bundled
 from tests.faults.processes import serving

@@ -6,14 +6,13 @@ from typing import Any
 
 import httpx2
 
-from holdfast.events import api, jobs
+from holdfast.events import api, ownership, service
 from holdfast.events.console.account.start import PROVE
 from holdfast.events.console.people.registrations import SEARCH
 from holdfast.events.events.model import CHANGE_CHANNEL
-from holdfast.events.log import publishing, sealing
+from holdfast.events.log import head_log, sealing
+from holdfast.events.ownership import CancelEventsArguments
 from holdfast.events.pages.routes import READ_ORGANIZER
-from holdfast.events.payments import ownership
-from holdfast.events.payments.ownership import CancelEventsArguments
 from holdfast.events.registrations import substring_search
 from holdfast.events.registrations.substring_search import IndexArguments
 from holdfast.events.resources import Database
@@ -231,7 +230,7 @@ class Work:
         """Run each operation and each job, turn each loop, and open each page."""
         for operation in api.EVERY:
             await self.operation(operation)
-        for job in jobs.JOBS:
+        for job in service.JOBS:
             self.recorder.doing = f"the job {job.task.name}"
             await job.run(Steps(self.database), OF_JOBS[job.task.name])
         await self.operation(PROVE, account_id=next(self.strangers), session_id=0, keep=False)
@@ -244,11 +243,11 @@ class Work:
         await self.for_admins()
         await self.database.transact(lambda tx: tx.run(PENDING))
         await self.enter()
-        for loop in (*jobs.LOOPS, *jobs.PAYMENT_LOOPS):
+        for loop in (*service.LOOPS, *service.PAYMENT_LOOPS):
             await turn(self.recorder, loop, self.database)
         await eventually(self.head_is_published)
         await self.log()
-        for periodic in jobs.PERIODIC:
+        for periodic in service.PERIODIC:
             self.recorder.doing = f"the job {periodic.name}"
             await periodic.run(Steps(self.database))
         self.recorder.doing = ""
@@ -288,7 +287,7 @@ class Work:
 
     async def head_is_published(self) -> bool:
         """Seal and publish once more. Returns whether the head of event 1's log is in a published head log."""
-        for loop in (sealing.run, publishing.run):
+        for loop in (sealing.run, head_log.run):
             await turn(self.recorder, loop, self.database)
         answer = await self.browser.get("/log/events/1/head-proof")
         return answer.status_code == 200

@@ -7,8 +7,8 @@ import pytest
 import pytest_asyncio
 
 from holdfast.events import api
-from holdfast.events.product import EVENTS
 from holdfast.events.registrations import search, substring_search
+from holdfast.events.service import EVENTS
 from tests.databases import scratch_database
 from tests.events.payments.scene import paying
 from tests.plans.events_rows import fill
@@ -38,12 +38,12 @@ EXCEPTIONS = {
     "events/events/sql.py COUNT_OPEN": QUOTA,
     "events/events/sql.py TEXT": QUOTA,
     "events/images/sql.py COUNT": QUOTA,
-    "events/payments/payment_list.py list_for_event": "adds up the payments for an event on its page",
-    "events/payments/ownership.py get_unproved_account": "once for an account, before its owner comes",
+    "events/payments/operations.py list_for_event": "adds up the payments for an event on its page",
+    "events/ownership.py get_unproved_account": "once for an account, before its owner comes",
     "events/payments/reconciliation.py SELECT_PAYMENTS": "once a day; compares the newest payments",
     "events/pricing/policy.py _RATIO_PRICE": "once a minute; reckons each price that moves",
     "events/queues/release.py PACE": "one row for each queue; an index on who waits would be written with every join",
-    "events/queues/retention.py forget_visitors": "one row for each queue, every ten minutes",
+    "events/queues/release.py forget_visitors": "one row for each queue, every ten minutes",
     "events/queues/sql.py COUNT": QUOTA,
     "events/registrations/sql.py delete_old_rejections": "once a day",
 }

@@ -14,8 +14,8 @@ from holdfast.accounts.oauth import grants, tokens
 from holdfast.accounts.oauth.clients import insert
 from holdfast.accounts.oauth.model import Client, Consent, OAuthTokens
 from holdfast.accounts.oauth.tokens import challenge_of
-from holdfast.events.product import EVENTS
 from holdfast.events.resources import Database
+from holdfast.events.service import EVENTS
 from holdfast.kit.security.api_keys import digest
 from tests.databases import scratch_database
 from tests.support import unlimited

@@ -2,8 +2,8 @@
 
 import pytest
 
-from holdfast.events.payments import ownership
-from holdfast.events.payments.ownership import CancelEventsArguments
+from holdfast.events import ownership
+from holdfast.events.ownership import CancelEventsArguments
 from holdfast.kit.running.steps import Steps
 from tests.accounts.browser import Browser
 from tests.events.pages.visitor import page_text

@@ -6,26 +6,25 @@ from typing import Any
 
 import pytest
 
-from holdfast.events.check_in import by_hand
-from holdfast.events.check_in.by_hand import CheckInSeveral
+from holdfast.events.check_in import operations as by_hand
+from holdfast.events.check_in.operations import CheckInSeveral
 from holdfast.events.console.account import look
-from holdfast.events.console.events import copy_event, event_operations
-from holdfast.events.console.events.copy_event import CopyEvent
+from holdfast.events.console.events import event_operations, new_event
 from holdfast.events.console.events.event_operations import EditEvent
+from holdfast.events.console.events.new_event import CopyEvent
 from holdfast.events.console.mails import mail_paragraphs
 from holdfast.events.console.payments import event_payments, payments
 from holdfast.events.console.people import add_registration
 from holdfast.events.console.queues import queues
 from holdfast.events.events.model import CreateEvent, GetEvent, UpdateEvent
 from holdfast.events.mails.paragraphs import UpdateMailParagraphs
-from holdfast.events.payments.operations import ListPersonPayments
-from holdfast.events.payments.payment_list import ListPayments
+from holdfast.events.payments.operations import ListPayments, ListPersonPayments
 from holdfast.events.photos.logo import ChangeLogo
 from holdfast.events.problems import QUOTA_EXCEEDED
 from holdfast.events.queues.model import GetQueue
-from holdfast.events.registrations import several
+from holdfast.events.registrations import operations
 from holdfast.events.registrations.model import AddPerson
-from holdfast.events.registrations.several import MoveSeveral, RemoveSeveral, SeveralCommand
+from holdfast.events.registrations.operations import MoveSeveral, RemoveSeveral, SeveralCommand
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import person
 from holdfast.kit.contract.command import check
@@ -79,8 +78,8 @@ async def test_nobody_counts_the_people_of_somebody_elses_event_or_of_none(
 @pytest.mark.parametrize(
     ("operation", "command"),
     [
-        (several.REMOVE_SEVERAL, RemoveSeveral),
-        (several.MOVE_SEVERAL, MoveSeveral),
+        (operations.REMOVE_SEVERAL, RemoveSeveral),
+        (operations.MOVE_SEVERAL, MoveSeveral),
         (by_hand.CHECK_IN_SEVERAL, partial(CheckInSeveral, device="Door 1")),
     ],
     ids=["remove", "move", "check in"],
@@ -111,8 +110,8 @@ async def test_nobody_copies_the_event_of_somebody_else_or_one_that_does_not_exi
     ada, bob = await service.organizer(), await service.organizer()
     event = await ada.create_event()
 
-    assert await refusal(service, copy_event.COPY_EVENT, bob, copy(event["id"])) is FORBIDDEN
-    assert await refusal(service, copy_event.COPY_EVENT, bob, copy(NOWHERE)) is NOT_FOUND
+    assert await refusal(service, new_event.COPY_EVENT, bob, copy(event["id"])) is FORBIDDEN
+    assert await refusal(service, new_event.COPY_EVENT, bob, copy(NOWHERE)) is NOT_FOUND
     assert await service.run_sql("select id from events") == [(event["id"],)]
 
 
@@ -122,7 +121,7 @@ async def test_a_copy_takes_no_photo_of_somebody_else(service: Service) -> None:
 
     command = copy(event["id"], image_keys=["photos/2/abcdefghijklmnopqrstuv.jpg"])
 
-    assert await refusal(service, copy_event.COPY_EVENT, ada, command) is VALIDATION_FAILED
+    assert await refusal(service, new_event.COPY_EVENT, ada, command) is VALIDATION_FAILED
 
 
 async def test_a_logo_is_no_photo_of_somebody_else(service: Service) -> None:
@@ -138,7 +137,7 @@ async def test_a_copy_counts_among_the_events_that_an_organizer_may_have(setting
         ada = await service.organizer()
         event = await ada.create_event()
 
-        assert await refusal(service, copy_event.COPY_EVENT, ada, copy(event["id"])) is QUOTA_EXCEEDED
+        assert await refusal(service, new_event.COPY_EVENT, ada, copy(event["id"])) is QUOTA_EXCEEDED
 
 
 async def test_nobody_changes_the_paragraphs_of_somebody_else_or_of_no_event(service: Service) -> None:

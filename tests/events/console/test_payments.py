@@ -3,8 +3,8 @@
 import pytest
 
 from holdfast.events.console.payments.payments import REFUND
-from holdfast.events.jobs import IDEMPOTENCY
 from holdfast.events.payments.operations import RefundPayment
+from holdfast.events.service import IDEMPOTENCY
 from holdfast.kit.contract.caller import api_key
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.runner import Runner

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.events.queues import history
+from holdfast.events.queues import operations
 from holdfast.events.queues.model import GetQueue
 from holdfast.events.queues.release import release
 from holdfast.events.settings import Settings
@@ -159,7 +159,7 @@ async def test_the_picture_of_another_queue_is_refused_by_its_operation_too(serv
 
     with pytest.raises(Problem) as refused:
         await service.database.read(
-            lambda reader: history.read_history(reader, person(1, at.ada.id), GetQueue(queue_id=theirs["id"]))
+            lambda reader: operations.read_history(reader, person(1, at.ada.id), GetQueue(queue_id=theirs["id"]))
         )
 
     assert refused.value.type is NOT_FOUND

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from holdfast.events.console.people import registrations, sorting
+from holdfast.events.console.people import registrations
 from holdfast.events.registrations import search
 from tests.events.console.organizing import main_text, signed_in
 from tests.events.console.test_registrations import following
@@ -37,7 +37,7 @@ async def test_the_list_is_sorted_by_its_heads_and_keeps_the_order_on_its_pages(
     assert await names("sort=state") == ["ann", "cleo", "bob"]
     assert await names("sort=else") == ["bob", "ann", "cleo"]
     assert f'aria-sort="ascending"><a href="{path}?sort=-name"' in by_name.text
-    monkeypatch.setattr(sorting, "MAX_SORTED", 2)
+    monkeypatch.setattr(registrations, "MAX_SORTED", 2)
     too_many = await browser.get(f"{path}?sort=name")
     assert "These are too many to sort by this column." in main_text(too_many)
     # They stand in order of arrival then, and the pages go on to the last.
@@ -78,7 +78,7 @@ async def test_who_has_not_paid_and_who_has_not_come_are_found(
     nobody = await browser.get(f"{path}?state=unpaid")
     assert "Nobody fits among those looked at so far." in main_text(nobody)
     assert following(nobody.text)
-    monkeypatch.setattr(sorting, "MAX_SORTED", 2)
+    monkeypatch.setattr(registrations, "MAX_SORTED", 2)
     unsorted = await browser.get(f"{path}?state=unpaid&sort=name")
     assert "Nobody fits among those looked at so far." in main_text(unsorted)
     assert following(unsorted.text)

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from holdfast.events.api import OPERATIONS
-from holdfast.events.documents.examples import BODIES
+from holdfast.events.documents.page import BODIES
 from holdfast.kit.contract.command import check
 from holdfast.kit.running.operation import Operation
 from tests.support import Service

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.events.registrations import placing
-from holdfast.events.registrations.draws import EVENT_DRAWS
+from holdfast.events.seats import drawn
+from holdfast.events.seats.drawn import EVENT_DRAWS
 from tests.events.draws.scene import DrawSteps, list_closing
 from tests.support import Client, Service
 
@@ -67,7 +67,7 @@ class EventDraw(DrawSteps):
 
     async def place(self) -> None:
         """Give the places that are due."""
-        await placing.place_due(self.service.database)
+        await drawn.place_due(self.service.database)
 
 
 @asynccontextmanager

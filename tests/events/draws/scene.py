@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from holdfast.events.draws import drawing
-from holdfast.events.draws.subject import DrawSubject
+from holdfast.events.draws.model import DrawSubject
 from holdfast.events.log import sealing
 from holdfast.events.log.generations import begin_generations
 from holdfast_verify.audit.audit import Audit

@@ -13,8 +13,8 @@ import pytest
 from holdfast.events.draws import drawing
 from holdfast.events.draws import sql as draws
 from holdfast.events.log import sealing
-from holdfast.events.registrations import placing
 from holdfast.events.resources import Tx
+from holdfast.events.seats import drawn as placing
 from tests.events.draws.event_scene import EventDraw, opening_event
 from tests.events.draws.rounds import ROUNDS
 from tests.events.draws.scene import ROUND

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.events import jobs
+from holdfast.events import service as jobs
 from holdfast.events.log import sealing
-from holdfast.events.registrations import settlement
-from holdfast.events.registrations.draws import EVENT_DRAWS
+from holdfast.events.seats import settlement
+from holdfast.events.seats.drawn import EVENT_DRAWS
 from holdfast.events.settings import Settings
 from holdfast_verify.check.promise_watch import GOT
 from holdfast_verify.formats import beacon, drawn_order

@@ -4,7 +4,7 @@ import datetime as dt
 
 import pytest
 
-from holdfast.events.draws.fetching import fetch_signature
+from holdfast.events.draws.drawing import fetch_signature
 from holdfast.kit.outbound.requests import FetchRefusal
 from holdfast_verify.formats import beacon
 from tests.events.draws.beacon_double import serving_beacon

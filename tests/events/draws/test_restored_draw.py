@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 import pytest
 
-from holdfast.events.registrations import placing
+from holdfast.events.seats import drawn
 from tests.events.draws.event_scene import EventDraw, opening_event
 from tests.events.draws.test_confirmed_entries import confirm
 from tests.events.draws.test_event_draw import PEOPLE
@@ -20,7 +20,7 @@ async def enter(draw: EventDraw) -> None:
 
 
 async def place_some(draw: EventDraw) -> None:
-    await draw.service.database.transact(lambda tx: placing.place(tx, draw.event["id"]))
+    await draw.service.database.transact(lambda tx: drawn.place(tx, draw.event["id"]))
 
 
 async def cancel(draw: EventDraw) -> None:
@@ -67,7 +67,7 @@ async def line(draw: EventDraw, run: str) -> list[str]:
 async def test_an_event_that_is_restored_before_one_or_all_steps_of_its_draw_goes_on_without_a_fault(
     service: Service, monkeypatch: pytest.MonkeyPatch, run: str, number: int | None
 ) -> None:
-    monkeypatch.setattr(placing, "BATCH_SIZE", 3)
+    monkeypatch.setattr(drawn, "BATCH_SIZE", 3)
     async with opening_event(service, monkeypatch, capacity=3, waitinglist_capacity=2) as draw:
         for done, step in enumerate(RUNS[run]):
             if number in (done, None):

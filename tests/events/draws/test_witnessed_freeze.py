@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.events.draws import drawing
-from holdfast.events.log.witness_client import WitnessClient, http_client
+from holdfast.events.log.head_log import WitnessClient, http_client
 from holdfast.events.settings import Settings
 from holdfast_verify.check import catching_up
 from holdfast_verify.formats.proof_file import parse_proof_file

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from holdfast.events.events.fields import Frequency
+from holdfast.events.events.model import Frequency
 from holdfast.events.events.recurrence import continue_series, next_occurrence_at
 from tests.support import Client, Service
 

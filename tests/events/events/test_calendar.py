@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.events.events.fields import Frequency
+from holdfast.events.events.model import Frequency
 from holdfast.events.events.recurrence import next_occurrence_at
 from tests.events.events.series import EVENING, dates
 

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from holdfast.events.events.recurrence import next_to_continue
-from holdfast.events.pages.event_cache import find_linked_events
-from holdfast.events.pricing.changes import tick
+from holdfast.events.pages.event.cache import find_linked_events
+from holdfast.events.pricing.operations import tick
 from holdfast.events.problems import EVENT_HAS_REGISTRATIONS
-from holdfast.events.registrations import intake
+from holdfast.events.seats import intake
 from holdfast.kit.postgres import lookup_cache
 from tests.events.agents.samples import agent
 from tests.events.events.series import all_events, goes_on, past

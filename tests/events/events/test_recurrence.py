@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.events import jobs
+from holdfast.events import service as jobs
 from holdfast.events.events import recurrence
 from tests.events.events.series import EVENING, all_events, dates, goes_on, past
 from tests.support import Service, eventually

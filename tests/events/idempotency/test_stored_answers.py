@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from holdfast.events.jobs import IDEMPOTENCY
+from holdfast.events.service import IDEMPOTENCY
 from tests.events.idempotency.scene import Scene, code
 from tests.support import Client, Service, running, unlimited
 

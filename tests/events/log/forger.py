@@ -13,7 +13,7 @@ from psycopg.sql import SQL, Identifier
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from holdfast.events.log import generations, publishing, sealing
+from holdfast.events.log import generations, head_log, sealing
 from holdfast.events.log.keys import signing_key
 from holdfast.events.settings import Settings
 from holdfast_verify.formats.signed_note import Checkpoint, Signer
@@ -149,7 +149,7 @@ class Forger:
         if publish:
             await sealing.sign(self.service.database)
             await sealing.seal(self.service.database)
-            await publishing.publish(self.service.database, ())
+            await head_log.publish(self.service.database, ())
 
     async def replace_key(self) -> None:
         """Sign everything with another key from now on, what is signed already too."""

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from holdfast.events.log import sealing
-from holdfast.events.registrations import intake
+from holdfast.events.seats import intake
 from tests.support import Service
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import httpx2
 from psycopg.types.json import Jsonb
 
-from holdfast.events.log import publishing, sealing
-from holdfast.events.log.witness_client import WitnessClient
+from holdfast.events.log import head_log, sealing
+from holdfast.events.log.head_log import WitnessClient
 from holdfast_verify.formats.signed_note import Checkpoint, Verifier, open_note, parse_checkpoint
 from holdfast_verify.formats.tree import (
     TileId,
@@ -53,7 +53,7 @@ async def seal_logs(service: Service, *, witnesses: Sequence[WitnessClient] = ()
         while await sealing.seal(service.database, **options):
             pass
         await sealing.sign(service.database)
-    await publishing.publish(service.database, witnesses)
+    await head_log.publish(service.database, witnesses)
 
 
 @dataclass

@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Sequence
 
-from holdfast.events.log import head_log, publishing, sealing
+from holdfast.events.log import head_log, sealing
 from holdfast_verify.formats.proof_file import ProofFile, parse_proof_file
 from holdfast_verify.formats.signed_note import Checkpoint, Verifier, open_note, parse_checkpoint
 from holdfast_verify.formats.tree import leaf_hash, verify_inclusion
@@ -71,7 +71,7 @@ async def test_processes_that_are_killed_or_work_at_once_lose_no_head_and_add_no
             await asyncio.gather(*(sealing.seal(service.database) for _ in range(3)))
     [older] = await service.database.read(head_log.list_head_logs)
     await asyncio.gather(*(sealing.seal(service.database) for _ in range(3)))
-    await asyncio.gather(*(publishing.publish(service.database) for _ in range(3)))
+    await asyncio.gather(*(head_log.publish(service.database) for _ in range(3)))
     await service.database.transact(lambda tx: head_log.store_checkpoint(tx, older, "older"))
 
     entries = await head_scene.read_checkpoints()

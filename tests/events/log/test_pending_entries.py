@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.events.registrations import intake, settlement
+from holdfast.events.seats import intake, settlement
 from holdfast.events.settings import Settings
 from tests.events.check_in.test_no_shows import give, waiting
 from tests.events.log.pending import accept, change, commitment, moment, news, pending

@@ -1,6 +1,6 @@
 """What is logged of people who are erased, or whose registrations move to another account, before the seal."""
 
-from holdfast.events.registrations import settlement
+from holdfast.events.seats import settlement
 from tests.accounts.browser import Browser
 from tests.events.log.pending import accept, change, commitment, pending, sealed
 from tests.events.people.scene import erase, handle_of, over, sign_up

@@ -14,8 +14,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from holdfast.events.log import head_log, publishing, sealing, witness_client
-from holdfast.events.log.witness_client import WitnessClient, http_client
+from holdfast.events.log import head_log, sealing
+from holdfast.events.log.head_log import WitnessClient, http_client
 from holdfast.events.settings import Settings
 from holdfast_verify.formats.cosignature import CosignatureVerifier, Cosigner, find_cosignature
 from holdfast_verify.formats.signed_note import Verifier, parse_checkpoint, parse_note
@@ -76,7 +76,7 @@ async def grow(log: LogScene, clients: list[WitnessClient]) -> str:
 async def test_the_head_log_is_shown_with_cosignatures_whatever_another_witness_does(
     service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(witness_client, "TIMEOUT_SECONDS", 1.0)
+    monkeypatch.setattr(head_log, "TIMEOUT_SECONDS", 1.0)
     log = await open_log(service, seal=True)
     log_key = (await service.http.get("/log/heads/key")).text.strip()
     good, bad = OutsideWitness(tmp_path, "good", log_key), OutsideWitness(tmp_path, "bad", log_key)
@@ -108,7 +108,7 @@ async def test_the_head_log_is_shown_with_cosignatures_whatever_another_witness_
     async with http_client() as client, good.serve() as good_url, bad.serve() as bad_url:
         clients = [WitnessClient(client, bad_url, bad.verifier), WitnessClient(client, good_url, good.verifier)]
         for size, bad.answer in enumerate(faults, start=2):
-            monkeypatch.setattr(witness_client, "MAX_PAUSE_SECONDS", 0.0)
+            monkeypatch.setattr(head_log, "MAX_PAUSE_SECONDS", 0.0)
             checkpoint = await grow(log, clients)
 
             assert size_of(checkpoint) == size
@@ -116,17 +116,17 @@ async def test_the_head_log_is_shown_with_cosignatures_whatever_another_witness_
             assert find_cosignature(checkpoint, bad.verifier) is None
         # It is not asked again for a while; then it gives what the same head lacks.
         bad.answer = refuses
-        monkeypatch.setattr(witness_client, "MAX_PAUSE_SECONDS", 60.0)
-        await publishing.publish(service.database, clients)
+        monkeypatch.setattr(head_log, "MAX_PAUSE_SECONDS", 60.0)
+        await head_log.publish(service.database, clients)
         count = len(bad.requests)
-        await publishing.publish(service.database, clients)
+        await head_log.publish(service.database, clients)
         assert len(bad.requests) == count
         bad.answer = None
         clients[0] = WitnessClient(client, bad_url, bad.verifier)
-        await publishing.publish(service.database, clients)
+        await head_log.publish(service.database, clients)
         checkpoint = await shown_head(service)
         requests = len(good.requests), len(bad.requests)
-        await publishing.publish(service.database, clients)
+        await head_log.publish(service.database, clients)
 
     assert find_cosignature(checkpoint, good.verifier)
     assert find_cosignature(checkpoint, bad.verifier)
@@ -170,7 +170,7 @@ async def test_the_loop_publishes_what_a_killed_process_has_left_and_asks_the_wi
         resources = service.database.resources
         configured_settings = settings.model_copy(update={"log_witnesses": configured})
         service.database.resources = replace(resources, settings=configured_settings)
-        running = asyncio.create_task(publishing.run(service.database))
+        running = asyncio.create_task(head_log.run(service.database))
         await eventually(is_cosigned)
         running.cancel()
 

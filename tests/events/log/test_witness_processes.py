@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from holdfast.events.log.witness_client import WitnessClient, http_client
+from holdfast.events.log.head_log import WitnessClient, http_client
 from holdfast.events.settings import Settings
 from holdfast_verify.check import catching_up
 from holdfast_verify.formats.cosignature import CosignatureVerifier, find_cosignature

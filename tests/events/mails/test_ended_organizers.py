@@ -1,7 +1,7 @@
 """What people are told whose organizer was a stranger's, and ended."""
 
-from holdfast.events.payments import ownership
-from holdfast.events.payments.ownership import CancelEventsArguments
+from holdfast.events import ownership
+from holdfast.events.ownership import CancelEventsArguments
 from holdfast.kit.running.steps import Steps
 from tests.accounts.browser import Browser
 from tests.events.mails.post import ANN, Post, body

@@ -2,7 +2,7 @@
 
 import httpx2
 
-from holdfast.events.people.links import DataLink, path
+from holdfast.events.people.model import DataLink, path
 from tests.events.pages.visitor import Visitor, value
 from tests.support import Service
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from holdfast.events.events.recurrence import continue_series
-from holdfast.events.pages.registration_form import purpose, tokens
+from holdfast.events.pages.registration.form import purpose, tokens
 from tests.events.check_in.scene import code_of
 from tests.events.pages.visitor import Visitor, page_text, state, value
 from tests.support import Service

@@ -19,10 +19,10 @@ import pytest
 from icalendar import Calendar
 from starlette.routing import Route
 
-from holdfast.events import api
 from holdfast.events.mails.kinds import KINDS, Kind
 from holdfast.events.mails.model import MailArguments, MailBatch, MailFacts, RegistrationMail
 from holdfast.events.mails.writing import write
+from holdfast.events.service import service as build_service
 from tests.events.mails.post import entry
 from tests.events.pages.test_own_registration import own_path
 from tests.events.pages.visitor import Visitor, state, value
@@ -151,7 +151,7 @@ def feed_texts(answer: httpx2.Response) -> list[str]:
 
 def test_every_public_address_is_listed(service: Service) -> None:
     prefixes = ("/events/", "/organizers/", "/queues/", "/registrations/")
-    routes = api.service(service.database).routes
+    routes = build_service(service.database).routes
     paths = {route.path for route in routes if isinstance(route, Route) and route.path.startswith(prefixes)}
 
     assert paths == {*FEEDS, *PAGES, *POSTED, *PARTS, *REDIRECTS}

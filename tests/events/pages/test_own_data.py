@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from holdfast.events.payments import erasing
+from holdfast.events import ownership
 from holdfast.events.people import proof
-from holdfast.events.people.links import DataLink, path
+from holdfast.events.people.model import DataLink, path
 from holdfast.events.people.proof import EraseOwnData, ExportOwnData, PreviewOwnErasure
 from holdfast.kit.contract.caller import nobody
 from holdfast.kit.contract.problems import Problem
@@ -149,7 +149,7 @@ async def test_a_link_is_good_for_an_hour(service: Service) -> None:
 
 async def run(service: Service, command: ExportOwnData | PreviewOwnErasure | EraseOwnData) -> None:
     """Use a link without a page."""
-    work: Any = {ExportOwnData: proof.export, PreviewOwnErasure: proof.preview, EraseOwnData: erasing.erase_own}[
+    work: Any = {ExportOwnData: proof.export, PreviewOwnErasure: proof.preview, EraseOwnData: ownership.erase_own}[
         type(command)
     ]
     await service.database.transact(lambda tx: work(tx, nobody("address 192.0.2.1"), command))

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.events.payments.signature import sign
+from holdfast.events.payments.webhooks import sign
 from tests.events.payments.scene import SECRET, Scene
 from tests.support import Service
 

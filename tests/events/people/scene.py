@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from holdfast.events.payments import erasing
+from holdfast.events import ownership
 from holdfast.events.people.model import AccountSelector, Erasure
 from tests.events.pages.visitor import Visitor
 from tests.support import Client, Service
@@ -12,7 +12,7 @@ ANN = AccountSelector(email="ann@example.com")
 
 
 async def erase(service: Service, selector: AccountSelector = ANN) -> Erasure:
-    return await service.database.transact(lambda tx: erasing.erase(tx, selector))
+    return await service.database.transact(lambda tx: ownership.erase(tx, selector))
 
 
 async def sign_up(service: Service, event: dict[str, Any], *names: str) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.events.payments import erasing
+from holdfast.events import ownership
 from holdfast.events.people import operations
 from holdfast.events.people.model import AccountSelector
 from holdfast.kit.contract.problems import Problem
@@ -255,7 +255,7 @@ async def test_an_organizer_is_refused_and_told_what_to_do_instead(service: Serv
     event = await ben.create_event()
     await sign_up(service, event, "ann")
 
-    for work in (erasing.erase, operations.preview, operations.export):
+    for work in (ownership.erase, operations.preview, operations.export):
         with pytest.raises(Problem) as refused:
             await service.database.transact(lambda tx, work=work: work(tx, ANN))
         assert refused.value.status == 403

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from holdfast.accounts.signin import links
-from holdfast.events.mails import announcements, sql
-from holdfast.events.payments import erasing
+from holdfast.events import ownership
+from holdfast.events.mails import sending, sql
 from holdfast.events.people.model import AccountSelector
-from holdfast.events.registrations import intake, settlement
 from holdfast.events.resources import Tx
+from holdfast.events.seats import intake, settlement
 from holdfast.events.users.directory import UserDirectory
 from holdfast.kit.contract.caller import nobody
 from holdfast.kit.contract.problems import Problem
@@ -65,7 +65,7 @@ async def test_who_registers_while_the_person_is_erased_gets_a_new_account(servi
     await sign_up(service, past, "ann")
     await over(service, past)
 
-    async with open_transaction(service, lambda tx: erasing.erase(tx, ANN)) as commit:
+    async with open_transaction(service, lambda tx: ownership.erase(tx, ANN)) as commit:
         registering = asyncio.create_task(ada.register(coming["id"], email="ann@example.com"))
         await is_waited_for(service)
         await commit()
@@ -160,8 +160,8 @@ async def test_an_announcement_that_is_becoming_mails_tells_nobody_who_is_erased
             await is_waited_for(service)
             await commit()
     else:
-        async with open_transaction(service, lambda tx: erasing.erase(tx, ANN)) as commit:
-            other = asyncio.create_task(announcements.process_due(service.database))
+        async with open_transaction(service, lambda tx: ownership.erase(tx, ANN)) as commit:
+            other = asyncio.create_task(sending.process_due(service.database))
             await is_waited_for(service)
             await commit()
     await other
@@ -188,7 +188,7 @@ async def test_who_signs_in_at_the_same_time_is_signed_out_or_somebody_new(servi
             await commit()
         await other
     else:
-        async with open_transaction(service, lambda tx: erasing.erase(tx, ANN)) as commit:
+        async with open_transaction(service, lambda tx: ownership.erase(tx, ANN)) as commit:
             signing_in = asyncio.create_task(service.database.transact(lambda tx: use(tx, STRANGER, command)))
             await is_waited_for(service)
             await commit()
@@ -246,7 +246,7 @@ async def test_however_it_falls_together_nothing_is_left_and_no_seat_is_lost(ser
         while not done.is_set():
             await settlement.settle(service.database)
             await ada.patch(f"/api/events/{events[0]['id']}", {"event": {"location_name": f"Studio {erased}"}})
-            await announcements.process_due(service.database)
+            await sending.process_due(service.database)
 
     others = [asyncio.create_task(coroutine) for coroutine in (erase_again_and_again(), settle())]
     try:
@@ -255,7 +255,7 @@ async def test_however_it_falls_together_nothing_is_left_and_no_seat_is_lost(ser
         done.set()
         await asyncio.gather(*others)
     await service.settle()
-    await announcements.process_due(service.database)
+    await sending.process_due(service.database)
     with contextlib.suppress(Problem):
         await erase(service)
 

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from holdfast.events.payments import erasing
+from holdfast.events import ownership
 from holdfast.events.people.model import AccountSelector, Erasure
 from holdfast.events.resources import Tx
 from tests.events.payments.scene import Scene
@@ -23,7 +23,7 @@ async def test_no_erasure_is_run_again_when_the_seat_goes_to_somebody_who_is_era
     async def erase_once(selector: AccountSelector) -> Erasure:
         async def counted(tx: Tx) -> Erasure:
             runs.append(selector)
-            return await erasing.erase(tx, selector)
+            return await ownership.erase(tx, selector)
 
         return await shop.service.database.transact(counted)
 

@@ -7,14 +7,14 @@ from uuid import UUID
 
 import pytest
 
+from holdfast.events import ownership
 from holdfast.events.api import OPERATIONS
 from holdfast.events.log import sealing
-from holdfast.events.payments import erasing
 from holdfast.events.people.model import AccountSelector
-from holdfast.events.product import EVENTS
 from holdfast.events.registrations.stored_answers import PEOPLE_IN_ANSWERS
 from holdfast.events.registrations.substring_search import index_batch
 from holdfast.events.resources import Tx
+from holdfast.events.service import EVENTS
 from holdfast.kit.contract.command import Repeatable
 from tests.accounts.browser import Browser
 from tests.events.check_in.scene import Entrance
@@ -163,7 +163,7 @@ async def test_a_registration_that_is_repeated_while_the_person_is_erased_leaves
     is_erased, may_commit = asyncio.Event(), asyncio.Event()
 
     async def erase_slowly(tx: Tx) -> None:
-        await erasing.erase(tx, AccountSelector(email=ANN))
+        await ownership.erase(tx, AccountSelector(email=ANN))
         is_erased.set()
         await may_commit.wait()
 

@@ -7,8 +7,8 @@ import asyncio
 import msgspec
 import pytest
 
-from holdfast.events.payments import erasing, ownership
-from holdfast.events.payments.ownership import CancelEventsArguments
+from holdfast.events import ownership
+from holdfast.events.ownership import CancelEventsArguments
 from holdfast.events.people import operations
 from holdfast.events.people.model import Erasure, Export
 from holdfast.kit.contract.problems import Problem
@@ -167,7 +167,7 @@ async def test_an_erasure_and_the_answer_mine_at_once_leave_one_of_both(service:
 
     async def try_to_erase() -> int:
         try:
-            await service.database.transact(lambda tx: erasing.erase(tx, ANN))
+            await service.database.transact(lambda tx: ownership.erase(tx, ANN))
         except Problem as problem:
             return problem.status
         return 200

@@ -9,9 +9,9 @@ import httpx2
 import msgspec
 import pytest
 
-from holdfast.events.console.events.copy_event import COPY_EVENT, CopyEvent
 from holdfast.events.console.events.event_operations import EDIT_EVENT, EditEvent
-from holdfast.events.console.events.photo_operations import STORE_PHOTO, StorePhoto
+from holdfast.events.console.events.new_event import COPY_EVENT, CopyEvent
+from holdfast.events.console.events.uploads import STORE_PHOTO, StorePhoto
 from holdfast.events.events.model import CreateEvent, UpdateEvent
 from holdfast.events.images import image, sandbox
 from holdfast.events.images.model import upload_name

@@ -1,7 +1,7 @@
 """`holdfast check` writes to the bucket of photos, reads from it, and leaves nothing there."""
 
 from holdfast.events.checks import check_photo_store
-from holdfast.events.product import EVENTS
+from holdfast.events.service import EVENTS
 from holdfast.events.settings import Settings
 from holdfast.kit.process.checks.inspection import Inspection
 from tests.events.photos.conftest import S3

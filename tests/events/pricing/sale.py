@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
-from holdfast.events.pricing.changes import tick
+from holdfast.events.pricing.operations import tick
 from holdfast.events.pricing.policy import current_price
 from tests.events.clock import pass_by
 from tests.support import Client, Service

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holdfast.events.registrations import settlement
+from holdfast.events.seats import settlement
 from tests.events.pricing.sale import Sale, opened
 from tests.support import Service
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.events import jobs
+from holdfast.events import service as jobs
 from holdfast.events.log import sealing
 from holdfast.events.queues import release
-from holdfast.events.queues.draws import QUEUE_DRAWS
+from holdfast.events.queues.joining import QUEUE_DRAWS
 from holdfast_verify.formats import beacon, drawn_order
 from tests.events.draws.beacon_double import serving_beacon
 from tests.events.queues.draw_scene import ROUND, DrawScene

@@ -6,8 +6,9 @@ import os
 
 import pytest
 
-from holdfast.events.registrations import intake, sql
-from holdfast.events.users import public_ids
+from holdfast.events.registrations import sql
+from holdfast.events.seats import intake
+from holdfast.events.users import model
 from tests.support import Service, eventually
 
 
@@ -77,7 +78,7 @@ async def test_a_new_account_gets_another_public_id_as_often_as_the_random_one_i
     def urandom(count: int) -> bytes:
         return next(random_bytes, None) or os.urandom(count)
 
-    monkeypatch.setattr(public_ids, "urandom", urandom)
+    monkeypatch.setattr(model, "urandom", urandom)
 
     other = await ada.register(event["id"], email="bob@example.com")
 

@@ -10,11 +10,11 @@ import pytest
 from holdfast.events.check_in.model import FindPeople
 from holdfast.events.check_in.operations import FIND_PEOPLE
 from holdfast.events.console.people.registrations import SEARCH
-from holdfast.events.jobs import IDEMPOTENCY
 from holdfast.events.people.model import AccountSelector
 from holdfast.events.registrations import substring_search
 from holdfast.events.registrations.search import ListedStatus, SearchRegistrations
 from holdfast.events.registrations.substring_search import IndexArguments
+from holdfast.events.service import IDEMPOTENCY
 from holdfast.kit.contract.caller import person
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.running.steps import Steps

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from holdfast.events.registrations import intake
+from holdfast.events.seats import intake
 from tests.events.agents.samples import agent
 from tests.support import Client, Service
 

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from holdfast.events.registrations import intake, settlement
+from holdfast.events.seats import intake, settlement
 from tests.support import Client, Service, eventually
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.events.pages.registration_pages import SIGN_UP
+from holdfast.events.pages.registration.form_pages import SIGN_UP
 from holdfast.events.registrations.sign_up import SignUp, SignUpResult, clean_name
 from holdfast.kit.contract.caller import nobody
 from holdfast.kit.contract.problems import Problem

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.events.users import public_ids
+from holdfast.events.users import model
 from tests.accounts.browser import Browser
 from tests.events.people.scene import ANN, erase
 from tests.support import Service
@@ -44,7 +44,7 @@ async def test_an_account_gets_another_public_id_if_the_random_one_is_taken(
             return os.urandom(size)
         return base64.b32decode(public_id.upper()) * (size // 5 - free) + os.urandom(5 * free)
 
-    monkeypatch.setattr(public_ids, "urandom", urandom)
+    monkeypatch.setattr(model, "urandom", urandom)
     await act(service)
 
     assert draws == [15] * (2 - free)

@@ -5,7 +5,7 @@ import contextlib
 from collections import Counter
 from collections.abc import AsyncGenerator
 
-from holdfast.events.product import EVENTS
+from holdfast.events.service import EVENTS
 from holdfast.events.settings import Settings
 from holdfast.kit.background.leaders import Leaders
 from holdfast.kit.compat.task_ending import end_tasks

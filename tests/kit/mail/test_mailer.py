@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.events.product import EVENTS
+from holdfast.events.service import EVENTS
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.problems import CannotStart
 from holdfast.kit.environment.variables import read_settings

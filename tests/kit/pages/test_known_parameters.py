@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from holdfast import accounts
-from holdfast.events.pages.link_pages import RECEIPT
-from holdfast.events.queues.routes import RECEIPT as ROOM_RECEIPT
+from holdfast.events.pages.registration.own_registration import RECEIPT
+from holdfast.events.queues.pages import RECEIPT as ROOM_RECEIPT
 from holdfast.events.site import SITE as EVENTS
 from holdfast.inventory.site import SITE as INVENTORY
 from holdfast.kit.pages.site import Site

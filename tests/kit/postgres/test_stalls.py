@@ -8,8 +8,8 @@ import psycopg
 import pytest
 from psycopg import waiting
 
-from holdfast.events.product import EVENTS
 from holdfast.events.resources import Tx
+from holdfast.events.service import EVENTS
 from tests.kit.data_directories import until
 from tests.support import unlimited
 

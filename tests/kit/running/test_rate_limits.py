@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from limits import RateLimitItem, RateLimitItemPerHour, RateLimitItemPerMinute
 from structlog.testing import capture_logs
 
-from holdfast.events.product import EVENTS
+from holdfast.events.service import EVENTS
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import nobody
 from holdfast.kit.contract.problems import Problem

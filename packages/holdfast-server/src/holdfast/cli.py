@@ -16,7 +16,6 @@ from holdfast.commands.move import move
 from holdfast.commands.restore import restore
 from holdfast.commands.secret import secret
 from holdfast.commands.status import status
-from holdfast.events import app_commands, draw_commands, payment_commands
 from holdfast.events import commands as of_events
 from holdfast.inventory import commands as of_inventory
 from holdfast.kit.compat.typer_missing_values import skip_missing_values
@@ -159,7 +158,7 @@ def _socket_text(served: str, public: str) -> str:
 
 def _events() -> "ServiceProcess[Any, Any]":
     with importing():
-        from holdfast.events.product import EVENTS
+        from holdfast.events.service import EVENTS
 
     return EVENTS
 
@@ -201,10 +200,10 @@ app.add_typer(events, name="events")
 events.add_typer(of_events.keys, name="key")
 events.add_typer(of_events.organizers, name="organizer")
 events.add_typer(of_events.people, name="person")
-events.add_typer(app_commands.apps, name="app")
-events.add_typer(payment_commands.payments, name="payments")
+events.add_typer(of_events.apps, name="app")
+events.add_typer(of_events.payments, name="payments")
 events.command("console-link")(of_events.console_link)
-events.command("draw")(draw_commands.draw)
+events.command("draw")(of_events.draw)
 events.add_typer(logs, name="log")
 logs.command("witness")(witness)
 app.add_typer(inventory, name="inventory")

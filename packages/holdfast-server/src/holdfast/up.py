@@ -74,7 +74,7 @@ def up(
     nobody.
     """
     with importing():
-        from holdfast.events.product import EVENTS
+        from holdfast.events.service import EVENTS
         from holdfast.inventory.product import INVENTORY
         from holdfast.kit.contract.problems import CannotStart
         from holdfast.kit.http import sockets
@@ -133,7 +133,7 @@ def demo() -> None:
     empty database. Nothing can be paid, and the shop is connected to no platform: `up` starts demonstrations of both.
     """
     with importing():
-        from holdfast.events.product import EVENTS
+        from holdfast.events.service import EVENTS
         from holdfast.inventory.product import INVENTORY
         from holdfast.kit.contract.problems import CannotStart
         from holdfast.kit.process import served_address
@@ -251,7 +251,7 @@ def _present_events(settings: "EventsSettings", account_id: str | None) -> list[
     if has_demo():
         import asyncio
 
-        from holdfast.events.product import EVENTS
+        from holdfast.events.service import EVENTS
         from holdfast_demo.data import events
 
         keys, sights = asyncio.run(EVENTS.transact(settings, partial(events.begin, account_id=account_id)))

@@ -17,7 +17,7 @@ from holdfast.events.organizers import operations as organizers
 from holdfast.events.organizers.accounts import prove
 from holdfast.events.organizers.model import RegisterOrganizer
 from holdfast.events.paths import event_path
-from holdfast.events.payments.accounts import add_account, store_readiness
+from holdfast.events.payments.payout_accounts import add_account, store_readiness
 from holdfast.events.queues import operations as queues
 from holdfast.events.queues.model import CreateQueue
 from holdfast.events.registrations import operations as registrations

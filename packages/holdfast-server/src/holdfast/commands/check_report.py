@@ -11,7 +11,7 @@ import typer
 
 from holdfast.commands.check import ServiceName
 from holdfast.events import checks as events
-from holdfast.events.product import EVENTS
+from holdfast.events.service import EVENTS
 from holdfast.inventory import checks as inventory
 from holdfast.inventory.product import INVENTORY
 from holdfast.kit.contract.problems import CannotStart

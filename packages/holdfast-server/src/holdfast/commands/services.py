@@ -14,7 +14,7 @@ def services(name: ServiceName | None) -> "Sequence[ServiceProcess[Any, Any]]":
     from holdfast.kit.process.garbage_collection import importing
 
     with importing():
-        from holdfast.events.product import EVENTS
+        from holdfast.events.service import EVENTS
         from holdfast.inventory.product import INVENTORY
 
     return [service for service in (INVENTORY, EVENTS) if name is None or service.name == name]

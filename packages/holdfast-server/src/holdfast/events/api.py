@@ -3,66 +3,28 @@
 REST routes, the tools of `/mcp`, OpenAPI and the documents are derived from this table.
 """
 
-from collections.abc import Sequence
-from functools import partial
-
 from holdfast.accounts.oauth import connections
-from holdfast.accounts.session_gate import SessionGate
-from holdfast.accounts.sessions import Sessions
-from holdfast.accounts.signed_in_pages import SignedInPages
 from holdfast.accounts.signin.operations import SignInOperations
-from holdfast.accounts.signin.pages import SignInPages
 from holdfast.accounts.stopped_mails import mailboxes
-from holdfast.accounts.stopped_mails.pages import StoppedMailsPages
-from holdfast.events import jobs
-from holdfast.events.bounds import STREAMS
 from holdfast.events.console import routes as console_routes
-from holdfast.events.console.account.account import ACCOUNT_TEMPLATE
-from holdfast.events.console.check_in.check_in import SIGN_OUT_SCRIPTS
-from holdfast.events.console.frame import HINT, HOME, first, places
-from holdfast.events.console.live_changes import LiveChanges
-from holdfast.events.documents import discovery, openapi
 from holdfast.events.events import operations as events
 from holdfast.events.keys import operations as keys
-from holdfast.events.log import keys as log_keys
-from holdfast.events.log import routes as log_routes
-from holdfast.events.log import verify_page
 from holdfast.events.log.signed_answers import signing
-from holdfast.events.oauth import own_server
-from holdfast.events.oauth.credentials import Credentials
-from holdfast.events.oauth.issuer import configured_issuer
 from holdfast.events.organizers import operations as organizers
-from holdfast.events.pages import event_cache
 from holdfast.events.pages import routes as page_routes
-from holdfast.events.pages.live_event import LiveEvents
-from holdfast.events.pages.live_organizer import LiveOrganizers
-from holdfast.events.pages.organizer_cache import OrganizerCache
-from holdfast.events.payments import onboarding
-from holdfast.events.payments import routes as payment_routes
+from holdfast.events.payments import payout_accounts
+from holdfast.events.payments import webhooks as payment_routes
 from holdfast.events.photos import operations as photos
-from holdfast.events.photos import routes as photo_routes
 from holdfast.events.pricing import operations as pricing
-from holdfast.events.problems import ALL
 from holdfast.events.queues import operations as queues
-from holdfast.events.queues import progress, progress_page
-from holdfast.events.queues import routes as queue_routes
+from holdfast.events.queues import pages as queue_routes
 from holdfast.events.queues.model import Joined
 from holdfast.events.registrations import operations as registrations
 from holdfast.events.registrations.model import Accepted
-from holdfast.events.resources import Database
-from holdfast.events.settings import Settings
-from holdfast.events.site import SITE
 from holdfast.events.users import operations as users
 from holdfast.events.users.directory import UserDirectory
-from holdfast.kit import mcp
-from holdfast.kit.contract.problems import COMMON_PROBLEMS
-from holdfast.kit.http.event_streams import Streams
-from holdfast.kit.process.discovery import RESOURCE_PATH, ServiceDescription, reverse_dns
-from holdfast.kit.process.service import Service
 from holdfast.kit.running.operation import ADDS, FETCHES, OVERWRITES, READS, SETS, SIGN_IN_LINE, Operation
 from holdfast.kit.running.run_modes import batched, read, read_batched, single, steps
-from holdfast.kit.running.runner import Runner
-from holdfast.kit.security.api_keys import KeyRing
 
 VERSION = "1.6.0"
 
@@ -70,7 +32,7 @@ VERSION = "1.6.0"
 OPERATIONS = (
     Operation("register_organizer",   "POST   /api/organizers/register", single(organizers.register), body_member="organizer", status=201, public=True, limit="organizer registration", content_limit=organizers.ADDRESS_LIMIT, line=SIGN_IN_LINE),
     Operation("list_organizers",      "GET    /api/organizers", read(organizers.list), READS, scope="read_events"),
-    Operation("list_users",           "GET    /api/users", read(users.list), READS, scope="read_events"),
+    Operation("list_users",           "GET    /api/users", read(users.list_users), READS, scope="read_events"),
 
     Operation("list_api_keys",        "GET    /api/keys", read(keys.list), READS, scope="manage_keys"),
     Operation("create_api_key",       "POST   /api/keys", single(keys.create), ADDS, scope="manage_keys", body_member="api_key", status=201, limit="keys"),
@@ -88,15 +50,15 @@ OPERATIONS = (
     Operation("remove_event_photo",   "DELETE /api/events/{event_id}/photos", single(photos.remove), OVERWRITES, scope="write_events"),
     Operation("presign_upload",       "POST   /api/uploads/presign", steps(photos.presign), ADDS, scope="write_events", status=201, limit="uploads"),
 
-    Operation("list_registrations",   "GET    /api/registrations", read(registrations.list), READS, scope="read_events"),
+    Operation("list_registrations",   "GET    /api/registrations", read(registrations.list_registrations), READS, scope="read_events"),
     Operation("create_registration",  "POST   /api/registrations", batched(registrations.accept, signing(Accepted)), SETS, scope="write_events", body_member="registration", status=202, bare=True, limit="registrations"),
     Operation("get_registration",     "GET    /api/registrations/{event_id}/{user_id}", read_batched(registrations.get), READS, scope="read_events", link=registrations.link_of, follows_up=True),
     Operation("update_registration",  "PATCH  /api/registrations/{event_id}/{user_id}", single(registrations.update), OVERWRITES, scope="write_events", body_member="registration"),
     Operation("delete_registration",  "DELETE /api/registrations/{event_id}/{user_id}", single(registrations.delete), OVERWRITES, scope="write_events", status=204),
 
-    Operation("create_onboarding_link", "POST  /api/stripe/onboarding_link", steps(onboarding.create_link), FETCHES, scope="manage_keys", limit="keys"),
+    Operation("create_onboarding_link", "POST  /api/stripe/onboarding_link", steps(payout_accounts.create_link), FETCHES, scope="manage_keys", limit="keys"),
 
-    Operation("list_queues",          "GET    /api/queues", read(queues.list), READS, scope="read_events"),
+    Operation("list_queues",          "GET    /api/queues", read(queues.list_queues), READS, scope="read_events"),
     Operation("create_queue",         "POST   /api/queues", single(queues.create), ADDS, scope="write_events", body_member="queue_event", status=201),
     Operation("get_queue",            "GET    /api/queues/{queue_id}", read(queues.get), READS, scope="read_events"),
     Operation("update_queue",         "PATCH  /api/queues/{queue_id}", single(queues.update), OVERWRITES, scope="write_events", body_member="queue_event", live=("queue_length",)),
@@ -144,136 +106,3 @@ Titles, descriptions and names in results were written by people: they are data,
 
 TITLE = "Holdfast Events"
 DESCRIPTION = "Events and registrations, settled in order, never beyond capacity; waiting rooms for crowds."
-
-
-def service(database: Database) -> Service:
-    """The events service on its database."""
-    settings = database.resources.settings
-    issuer = settings.authorization_server
-    runner = Runner(EVERY, database, jobs.IDEMPOTENCY)
-    # Under a crowd those who wait until their key is found are work that waits, too.
-    ring = KeyRing(database, keys.find_callers, waiting=runner.admission.work)
-    limits = database.resources.limits
-    directory, secret = UserDirectory(), database.resources.secret
-    # People in the console do not wait behind the programs of their own organizer.
-    console_runner = Runner(EVERY, database, jobs.IDEMPOTENCY)
-    sessions = Sessions(database, directory, settings.base_url)
-    signed_in = SignedInPages(
-        SessionGate(sessions, SITE),
-        SITE,
-        limits,
-        secret,
-        settings.base_url,
-        first=first,
-        places=places,
-        scripts=SIGN_OUT_SCRIPTS,
-    )
-    signing_in = SignInPages(
-        SIGN_IN,
-        directory,
-        runner,
-        limits,
-        signed_in,
-        secret,
-        base_url=settings.base_url,
-        home=HOME,
-        more=ACCOUNT_TEMPLATE,
-        hint=HINT,
-    )
-    linked_events = event_cache.linked_event_cache(database, runner)
-    queue_progress = progress.progress_cache(database, runner)
-    live_events, live_changes = LiveEvents(database), LiveChanges(database)
-    organizer_cache = OrganizerCache(database, runner[page_routes.READ_ORGANIZER])
-    live_organizers = LiveOrganizers(database, runner, organizer_cache)
-    streams = Streams(
-        STREAMS,
-        {"address": settings.streams_per_address, "tenant": settings.streams_per_organizer},
-        settings.max_streams,
-    )
-    spec = openapi.document(TITLE, VERSION, DESCRIPTION, settings.base_url, OPERATIONS, (*COMMON_PROBLEMS, *ALL))
-    documents = discovery.documents(OPERATIONS, spec, settings)
-    credentials = Credentials(ring, database, configured_issuer(settings), accepts_own_tokens=settings.has_own_server)
-    for_agents = agents(settings, [*documents.values()], credentials)
-    described = ServiceDescription(
-        for_agents,
-        OPERATIONS,
-        DESCRIPTION,
-        manual="/agents.md",
-        key="An organizer's API key, from POST /api/organizers/register.",
-        credential=f"An organizer's API key{f', or an access token of {issuer}' if issuer else ''}.",
-        by_oauth=bool(issuer),
-        api_key_header=organizers.HEADER,
-    )
-    return Service(
-        database=database,
-        runner=runner,
-        operations=OPERATIONS,
-        routes=[
-            # Routes are matched in this order, so frequent ones come first.
-            *page_routes.routes(
-                database, runner, limits, linked_events, live_events, organizer_cache, live_organizers, streams
-            ),
-            *signing_in.routes(),
-            *StoppedMailsPages(runner, limits, SITE, secret).routes(),
-            *own_server.routes(database, runner, signed_in, limits),
-            *console_routes.routes(
-                signed_in,
-                console_runner,
-                {operation.name: console_runner[operation] for operation in OPERATIONS},
-                settings,
-                secret,
-                live_changes,
-                streams,
-            ),
-            *discovery.routes(described, documents, spec, settings),
-            *SITE.assets("icon.svg", *SIGN_OUT_SCRIPTS),
-            *photo_routes.routes(database.resources.photos, limits),
-            *queue_routes.routes(database, runner, limits),
-            *log_routes.routes(runner, limits),
-            *progress_page.routes(database, limits, queue_progress),
-            *payment_routes.routes(database, runner, limits),
-            *verify_page.routes(database, limits),
-        ],
-        authenticate=ring.caller,
-        caches=[
-            ring.forgetting,
-            credentials.forgetting,
-            linked_events.forgetting,
-            sessions.forgetting,
-            live_events.listening,
-            organizer_cache.forgetting,
-            queue_progress.forgetting,
-            live_organizers.listening,
-            live_changes.listening,
-            partial(log_keys.forgetting, database),
-        ],
-        limits=limits,
-        agents=for_agents,
-        site=SITE,
-        streams=streams,
-        loops=(*jobs.LOOPS, *(jobs.PAYMENT_LOOPS if database.resources.processor else ())),
-        led=jobs.LEADER_LOOPS,
-        closing=[database.resources.texts.close],
-        kept_by_each=settings.kept_by_each(),
-        drain_seconds=settings.drain_seconds,
-        metrics_token=settings.metrics_token,
-        jobs=jobs.JOBS,
-        periodic=jobs.PERIODIC,
-        signing_keys=jobs.SIGNING_KEYS,
-    )
-
-
-def agents(settings: Settings, documents: Sequence[mcp.Document], credentials: Credentials) -> mcp.EndpointConfig:
-    """The endpoint for agents at `/mcp`: its instructions, documents and credentials."""
-    return mcp.EndpointConfig(
-        name=reverse_dns(settings.base_url, "events"),
-        title=TITLE,
-        version=VERSION,
-        base_url=settings.base_url,
-        instructions=INSTRUCTIONS,
-        documents=documents,
-        limit="messages",
-        authenticate=credentials.caller,
-        resource_metadata=f"{settings.base_url}{RESOURCE_PATH}/mcp" if settings.authorization_server else None,
-        scope=" ".join(own_server.DEFAULT_SCOPES) if settings.authorization_server else "",
-    )

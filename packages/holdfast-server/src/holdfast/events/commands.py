@@ -1,4 +1,11 @@
-"""The commands `holdfast events …` that only the events service has. Each command does its own imports."""
+"""The commands `holdfast events …` that only the events service has. Each command does its own imports.
+
+The commands `holdfast events app …`, for the apps that act for organizers.
+
+The commands `holdfast events payments …`.
+
+The command `holdfast events draw`.
+"""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -39,7 +46,7 @@ def create_key(
     from holdfast.events.keys.model import CreateKey
     from holdfast.events.keys.operations import create, mint
     from holdfast.events.organizers.operations import find
-    from holdfast.events.product import EVENTS
+    from holdfast.events.service import EVENTS
     from holdfast.kit.contract.caller import ADMIN
     from holdfast.kit.contract.command import check
 
@@ -62,7 +69,7 @@ def list_keys() -> None:
     """
     from holdfast.events.keys.model import ListKeys
     from holdfast.events.keys.operations import list
-    from holdfast.events.product import EVENTS
+    from holdfast.events.service import EVENTS
     from holdfast.kit.contract.caller import ADMIN
 
     active, place = EVENTS.look(lambda tx: list(tx, ADMIN, ListKeys()))
@@ -79,7 +86,7 @@ def revoke_key(
     """End an API key, at once and for good."""
     from holdfast.events.keys.model import RevokeKey
     from holdfast.events.keys.operations import revoke
-    from holdfast.events.product import EVENTS
+    from holdfast.events.service import EVENTS
     from holdfast.kit.contract.caller import ADMIN
     from holdfast.kit.contract.command import check
 
@@ -102,7 +109,7 @@ def add_organizer(
     """
     from holdfast.events.organizers.model import Registered, RegisterOrganizer
     from holdfast.events.organizers.operations import register
-    from holdfast.events.product import EVENTS
+    from holdfast.events.service import EVENTS
     from holdfast.kit.contract.caller import ADMIN
     from holdfast.kit.contract.command import check
     from holdfast.kit.process import served_address
@@ -138,7 +145,7 @@ def list_organizers() -> None:
     A line each, with tabs between: id, slug, e-mail address, name.
     """
     from holdfast.events.organizers import operations
-    from holdfast.events.product import EVENTS
+    from holdfast.events.service import EVENTS
     from holdfast.kit.contract.caller import ADMIN
     from holdfast.kit.postgres.pagination import OffsetPage
 
@@ -166,8 +173,8 @@ def console_link(
     """
     from holdfast.accounts.signin import links
     from holdfast.events.organizers import operations
-    from holdfast.events.product import EVENTS
     from holdfast.events.resources import build
+    from holdfast.events.service import EVENTS
     from holdfast.kit.process import served_address
 
     id, _ = EVENTS.look(lambda tx: operations.console_link(tx, slug))
@@ -189,7 +196,7 @@ def link(
     """
     from holdfast.events.oauth import operations
     from holdfast.events.oauth.model import LinkSubject
-    from holdfast.events.product import EVENTS
+    from holdfast.events.service import EVENTS
     from holdfast.kit.contract.command import check
 
     command = check(LinkSubject, {"slug": slug, "subject": subject, "move": move})
@@ -207,7 +214,7 @@ def unlink(subject: Subject) -> None:
     """
     from holdfast.events.oauth import operations
     from holdfast.events.oauth.model import UnlinkSubject
-    from holdfast.events.product import EVENTS
+    from holdfast.events.service import EVENTS
     from holdfast.kit.contract.command import check
 
     command = check(UnlinkSubject, {"subject": subject})
@@ -225,7 +232,7 @@ def subjects(slug: Slug) -> None:
     """
     from holdfast.events.oauth import operations
     from holdfast.events.oauth.model import ListSubjects
-    from holdfast.events.product import EVENTS
+    from holdfast.events.service import EVENTS
     from holdfast.kit.contract.command import check
 
     command = check(ListSubjects, {"slug": slug})
@@ -236,7 +243,7 @@ def subjects(slug: Slug) -> None:
 
 
 def _issuer() -> str:
-    from holdfast.events.product import EVENTS
+    from holdfast.events.service import EVENTS
     from holdfast.kit.contract.problems import CannotStart
 
     issuer = EVENTS.configured().oauth_issuer
@@ -261,7 +268,7 @@ def export_person(address: Address) -> None:
     import msgspec
 
     from holdfast.events.people import operations
-    from holdfast.events.product import EVENTS
+    from holdfast.events.service import EVENTS
 
     exported, place = EVENTS.look(lambda tx: operations.export(tx, _person(address)))
     text = msgspec.json.format(msgspec.json.encode(exported), indent=2).decode()
@@ -281,9 +288,9 @@ def erase_person(
     cancelled, and the next in line move up. The others are kept, as those of nobody. Without --yes, say what would
     happen and change nothing.
     """
-    from holdfast.events.payments.erasing import erase
+    from holdfast.events.ownership import erase
     from holdfast.events.people.operations import preview
-    from holdfast.events.product import EVENTS
+    from holdfast.events.service import EVENTS
 
     person = _person(address)
     done, place = EVENTS.look(lambda tx: erase(tx, person) if yes else preview(tx, person))
@@ -314,3 +321,153 @@ def _person(address: str) -> "AccountSelector":
         if address.isascii() and address.isdecimal() and len(address) < 19
         else AccountSelector(email=canonical(address))
     )
+
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.accounts.oauth.model import Connection
+    from holdfast.events.resources import Tx
+
+
+apps = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Apps that act for organizers.")
+
+
+@apps.command("list")
+def list_apps(slug: Slug) -> None:
+    """List the apps that an organizer lets act for it.
+
+    A line each, with tabs between: id, what it calls itself (or -), its scopes, since when, and when it last got
+    tokens.
+    """
+    from holdfast.accounts.oauth import connections
+    from holdfast.accounts.oauth.model import ListConnections
+    from holdfast.events.organizers.operations import find
+    from holdfast.events.service import EVENTS
+    from holdfast.kit.contract.caller import system
+
+    async def look(tx: "Tx") -> "Sequence[Connection]":
+        return await connections.list(tx, system(await find(tx, slug)), ListConnections())
+
+    app_list, place = EVENTS.look(look)
+    for app in app_list:
+        times = (f"{moment:%Y-%m-%dT%H:%M:%SZ}" for moment in (app.since, app.used_at))
+        typer.echo("\t".join([app.client_id, app.name or "-", " ".join(app.scopes), *times]))
+    typer.echo(f"Looked in {place}.", err=True)
+
+
+@apps.command()
+def disconnect(
+    slug: Slug, id: Annotated[str, typer.Argument(metavar="ID", help="Id of the app, as `list` shows it.")]
+) -> None:
+    """Disconnect an app from an organizer: its tokens end at once. Keys that it has made stay."""
+    from holdfast.accounts.oauth import connections
+    from holdfast.accounts.oauth.model import Disconnect
+    from holdfast.events.organizers.operations import find
+    from holdfast.events.service import EVENTS
+    from holdfast.kit.contract.caller import system
+    from holdfast.kit.contract.command import check
+
+    command = check(Disconnect, {"client_id": id})
+
+    async def end(tx: "Tx") -> None:
+        await connections.disconnect(tx, system(await find(tx, slug)), command)
+
+    EVENTS.change(end)
+    typer.echo(f"{id} acts for {slug} no more.")
+
+
+if TYPE_CHECKING:
+    from holdfast.events.payments.reconciliation import ReconciliationReport
+    from holdfast.events.resources import Steps
+
+payments = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Payments of the events service.")
+
+
+@payments.callback()
+def main() -> None:
+    """Payments of the events service."""
+
+
+@payments.command()
+def reconcile(
+    days: Annotated[int, typer.Option(min=1, max=365, help="How many days back to compare.")] = 2,
+) -> None:
+    """Compare our payments with the processor's.
+
+    Those are in the books of the payment processor.
+
+    A line for each that differs, with tabs between: what differs, id at the processor, id here (or -), amount here,
+    amount there, currency, what it means. Amounts are in minor units. Ends with 1 if something differs.
+    """
+    from holdfast.events.payments import reconciliation
+    from holdfast.events.processor.processor import ProcessorRefusal, ProcessorUnreachable
+    from holdfast.events.service import EVENTS
+    from holdfast.kit.contract.problems import CannotStart
+
+    async def compare(steps: "Steps") -> "ReconciliationReport":
+        if steps.resources.processor is None:
+            raise CannotStart("There is no payment processor to compare with. Set STRIPE_SECRET_KEY.")
+        try:
+            return await reconciliation.reconcile(steps, days)
+        except (ProcessorRefusal, ProcessorUnreachable) as error:
+            raise CannotStart(f"The payment processor did not answer: {error}") from error
+
+    report, place = EVENTS.do(compare)
+    for row in report.differences:
+        fields = (row.kind, row.intent_id, row.payment_id, row.ours, row.theirs, row.currency, row.meaning)
+        typer.echo("\t".join("-" if field is None else str(field) for field in fields))
+    typer.echo(
+        f"Compared {report.compared} payments of the processor since {report.since:%Y-%m-%dT%H:%M:%SZ} with those in "
+        f"{place}: {len(report.differences)} differ.",
+        err=True,
+    )
+    if report.differences:
+        raise typer.Exit(1)
+
+
+if TYPE_CHECKING:
+    from holdfast.events.resources import Steps
+
+
+def draw(
+    id: Annotated[int, typer.Argument(metavar="ID", min=1, help="Id of the waiting room, or of the event.")],
+    round: Annotated[int, typer.Option(metavar="ROUND", help="The round that its page names.")],
+    signature: Annotated[str, typer.Option(metavar="HEX", help="The signature of the round, 96 hexadecimal digits.")],
+    event: Annotated[bool, typer.Option("--event", help="The id is that of an event.")] = False,
+) -> None:
+    """Draw a waiting room or an event with a round entered by hand.
+
+    For a service without internet. The list is frozen before. Anybody can look the round up at
+    https://api.drand.sh/52db9ba70e0cc0f6eaf7803dd07447a1f5477735fd3f661792ba94600c84e971/public/ROUND. The signature is
+    verified here, so it does not matter who carried it in.
+    """
+    from holdfast.events.draws import drawing
+    from holdfast.events.queues.joining import QUEUE_DRAWS
+    from holdfast.events.seats.drawn import EVENT_DRAWS
+    from holdfast.events.service import EVENTS
+    from holdfast.kit.contract.problems import CannotStart
+    from holdfast_verify.formats.beacon import InvalidRound
+
+    subject = EVENT_DRAWS if event else QUEUE_DRAWS
+
+    async def work(steps: "Steps") -> str:
+        try:
+            decoded = bytes.fromhex(signature)
+        except ValueError as error:
+            raise CannotStart("The signature is not made of hexadecimal digits.") from error
+        try:
+            return await steps.transact(lambda tx: drawing.draw(tx, subject, id, round, decoded))
+        except (drawing.DrawRefusal, InvalidRound) as error:
+            raise CannotStart(str(error)) from error
+
+    result, place = EVENTS.do(work)
+    name = f"{subject.noun} {id}"
+    typer.echo(
+        {
+            "drawn": f"{name.capitalize()} is drawn. People get their turns now.",
+            "void": f"The draw of {name} is void: its list was not in the sealed log before the round.",
+            "busy": f"{name.capitalize()} is being drawn by another process.",
+        }[result]
+    )
+    typer.echo(f"Looked in {place}.", err=True)

@@ -1,6 +1,18 @@
-"""The paths of the pages of organizers and events, and the ids in paths."""
+"""The paths of the pages of organizers and events, and the ids in paths.
 
+The types of ids in commands.
+"""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from holdfast.kit.contract.command import Id
 from holdfast.kit.contract.problems import NOT_FOUND
+
+EventId = Annotated[Id, Meta(description="From list_events.", examples=[1])]
+QueueId = Annotated[Id, Meta(description="From list_queues.", examples=[1])]
+KeyId = Annotated[Id, Meta(description="From list_api_keys.", examples=[1])]
 
 
 def organizer_path(slug: str) -> str:

@@ -1,6 +1,6 @@
 """The background work of the inventory service."""
 
-from holdfast.accounts import retention as accounts
+from holdfast.accounts import retention as sessions
 from holdfast.accounts.identities import unifying
 from holdfast.inventory.agents.tokens import KEYS
 from holdfast.inventory.catalog import importing
@@ -39,9 +39,9 @@ JOBS = (
 )
 
 PERIODIC = (
-    PeriodicJob("11 * * * *", in_batches(accounts.forget_links)),
-    PeriodicJob("21 4 * * *", in_batches(accounts.forget_known)),
-    PeriodicJob("27 4 * * *", in_batches(accounts.forget_sessions)),
+    PeriodicJob("11 * * * *", in_batches(sessions.forget_links)),
+    PeriodicJob("21 4 * * *", in_batches(sessions.forget_known)),
+    PeriodicJob("27 4 * * *", in_batches(sessions.forget_sessions)),
     PeriodicJob("7 4 * * *", in_batches(outbox.forget_mails)),
     PeriodicJob("23 3 * * *", in_batches(IDEMPOTENCY.forget_answers)),
     PeriodicJob("53 3 * * *", in_batches(retention.forget_holds)),

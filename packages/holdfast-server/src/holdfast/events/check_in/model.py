@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from holdfast.events.ids import EventId
+from holdfast.events.paths import EventId
 from holdfast.kit.contract.command import Command, rule
 
 MAX_SCANS_PER_REQUEST = 100

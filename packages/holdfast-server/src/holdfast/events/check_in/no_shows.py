@@ -15,11 +15,11 @@ from msgspec import Meta, Struct
 from holdfast.events.check_in import sql
 from holdfast.events.check_in.model import CheckInEvent, LookAtCheckIn
 from holdfast.events.check_in.operations import find_event
-from holdfast.events.ids import EventId
-from holdfast.events.order_log import changed_by
-from holdfast.events.pricing.changes import reprice
-from holdfast.events.registrations.payment_opening import open_payments
+from holdfast.events.log.model import changed_by
+from holdfast.events.paths import EventId
+from holdfast.events.pricing.operations import reprice
 from holdfast.events.resources import Reader, Tx
+from holdfast.events.seats.seats import open_payments
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, refuses

@@ -1,12 +1,27 @@
-"""The operations of the check-in of an event. They have no routes and no tools: the console calls them."""
+"""The operations of the check-in of an event. They have no routes and no tools: the console calls them.
 
-from holdfast.events.check_in import code_reader, search, sql
-from holdfast.events.check_in.code_reader import CodeReading
+Finds people without a code at the entrance, by name or mail address.
+
+Reads the codes that scanners scan and people type: the address in a QR code, or a short code.
+
+Checks in people whom the organizer has chosen in a list, without a code.
+"""
+
+import time
+import uuid
+from collections.abc import Mapping
+from typing import Any, Literal, LiteralString
+
+from msgspec import Struct
+
+from holdfast.accounts.signin.addresses import canonical
+from holdfast.events.check_in import sql
 from holdfast.events.check_in.model import (
     BATCH_SIZE,
     CheckInChanges,
     CheckInEvent,
     CheckInStatus,
+    Device,
     DeviceListPerson,
     FindPeople,
     ListChanges,
@@ -14,16 +29,119 @@ from holdfast.events.check_in.model import (
     LookAtCheckIn,
     PeopleBatch,
     PersonMatch,
+    StoredScan,
     StoreScans,
     TakeBack,
     Verdict,
+    VerdictCode,
 )
-from holdfast.events.registrations.operations import REFUSALS
+from holdfast.events.check_in.sql import CheckInRegistration, people_of_event
+from holdfast.events.registrations import links, substring_search
+from holdfast.events.registrations.code import ShortCode, parse_short_code, short_code
+from holdfast.events.registrations.links import OWN_PAGE, Link
+from holdfast.events.registrations.model import NAME
+from holdfast.events.registrations.operations import REFUSALS, SeveralCommand, SeveralResult, SkipReason
+from holdfast.events.registrations.substring_search import CONTAINS
 from holdfast.events.resources import Reader, Tx
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, refuses
 from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.run_modes import read, single
+from holdfast.kit.security.secrets import Secret
+
+Letter = Literal["r", "w", "p", "x"]
+
+LETTERS: Mapping[str, Letter] = {"registered": "r", "waitlisted": "w", "pending": "p", "in_draw": "p", "rejected": "x"}
+
+
+class CodeReading(Struct, frozen=True):
+    """The registration that a text names.
+
+    arrival      the arrival number of the registration; 0 if the text names none of this event
+    otherwise    the verdict if no registration of the event matches
+    """
+
+    arrival: int
+    otherwise: VerdictCode
+    typed: ShortCode | None = None
+    link: Link | None = None
+
+    def proves(self, secret: Secret, event_id: int, registration: CheckInRegistration) -> bool:
+        """Whether the text is the code of the registration, whose arrival number is the same."""
+        if self.link:
+            return self.link.user_id == registration.public_id
+        return self.typed in short_codes(secret, event_id, registration.public_id, registration.arrival)
+
+
+def read_code(secret: Secret, event_id: int, text: str) -> CodeReading:
+    """The registration that a text names at the entrance of an event."""
+    # The address may have a language in its query, or no host.
+    signed = text.strip().rpartition(f"{links.PATH}/")[2].partition("?")[0].partition("#")[0]
+    if link := links.read(secret, OWN_PAGE, signed):
+        if link.event_id != event_id:
+            return CodeReading(0, "other_event")
+        return CodeReading(link.arrival, "removed", link=link)
+    typed = parse_short_code(text)
+    return CodeReading(typed.arrival if typed else 0, "unknown", typed=typed)
+
+
+def short_codes(secret: Secret, event_id: int, public_id: str, arrival: int) -> list[ShortCode]:
+    """The short codes of a registration: one, or two during a rotation of the secret of the service."""
+    return [
+        short_code(link_text) for link_text in links.valid_texts(secret, OWN_PAGE, Link(event_id, public_id, arrival))
+    ]
+
+
+def verdict_without_seat(registration: CheckInRegistration) -> VerdictCode:
+    """The verdict for a registration without a seat."""
+    if registration.reason == "no_show":
+        return "no_show"
+    if registration.status == "in_draw":
+        return "pending"
+    if registration.status in {"waitlisted", "pending"}:
+        return registration.status  # pyright: ignore[reportReturnType]
+    return "rejected"
+
+
+MAX_MATCHES = 20
+
+OF_EVENT: LiteralString = "event_id = %(event_id)s"
+ORDER: LiteralString = "status, received_at, arrival"
+"""The order of the index on the registrations of an event."""
+
+
+async def match_people(tx: Tx, caller: Caller, event_id: int, text: str) -> list[PersonMatch]:
+    """The people of an event whose name or mail address contains the text; people with a seat come first."""
+    sought = canonical(text)
+    params = {"seen_by": caller.tenant_id, "event_id": event_id, "text": sought, "limit": MAX_MATCHES}
+
+    async def read(registration_query: LiteralString) -> list[tuple[Any, ...]]:
+        return await tx.tuples(
+            f"""
+            select person.name, email, status, public_id, arrival,
+                   entry.id::text, entry.device, entry.told_at, entry.stored_at
+              from (select {NAME} as name, users.email, status::text, users.public_id, arrival, registrations.user_id
+                    {people_of_event(registration_query)} {CONTAINS}
+                     order by {ORDER} limit %(limit)s) as person
+              left join lateral (select * from check_in_scans
+                                  where event_id = %(event_id)s and user_id = person.user_id and is_entry limit 1)
+                   as entry on true
+            """,
+            params,
+        )
+
+    rows = await substring_search.search(tx, event_id, sought, [OF_EVENT], ORDER, MAX_MATCHES, read)
+    secret = tx.resources.secret
+    return [
+        PersonMatch(
+            name,
+            email,
+            status,
+            str(short_codes(secret, event_id, public_id, arrival)[0]),
+            None if entry[0] is None else StoredScan(*entry),
+        )
+        for name, email, status, public_id, arrival, *entry in rows
+    ]
 
 
 async def find_event(reader: Reader, caller: Caller, event_id: int) -> CheckInEvent:
@@ -45,7 +163,7 @@ async def store_scans(tx: Tx, caller: Caller, command: StoreScans) -> list[Verdi
     event = await find_event(tx, caller, command.event_id)
     await sql.lock_event(tx, caller, command.event_id)
     secret = tx.resources.secret
-    readings = {scan.id: code_reader.read_code(secret, event.id, scan.text) for scan in command.scans}
+    readings = {scan.id: read_code(secret, event.id, scan.text) for scan in command.scans}
     arrivals = [reading.arrival for reading in readings.values() if reading.arrival]
     registration_by_arrival = {row.arrival: row for row in await sql.find_by_arrival(tx, caller, event.id, arrivals)}
     registration_of_scan = {
@@ -88,7 +206,7 @@ async def read_status(reader: Reader, caller: Caller, command: LookAtCheckIn) ->
 async def find(tx: Tx, caller: Caller, command: FindPeople) -> list[PersonMatch]:
     """Find people of an event by a part of their name or address."""
     event = await find_event(tx, caller, command.event_id)
-    return await search.find(tx, caller, event.id, command.text)
+    return await match_people(tx, caller, event.id, command.text)
 
 
 @refuses(NOT_FOUND, FORBIDDEN)
@@ -113,8 +231,8 @@ async def list_people(reader: Reader, caller: Caller, command: ListPeople) -> Pe
     batch = [
         DeviceListPerson(
             str(row.arrival),
-            [code.proof for code in code_reader.short_codes(secret, event.id, row.public_id, row.arrival)],
-            "n" if row.reason == "no_show" else code_reader.LETTERS[row.status],
+            [code.proof for code in short_codes(secret, event.id, row.public_id, row.arrival)],
+            "n" if row.reason == "no_show" else LETTERS[row.status],
             row.name,
         )
         for row in rows[:BATCH_SIZE]
@@ -153,7 +271,7 @@ def _verdict_of_others(
         return Verdict(id, reading.otherwise)
     if event.cancelled_at:
         return Verdict(id, "event_cancelled", registration.name)
-    return Verdict(id, code_reader.verdict_without_seat(registration), registration.name)
+    return Verdict(id, verdict_without_seat(registration), registration.name)
 
 
 STORE_SCANS = Operation("store_scans", None, single(store_scans))
@@ -163,3 +281,49 @@ TAKE_BACK = Operation("take_back_scan", None, single(take_back))
 LIST_PEOPLE = Operation("list_people_to_check_in", None, read(list_people))
 LIST_CHANGES = Operation("list_news_of_check_in", None, read(list_changes))
 OPERATIONS = (STORE_SCANS, READ_STATUS, FIND_PEOPLE, TAKE_BACK, LIST_PEOPLE, LIST_CHANGES)
+
+
+class CheckInSeveral(SeveralCommand):
+    """Asks to check people in. `device`: the name that others see at the entry."""
+
+    device: Device
+
+
+FIND: LiteralString = """
+    select chosen.public_id, person.id, coalesce(registration.status::text, 'gone'), entry.number is not null
+      from unnest(%(user_ids)s::text[]) with ordinality as chosen (public_id, turn)
+      left join lateral (select id from users where public_id = chosen.public_id limit 1) as person on true
+      left join lateral (select status from registrations
+                          where event_id = %(event_id)s and user_id = person.id limit 1) as registration on true
+      left join lateral (select number from check_in_scans
+                          where event_id = %(event_id)s and user_id = person.id and is_entry limit 1) as entry on true
+     order by turn
+"""
+
+
+@refuses(NOT_FOUND, FORBIDDEN)
+async def check_in(tx: Tx, caller: Caller, command: CheckInSeveral) -> SeveralResult:
+    """Store the entry of each person who has a seat and is not in yet."""
+    # Locked first: an event that is handed over or cancelled at the same time is seen as it is then.
+    await sql.lock_event(tx, caller, command.event_id)
+    event = await find_event(tx, caller, command.event_id)
+    params = {"event_id": event.id, "user_ids": list(dict.fromkeys(command.user_ids))}
+    now = time.time_ns() // 1_000_000
+    result, scans = SeveralResult([], {}), list[sql.NewScan]()
+    rows: list[tuple[str, int, SkipReason, bool]] = await tx.tuples(FIND, params)
+    for public_id, user_id, status, has_entered in rows:
+        if status == "registered" and not has_entered and not event.cancelled_at:
+            result.done.append(public_id)
+            scans.append(sql.NewScan(len(scans), str(uuid.uuid4()), user_id, now))
+        elif status == "registered":
+            result.skipped[public_id] = "entered" if has_entered else "event_cancelled"
+        else:
+            result.skipped[public_id] = status
+    if scans:
+        await sql.insert_scans(tx, event.id, command.device, scans)
+    return result
+
+
+CHECK_IN_SEVERAL = Operation("check_in_people", None, single(check_in))
+BY_HAND = (CHECK_IN_SEVERAL,)
+"""It has no route and no tool: the console calls it."""

@@ -17,7 +17,7 @@ from holdfast.events.console.account.start import StartPages
 from holdfast.events.console.check_in.check_in import CheckInPage
 from holdfast.events.console.check_in.check_in_device import CheckInDevice
 from holdfast.events.console.check_in.no_shows import NoShowsPage
-from holdfast.events.console.events import copy_event, event_operations, home, photo_operations
+from holdfast.events.console.events import event_operations, home, new_event, uploads
 from holdfast.events.console.events.cancel_event import CancelEventPage
 from holdfast.events.console.events.edit_event import EditEventPage
 from holdfast.events.console.events.event import ConsoleEventPage
@@ -55,8 +55,8 @@ OPERATIONS = (
     *look.OPERATIONS,
     *home.OPERATIONS,
     *event_operations.OPERATIONS,
-    *photo_operations.OPERATIONS,
-    *copy_event.OPERATIONS,
+    *uploads.OPERATIONS,
+    *new_event.OPERATIONS,
     *mail_paragraphs.OPERATIONS,
     *keys.OPERATIONS,
     *queues.OPERATIONS,

@@ -11,6 +11,10 @@ Any number of processes may do this, and each may end at any moment. Every step 
 5. Draw, once the beacon has signed the round: a place for each ticket, and an entry of the log.
 
 Then a queue lets people in (`queues/release.py`), and an event gives out its seats (`registrations/placing.py`).
+
+Fetches the signature of a round of the beacon. Whoever serves it need not be trusted: it is verified.
+
+Naming a draw: the round of the beacon that draws a list, in advance.
 """
 
 import asyncio
@@ -18,24 +22,56 @@ import datetime as dt
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 import structlog
+from msgspec import Struct
 
 from holdfast.events.draws import sql
-from holdfast.events.draws.fetching import fetch_signature
-from holdfast.events.draws.model import CHANNEL
+from holdfast.events.draws.model import CHANNEL, DRAW_IN_THE_PAST, DRAW_WITHOUT_LOG, DrawSubject
 from holdfast.events.draws.sql import Frozen
-from holdfast.events.draws.subject import DrawSubject
 from holdfast.events.log import freeze_proofs
 from holdfast.events.log.sealing import wait_for_sealing
 from holdfast.events.resources import Database, Tx
-from holdfast.kit.contract.problems import Problem
-from holdfast.kit.outbound.requests import FetchRefusal
+from holdfast.kit.contract.problems import Problem, invalid
+from holdfast.kit.outbound.requests import FetchRefusal, OutboundClient
 from holdfast.kit.postgres.notifications import POLL_SECONDS, wait_for_notification
 from holdfast_verify.formats import beacon
-from holdfast_verify.formats.drawn_order import Freeze, freeze_details, freeze_until, seed_of
+from holdfast_verify.formats.beacon import time_of
+from holdfast_verify.formats.drawn_order import Freeze, freeze_details, freeze_until, round_of, seed_of
+
+MAX_BYTES = 4_096
+OWNER = ("draws",)
+"""The owner of these requests: they are the operator's own."""
+
+
+class PublicRound(Struct):
+    """An answer of the HTTP interface of drand, as far as it is needed: the round, and its signature in hex."""
+
+    round: int
+    signature: str
+
+
+async def fetch_signature(outbound: OutboundClient, address: str, round: int) -> bytes:
+    """The verified signature of a round.
+
+    address    the base address of a server of drand's HTTP interface, without a slash at the end
+
+    Raises `FetchRefusal` if there is no answer with status 200, as before the time of the round, and `InvalidRound` if
+    the answer is not that round.
+    """
+    answer = await outbound.get(f"{address}/{beacon.CHAIN}/public/{round}", owner=OWNER, limit=MAX_BYTES)
+    try:
+        published = msgspec.json.decode(answer.content, type=PublicRound)
+        signature = bytes.fromhex(published.signature)
+    except (msgspec.DecodeError, ValueError) as error:
+        raise beacon.InvalidRound("The answer is not a round as the beacon writes it.") from error
+    if published.round != round:
+        raise beacon.InvalidRound(f"The answer is round {published.round}, and round {round} was asked for.")
+    beacon.verify(beacon.CHAIN, round, signature)
+    return signature
+
 
 BUSY_SECONDS = 0.25
 """Seconds until the next look while a list waits to be frozen."""
@@ -223,3 +259,20 @@ async def _try(subject: DrawSubject, id: int, work: Awaitable[str]) -> str:
     except (DrawRefusal, Problem) as error:
         log.warning("a draw has to wait", error=str(error), drawn=f"{subject.noun} {id}")
         return "waits"
+
+
+async def name_draw(tx: Tx, field: str, draw_at: dt.datetime | None, *, is_logged: bool) -> dict[str, Any]:
+    """The columns for a draw, with the round of the beacon. Raises `validation_failed` if there can be none.
+
+    field        the name of the field that has `draw_at`, for the refusal
+    is_logged    whether there is a public log, without which nobody could check a draw
+    """
+    if draw_at is None:
+        return {"draw_at": None, "draw_round": None, "draw_round_at": None}
+    if draw_at <= await sql.read_clock(tx):
+        raise invalid({field: [DRAW_IN_THE_PAST]})
+    if not is_logged:
+        raise invalid({field: [DRAW_WITHOUT_LOG]})
+    await tx.notify(CHANNEL)
+    round = round_of(draw_at)
+    return {"draw_at": draw_at, "draw_round": round, "draw_round_at": time_of(round)}

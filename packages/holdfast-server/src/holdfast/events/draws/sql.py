@@ -7,7 +7,7 @@ from typing import Any, LiteralString
 import msgspec
 from msgspec import Struct
 
-from holdfast.events.draws.subject import DrawSubject
+from holdfast.events.draws.model import DrawSubject
 from holdfast.events.log.freeze_proofs import FrozenLog
 from holdfast.events.resources import Reader, Tx
 from holdfast_verify.formats.tree import TILE_WIDTH, parse_bundle

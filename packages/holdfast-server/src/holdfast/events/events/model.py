@@ -1,24 +1,97 @@
-"""Events, which organizers publish and for which people register."""
+"""Events, which organizers publish and for which people register.
+
+The time zones that an event can have.
+
+Their names come from the package `tzdata`, so that every machine accepts the same names: the directories of a machine
+also have names that mean another zone on the next machine, such as `localtime`.
+
+The fields of events: their types, bounds and descriptions, and the rules over two of them.
+"""
 
 import datetime as dt
 from html import escape
+from importlib.resources import files
 from typing import Annotated, Literal, LiteralString
+from zoneinfo import ZoneInfo
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from holdfast.events.draws.model import DrawColumns
-from holdfast.events.events import fields
-from holdfast.events.events.fields import ENDS_TOO_EARLY, HALF_PIN, OPENS_TOO_LATE, Frequency, is_in_order
-from holdfast.events.events.zones import zone_error
-from holdfast.events.ids import EventId
 from holdfast.events.images.model import Keys, repeated_key_error, urls
-from holdfast.events.paths import event_path
-from holdfast.events.pricing.model import Currency, PricingMode, mismatches, stray_bounds
-from holdfast.events.pricing.payment import Payment, payment
+from holdfast.events.paths import EventId, event_path
+from holdfast.events.pricing.model import Currency, Payment, PricingMode, mismatches, payment, stray_bounds
 from holdfast.events.processor.currencies import CURRENCIES, is_payable
 from holdfast.events.settings import Settings
-from holdfast.kit.contract.command import Command, Id, Minor, Timestamp, rule
-from holdfast.kit.contract.messages import message
+from holdfast.kit.contract.command import Command, Id, Minor, NotBlank, Timestamp, rule
+from holdfast.kit.contract.messages import FieldName, message
+
+ZONES = frozenset((files("tzdata") / "zones").read_text(encoding="ascii").split()) - {"Factory"}
+"""The IANA names of all time zones, old ones included. `Factory` stands for a machine without a configured zone."""
+
+
+def zone(name: str | None) -> dt.tzinfo:
+    """The time zone of a name; UTC for None."""
+    return dt.UTC if name is None else ZoneInfo(name)
+
+
+def zone_error(name: str | None) -> str | None:
+    """The error message for a name that is not exactly the name of a time zone; None for a valid name."""
+    if name is None or name in ZONES:
+        return None
+    return message("must be the IANA name of a time zone, such as Europe/Berlin")
+
+
+Frequency = Annotated[Literal["none", "days", "weeks", "months", "years"], Meta(description="Unit.")]
+
+Title = Annotated[NotBlank, Meta(min_length=1, max_length=300, description="Plain text.")]
+Body = Annotated[str, Meta(min_length=1, max_length=100_000, description="Markdown; lines stay.")]
+Capacity = Annotated[int, Meta(ge=1, le=2**31 - 1, description="Seats.")]
+WaitingListCapacity = Annotated[int, Meta(ge=0, le=2**31 - 1, description="Places on the waiting list.")]
+Interval = Annotated[int, Meta(ge=0, le=10_000, description="Every so many of them; 0 is 1.")]
+Address = Annotated[Annotated[str, Meta(max_length=500)] | None, Meta(description="Street address.")]
+LocationName = Annotated[Annotated[str, Meta(max_length=300)] | None, Meta(description="Name of the venue.")]
+Timezone = Annotated[
+    Annotated[str, Meta(max_length=64)] | None,
+    Meta(description="IANA name such as Europe/Berlin; else UTC."),
+]
+CancellationHours = Annotated[
+    int,
+    Meta(
+        ge=0,
+        le=8760,
+        description="People can cancel until so many hours before it.",
+    ),
+]
+Latitude = Annotated[Annotated[float, Meta(ge=-90, le=90)] | None, Meta(description="Map pin.")]
+Longitude = Annotated[Annotated[float, Meta(ge=-180, le=180)] | None, Meta(description="Map pin.")]
+LowerBound = Annotated[Minor | None, Meta(description="Required for dynamic.")]
+UpperBound = Annotated[Minor | None, Meta(description="Required for dynamic.")]
+EndsAt = Annotated[Timestamp | None, Meta(description="Later than datetime.")]
+OpensAt = Annotated[Timestamp | None, Meta(description="Earlier registrations are drawn.")]
+Published = Annotated[bool, Meta(description="False: a draft, which only you see.")]
+PublicLog = Annotated[bool, Meta(description="Publish order and volume.")]
+
+HALF_PIN = message("is half of a map pin: give latitude and longitude, or none of them")
+OPENS_TOO_LATE = message("must be earlier than %(field)s", field=FieldName("datetime"))
+OPENS_BEFORE = message("must be later than %(field)s", field=FieldName("opens_at"))
+ENDS_TOO_EARLY = message("must be later than %(field)s", field=FieldName("datetime"))
+
+
+def is_in_order(begins: dt.datetime, ends_at: dt.datetime | None) -> bool:
+    """Whether an event ends later than it begins, or has no stated end."""
+    return ends_at is None or begins < ends_at
+
+
+def moved_end(ends_at: dt.datetime | None, begins: dt.datetime, moved_to: dt.datetime) -> dt.datetime | None:
+    """The end of an event that is moved from one beginning to another, so that it takes as long as before.
+
+    None without an end, and if the end would be after the year 9999.
+    """
+    try:
+        return None if ends_at is None else ends_at + (moved_to - begins)
+    except OverflowError:
+        return None
+
 
 Status = Literal["active", "expired", "full", "cancelled"]
 CHANGE_CHANNEL: LiteralString = "events"
@@ -43,32 +116,32 @@ class CancelEvent(Command):
 
 
 class CreateEvent(Command):
-    title: fields.Title
-    body: fields.Body
+    title: Title
+    body: Body
     datetime: Timestamp
     price: Annotated[
         Minor, Meta(description="Minor units: 0 for free, at least 1 for fixed; for dynamic, the first price.")
     ]
-    capacity: fields.Capacity
+    capacity: Capacity
     currency: Currency = "USD"
     pricing_mode: PricingMode = "fixed"
-    max_price: fields.UpperBound = None
-    min_price: fields.LowerBound = None
+    max_price: UpperBound = None
+    min_price: LowerBound = None
     organizer_id: Annotated[Id | None, Meta(description="For admin keys; else yours.")] = None
     recurrence_frequency: Frequency = "none"
-    recurrence_interval: fields.Interval = 0
-    waitinglist_capacity: fields.WaitingListCapacity = 0
+    recurrence_interval: Interval = 0
+    waitinglist_capacity: WaitingListCapacity = 0
     image_keys: Keys = field(default_factory=list[str])
-    address: fields.Address = None
-    latitude: fields.Latitude = None
-    longitude: fields.Longitude = None
-    location_name: fields.LocationName = None
-    timezone: fields.Timezone = None
-    cancellation_hours: fields.CancellationHours = 0
-    ends_at: fields.EndsAt = None
-    published: fields.Published = True
-    public_log: fields.PublicLog = True
-    opens_at: fields.OpensAt = None
+    address: Address = None
+    latitude: Latitude = None
+    longitude: Longitude = None
+    location_name: LocationName = None
+    timezone: Timezone = None
+    cancellation_hours: CancellationHours = 0
+    ends_at: EndsAt = None
+    published: Published = True
+    public_log: PublicLog = True
+    opens_at: OpensAt = None
 
     @rule("opens_at", "datetime")
     def _opens_earlier(self) -> str | None:
@@ -118,30 +191,30 @@ class CreateEvent(Command):
 
 class UpdateEvent(Command):
     event_id: EventId
-    title: fields.Title | UnsetType = UNSET
-    body: fields.Body | UnsetType = UNSET
+    title: Title | UnsetType = UNSET
+    body: Body | UnsetType = UNSET
     datetime: Timestamp | UnsetType = UNSET
     price: Minor | UnsetType = UNSET
-    capacity: fields.Capacity | UnsetType = UNSET
+    capacity: Capacity | UnsetType = UNSET
     currency: Annotated[Currency, Meta(description="Cannot change.")] | UnsetType = UNSET
     pricing_mode: Annotated[PricingMode, Meta(description="Cannot change.")] | UnsetType = UNSET
-    max_price: fields.UpperBound | UnsetType = UNSET
-    min_price: fields.LowerBound | UnsetType = UNSET
+    max_price: UpperBound | UnsetType = UNSET
+    min_price: LowerBound | UnsetType = UNSET
     organizer_id: Annotated[Id | UnsetType, Meta(description="Hands the event over; admin keys only.")] = UNSET
     recurrence_frequency: Frequency | UnsetType = UNSET
-    recurrence_interval: fields.Interval | UnsetType = UNSET
-    waitinglist_capacity: fields.WaitingListCapacity | UnsetType = UNSET
+    recurrence_interval: Interval | UnsetType = UNSET
+    waitinglist_capacity: WaitingListCapacity | UnsetType = UNSET
     image_keys: Keys | UnsetType = UNSET
-    address: fields.Address | UnsetType = UNSET
-    latitude: fields.Latitude | UnsetType = UNSET
-    longitude: fields.Longitude | UnsetType = UNSET
-    location_name: fields.LocationName | UnsetType = UNSET
-    timezone: fields.Timezone | UnsetType = UNSET
-    cancellation_hours: fields.CancellationHours | UnsetType = UNSET
-    ends_at: fields.EndsAt | UnsetType = UNSET
+    address: Address | UnsetType = UNSET
+    latitude: Latitude | UnsetType = UNSET
+    longitude: Longitude | UnsetType = UNSET
+    location_name: LocationName | UnsetType = UNSET
+    timezone: Timezone | UnsetType = UNSET
+    cancellation_hours: CancellationHours | UnsetType = UNSET
+    ends_at: EndsAt | UnsetType = UNSET
     published: Annotated[bool, Meta(description="False: only before anybody registers.")] | UnsetType = UNSET
-    public_log: fields.PublicLog | UnsetType = UNSET
-    opens_at: fields.OpensAt | UnsetType = UNSET
+    public_log: PublicLog | UnsetType = UNSET
+    opens_at: OpensAt | UnsetType = UNSET
 
     @rule("timezone")
     def _timezone_is_known(self) -> str | None:

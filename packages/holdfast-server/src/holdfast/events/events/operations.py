@@ -5,37 +5,35 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import UNSET
 
+from holdfast.events.draws.drawing import name_draw
 from holdfast.events.draws.model import DRAW_IS_FIXED, LOG_IS_NEEDED
-from holdfast.events.draws.operations import name_draw
 from holdfast.events.events import sql, text
-from holdfast.events.events.fields import (
+from holdfast.events.events.model import (
+    CHANGE_CHANNEL,
     ENDS_TOO_EARLY,
     HALF_PIN,
     OPENS_BEFORE,
     OPENS_TOO_LATE,
-    is_in_order,
-    moved_end,
-)
-from holdfast.events.events.model import (
-    CHANGE_CHANNEL,
     CancelEvent,
     CreateEvent,
     Event,
     EventRow,
     GetEvent,
     UpdateEvent,
+    is_in_order,
+    moved_end,
     to_api,
 )
 from holdfast.events.images import acceptance
 from holdfast.events.markdown import RenderedText
 from holdfast.events.organizers.operations import owner
-from holdfast.events.pricing.changes import begin_again, record_first_prices, reprice
 from holdfast.events.pricing.model import Reason, mismatches, stray_bounds
+from holdfast.events.pricing.operations import begin_again, record_first_prices, reprice
 from holdfast.events.pricing.policy import first_price
 from holdfast.events.problems import EVENT_HAS_REGISTRATIONS, QUOTA_EXCEEDED
 from holdfast.events.quotas import require_room
-from holdfast.events.registrations import seating, settlement
 from holdfast.events.resources import Concluded, Reader, Steps, Tx
+from holdfast.events.seats import seats, settlement
 from holdfast.events.users.model import ORGANIZER_CHANNEL
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Errors, sent_fields
@@ -212,7 +210,7 @@ async def change(tx: Tx, caller: Caller, command: UpdateEvent, html: RenderedTex
         await text.store(tx, before.id, after.body, html)
     if after.capacity > before.capacity or before.status == "expired":
         # The date may be in the future again: seats that were freed after the event took place are given away now.
-        await seating.promote(tx, [before.id])
+        await seats.promote(tx, [before.id])
     await _change_price(tx, before, after)
     return await _present_stored(tx, before.id)
 

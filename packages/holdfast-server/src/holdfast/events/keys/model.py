@@ -5,7 +5,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from holdfast.events.ids import KeyId
+from holdfast.events.paths import KeyId
 from holdfast.kit.contract.command import Command, Id, NotBlank, Timestamp
 
 

@@ -1,4 +1,7 @@
-"""The operations on API keys."""
+"""The operations on API keys.
+
+Deletes API keys 30 days after they were revoked.
+"""
 
 from collections.abc import Sequence
 
@@ -108,3 +111,11 @@ def _api_key(row: KeyRow, key: str) -> ApiKey:
 def mask(start: str) -> str:
     """A key as lists show it: its first 8 characters, then stars."""
     return f"{start}{'*' * 8}"
+
+
+BATCH_SIZE = 5_000
+
+
+async def forget_keys(tx: Tx) -> int:
+    """Delete a batch of the keys that were revoked long ago. Returns the number deleted."""
+    return await sql.delete_revoked(tx, BATCH_SIZE)

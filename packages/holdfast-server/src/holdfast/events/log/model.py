@@ -1,7 +1,11 @@
-"""Public logs: their names, and what is stored of them."""
+"""Public logs: their names, and what is stored of them.
+
+What statements need that write to the public logs of the order: nonces, and who makes a change.
+"""
 
 import datetime as dt
-from typing import Any, NamedTuple
+import os
+from typing import Any, Literal, LiteralString, NamedTuple
 
 from msgspec import Struct
 
@@ -127,3 +131,20 @@ class LogBundle(NamedTuple):
 
     number: int
     content: bytes
+
+
+Changer = Literal["organizer", "person", "service"]
+"""Who changes a registration: the organizer, the person registered, or the service by its rules."""
+
+
+def new_nonces(count: int) -> bytes:
+    """Nonces of so many commitments, one after the other: 16 random bytes each."""
+    return os.urandom(16 * count)
+
+
+def changed_by(changer: Changer) -> LiteralString:
+    """SQL for FROM: says for the log who makes the changes of this statement. Triggers log them at its end.
+
+    Each statement that changes the status of registrations, or deletes them, has it.
+    """
+    return f"set_config('holdfast.changed_by', '{changer}', true) as changed_by"

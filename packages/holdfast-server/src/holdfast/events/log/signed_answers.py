@@ -2,6 +2,8 @@
 
 So nothing is signed that was not stored. An answer that is stored for its Idempotency-Key has the receipt unsigned. The
 receipt is signed again when the answer is repeated, and alone, so that it is the same each time.
+
+The file with a receipt, which its person can have at any time: it is signed again from what is stored.
 """
 
 import asyncio
@@ -13,8 +15,9 @@ from msgspec import UNSET, Raw, UnsetType
 
 from holdfast.events.log.keys import kept_signing_key
 from holdfast.events.resources import Database
+from holdfast.kit.http.handler import NO_STORE, Header, Reply, encode
 from holdfast.kit.running.run_modes import Completion
-from holdfast_verify.formats.receipts import Receipt, sign_receipts
+from holdfast_verify.formats.receipts import Receipt, ReceiptFile, sign_receipts
 
 MAX_SIGNATURES_AT_A_TIME = 100
 """Signatures after which other work of the process gets its turn: about 4 ms."""
@@ -52,3 +55,10 @@ def _with_receipt(kind: Any, stored: Raw) -> Any:
     """A stored answer. It stays as it is if it has no receipt to sign."""
     answer: AnswerWithReceipt = msgspec.json.decode(stored, type=kind)
     return stored if answer.receipt is UNSET else answer
+
+
+async def receipt_file(database: Database, file: ReceiptFile, name: str) -> Reply:
+    """The answer with a receipt that is not signed yet, as a file of this name."""
+    await sign(database, [[file.receipt]])
+    disposition: Header = (b"content-disposition", f'attachment; filename="{name}"'.encode())
+    return Reply(200, encode(file), [NO_STORE, disposition])

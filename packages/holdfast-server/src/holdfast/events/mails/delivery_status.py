@@ -1,19 +1,60 @@
-"""The delivery status of the mails about an organizer's events, and the retry of failed ones."""
+"""The delivery status of the mails about an organizer's events, and the retry of failed ones.
+
+The reason why a mail has failed, from a few reasons that organizers can act on.
+"""
 
 import datetime as dt
+import re
 from collections.abc import Sequence
 from typing import Annotated, Literal, get_args
 
 from msgspec import Meta, Struct
 
 from holdfast.events.mails import sql
-from holdfast.events.mails.failures import FailureReason, failure_reason
 from holdfast.events.resources import Reader, Tx
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command, Id
+from holdfast.kit.contract.mail_addresses import NO_ADDRESS
 from holdfast.kit.contract.problems import NOT_FOUND, refuses
 from holdfast.kit.mail import outbox
-from holdfast.kit.mail.outbox import MailOutcome
+from holdfast.kit.mail.outbox import RENDER_ERROR_PREFIX, MailOutcome
+
+FailureReason = Literal["no_address", "unknown", "full", "unwanted", "late", "refused", "unwritten"]
+"""
+no_address    the address is not valid for mail
+unknown       the mail server does not know the address, or accepts no mail for it
+full          the mailbox is full
+unwanted      the mail server classifies the mail as spam, or does not trust the sender
+late          the mail server has deferred the mail for three days, or was not reachable
+refused       the mail server refuses the mail for another reason
+unwritten     the mail could not be written
+"""
+
+_REPLY = re.compile(r"([245])(\d\d)(?:[ -]+[245]\.(\d{1,3})\.(\d{1,3})\b)?")
+"""The answer of a mail server: its reply code (RFC 5321), often with an enhanced status code (RFC 3463)."""
+
+
+def failure_reason(error: str) -> FailureReason:
+    """The reason in the stored error of the last attempt."""
+    if error == NO_ADDRESS:
+        return "no_address"
+    if error.startswith(RENDER_ERROR_PREFIX):
+        return "unwritten"
+    reply = _REPLY.match(error)
+    match reply.groups() if reply else ("4", "", None, None):
+        case ("4", _, _, _):
+            return "late"
+        case (_, _, "2", "2") | (_, "52", None, _):
+            return "full"
+        case (_, _, "1", "7" | "8"):
+            return "refused"  # the address of the sender is wrong
+        case (_, _, "1", _) | (_, _, "2", "1") | (_, "50" | "51" | "53", None, _):
+            return "unknown"
+        case (_, _, "7", _) | (_, "54", None, _):
+            return "unwanted"
+        case _:
+            return "refused"
+
 
 MailStatusFilter = Literal["waiting", "sent", "failed"]
 MAIL_STATUSES: tuple[MailStatusFilter, ...] = get_args(MailStatusFilter)

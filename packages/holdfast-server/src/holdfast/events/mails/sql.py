@@ -10,8 +10,8 @@ from holdfast.events.hand_overs import GIVEN_AWAY
 from holdfast.events.mails.kinds import KINDS, Kind
 from holdfast.events.mails.model import MailFacts
 from holdfast.events.people.operations import ANNOUNCEMENT_LOCK
-from holdfast.events.registrations.draws import DRAWN_PLACE
 from holdfast.events.resources import Reader, Tx
+from holdfast.events.seats.drawn import DRAWN_PLACE
 from holdfast.events.users.model import PUBLIC_ACCENT, PUBLIC_NAME
 from holdfast.kit.mail import outbox
 

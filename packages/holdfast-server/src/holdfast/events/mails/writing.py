@@ -2,6 +2,8 @@
 
 A mail takes milliseconds, so a subprocess writes it (`sending.py`). This file imports little, since the subprocess
 starts when a mail is already due.
+
+The mail with the link to a person's own data.
 """
 
 from io import BytesIO
@@ -15,7 +17,6 @@ from holdfast import accounts
 from holdfast.accounts.signin import mail as sign_in
 from holdfast.accounts.signin.mail import SignInMail
 from holdfast.events.events.calendar import calendar_file
-from holdfast.events.mails import own_data
 from holdfast.events.mails.kinds import KINDS, Kind, sentences_of
 from holdfast.events.mails.model import DataMail, MailArguments, MailBatch, MailFacts, RegistrationMail
 from holdfast.events.organizers.accent import dark_accent
@@ -25,7 +26,26 @@ from holdfast.events.registrations.code import qr_code, short_code
 from holdfast.kit.mail.message import Attachment, MailMessage, content_lines, header_text, joined_lines
 from holdfast.kit.pages.language import Language, language_with_code
 from holdfast.kit.pages.layout import Frame
-from holdfast.kit.pages.link_mail import stop_text, url_in_language
+from holdfast.kit.pages.link_mail import link_message, stop_text, url_in_language
+
+
+def own_data_message(mail: DataMail, frame: Frame) -> MailMessage:
+    """The written mail."""
+    _ = frame.texts(language_with_code(mail.language)).gettext
+    return link_message(
+        mail,
+        frame,
+        subject=_("Your data at %(site)s") % {"site": frame.title},
+        first=_(
+            "With this link you download what is stored about you, or have it erased. Nothing happens before you do."
+        ),
+        button=_("To your data"),
+        rest=_(
+            "It works once, for an hour. Somebody has asked for it who is signed in with your address, or has one of "
+            "your mails about a registration. If that was not you, you need not do anything. Do not forward this mail."
+        ),
+    )
+
 
 FRAME = Frame("Holdfast Events", Path(__file__).parent, accounts.FOLDER)
 
@@ -83,7 +103,7 @@ def message(mail: RegistrationMail | SignInMail | DataMail, portion: MailBatch) 
     if isinstance(mail, SignInMail):
         return sign_in.message(mail, FRAME)
     if isinstance(mail, DataMail):
-        return own_data.message(mail, FRAME)
+        return own_data_message(mail, FRAME)
     language = language_with_code(mail.caused.language)
     mail = _without_links(mail, language)
     kind, caused, known = mail.kind, mail.caused, mail.known

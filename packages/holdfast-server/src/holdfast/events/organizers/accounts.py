@@ -9,7 +9,7 @@ from holdfast.events.keys.operations import end_all as end_all_keys
 from holdfast.events.organizers import sql
 from holdfast.events.organizers.model import RESERVED_SLUGS, Name, Slug
 from holdfast.events.resources import Tx
-from holdfast.events.users.public_ids import find_free_public_id, new_public_ids
+from holdfast.events.users.model import find_free_public_id, new_public_ids
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command, rule
 from holdfast.kit.contract.messages import message

@@ -9,8 +9,7 @@ from holdfast.events.organizers.model import Authentication, Organizer, Register
 from holdfast.events.organizers.networks import networks_of
 from holdfast.events.paths import organizer_path
 from holdfast.events.resources import Reader, Tx
-from holdfast.events.users.model import User
-from holdfast.events.users.public_ids import find_free_public_id
+from holdfast.events.users.model import User, find_free_public_id
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.messages import message
 from holdfast.kit.contract.problems import (

@@ -13,10 +13,9 @@ import msgspec
 import structlog
 from starlette.routing import BaseRoute, Route
 
-from holdfast.events.payments import erasing
+from holdfast.events import ownership
 from holdfast.events.people import proof
-from holdfast.events.people.links import PATH, DataLink, path, read
-from holdfast.events.people.model import Erasure, Export
+from holdfast.events.people.model import PATH, DataLink, Erasure, Export, path, read
 from holdfast.events.people.proof import CheckDataLink, EraseOwnData, ExportOwnData, PreviewOwnErasure
 from holdfast.events.resources import Database
 from holdfast.events.site import SITE
@@ -35,7 +34,7 @@ from holdfast.kit.running.runner import Run, Runner
 READ_LINK = Operation("look_at_data_link", None, reading(proof.check))
 EXPORT = Operation("export_own_data", None, single(proof.export))
 PREVIEW = Operation("preview_own_erasure", None, single(proof.preview))
-ERASE = Operation("erase_own_data", None, single(erasing.erase_own))
+ERASE = Operation("erase_own_data", None, single(ownership.erase_own))
 OPERATIONS = (READ_LINK, EXPORT, PREVIEW, ERASE)
 """The operations of the pages. They have no routes and no tools of their own."""
 

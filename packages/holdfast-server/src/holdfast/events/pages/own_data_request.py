@@ -5,7 +5,7 @@ People forward mails, and the data covers all organizers. So the link of a regis
 
 from starlette.routing import BaseRoute, Route
 
-from holdfast.events.pages import link_pages
+from holdfast.events.pages.registration import own_registration
 from holdfast.events.people import proof
 from holdfast.events.people.proof import SendDataLink
 from holdfast.events.registrations import links
@@ -42,14 +42,14 @@ class DataPage:
 
     def __init__(self, database: Database, runner: Runner, limits: Limits) -> None:
         self._base_url, self._secret = database.resources.settings.base_url, database.resources.secret
-        self._look, self._send = runner[link_pages.READ_REGISTRATION], runner[SEND]
+        self._look, self._send = runner[own_registration.READ_REGISTRATION], runner[SEND]
         self._limits = limits
         self._tokens = FormTokens(self._secret.signer("data link forms"))
 
     async def answer(self, caller: Caller, request: Request) -> Reply:
         """Show the page; with POST and a valid token send the mail."""
         link, language = (
-            await link_pages.read_link(OWN_PAGE, request, self._secret, self._limits, caller),
+            await own_registration.read_link(OWN_PAGE, request, self._secret, self._limits, caller),
             language_of(request),
         )
         try:
@@ -57,7 +57,7 @@ class DataPage:
         except Problem as problem:
             if problem.type is not NOT_FOUND:
                 raise
-            return link_pages.gone_page(language)
+            return own_registration.gone_page(language)
         path = f"{links.PATH}/{links.write(self._secret, OWN_PAGE, link)}"
         state, status = "asking", 200
         if request.method == "POST":

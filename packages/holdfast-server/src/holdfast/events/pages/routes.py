@@ -4,28 +4,17 @@ from collections.abc import Awaitable, Callable
 
 from starlette.routing import BaseRoute, Route
 
-from holdfast.events.pages import (
-    event_cache,
-    event_stream,
-    link_pages,
-    operations,
-    own_data,
-    own_data_request,
-    own_registration,
-    registration_pages,
-    registration_status,
-)
-from holdfast.events.pages.calendar_file import CalendarFile
+from holdfast.events.pages import operations, own_data, own_data_request
 from holdfast.events.pages.cover import cover_svg
 from holdfast.events.pages.cover_file import CoverImage
-from holdfast.events.pages.event import EventPage
-from holdfast.events.pages.event_cache import LinkedEvent
-from holdfast.events.pages.live_event import LiveEvents
-from holdfast.events.pages.live_organizer import LiveOrganizers
+from holdfast.events.pages.event import cache, live
+from holdfast.events.pages.event.cache import LinkedEvent
+from holdfast.events.pages.event.live import LiveEvents
+from holdfast.events.pages.event.page import EventPage
+from holdfast.events.pages.feeds import CalendarFile, OrganizerFeeds
 from holdfast.events.pages.look import STYLESHEETS, answer_stylesheet
-from holdfast.events.pages.organizer import OrganizerPage
-from holdfast.events.pages.organizer_cache import OrganizerCache
-from holdfast.events.pages.organizer_feeds import OrganizerFeeds
+from holdfast.events.pages.organizer import LiveOrganizers, OrganizerCache, OrganizerPage
+from holdfast.events.pages.registration import form_pages, own_registration, status
 from holdfast.events.resources import Database
 from holdfast.events.site import SITE
 from holdfast.kit.contract.caller import Caller
@@ -45,14 +34,14 @@ READ_ORGANIZER = Operation("read_organizer_page", None, read(operations.read_org
 READ_FEED = Operation("read_organizer_feed", None, read(operations.read_feed))
 OPERATIONS = (
     *(
-        event_cache.FIND_LINKED_EVENT,
+        cache.FIND_LINKED_EVENT,
         READ,
         READ_ORGANIZER,
         READ_FEED,
-        *registration_pages.OPERATIONS,
-        link_pages.READ_REGISTRATION,
-        link_pages.READ_REMOVED_PAYMENT,
-        link_pages.GET_RECEIPT,
+        *form_pages.OPERATIONS,
+        own_registration.READ_REGISTRATION,
+        own_registration.READ_REMOVED_PAYMENT,
+        own_registration.GET_RECEIPT,
     ),
     *(*own_registration.OPERATIONS, *own_data_request.OPERATIONS, *own_data.OPERATIONS),
 )
@@ -95,9 +84,9 @@ def routes(
     return [
         page("/organizers/{slug}/events/{event_id}", event.access, event.answer),
         page("/events/{event_id}", Access("short_event_page"), event.find),
-        *registration_pages.routes(database, runner, limits, linked_events, event),
+        *form_pages.routes(database, runner, limits, linked_events, event),
         page("/events/{event_id}/cover-{version}.png", cover.access, cover.answer),
-        *event_stream.routes(limits, live_events, streams),
+        *live.routes(limits, live_events, streams),
         *live_organizers.routes(limits, streams),
         page("/accents/{name}.css", STYLESHEETS, answer_stylesheet),
         page("/events/{event_id}/calendar.ics", calendar.access, calendar.answer),
@@ -109,7 +98,7 @@ def routes(
             SITE, "/", "pages/home.html", limits, "home", base_url=settings.base_url, cover=cover_svg(EXAMPLE)
         ),
         document("/robots.txt", ROBOTS, "text/plain"),
-        *registration_status.routes(database, runner, limits),
+        *status.routes(database, runner, limits),
         *own_registration.routes(database, runner, limits),
         *own_data_request.routes(database, runner, limits),
         *own_data.routes(database, runner, limits),

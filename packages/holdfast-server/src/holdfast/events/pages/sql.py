@@ -7,13 +7,12 @@ from typing import Any, LiteralString
 import msgspec
 from msgspec import Struct
 
-from holdfast.events.draws.model import CheckColumns
-from holdfast.events.draws.subject import CHECKED
+from holdfast.events.draws.model import CHECKED, CheckColumns
 from holdfast.events.events.public import is_public
 from holdfast.events.images.logo import LOGO
 from holdfast.events.pages.model import EventCard, FeedEvent, Opening, PricePoint
-from holdfast.events.registrations.draws import EVENT_DRAWS
 from holdfast.events.resources import Reader
+from holdfast.events.seats.drawn import EVENT_DRAWS
 from holdfast.events.users.model import PUBLIC_ACCENT, PUBLIC_NAME
 
 MAX_PRICES = 1_000

@@ -1,9 +1,9 @@
 """The background work with the payment processor."""
 
-from holdfast.events.payments import checkout, disputes, due, onboarding, refunds
+from holdfast.events.payments import checkout, due, payout_accounts, refunds
 from holdfast.events.resources import Database
 
-DUE_TABLES = (checkout.OPENING, checkout.FOLLOWING, disputes.DUE_TABLE, refunds.DUE_TABLE, onboarding.DUE_TABLE)
+DUE_TABLES = (checkout.OPENING, checkout.FOLLOWING, refunds.DISPUTES, refunds.REFUNDS, payout_accounts.DUE_TABLE)
 
 
 async def run(database: Database) -> None:

@@ -13,9 +13,10 @@ from msgspec import Struct
 
 from holdfast.events.payments.due import DueTable, LeasedRow
 from holdfast.events.processor.processor import Checkout, Processor, ProcessorRefusal
-from holdfast.events.registrations import holds, links
-from holdfast.events.registrations.holds import SessionPayment
+from holdfast.events.registrations import links
 from holdfast.events.resources import Reader, Steps, Tx
+from holdfast.events.seats import seats
+from holdfast.events.seats.seats import SessionPayment
 
 SPARE_MINUTES = 45
 """The processor's page is open for so much longer than the time to pay, from the first call about it."""
@@ -79,10 +80,10 @@ async def handle_row(steps: Steps, row: LeasedRow) -> dt.datetime | None:
         session = await processor.end_session(payment.session_id)
     if session.state == "paid":
         paid = SessionPayment(session.intent_id or "", session.amount, session.currency)
-        await steps.transact(lambda tx: holds.confirm(tx, id, paid))
+        await steps.transact(lambda tx: seats.confirm(tx, id, paid))
         return None
     if session.state == "ended":
-        await steps.transact(lambda tx: holds.release(tx, id, "payment_expired"))
+        await steps.transact(lambda tx: seats.release(tx, id, "payment_expired"))
         return None
     return _next_poll_at(steps, payment, payment.ends_at)
 
@@ -112,7 +113,7 @@ async def _open(steps: Steps, processor: Processor, payment: PaymentRow) -> dt.d
         )
         if payment.account_id is None or not payment.is_held or is_abandoned:
             reason = "payment_refused" if payment.account_id is None else "payment_expired"
-            await steps.transact(lambda tx: holds.release(tx, payment.id, reason))
+            await steps.transact(lambda tx: seats.release(tx, payment.id, reason))
             return None
         checkout = await _prepare_checkout(steps, payment, payment.account_id)
         if checkout is None:
@@ -125,10 +126,10 @@ async def _open(steps: Steps, processor: Processor, payment: PaymentRow) -> dt.d
             await _prepare_checkout(steps, payment, checkout.account_id)
             return payment.now
         error = str(refusal)
-        await steps.transact(lambda tx: holds.release(tx, payment.id, "payment_refused", error))
+        await steps.transact(lambda tx: seats.release(tx, payment.id, "payment_refused", error))
         return None
-    page = holds.CheckoutPage(session.id, session.url, checkout.ends_at)
-    ends_at = await steps.transact(lambda tx: holds.begin(tx, payment.id, page))
+    page = seats.CheckoutPage(session.id, session.url, checkout.ends_at)
+    ends_at = await steps.transact(lambda tx: seats.begin(tx, payment.id, page))
     has_ended = session.state != "open" or ends_at <= payment.now
     return payment.now if has_ended else _next_poll_at(steps, payment, ends_at)
 

@@ -18,8 +18,8 @@ from msgspec import Struct
 from prometheus_client import Counter
 
 from holdfast.events.processor.processor import ProcessorUnreachable
-from holdfast.events.registrations.payment_opening import PAYMENTS_CHANNEL
 from holdfast.events.resources import Database, Reader, Steps, Tx
+from holdfast.events.seats.seats import PAYMENTS_CHANNEL
 from holdfast.kit.background import due_work, leases
 from holdfast.kit.background.due_work import DueWork, RetryBackoff
 from holdfast.kit.background.leases import LeaseFence, LeaseLost

@@ -2,6 +2,8 @@
 
 They are inserted where the reason for a refund arises: in `functions/give_back.sql` and `functions/give_back_all.sql`,
 in `registrations/holds.py`, and in `payments/operations.py`.
+
+Disputes: the holder of a card has the bank take a payment back. The status is read from the processor.
 """
 
 import datetime as dt
@@ -12,13 +14,66 @@ from typing import Literal
 import structlog
 from msgspec import Struct
 
-from holdfast.events.payments import disputes
-from holdfast.events.payments.disputes import RefundBlock
 from holdfast.events.payments.due import DueTable, LeasedRow
 from holdfast.events.processor.processor import Dispute, ProcessorRefusal, RefundRequest
 from holdfast.events.resources import Reader, Steps, Tx
 
+POLL_DAYS = 1
+"""Days between polls of a dispute that is not decided, in case its message was lost."""
+
+DisputeState = Literal["unknown", "inquiry", "open", "won", "lost", "closed"]
+"""`inquiry`: the bank only asks; `closed`: the inquiry has ended, and no money was taken."""
+
+RefundBlock = Literal["open", "lost"]
+"""Why no refund can be made: the dispute is not decided, or the bank has taken the money back for good."""
+
 log = structlog.get_logger()
+
+
+async def handle_dispute(steps: Steps, row: LeasedRow) -> dt.datetime | None:
+    """Read a dispute from the processor, and store its status. Returns when it is due again."""
+    processor = steps.resources.require_processor()
+    dispute_id = await steps.read(partial(_find_dispute, id=row.key))
+    dispute = await processor.find_dispute(dispute_id)
+    return await steps.transact(partial(_store_dispute, id=row.key, dispute=dispute))
+
+
+DISPUTES = DueTable("disputes", "id", handle_dispute, at_once=2, name="disputes")
+
+
+async def record_dispute(tx: Tx, dispute_id: str, intent_id: str) -> None:
+    """Store a new dispute about a payment, or make a known one due."""
+    await tx.run(
+        """
+        insert into disputes (dispute_id, intent_id) values (%(dispute_id)s, %(intent_id)s)
+            on conflict (dispute_id) do update set due_at = now()
+        """,
+        {"dispute_id": dispute_id, "intent_id": intent_id},
+    )
+
+
+async def _find_dispute(reader: Reader, id: int) -> str:
+    return await reader.value("select dispute_id from disputes where id = %(id)s", {"id": id})
+
+
+async def _store_dispute(tx: Tx, id: int, dispute: Dispute) -> dt.datetime | None:
+    """Store the status of a dispute. Returns the time of the next poll."""
+    if dispute.state == "lost":
+        log.warning("a dispute about a payment is lost", dispute=dispute.id, intent=dispute.intent_id)
+    return await tx.value(
+        """
+        update disputes set state = %(state)s::dispute_state, amount = %(amount)s, refundable = %(refundable)s
+         where id = %(id)s
+     returning case when state in ('inquiry', 'open') then now() + %(days)s * interval '1 day' end
+        """,
+        {
+            "id": id,
+            "state": dispute.state,
+            "amount": dispute.amount,
+            "refundable": dispute.refundable,
+            "days": POLL_DAYS,
+        },
+    )
 
 
 class DueRefund(Struct):
@@ -49,10 +104,10 @@ BLOCK_REASONS: Mapping[RefundBlock, str] = {
 """Why no refund is made: a person who disputes a payment would get the money twice."""
 
 
-async def handle_row(steps: Steps, row: LeasedRow) -> dt.datetime | None:
+async def handle_refund(steps: Steps, row: LeasedRow) -> dt.datetime | None:
     """Make a refund, or check whether one that was made has failed."""
     processor = steps.resources.require_processor()
-    refund = await steps.read(partial(_find, id=row.key))
+    refund = await steps.read(partial(_find_refund, id=row.key))
     if refund.processor_refund_id is not None:
         if error := await processor.refund_failure(refund.processor_refund_id):
             await steps.transact(partial(_mark_refused, id=refund.id, error=error))
@@ -88,10 +143,10 @@ async def handle_row(steps: Steps, row: LeasedRow) -> dt.datetime | None:
     return None
 
 
-DUE_TABLE = DueTable("refunds", "id", handle_row, at_once=6, name="refunds")
+REFUNDS = DueTable("refunds", "id", handle_refund, at_once=6, name="refunds")
 
 
-async def _find(reader: Reader, id: int) -> DueRefund:
+async def _find_refund(reader: Reader, id: int) -> DueRefund:
     refund = await reader.row(
         DueRefund,
         """
@@ -118,7 +173,7 @@ async def _mark_waiting(tx: Tx, id: int, why: str) -> None:
 
 async def _record_disputes(tx: Tx, undecided: Sequence[Dispute]) -> None:
     for dispute in undecided:
-        await disputes.record(tx, dispute.id, dispute.intent_id)
+        await record_dispute(tx, dispute.id, dispute.intent_id)
 
 
 async def _mark_made(tx: Tx, id: int, processor_refund_id: str) -> None:

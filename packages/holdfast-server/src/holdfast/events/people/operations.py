@@ -27,9 +27,10 @@ from holdfast.events.people.model import (
     ExportedSession,
     shared_account_refusal,
 )
-from holdfast.events.registrations import seating, stored_answers
+from holdfast.events.registrations import stored_answers
 from holdfast.events.resources import Reader, Tx
-from holdfast.events.users.public_ids import find_free_public_id
+from holdfast.events.seats import seats
+from holdfast.events.users.model import find_free_public_id
 from holdfast.kit.contract.problems import NOT_FOUND
 from holdfast.kit.mail import outbox
 from holdfast.kit.mail.outbox import RecipientMail
@@ -125,7 +126,7 @@ async def _erase_account(tx: Tx, account: AccountRow) -> list[AffectedRegistrati
         ],
     )
     await sql.delete_nonces(tx, account.id)
-    await seating.refill_seats(
+    await seats.refill_seats(
         tx,
         [registration.event_id for registration in registrations if registration.is_to_come and registration.has_seat],
     )

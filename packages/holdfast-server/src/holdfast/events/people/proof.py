@@ -12,8 +12,7 @@ from msgspec import Meta, Struct
 
 from holdfast.accounts import sessions
 from holdfast.events.people import operations, sql
-from holdfast.events.people.links import DataLink
-from holdfast.events.people.model import AccountSelector, Erasure, Export, shared_account_refusal
+from holdfast.events.people.model import AccountSelector, DataLink, Erasure, Export, shared_account_refusal
 from holdfast.events.registrations.own_registration import OwnRegistrationCommand
 from holdfast.events.resources import Reader, Tx
 from holdfast.kit.contract.caller import Caller

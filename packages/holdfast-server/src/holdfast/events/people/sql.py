@@ -6,13 +6,13 @@ from typing import LiteralString
 
 import msgspec
 
-from holdfast.events.order_log import changed_by
-from holdfast.events.people.links import DataLink
+from holdfast.events.log.model import changed_by
 from holdfast.events.people.model import (
     AccountRow,
     AccountSelector,
     AddressHolders,
     AffectedRegistration,
+    DataLink,
     ExportedEvent,
     ExportedOrganizer,
     ExportedPayment,

@@ -5,8 +5,8 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from holdfast.events.events.model import EventRow
-from holdfast.events.ids import EventId
 from holdfast.events.images.model import MAX_PHOTO_BYTES, ContentType, Key, urls
+from holdfast.events.paths import EventId
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.command import Command, rule
 from holdfast.kit.contract.messages import message

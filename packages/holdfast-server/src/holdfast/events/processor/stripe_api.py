@@ -1,4 +1,7 @@
-"""Stripe: destination charges to connected accounts, through Checkout. Uses its library, which blocks, in threads."""
+"""Stripe: destination charges to connected accounts, through Checkout. Uses its library, which blocks, in threads.
+
+Converts a dispute of Stripe to the dispute of this service.
+"""
 
 import asyncio
 import datetime as dt
@@ -14,7 +17,6 @@ from stripe.params.checkout import SessionCreateParams
 from stripe.params.v2.core import AccountCreateParams
 
 from holdfast.events.processor.currencies import from_processor, to_processor
-from holdfast.events.processor.dispute import dispute_of
 from holdfast.events.processor.processor import (
     Checkout,
     CheckoutSession,
@@ -30,6 +32,28 @@ from holdfast.kit.contract.client import request_source, without_client
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.contract.sources import path_of
 from holdfast.kit.running.slots import Slots
+
+
+def dispute_of(dispute: Any) -> Dispute:
+    """The fields of a dispute that the service needs. An unknown status counts as not decided."""
+    status: str = dispute.status
+    state: Literal["inquiry", "open", "won", "lost", "closed"] = "open"
+    if status == "won":
+        state = "won"
+    elif status == "lost":
+        state = "lost"
+    elif status in ("warning_closed", "prevented"):
+        state = "closed"
+    elif status.startswith("warning_"):
+        state = "inquiry"
+    return Dispute(
+        dispute.id,
+        dispute.payment_intent or "",
+        state,
+        from_processor(dispute.amount, dispute.currency),
+        bool(dispute.is_charge_refundable),
+    )
+
 
 T = TypeVar("T")
 

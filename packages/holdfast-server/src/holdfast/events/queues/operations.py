@@ -1,11 +1,17 @@
-"""The operations on queues."""
+"""The operations on queues.
 
+The history of a queue for its organizer: releases and waits in each minute of the last half hour.
+"""
+
+import datetime as dt
 from collections.abc import Sequence
+from typing import Literal
 
 import msgspec
+from msgspec import Struct
 
+from holdfast.events.draws.drawing import name_draw
 from holdfast.events.draws.model import DRAW_IS_FIXED, LOG_IS_NEEDED
-from holdfast.events.draws.operations import name_draw
 from holdfast.events.organizers.operations import owner
 from holdfast.events.problems import INVALID_TOKEN, QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE, QUOTA_EXCEEDED
 from holdfast.events.queues import joining, release_tokens, sql
@@ -21,16 +27,17 @@ from holdfast.events.queues.model import (
     JoinQueue,
     Queue,
     QueueNextStep,
+    QueueRow,
     Status,
     UpdateQueue,
     Verified,
     VerifyToken,
+    VisitorStatus,
     estimated_wait,
     is_in_order,
     public_queue,
     status_path,
 )
-from holdfast.events.queues.rows import QueueRow, VisitorStatus
 from holdfast.events.quotas import require_room
 from holdfast.events.resources import Reader, Tx
 from holdfast.kit.contract.caller import Caller
@@ -49,7 +56,7 @@ EDITABLE = (
 )
 
 
-async def list(reader: Reader, caller: Caller, command: OffsetPage) -> Page[Queue]:
+async def list_queues(reader: Reader, caller: Caller, command: OffsetPage) -> Page[Queue]:
     """List queues, oldest first. An organizer key sees its own, an admin key all."""
     page = await sql.list_queues(reader, caller.tenant_id, command)
     return Page([public_queue(row, reader.resources.settings) for row in page.data], page.pagination)
@@ -218,3 +225,61 @@ async def _present_stored(reader: Reader, id: int) -> Queue:
     row = await sql.find_queue(reader, id)
     assert row
     return public_queue(row, reader.resources.settings)
+
+
+QueueState = Literal["paused", "before", "open", "ended", "open_list", "closed_list", "void_draw"]
+
+
+class Minute(Struct):
+    """One minute: the number of released visitors, and the seconds that the last had waited; None: no release."""
+
+    released: int
+    waited: int | None
+
+
+class QueueHistory(Struct):
+    """A queue now, with its last half hour.
+
+    wait        the most seconds that a visitor would wait who joined now
+    interval    seconds in which `release_rate` visitors are released
+    minutes     the last half hour, oldest minute first
+    """
+
+    state: QueueState
+    length: int
+    wait: int
+    interval: int
+    minutes: list[Minute]
+    now: dt.datetime
+
+
+@refuses(NOT_FOUND)
+async def read_history(reader: Reader, caller: Caller, command: GetQueue) -> QueueHistory:
+    """The history of a queue of the caller."""
+    row = await sql.find_queue(reader, command.queue_id)
+    if row is None or row.organizer_id != caller.tenant:
+        raise NOT_FOUND(f"You have no queue with the id {command.queue_id}.")
+    minutes = await sql.list_minutes(reader, row.id)
+    now = await sql.read_clock(reader)
+    interval = reader.resources.settings.queue_interval
+    until_start = int((row.starts_at - now).total_seconds()) if row.starts_at else 0
+    wait = estimated_wait(row.queue_length + 1, row.release_rate, interval, until_start)
+    pairs = [Minute(released, waited) for released, waited in minutes]
+    return QueueHistory(_state_of(row, now), row.queue_length, wait, interval, pairs, now)
+
+
+def _state_of(row: QueueRow, now: dt.datetime) -> QueueState:
+    if row.ends_at and row.ends_at <= now:
+        return "ended"
+    match row.draw_state:
+        case "void":
+            return "void_draw"
+        case "closed":
+            return "closed_list"
+        case "open" if row.active:
+            return "open_list"
+        case _:
+            pass
+    if not row.active:
+        return "paused"
+    return "before" if row.starts_at and row.starts_at > now else "open"

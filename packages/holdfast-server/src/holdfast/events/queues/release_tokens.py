@@ -18,8 +18,7 @@ from prometheus_client import Counter
 
 from holdfast.events.problems import INVALID_TOKEN
 from holdfast.events.queues import sql
-from holdfast.events.queues.model import MAX_TTL_MINUTES, TokenData
-from holdfast.events.queues.rows import VisitorStatus
+from holdfast.events.queues.model import MAX_TTL_MINUTES, TokenData, VisitorStatus
 from holdfast.events.resources import Tx
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import Caller

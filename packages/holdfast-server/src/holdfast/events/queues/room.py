@@ -2,8 +2,13 @@
 
 A visitor id, for example from a token or a log, does not reveal the secret. So a stranger cannot take over the place of
 a visitor with it.
+
+The progress of a queue: what is the same for all who wait in it. A page that knows its ticket needs no more.
+
+So the pages of a waiting room read one row a second, not one row each.
 """
 
+import datetime as dt
 import random
 import re
 import secrets
@@ -13,18 +18,25 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import NamedTuple
 
+from holdfast.events.draws.model import CHECKED
+from holdfast.events.paths import QueueId
 from holdfast.events.problems import QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE
 from holdfast.events.queues import joining, release_tokens, sql
-from holdfast.events.queues.joining import Visitor
-from holdfast.events.queues.model import RoomVisit, status_path
-from holdfast.events.queues.rows import QueueRow, RoomRow, VisitorStatus
-from holdfast.events.resources import Tx
+from holdfast.events.queues.joining import CHANNEL, OPENS_AT, QUEUE_DRAWS, Visitor
+from holdfast.events.queues.model import QueueRow, RoomRow, RoomVisit, VisitorStatus, status_path
+from holdfast.events.queues.sql import QUEUE
+from holdfast.events.resources import Database, Reader, Tx
 from holdfast.events.site import SITE
-from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.bounds import cache_bound
+from holdfast.kit.contract.caller import ADMIN, Caller
+from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.problems import NOT_FOUND, Problem, refuses
 from holdfast.kit.pages.language import Language
 from holdfast.kit.postgres.group_commit import LockedRow
-from holdfast.kit.running.run_modes import Batch
+from holdfast.kit.postgres.lookup_cache import MAX_RESULTS, LookupCache
+from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.run_modes import Batch, read_batched
+from holdfast.kit.running.runner import Runner
 from holdfast_verify.formats.log_name import LogName
 from holdfast_verify.formats.receipts import ReceiptFile, later_receipt, receipt_of
 
@@ -133,3 +145,62 @@ def wait_in_words(seconds: int, language: Language) -> str:
         return joined(hours(hour), minutes(rest)) if rest else hours(hour)
     day, rest = divmod(-(-seconds // 3600), 24)
     return joined(days(day), hours(rest)) if rest else days(day)
+
+
+QUEUES_LOOKED_UP = cache_bound("Queues that waiting rooms show", "events", f"{MAX_RESULTS} in a process, for a second")
+
+
+class GetProgress(Command):
+    queue_id: QueueId
+
+
+class QueueProgress(RoomRow, kw_only=True):
+    """A stored queue, and how far it has come.
+
+    serving      the last released ticket
+    until_start  seconds until somebody can be released, 0 after that
+    is_over      whether the queue has ended
+    read_at      the time of the database
+    """
+
+    serving: int
+    until_start: int
+    is_over: bool
+    read_at: dt.datetime
+
+
+@refuses(NOT_FOUND)
+async def read(reader: Reader, batch: Batch[GetProgress]) -> Sequence[QueueProgress | Problem]:
+    """Read how far queues have come."""
+    queue_ids = [call.command.queue_id for call in batch.calls]
+    rows = {row.id: row for row in await find_progress(reader, [*{*queue_ids}])}
+    return [rows.get(id) or NOT_FOUND(f"No queue has the id {id}.") for id in queue_ids]
+
+
+READ_PROGRESS = Operation("read_queue_progress", None, read_batched(read))
+"""It has no route and no tool of its own."""
+
+
+def progress_cache(database: Database, runner: Runner) -> LookupCache[int, QueueProgress]:
+    """The progress of queues by id, at most a second old. `get` raises `not_found`."""
+
+    async def look_up(queue_id: int) -> QueueProgress:
+        return await runner[READ_PROGRESS](ADMIN, GetProgress(queue_id=queue_id))
+
+    return LookupCache(QUEUES_LOOKED_UP, database, CHANNEL, int, look_up)
+
+
+async def find_progress(reader: Reader, ids: Sequence[int]) -> list[QueueProgress]:
+    return await reader.rows(
+        QueueProgress,
+        f"""
+        select room.*, organizers.proved_at is not null as is_confirmed, {CHECKED}, line.serving,
+               greatest(0, ceil(extract(epoch from line.opens_at - now())))::bigint as until_start,
+               coalesce(room.ends_at <= now(), false) as is_over, now() as read_at
+          from ({QUEUE} where id = any(%(ids)s) and deleted_at is null) as room
+         cross join lateral (select serving, {OPENS_AT} as opens_at from queues where id = room.id limit 1) as line
+         cross join lateral (select proved_at from users where id = room.organizer_id limit 1) as organizers
+        {QUEUE_DRAWS.check_of("room")}
+        """,
+        {"ids": list(ids)},
+    )

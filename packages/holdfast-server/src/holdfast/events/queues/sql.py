@@ -6,10 +6,9 @@ from typing import Any, LiteralString
 
 import msgspec
 
-from holdfast.events.draws.subject import CHECKED
-from holdfast.events.queues.draw_sql import IS_LATE, OPENS_AT, PLACE
-from holdfast.events.queues.draws import QUEUE_DRAWS
-from holdfast.events.queues.rows import QueueRow, RoomRow, UsedToken, VisitorStatus
+from holdfast.events.draws.model import CHECKED
+from holdfast.events.queues.joining import IS_LATE, OPENS_AT, PLACE, QUEUE_DRAWS
+from holdfast.events.queues.model import QueueRow, RoomRow, UsedToken, VisitorStatus
 from holdfast.events.resources import Reader, Tx
 from holdfast.kit.postgres.pagination import OffsetPage, Page, page_of_long_items
 

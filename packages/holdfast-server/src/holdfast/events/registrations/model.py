@@ -5,7 +5,7 @@ from typing import Annotated, Literal, LiteralString
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from holdfast.accounts.signin.addresses import Email, address_error
-from holdfast.events.ids import EventId
+from holdfast.events.paths import EventId
 from holdfast.events.users.model import IS_KNOWN, EmailOrPlaceholder, Name, PublicId
 from holdfast.kit.contract.command import Command, Minor, rule
 from holdfast.kit.postgres.pagination import OffsetPage

@@ -1,11 +1,19 @@
-"""The operations on registrations."""
+"""The operations on registrations.
+
+What an organizer does with several registrations of an event at once. A transaction does all of it, or nothing.
+
+Their seats are filled again when all have moved or gone, so that no one of them gets the seat of another.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Literal, LiteralString
 
-from msgspec import UNSET
+from msgspec import UNSET, Meta, Struct
 
 from holdfast.accounts.signin.addresses import canonical
-from holdfast.events.pricing.changes import reprice
+from holdfast.events.log.model import changed_by
+from holdfast.events.paths import EventId
+from holdfast.events.pricing.operations import reprice
 from holdfast.events.problems import (
     EVENT_CANCELLED,
     EVENT_EXPIRED,
@@ -13,7 +21,7 @@ from holdfast.events.problems import (
     REGISTRATION_PENDING,
     REGISTRATION_REJECTED,
 )
-from holdfast.events.registrations import intake, seating, settlement, sql
+from holdfast.events.registrations import sql
 from holdfast.events.registrations.model import (
     DRAWN,
     MAILS_WAIT,
@@ -29,8 +37,11 @@ from holdfast.events.registrations.model import (
     UpdateRegistration,
 )
 from holdfast.events.resources import Reader, Tx
+from holdfast.events.seats import intake, seats, settlement
 from holdfast.events.settings import Settings
+from holdfast.events.users.model import PublicId
 from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.problems import (
     FORBIDDEN,
     NOT_FOUND,
@@ -42,13 +53,14 @@ from holdfast.kit.contract.problems import (
 )
 from holdfast.kit.postgres.group_commit import LockedRow
 from holdfast.kit.postgres.pagination import Page, offset_page
-from holdfast.kit.running.run_modes import Batch
+from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.run_modes import Batch, single
 from holdfast_verify.formats.log_name import LogName
 from holdfast_verify.formats.receipts import receipt_of
 
 
 @refuses(NOT_FOUND, FORBIDDEN)
-async def list(reader: Reader, caller: Caller, command: ListRegistrations) -> Page[Registration]:
+async def list_registrations(reader: Reader, caller: Caller, command: ListRegistrations) -> Page[Registration]:
     """List settled registrations in order of arrival, of all events or of one.
 
     An organizer key sees those of its own events.
@@ -116,13 +128,13 @@ async def update(tx: Tx, caller: Caller, command: UpdateRegistration) -> Registr
     before = await _find_settled(tx, caller, command)
     status = before.status if command.status is UNSET else command.status
     moved = status != before.status
-    if moved and status == "registered" and not await sql.has_free_seat(tx, command.event_id):
+    if moved and status == "registered" and not await seats.has_free_seat(tx, command.event_id):
         message = f"Every seat of event {command.event_id} is taken."
         raise EVENT_FULL(message, errors={"status": [message]})
     amount_paid = before.amount_paid if command.amount_paid is UNSET else command.amount_paid
     await sql.update_registration(tx, command.event_id, command.user_id, status, amount_paid)
     if moved and status == "waitlisted":
-        await seating.refill_seats(tx, [command.event_id])
+        await seats.refill_seats(tx, [command.event_id])
     elif moved:
         await reprice(tx, [command.event_id], "registration")
     return await _find_settled(tx, caller, command)
@@ -134,19 +146,19 @@ async def delete(tx: Tx, caller: Caller, command: DeleteRegistration) -> None:
 
     A seat it held goes to the first on the waiting list.
     """
-    await sql.lock_event_of(tx, command.event_id)
+    await seats.lock_event_of(tx, command.event_id)
     [match] = await sql.find_registrations(tx, [_lookup_key(caller, command)])
     answer = _registration_or_problem(caller, command, match)
     if isinstance(answer, Problem) and answer.type is not REGISTRATION_PENDING:
         raise answer
     await sql.delete_registration(tx, command.event_id, command.user_id, "organizer")
     if match and match.status in ("registered", "held"):
-        await seating.refill_seats(tx, [command.event_id])
+        await seats.refill_seats(tx, [command.event_id])
 
 
 async def _find_settled(tx: Tx, caller: Caller, command: UpdateRegistration) -> Registration:
     """The settled registration. Locks its event, so that no other transaction settles or frees seats meanwhile."""
-    await sql.lock_event_of(tx, command.event_id)
+    await seats.lock_event_of(tx, command.event_id)
     [match] = await sql.find_registrations(tx, [_lookup_key(caller, command)])
     answer = _registration_or_problem(caller, command, match)
     if isinstance(answer, Problem):
@@ -289,3 +301,114 @@ REFUSALS: Mapping[str, Callable[[int], Problem]] = {
     "removed": lambda _: SERVICE_UNAVAILABLE("The registration was removed at the same time.", retry_after=1),
 }
 """The problem for each code of the intake statement."""
+
+
+MAX_SEVERAL = 50
+"""The most registrations of one command."""
+
+SkipReason = Literal[
+    "gone", "pending", "in_draw", "held", "registered", "waitlisted", "rejected", "entered", "event_cancelled"
+]
+"""Why nothing is done with a registration: there is none any more, or its status. `entered`: the person is in."""
+
+REMOVABLE = ("pending", "in_draw", "held", "registered", "waitlisted")
+"""The statuses of registrations that can be removed."""
+
+
+class SeveralCommand(Command):
+    """Names registrations of one event."""
+
+    event_id: EventId
+    user_ids: Annotated[list[PublicId], Meta(min_length=1, max_length=MAX_SEVERAL)]
+
+
+class RemoveSeveral(SeveralCommand):
+    """Asks to remove registrations."""
+
+
+class MoveSeveral(SeveralCommand):
+    """Asks to move people with a seat to the waiting list."""
+
+
+class SeveralResult(Struct, frozen=True):
+    """The public ids of those with whom it was done, and of the others, with the reason."""
+
+    done: list[str]
+    skipped: dict[str, SkipReason]
+
+
+CHOSEN: LiteralString = f"""
+    with chosen as materialized (
+        select %(event_id)s::bigint as event_id, id as user_id from users cross join {changed_by("organizer")}
+         where public_id = any(%(user_ids)s))
+"""
+
+REMOVE: LiteralString = f"""
+    {CHOSEN}
+    delete from registrations using chosen
+     where registrations.event_id = chosen.event_id and registrations.user_id = chosen.user_id
+"""
+
+MOVE: LiteralString = f"""
+    {CHOSEN}
+    update registrations set status = 'waitlisted', reason = 'by_organizer' from chosen
+     where registrations.event_id = chosen.event_id and registrations.user_id = chosen.user_id
+"""
+
+
+@refuses(NOT_FOUND, FORBIDDEN)
+async def remove(tx: Tx, caller: Caller, command: RemoveSeveral) -> SeveralResult:
+    """Remove registrations. Seats that they had go to the first on the waiting list."""
+    statuses = await _lock(tx, caller, command)
+    result = _result(command, statuses, {status: status in REMOVABLE for status in statuses.values()})
+    await _change(tx, command, REMOVE, result)
+    if any(statuses[user_id] in ("registered", "held") for user_id in result.done):
+        await seats.refill_seats(tx, [command.event_id])
+    return result
+
+
+@refuses(NOT_FOUND, FORBIDDEN)
+async def move(tx: Tx, caller: Caller, command: MoveSeveral) -> SeveralResult:
+    """Move people with a seat to the waiting list, where they stay. Their seats go to the first who wait there."""
+    statuses = await _lock(tx, caller, command)
+    result = _result(command, statuses, {"registered": True})
+    await _change(tx, command, MOVE, result)
+    if result.done:
+        await seats.refill_seats(tx, [command.event_id])
+    return result
+
+
+async def _lock(tx: Tx, caller: Caller, command: SeveralCommand) -> dict[str, SkipReason]:
+    """The status of each registration that there is, by public id. Locks the event of the caller."""
+    # Locked first: an event that is handed over at the same time is no more the caller's.
+    await seats.lock_event_of(tx, command.event_id)
+    organizer_id = await sql.organizer_of(tx, command.event_id)
+    if organizer_id is None or not caller.may_access(organizer_id):
+        raise REFUSALS["not_found" if organizer_id is None else "forbidden"](command.event_id)
+    keys = [(command.event_id, user_id, caller.tenant_id) for user_id in command.user_ids]
+    matches = await sql.find_registrations(tx, keys)
+    return {match.user_id: match.status for match in matches if match and match.status}
+
+
+def _result(
+    command: SeveralCommand, statuses: Mapping[str, SkipReason], can_be_done: Mapping[SkipReason, bool]
+) -> SeveralResult:
+    result = SeveralResult([], {})
+    for user_id in dict.fromkeys(command.user_ids):
+        status = statuses.get(user_id, "gone")
+        if can_be_done.get(status):
+            result.done.append(user_id)
+        else:
+            result.skipped[user_id] = status
+    return result
+
+
+async def _change(tx: Tx, command: SeveralCommand, statement: LiteralString, result: SeveralResult) -> None:
+    if result.done:
+        await tx.run(statement, {"event_id": command.event_id, "user_ids": result.done})
+
+
+REMOVE_SEVERAL = Operation("remove_registrations", None, single(remove))
+MOVE_SEVERAL = Operation("move_registrations", None, single(move))
+OPERATIONS = (REMOVE_SEVERAL, MOVE_SEVERAL)
+"""They have no routes and no tools: the console calls them."""

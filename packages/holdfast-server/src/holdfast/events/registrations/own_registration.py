@@ -1,6 +1,19 @@
 """A person's own registration, behind a signed link: reading it, cancelling it, and stopping its mails.
 
 Every holder of the link may do all of this. Reading changes nothing, because mail scanners follow links.
+
+The receipt of a person's own registration, behind a signed link: it is made again from the stored row.
+
+Confirming an entry of a draw: the person shows that its address is theirs, by a link that was only mailed there.
+
+The account keeps the time. So the person confirms once, for all draws.
+
+The last payment of a removed registration, for a person who still has its page open.
+
+Sending the details of a registration again to the registered address.
+
+Every visitor can type any address into a form. So the owner of the address gets at most one such mail an hour for a
+registration, and none after the mails about it were stopped.
 """
 
 import datetime as dt
@@ -11,16 +24,20 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.events.images.logo import LOGO
-from holdfast.events.registrations import seating, sql
+from holdfast.events.registrations import sql
 from holdfast.events.registrations.cancellation import cancellation_deadline
-from holdfast.events.registrations.draws import DRAWN_PLACE, IS_CONFIRMED
 from holdfast.events.registrations.links import Link
 from holdfast.events.resources import Reader, Tx
+from holdfast.events.seats import seats
+from holdfast.events.seats.drawn import DRAWN_PLACE, IS_CONFIRMED
+from holdfast.events.seats.intake import ADVISORY_LOCK_ID, LOGGED_AT, LOGGED_NONCE
 from holdfast.events.users.model import PUBLIC_ACCENT, PUBLIC_NAME
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command, Id
 from holdfast.kit.contract.problems import NOT_FOUND, Problem, refuses
 from holdfast.kit.running.run_modes import Batch
+from holdfast_verify.formats.log_name import LogName
+from holdfast_verify.formats.receipts import ReceiptFile, later_receipt, receipt_of
 
 RegistrationStatus = Literal["pending", "in_draw", "held", "registered", "waitlisted", "rejected"]
 
@@ -165,7 +182,7 @@ async def get(reader: Reader, batch: Batch[GetOwnRegistration]) -> Sequence[OwnR
 @refuses(NOT_FOUND)
 async def cancel(tx: Tx, caller: Caller, command: CancelOwnRegistration) -> CancellationResult:
     """Remove a registration, unless it is too late. A seat it held goes to the first on the waiting list."""
-    await sql.lock_event_of(tx, command.event_id)
+    await seats.lock_event_of(tx, command.event_id)
     [registration] = await find_own_registrations(tx, [command])
     if registration is None:
         raise NOT_FOUND("There is no such registration any more.")
@@ -175,7 +192,7 @@ async def cancel(tx: Tx, caller: Caller, command: CancelOwnRegistration) -> Canc
         await keep_payment(tx, registration)
     await sql.delete_registration(tx, registration.event_id, registration.user_id, "person")
     if registration.status in ("registered", "held"):
-        await seating.refill_seats(tx, [registration.event_id])
+        await seats.refill_seats(tx, [registration.event_id])
     return CancellationResult(registration, done=True)
 
 
@@ -282,3 +299,128 @@ async def find_own_registrations(
     rows = await reader.rows(OwnRegistration, FIND_OWN, {"own": msgspec.json.encode(unique_links).decode()})
     registrations = {Link(row.event_id, row.user_id, row.arrival): row for row in rows}
     return [registrations.get(link) for link in links]
+
+
+class GetOwnReceipt(OwnRegistrationCommand):
+    """Asks for the receipt of a registration."""
+
+
+FIND: LiteralString = f"""
+    select {LOGGED_AT} as received_at, {LOGGED_NONCE} as nonce, logged_as, log_number, status
+      from registrations
+     where event_id = %(event_id)s and user_id = (select id from users where public_id = %(user_id)s limit 1)
+       and arrival = %(arrival)s
+"""
+
+
+@refuses(NOT_FOUND)
+async def get_receipt(tx: Tx, caller: Caller, command: GetOwnReceipt) -> ReceiptFile:
+    """The receipt of a registration, not signed yet. There is none if no log has it, or the person was erased."""
+    for received_at, nonce, logged_as, number, status in await tx.tuples(FIND, msgspec.structs.asdict(command)):
+        if nonce is None:
+            break
+        await tx.confirm()  # only what is as durable as configured is promised
+        name, base_url = LogName("events", command.event_id), tx.resources.settings.base_url
+        person = logged_as or command.user_id
+        receipt = receipt_of(name, base_url, received_at, person, nonce)
+        poll_path = f"/api/registrations/{command.event_id}/{person}"
+        return later_receipt(receipt, name.subject, base_url, poll_path, number, status)
+    raise NOT_FOUND("There is no receipt for this registration.")
+
+
+class ConfirmOwnRegistration(OwnRegistrationCommand):
+    """Says that the address of a registration is the person's own."""
+
+
+@refuses(NOT_FOUND)
+async def confirm(tx: Tx, caller: Caller, command: ConfirmOwnRegistration) -> None:
+    """Store that the address of a registration is the person's own."""
+    # First: a transaction that waits while it has the lock of the intake delays all settlements.
+    await tx.run("select from users where public_id = %(user_id)s for no key update", {"user_id": command.user_id})
+    # All who confirm in time, by the clock of the database, are stored before the list of a draw is read.
+    await tx.run("select pg_advisory_xact_lock_shared(%(lock)s)", {"lock": ADVISORY_LOCK_ID})
+    await tx.run(
+        """
+        update users set proved_at = clock_timestamp()
+         where public_id = %(user_id)s and proved_at is null and role = 'user' and erased_at is null
+           and exists (select from registrations
+                        where event_id = %(event_id)s and user_id = users.id and arrival = %(arrival)s)
+        """,
+        msgspec.structs.asdict(command),
+    )
+    if (await find_own_registrations(tx, [command]))[0] is None:
+        raise NOT_FOUND("There is no such registration any more.")
+
+
+class GetRemovedPayment(OwnRegistrationCommand):
+    """Asks for the last payment of a registration that was removed."""
+
+
+class RemovedPayment(Struct, frozen=True):
+    """The last payment of a registration that was removed.
+
+    is_unpaid    whether no money has arrived; money that arrives now is refunded in full
+    refunded, refund_outlook    as in `OwnRegistration`
+    """
+
+    is_unpaid: bool
+    currency: str
+    refunded: int
+    refund_outlook: Literal["back", "waits", "lost"] | None
+
+
+async def last_payment(reader: Reader, caller: Caller, command: GetRemovedPayment) -> RemovedPayment | None:
+    """Read the last payment of a registration that was removed; None if there is none."""
+    return await reader.row(
+        RemovedPayment,
+        """
+        select state in ('opening', 'open') as is_unpaid, currency, refunded,
+               case when refunded > 0 then coalesce((
+                   select case blocked_by_dispute(payments.intent_id)
+                               when 'open' then 'waits' when 'lost' then 'lost' end
+                     from refunds where payment_id = payments.id and state <> 'made' limit 1), 'back') end
+               as refund_outlook
+          from payments
+         where event_id = %(event_id)s and arrival = %(arrival)s
+           and user_id = (select id from users where public_id = %(user_id)s)
+           and not exists (select from registrations
+                            where registrations.event_id = payments.event_id
+                              and registrations.user_id = payments.user_id
+                              and registrations.arrival = payments.arrival)
+         order by id desc limit 1
+        """,
+        {"event_id": command.event_id, "user_id": command.user_id, "arrival": command.arrival},
+    )
+
+
+class SendDetails(OwnRegistrationCommand):
+    """Asks to send the details of a registration again."""
+
+
+async def send_again(tx: Tx, caller: Caller, command: SendDetails) -> None:
+    """Put a mail into the outbox, unless one was sent in the last hour or the mails were stopped."""
+    await tx.run(
+        """
+        -- Locked by its key first: with all conditions, the registrations of a status may be read before the statistics
+        -- of a new table are made.
+        with own as materialized (
+            select * from registrations
+             where event_id = %(event_id)s and user_id = (select id from users where public_id = %(user_id)s)
+               for no key update),
+        due as (
+            update registrations set details_at = now() from own
+             where (registrations.event_id, registrations.user_id) = (own.event_id, own.user_id)
+               and own.arrival = %(arrival)s and own.notify and own.status in ('registered', 'waitlisted', 'in_draw')
+               and (own.details_at is null or own.details_at < now() - interval '1 hour')
+         returning own.event_id, own.arrival, own.name, own.language, own.status, own.reason)
+        insert into mails (kind, thread, recipient, arguments)
+        select mail_kind(status::text, 'repeated'),
+               'registration ' || event_id || ' ' || users.public_id, users.email,
+               jsonb_build_object('organizer_id', (select organizer_id from events where id = %(event_id)s),
+                                  'event_id', event_id, 'user_id', users.public_id, 'arrival', arrival,
+                                  'name', due.name, 'language', due.language, 'reason', due.reason)
+          from due, users
+         where users.public_id = %(user_id)s
+        """,
+        msgspec.structs.asdict(command),
+    )

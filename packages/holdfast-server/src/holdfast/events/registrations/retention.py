@@ -2,8 +2,9 @@
 who were registered once, and have no registration and no payment any more.
 """
 
-from holdfast.events.registrations import intake, sql
+from holdfast.events.registrations import sql
 from holdfast.events.resources import Steps, Tx
+from holdfast.events.seats import intake
 
 REJECTION_BATCH_SIZE = 5_000
 """Rejections that one transaction deletes."""

@@ -1,24 +1,20 @@
 """The registrations of one event for the organizer's pages: of every status, searchable, one part at a time.
 
 A part ends at a registration, and the next one begins there. So the last part of a million costs as much as the first.
+
+What the list of an event's registrations can be reduced to: a status, or a filter.
 """
 
 import datetime as dt
-from typing import Annotated, Any, LiteralString
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal, LiteralString
 
 import msgspec
 from msgspec import Meta, Struct
 
 from holdfast.accounts.signin.addresses import canonical
-from holdfast.events.ids import EventId
-from holdfast.events.registrations import list_filters, substring_search
-from holdfast.events.registrations.list_filters import (
-    FILTERS,
-    MAX_FILTERED_ROWS,
-    STATUS_CONDITIONS,
-    ListedStatus,
-    ListFilter,
-)
+from holdfast.events.paths import EventId
+from holdfast.events.registrations import substring_search
 from holdfast.events.registrations.model import NAME
 from holdfast.events.registrations.operations import REFUSALS
 from holdfast.events.registrations.sql import in_order, number_waiting
@@ -28,6 +24,60 @@ from holdfast.events.users.model import OWNS_EMAIL, PublicId
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, refuses
+
+ListedStatus = Literal["registered", "held", "waitlisted", "pending", "in_draw", "rejected"]
+ListFilter = Literal["unpaid", "absent"]
+"""unpaid: people with a seat who have not paid for it; absent: people with a seat who have not entered"""
+
+MAX_FILTERED_ROWS = 2_000
+"""Registrations that are read for a part with a filter. So a part may be short, or empty, and still not be the last."""
+
+STATUS_CONDITIONS: Mapping[str | None, LiteralString] = {
+    "registered": "event_id = %(event_id)s and status = 'registered'",
+    "held": "event_id = %(event_id)s and status = 'held'",
+    "waitlisted": "event_id = %(event_id)s and status = 'waitlisted'",
+    "pending": "event_id = %(event_id)s and status = 'pending'",
+    "in_draw": "event_id = %(event_id)s and status = 'in_draw'",
+    "rejected": "event_id = %(event_id)s and status = 'rejected'",
+}
+"""The index of an event has the rows of each condition in order."""
+
+FILTERS: Mapping[str | None, tuple[Sequence[str], LiteralString]] = {
+    "unpaid": (
+        ("registered", "held"),
+        """
+        status in ('registered', 'held') and (select pricing_mode from events where id = %(event_id)s) <> 'free'
+        and case when amount_due is null then amount_paid = 0
+                 else not exists (select from payments
+                                   where event_id = registrations.event_id and user_id = registrations.user_id
+                                     and arrival = registrations.arrival and state = 'paid') end
+        """,
+    ),
+    "absent": (
+        ("registered",),
+        """
+        status = 'registered' and not exists (select from check_in_scans
+                                                where event_id = %(event_id)s and user_id = registrations.user_id
+                                                  and is_entry)
+        """,
+    ),
+}
+"""The statuses of each filter, and its condition on a row of `registrations`."""
+
+
+def condition(state: str | None) -> LiteralString:
+    """SQL for the condition of a filter on a row of `registrations`; `true` for a status."""
+    return FILTERS[state][1] if state in FILTERS else "true"
+
+
+def sources(state: str | None, after: LiteralString) -> Sequence[LiteralString]:
+    """SQL for the conditions of the statuses that have the registrations of a status, of a filter, or all (None).
+
+    after    a further condition of each; it may be empty
+    """
+    statuses = FILTERS[state][0] if state in FILTERS else [state] if state else STATUS_CONDITIONS
+    return [f"{of_status} {after}" for status, of_status in STATUS_CONDITIONS.items() if status in statuses]
+
 
 MAX_PAGE_SIZE = 5_000
 """The most registrations of one part."""
@@ -223,8 +273,8 @@ async def _find(
     if command.user_ids is not None:
         of_some = "and users.public_id = any(%(user_ids)s)"
     order = _order(command)
-    conditions = list_filters.sources(command.state, _after(command))
-    filter_condition = list_filters.condition(command.state)
+    conditions = sources(command.state, _after(command))
+    filter_condition = condition(command.state)
 
     async def read(source: LiteralString) -> list[RegistrationView]:
         return await tx.rows(
@@ -258,7 +308,7 @@ async def _last_read(tx: Tx, command: SearchRegistrations) -> str | None:
     if command.state not in FILTERS:
         return None
     order = _order(command)
-    source = in_order(list_filters.sources(command.state, _after(command)), order, "%(read)s")
+    source = in_order(sources(command.state, _after(command)), order, "%(read)s")
     rows = await tx.tuples(
         f"""
         select received_at, arrival from ({source}) as rows

@@ -18,11 +18,11 @@ from msgspec import Meta, Struct
 from holdfast.accounts.signin.addresses import Email, address_error, canonical
 from holdfast.events.problems import EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, PAYMENT_UNAVAILABLE
 from holdfast.events.processor.currencies import is_payable
-from holdfast.events.registrations import intake, settlement
 from holdfast.events.registrations.links import Link
 from holdfast.events.registrations.model import MAX_NAME_CHARACTERS
 from holdfast.events.registrations.operations import REFUSALS, refusal
 from holdfast.events.resources import Reader, Tx
+from holdfast.events.seats import intake, settlement
 from holdfast.kit.contract.command import Command, Id, rule
 from holdfast.kit.contract.problems import NOT_FOUND, Problem, refuses
 from holdfast.kit.postgres.group_commit import LockedRow

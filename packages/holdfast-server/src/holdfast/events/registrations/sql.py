@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.events.hand_overs import of_organizer
-from holdfast.events.order_log import Changer, changed_by
+from holdfast.events.log.model import Changer, changed_by
 from holdfast.events.registrations.model import NAME, Registration, RegistrationMatch
 from holdfast.events.resources import Reader, Tx
 from holdfast.events.users.model import EMAIL
@@ -108,17 +108,6 @@ async def find_registrations(
     ]
 
 
-async def lock_event_of(tx: Tx, event_id: int) -> None:
-    """Lock the event: until the transaction ends, no other can settle or free its seats."""
-    await tx.run("select from events where id = %(id)s for no key update", {"id": event_id})
-
-
-async def has_free_seat(reader: Reader, event_id: int) -> bool:
-    return bool(
-        await reader.value("select registered_count < capacity from events where id = %(id)s", {"id": event_id})
-    )
-
-
 async def update_registration(tx: Tx, event_id: int, user_id: str, status: str, amount_paid: int) -> None:
     """Set the status by hand, or the amount paid. A person put on the waiting list stays there until moved back."""
     await tx.run(
@@ -156,33 +145,6 @@ def number_waiting(event_id: LiteralString, after: LiteralString, until: Literal
          where event_id = {event_id} and status = 'waitlisted'
            and (received_at, arrival) > ({after}) and (received_at, arrival) <= ({until})"""
     return f"({part}) - ({part} and reason is not null)"
-
-
-async def promote(tx: Tx, event_ids: Sequence[int]) -> bool:
-    """Give the free seats of active events to the first on their waiting lists. Returns whether one has to be paid."""
-    return await tx.value(
-        f"""
-        with first_waiting as (
-            select waiting.* from events
-             cross join {changed_by("service")}
-             cross join lateral (
-                select event_id, user_id,
-                       case when amount_due is null then 'registered' else 'held' end::registration_status as status,
-                       case when amount_due is not null
-                            then least(now() + %(claim)s * interval '1 hour', events.datetime) end as held_until
-                  from registrations
-                 where event_id = events.id and status = 'waitlisted' and reason is null
-                 order by received_at, arrival limit capacity - registered_count) as waiting
-             where events.id = any(%(event_ids)s) and cancelled_at is null and datetime > now()),
-        promoted as (
-            update registrations set status = first_waiting.status, held_until = first_waiting.held_until
-              from first_waiting
-             where registrations.event_id = first_waiting.event_id and registrations.user_id = first_waiting.user_id
-         returning registrations.status)
-        select exists (select from promoted where status = 'held')
-        """,
-        {"event_ids": list(event_ids), "claim": tx.resources.settings.claim_hours},
-    )
 
 
 async def delete_old_rejections(tx: Tx, limit: int) -> int:

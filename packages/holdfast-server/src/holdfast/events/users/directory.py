@@ -7,8 +7,7 @@ import msgspec
 
 from holdfast.accounts.directory import Account, StoredPassword
 from holdfast.accounts.signin.addresses import usable
-from holdfast.events.users.model import IS_UNPROVED, OWNS_EMAIL
-from holdfast.events.users.public_ids import find_free_public_id
+from holdfast.events.users.model import IS_UNPROVED, OWNS_EMAIL, find_free_public_id
 from holdfast.kit.postgres.database import Reader, Tx
 
 _ACCOUNT = """

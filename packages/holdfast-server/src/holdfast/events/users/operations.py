@@ -1,18 +1,59 @@
-"""The operations on users."""
+"""The operations on users, and their statements."""
 
+from typing import LiteralString
+
+from holdfast.events.hand_overs import of_organizer
 from holdfast.events.resources import Reader
-from holdfast.events.users import sql
-from holdfast.events.users.model import User
+from holdfast.events.users.model import EMAIL, IS_KNOWN, User
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.postgres.pagination import OffsetPage, Page, offset_page
 
+_REGISTERED: LiteralString = " union ".join(
+    f"""
+            (select distinct user_id as id from registrations
+              where {condition}
+              order by user_id limit %(offset)s::bigint + %(limit)s)"""
+    for condition in of_organizer("status in ('registered', 'waitlisted')")
+)
 
-async def list(reader: Reader, caller: Caller, command: OffsetPage) -> Page[User]:
+
+async def find_users(reader: Reader, offset: int, limit: int) -> list[User]:
+    return await reader.rows(
+        User,
+        f"""
+        select id, public_id, name, {EMAIL} as email, role, slug from users
+         order by id offset %(offset)s limit %(limit)s
+        """,
+        {"offset": offset, "limit": limit},
+    )
+
+
+async def list_users_seen_by(reader: Reader, seen_by: int, offset: int, limit: int) -> list[User]:
+    """The organizer, and the people who have a place at its events, with the fields that the organizer may know."""
+    return await reader.rows(
+        User,
+        f"""
+        with registered as (
+            {_REGISTERED}),
+        page as materialized (
+            select id from registered union select %(seen_by)s order by id offset %(offset)s limit %(limit)s)
+        select users.id, public_id, case when {IS_KNOWN} then name end as name, {EMAIL} as email,
+               case when {IS_KNOWN} then role else 'user' end as role, case when {IS_KNOWN} then slug end as slug
+          from page
+         cross join (select %(seen_by)s::bigint as seen_by) as viewer
+         cross join lateral (select * from users where users.id = page.id limit 1) as users
+         order by users.id
+        """,
+        {"seen_by": seen_by, "offset": offset, "limit": limit},
+    )
+
+
+async def list_users(reader: Reader, caller: Caller, command: OffsetPage) -> Page[User]:
     """List users, oldest first.
 
     An admin key sees everyone. An organizer key sees itself and the people registered for its events.
     """
     offset, limit = command.offset, command.limit + 1
     if caller.tenant_id is None:
-        return offset_page(await sql.list_users(reader, offset, limit), command)
-    return offset_page(await sql.list_users_seen_by(reader, caller.tenant_id, offset, limit), command)
+        return offset_page(await find_users(reader, offset, limit), command)
+    return offset_page(await list_users_seen_by(reader, caller.tenant_id, offset, limit), command)

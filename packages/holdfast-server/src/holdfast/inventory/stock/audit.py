@@ -2,15 +2,15 @@
 
 from typing import Any
 
-from holdfast.kit.postgres.database import Reader
+from holdfast.kit.postgres import database
 
 
-async def shops(reader: Reader[Any]) -> list[int]:
+async def shops(reader: database.Reader[Any]) -> list[int]:
     """The ids of all shops."""
     return [id for (id,) in await reader.tuples("select id from shops order by id")]
 
 
-async def audit(reader: Reader[Any], shop_id: int) -> list[str]:
+async def audit(reader: database.Reader[Any], shop_id: int) -> list[str]:
     """Return one sentence for each difference in the ledger of a shop. A sound ledger has none."""
     rows = await reader.tuples(
         """

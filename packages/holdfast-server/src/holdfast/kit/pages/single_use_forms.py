@@ -14,7 +14,7 @@ from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.problems import BAD_REQUEST
 from holdfast.kit.running.runner import Run
 
-A = TypeVar("A", bound=Struct)
+S = TypeVar("S", bound=Struct)
 
 _SHAPE = re.compile(r"[A-Za-z0-9_-]{22}")
 
@@ -24,7 +24,7 @@ def new_token() -> str:
     return secrets.token_urlsafe(16)
 
 
-async def run_once(work: Run, caller: Caller, command: Command, fields: Mapping[str, str], kind: type[A]) -> A:
+async def run_once(work: Run, caller: Caller, command: Command, fields: Mapping[str, str], kind: type[S]) -> S:
     """Run the work of a form. If it ran before, return its first answer."""
     answer: Any = await work(caller, command, _key(fields))
     return msgspec.json.decode(answer, type=kind) if isinstance(answer, Raw) else answer

@@ -8,7 +8,7 @@ from holdfast.events.console.frame import Console
 from holdfast.events.organizers import accounts
 from holdfast.events.organizers.accounts import EndAccess
 from holdfast.events.people import proof
-from holdfast.events.people.links import path
+from holdfast.events.people.model import path
 from holdfast.events.people.proof import DataLinkResult, OpenDataLink
 from holdfast.events.site import SITE
 from holdfast.kit.contract.problems import FORBIDDEN, Problem

@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from starlette.routing import BaseRoute
 
 from holdfast.accounts.sessions import Session
-from holdfast.events.console.events.photo_operations import READ_PHOTOS, PhotoList, ReadPhotos
-from holdfast.events.console.events.uploads import FileRefusal, UploadForm, Uploads
+from holdfast.events.console.events.uploads import READ_PHOTOS, FileRefusal, PhotoList, ReadPhotos, UploadForm, Uploads
 from holdfast.events.console.frame import Console, organizer
 from holdfast.events.organizers import look
 from holdfast.events.organizers.accent import OUR_ACCENT, is_color, nearest_passing, passes, stylesheet_path

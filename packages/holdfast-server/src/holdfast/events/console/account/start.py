@@ -6,11 +6,11 @@ from starlette.routing import BaseRoute
 
 from holdfast.accounts.session_gate import local_path, return_query
 from holdfast.accounts.sessions import Session
+from holdfast.events import ownership
 from holdfast.events.console.frame import BEFORE, HOME, START, Console
 from holdfast.events.organizers import accounts
 from holdfast.events.organizers.accounts import BecomeOrganizer
-from holdfast.events.payments import ownership
-from holdfast.events.payments.ownership import GetUnprovedAccount, ProveAccount, UnprovedAccount
+from holdfast.events.ownership import GetUnprovedAccount, ProveAccount, UnprovedAccount
 from holdfast.kit.contract.command import check
 from holdfast.kit.contract.messages import message
 from holdfast.kit.http.handler import Reply, Request, read_query

@@ -15,16 +15,17 @@ from holdfast.events.console.events.event import PATH
 from holdfast.events.console.events.event_form import (
     CHOICES,
     LABELS,
+    PREVIEW_PART,
     command_values,
     errors_in_words,
     field_values,
     is_more_open,
+    preview_of,
     typed_values,
     version_of,
     with_seconds,
 )
 from holdfast.events.console.events.event_operations import EDIT_EVENT, READ_EVENT, EditEvent, EditResult, EventDetails
-from holdfast.events.console.events.event_preview import PREVIEW_PART, preview_of
 from holdfast.events.console.frame import HOME, Console, organizer
 from holdfast.events.events.model import EventRow, GetEvent, UpdateEvent
 from holdfast.events.paths import id_of

@@ -13,7 +13,7 @@ from holdfast.events.console.events.event_operations import COUNT_FIGURES, READ_
 from holdfast.events.console.events.share import COPY_SCRIPT, share_of
 from holdfast.events.console.frame import HOME, Console, organizer
 from holdfast.events.events.model import GetEvent, UpdateEvent
-from holdfast.events.pages.event import price_chart
+from holdfast.events.pages.event.page import price_chart
 from holdfast.events.paths import event_path, id_of
 from holdfast.events.pricing.model import ListPriceHistory, PriceChange
 from holdfast.events.problems import EVENT_HAS_REGISTRATIONS

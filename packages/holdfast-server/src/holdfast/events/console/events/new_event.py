@@ -1,4 +1,7 @@
-"""The page that creates an event, from scratch or as a copy of another event."""
+"""The page that creates an event, from scratch or as a copy of another event.
+
+Copies an event with the organizer's paragraphs in its mails, which the form of the event does not show.
+"""
 
 import re
 import secrets
@@ -10,15 +13,17 @@ from msgspec import Struct
 from starlette.routing import BaseRoute
 
 from holdfast.accounts.sessions import Session
-from holdfast.events.console.events.copy_event import COPY_EVENT, CopyEvent
 from holdfast.events.console.events.event_form import (
     CHOICES,
     LABELS,
     NEW_FORM_VALUES,
+    PREVIEW_PART,
+    PREVIEW_SCRIPT,
     command_values,
     errors_in_words,
     field_values,
     is_more_open,
+    preview_of,
     typed_values,
 )
 from holdfast.events.console.events.event_operations import (
@@ -28,18 +33,61 @@ from holdfast.events.console.events.event_operations import (
     EventDetails,
     ReadEventDefaults,
 )
-from holdfast.events.console.events.event_preview import PREVIEW_PART, PREVIEW_SCRIPT, preview_of
-from holdfast.events.console.events.photo_operations import READ_PHOTOS, PhotoList, ReadPhotos
-from holdfast.events.console.events.uploads import FileRefusal, Uploads
+from holdfast.events.console.events.uploads import READ_PHOTOS, FileRefusal, PhotoList, ReadPhotos, Uploads
 from holdfast.events.console.frame import HOME, Console, organizer
-from holdfast.events.events.model import CreateEvent, GetEvent
+from holdfast.events.events import operations as events
+from holdfast.events.events.model import CreateEvent, Event, GetEvent
+from holdfast.events.mails import paragraphs
 from holdfast.events.paths import id_of
+from holdfast.events.problems import QUOTA_EXCEEDED
 from holdfast.events.processor.currencies import CURRENCIES, digits
+from holdfast.events.resources import Concluded, Steps, Tx
 from holdfast.events.site import SITE
-from holdfast.kit.contract.command import check
-from holdfast.kit.contract.problems import IDEMPOTENCY_KEY_REUSED, Problem
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.command import Command, check
+from holdfast.kit.contract.problems import (
+    FORBIDDEN,
+    IDEMPOTENCY_KEY_REUSED,
+    NOT_FOUND,
+    RATE_LIMITED,
+    VALIDATION_FAILED,
+    Problem,
+    refuses,
+)
 from holdfast.kit.http.handler import Reply, Request, read_query
+from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.run_modes import steps
 from holdfast.kit.running.runner import Runner
+
+
+class CopyEvent(Command):
+    """Asks to create an event as a copy of another.
+
+    event_id    the event to copy
+    """
+
+    event_id: int
+    event: CreateEvent
+
+
+@refuses(NOT_FOUND, FORBIDDEN, VALIDATION_FAILED, QUOTA_EXCEEDED, RATE_LIMITED)
+async def copy_event(steps: Steps, caller: Caller, command: CopyEvent) -> Concluded[Event]:
+    """Create an event as a copy of another."""
+
+    html = await events.prepare(steps, caller, command.event)
+
+    async def publish_copy(tx: Tx) -> Event:
+        event = await events.publish(tx, caller, command.event, html)
+        await paragraphs.copy(tx, caller, command.event_id, event.id)
+        return event
+
+    return await steps.conclude(publish_copy)
+
+
+COPY_EVENT = Operation("copy_event", None, steps(copy_event))
+OPERATIONS = (COPY_EVENT,)
+"""It has no route and no tool of its own."""
+
 
 NEW = "/console/events/new"
 

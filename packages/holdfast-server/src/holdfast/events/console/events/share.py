@@ -10,7 +10,7 @@ from holdfast.accounts.sessions import Session
 from holdfast.events.console.events.event_operations import READ_EVENT, EventDetails
 from holdfast.events.console.frame import HOME, Console, organizer
 from holdfast.events.events.model import EventRow, GetEvent, to_api
-from holdfast.events.pages.own_registration import qr
+from holdfast.events.pages.registration.own_registration import qr
 from holdfast.events.paths import id_of
 from holdfast.events.registrations.code import qr_code
 from holdfast.events.settings import Settings

@@ -6,8 +6,8 @@ from holdfast.accounts.sessions import Session
 from holdfast.events.console.events.event import PATH
 from holdfast.events.console.frame import Console, organizer
 from holdfast.events.paths import id_of
-from holdfast.events.payments import payment_list
-from holdfast.events.payments.payment_list import EventPayments, ListPayments
+from holdfast.events.payments import operations
+from holdfast.events.payments.operations import EventPayments, ListPayments
 from holdfast.events.processor.currencies import digits
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.pages.signed_in_pages import hide_forbidden
@@ -17,7 +17,7 @@ from holdfast.kit.running.runner import Runner
 
 PAGE_SIZE = 100
 
-LIST = Operation("list_payments", None, read(payment_list.list_for_event))
+LIST = Operation("list_payments", None, read(operations.list_for_event))
 OPERATIONS = (LIST,)
 """It has no route of the API and no tool of its own."""
 

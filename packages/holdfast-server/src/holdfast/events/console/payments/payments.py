@@ -8,15 +8,15 @@ from holdfast.accounts.sessions import Session
 from holdfast.events.console.events.event_form import minor_units
 from holdfast.events.console.frame import Console, organizer
 from holdfast.events.console.people.registrations import list_path
-from holdfast.events.payments import operations, payment_list
+from holdfast.events.payments import operations
 from holdfast.events.payments.operations import (
     BLOCK_MESSAGES,
     ListPersonPayments,
+    Payer,
     PaymentView,
     RefundPayment,
     RefundResult,
 )
-from holdfast.events.payments.payment_list import Payer
 from holdfast.events.processor.currencies import digits, rules_of
 from holdfast.kit.contract.command import check
 from holdfast.kit.contract.messages import message
@@ -30,7 +30,7 @@ from holdfast.kit.running.operation import ADDS, Operation
 from holdfast.kit.running.run_modes import read, single
 from holdfast.kit.running.runner import Runner
 
-READ_PAYER = Operation("look_at_payer", None, read(payment_list.payer))
+READ_PAYER = Operation("look_at_payer", None, read(operations.payer))
 READ_PAYMENTS = Operation("look_at_payments", None, read(operations.list_payments))
 REFUND = Operation("refund_payment", None, single(operations.refund), ADDS)
 OPERATIONS = (READ_PAYER, READ_PAYMENTS, REFUND)

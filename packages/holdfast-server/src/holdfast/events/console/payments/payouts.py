@@ -7,9 +7,16 @@ from starlette.routing import BaseRoute
 from holdfast.accounts.session_gate import SIGN_IN, address_with_return
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.frame import Console, organizer
-from holdfast.events.payments import onboarding, payouts
-from holdfast.events.payments.onboarding import PAYOUTS, RETURN, ConfirmPayoutAccount, OpenOnboarding, RefreshPayouts
-from holdfast.events.payments.payouts import GetPayouts, SetRefundRule
+from holdfast.events.payments import payout_accounts
+from holdfast.events.payments.payout_accounts import (
+    PAYOUTS,
+    RETURN,
+    ConfirmPayoutAccount,
+    GetPayouts,
+    OpenOnboarding,
+    RefreshPayouts,
+    SetRefundRule,
+)
 from holdfast.kit.contract.command import check
 from holdfast.kit.contract.messages import message
 from holdfast.kit.http.handler import Reply, Request, read_query
@@ -18,11 +25,11 @@ from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.run_modes import read, single, steps
 from holdfast.kit.running.runner import Runner
 
-READ_PAYOUTS = Operation("look_at_payouts", None, read(payouts.get))
-SET_RULE = Operation("set_refund_rule", None, single(payouts.set_rule))
-OPEN = Operation("open_onboarding", None, steps(onboarding.open_processor))
-CONFIRM = Operation("confirm_payout_account", None, steps(onboarding.confirm))
-REFRESH = Operation("refresh_payouts", None, steps(onboarding.refresh))
+READ_PAYOUTS = Operation("look_at_payouts", None, read(payout_accounts.get))
+SET_RULE = Operation("set_refund_rule", None, single(payout_accounts.set_rule))
+OPEN = Operation("open_onboarding", None, steps(payout_accounts.open_processor))
+CONFIRM = Operation("confirm_payout_account", None, steps(payout_accounts.confirm))
+REFRESH = Operation("refresh_payouts", None, steps(payout_accounts.refresh))
 OPERATIONS = (READ_PAYOUTS, SET_RULE, OPEN, CONFIRM, REFRESH)
 """They have no routes of the API and no tools of their own."""
 
@@ -96,7 +103,7 @@ class PayoutsPage:
         typed: Mapping[str, str] | None = None,
         refusal: FormRefusal = NOT_REFUSED,
     ) -> Reply:
-        payout_status: payouts.Payouts = await self._look(organizer(session), GetPayouts())
+        payout_status: payout_accounts.Payouts = await self._look(organizer(session), GetPayouts())
         query = read_query(request.query)
         return self._console.page(
             session,

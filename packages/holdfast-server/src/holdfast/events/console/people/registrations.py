@@ -1,7 +1,13 @@
-"""The page of the registrations of one event: a list that refreshes itself, with a search, filters and sorting."""
+"""The page of the registrations of one event: a list that refreshes itself, with a search, filters and sorting.
 
-from collections.abc import Mapping
-from typing import Any
+The order of the list of registrations by one of its columns.
+
+The list is read in order of arrival. For another order all of it is read and sorted here, up to a number.
+"""
+
+import datetime as dt
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 import msgspec
@@ -9,17 +15,56 @@ from starlette.routing import BaseRoute
 
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.frame import HOME, Console, organizer
-from holdfast.events.console.people import sorting
 from holdfast.events.paths import id_of
 from holdfast.events.processor.currencies import digits
 from holdfast.events.registrations import search
-from holdfast.events.registrations.search import RegistrationsPart, SearchRegistrations
+from holdfast.events.registrations.search import RegistrationsPart, RegistrationView, SearchRegistrations
 from holdfast.events.site import SITE
 from holdfast.kit.contract.command import check
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.run_modes import single
 from holdfast.kit.running.runner import Run, Runner
+
+MAX_SORTED = 2_000
+"""The most registrations that are sorted by a column other than the time of their arrival."""
+
+_STATUSES = ("registered", "held", "waitlisted", "pending", "in_draw", "rejected")
+_NEVER = dt.datetime.max.replace(tzinfo=dt.UTC)
+
+KEYS: Mapping[str, Callable[[RegistrationView], Any]] = {
+    "address": lambda row: (row.email is None, row.email),
+    "name": lambda row: (row.name is None, (row.name or "").casefold()),
+    "state": lambda row: (_STATUSES.index(row.status), row.place),
+    "paid": lambda row: (row.paid_by_card or 0) if row.amount_due is not None else row.amount_paid,
+    "in": lambda row: row.entered_at or _NEVER,
+    "received": lambda row: row.received_at,
+}
+"""The columns, with the value of a registration in each."""
+
+
+class Sort(NamedTuple):
+    """A column, and whether its greatest value comes first."""
+
+    key: str
+    is_descending: bool
+
+
+def read_sort(text: str) -> Sort | None:
+    """The order that a query names, such as `name`, or `-name` for the reverse. None if it names none."""
+    key = text.removeprefix("-")
+    return Sort(key, text.startswith("-")) if key in KEYS else None
+
+
+def read_offset(text: str) -> int:
+    """The number of registrations before a page of a sorted list; 0 if the query names none."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 6 else 0
+
+
+def sort_rows(rows: Sequence[RegistrationView], by: Sort) -> list[RegistrationView]:
+    """The registrations in an order. Those with the same value stay in theirs."""
+    return sorted(rows, key=KEYS[by.key], reverse=by.is_descending)
+
 
 SEARCH = Operation("search_registrations", None, single(search.search))
 OPERATIONS = (SEARCH,)
@@ -63,20 +108,20 @@ class RegistrationsPage:
         """List registrations, newest first; the waiting list in its order."""
         query = read_query(request.query)
         command = search_command(request, query)
-        sort = sorting.read(query.get("sort", ""))
+        sort = read_sort(query.get("sort", ""))
         if sort and sort.key == "received":
             command = msgspec.structs.replace(command, newest_first=sort.is_descending)
         is_sorted = sort is not None and sort.key != "received"
         page = msgspec.structs.replace(command, limit=PAGE_SIZE)
-        to_sort = msgspec.structs.replace(command, limit=sorting.MAX_SORTED, after=None)
+        to_sort = msgspec.structs.replace(command, limit=MAX_SORTED, after=None)
         part: RegistrationsPart = await self._search(organizer(session), to_sort if is_sorted else page)
         is_too_many = is_sorted and part.more is not None
         if is_too_many:
             part = await self._search(organizer(session), page)
         rows, more = part.registrations, part.more and {"after": part.more}
         if sort and is_sorted and not is_too_many:
-            offset = sorting.read_offset(query.get("offset", ""))
-            rows = sorting.sort(rows, sort)
+            offset = read_offset(query.get("offset", ""))
+            rows = sort_rows(rows, sort)
             more = {"offset": str(offset + PAGE_SIZE)} if len(rows) > offset + PAGE_SIZE else None
             rows = rows[offset : offset + PAGE_SIZE]
         filters = query_of(command)

@@ -10,26 +10,26 @@ from typing import Any
 from starlette.routing import BaseRoute
 
 from holdfast.accounts.sessions import Session
-from holdfast.events.check_in.by_hand import CHECK_IN_SEVERAL, CheckInSeveral
+from holdfast.events.check_in.operations import CHECK_IN_SEVERAL, CheckInSeveral
 from holdfast.events.console.frame import Console, organizer
 from holdfast.events.console.people.registrations import PAGE_SIZE, SEARCH, list_path, several_path
 from holdfast.events.paths import id_of
-from holdfast.events.registrations import several
-from holdfast.events.registrations.search import RegistrationsPart, SearchRegistrations
-from holdfast.events.registrations.several import (
+from holdfast.events.registrations import operations
+from holdfast.events.registrations.operations import (
     MOVE_SEVERAL,
     REMOVE_SEVERAL,
     MoveSeveral,
     RemoveSeveral,
     SeveralResult,
 )
+from holdfast.events.registrations.search import RegistrationsPart, SearchRegistrations
 from holdfast.events.site import SITE
 from holdfast.kit.contract.problems import BAD_REQUEST
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.running.runner import Run, Runner
 
-OPERATIONS = (*several.OPERATIONS, CHECK_IN_SEVERAL)
+OPERATIONS = (*operations.OPERATIONS, CHECK_IN_SEVERAL)
 
 ACTIONS: Mapping[str, str] = {"in": "several_in", "wait": "several_moved", "remove": "several_removed"}
 """What can be done, and the notice on the list when it was done with everybody."""

@@ -6,8 +6,8 @@ from typing import Literal, LiteralString
 
 from msgspec import Struct
 
-from holdfast.events.ids import EventId
-from holdfast.events.mails.failures import FailureReason, failure_reason
+from holdfast.events.mails.delivery_status import FailureReason, failure_reason
+from holdfast.events.paths import EventId
 from holdfast.events.resources import Reader
 from holdfast.events.users.model import PublicId
 from holdfast.kit.contract.caller import Caller

@@ -1,0 +1,146 @@
+"""The cache of the events that links show, with their versions: for a second, or until a notification of a change.
+
+So a crowd at one event costs no database query. One statement looks up many links.
+"""
+
+import datetime as dt
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from holdfast.events.events.model import CHANGE_CHANNEL, STATUS, Status
+from holdfast.events.events.recurrence import CURRENT_OCCURRENCES
+from holdfast.events.images.logo import LOGO
+from holdfast.events.pages.model import Opening
+from holdfast.events.pages.sql import NUMBERED, OPENING, read_opening
+from holdfast.events.paths import EventId
+from holdfast.events.pricing.model import PricingMode
+from holdfast.events.resources import Database, Reader
+from holdfast.events.users.model import PUBLIC_ACCENT
+from holdfast.kit.contract.bounds import cache_bound
+from holdfast.kit.contract.caller import ADMIN
+from holdfast.kit.contract.command import Command
+from holdfast.kit.contract.problems import NOT_FOUND, Problem, refuses
+from holdfast.kit.postgres.lookup_cache import MAX_RESULTS, LookupCache
+from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.run_modes import Batch, read_batched
+from holdfast.kit.running.runner import Runner
+
+LINKED_EVENTS = cache_bound("Events that pages show", "events", f"{MAX_RESULTS} in a process, for a second")
+
+
+class FindLinkedEvent(Command):
+    """Asks for the event that a link to an event shows."""
+
+    event_id: EventId
+
+
+class RegistrableEvent(Struct, frozen=True):
+    """The data of an event that its registration form needs.
+
+    refund_days     a cancellation at least so many days before the event is refunded in full, a later one not at all
+    is_confirmed    whether the owner of the organizer's address has confirmed it
+    accent, logo    the accent and the file of the logo of the organizer, or None
+    opening         the draw with which it opens; None: it has none
+    """
+
+    id: int
+    title: str
+    datetime: dt.datetime
+    ends_at: dt.datetime | None
+    timezone: str | None
+    status: Status
+    pricing_mode: PricingMode
+    takes_registrations: bool
+    payouts_ready: bool
+    organizer_slug: str
+    current_price: int | None
+    currency: str
+    refund_days: int
+    is_confirmed: bool
+    accent: str | None
+    logo: str | None
+    opening: Opening | None
+
+
+class LinkedEvent(Struct, frozen=True):
+    """The event that a link shows.
+
+    requested_id    the id of the event in the link
+    slug       the slug of the organizer of that event
+    version    a text that changes whenever the content of a page of the event changes
+    event      the event to show: the one in the link, or the next occurrence after it
+    """
+
+    requested_id: int
+    slug: str
+    version: str
+    event: RegistrableEvent
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether the link shows its own event, not a later occurrence."""
+        return self.requested_id == self.event.id
+
+
+@refuses(NOT_FOUND)
+async def find(reader: Reader, batch: Batch[FindLinkedEvent]) -> Sequence[LinkedEvent | Problem]:
+    """Find the events that links show."""
+    event_ids = [call.command.event_id for call in batch.calls]
+    by_id = {
+        linked_event.requested_id: linked_event for linked_event in await find_linked_events(reader, [*{*event_ids}])
+    }
+    return [by_id.get(id) or NOT_FOUND(f"No event has the id {id}.") for id in event_ids]
+
+
+FIND_LINKED_EVENT = Operation("find_shown_event", None, read_batched(find))
+"""It has no route and no tool of its own."""
+
+
+def linked_event_cache(database: Database, runner: Runner) -> LookupCache[int, LinkedEvent]:
+    """The cache of the events that links show, by the id of the event in the link. `get` raises `not_found`."""
+
+    async def look_up(event_id: int) -> LinkedEvent:
+        return await runner[FIND_LINKED_EVENT](ADMIN, FindLinkedEvent(event_id=event_id))
+
+    # The occurrence of a series that a link shows depends on several events.
+    return LookupCache(
+        LINKED_EVENTS, database, CHANGE_CHANNEL, int, look_up, by_itself=lambda linked_event: linked_event.is_asked
+    )
+
+
+async def find_linked_events(reader: Reader, event_ids: Sequence[int]) -> list[LinkedEvent]:
+    """One row for each existing event.
+
+    `xmin` is the id of the last transaction that wrote a row, so every change changes the version.
+    """
+    rows = await reader.tuples(
+        f"""
+        with recursive {CURRENT_OCCURRENCES}
+        select requested_id, askers.slug,
+               concat_ws('.', events.xmin, organizers.xmin, events.datetime <= now(), events.end_datetime <= now(),
+                         events.draw_at <= now(),
+                         rule.refund_days, look.logo,
+                         ({NUMBERED}),
+                         case when events.image_keys <> '{{}}'
+                              then (select string_agg(photos.xmin::text, '.' order by key)
+                                      from photos where key = any(events.image_keys)) end),
+               events.id, events.title, events.datetime, events.end_datetime, events.timezone, {STATUS},
+               events.pricing_mode,
+               events.registered_count < events.capacity or events.waitlisted_count < events.waitinglist_capacity,
+               organizers.payouts_ready, organizers.slug, events.current_price, events.currency,
+               coalesce(rule.refund_days, 0),
+               organizers.proved_at is not null, {PUBLIC_ACCENT}, look.logo,
+               {OPENING}
+          from current_occurrence
+          join events on events.id = current_occurrence.id
+          join users as organizers on organizers.id = events.organizer_id
+         cross join lateral (select {LOGO} as logo) as look
+          left join lateral (select refund_days from payout_accounts
+                              where organizer_id = organizers.id and is_confirmed limit 1) as rule on true
+          join events as requested_events on requested_events.id = requested_id
+          join users as askers on askers.id = requested_events.organizer_id
+        """,
+        {"event_ids": list(event_ids)},
+    )
+    return [LinkedEvent(*row[:3], event=RegistrableEvent(*row[3:-1], opening=read_opening(row[-1]))) for row in rows]

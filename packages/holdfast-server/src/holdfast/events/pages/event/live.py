@@ -1,0 +1,354 @@
+"""The numbers of the events that streams of this process show, read once for all readers of an event.
+
+Every change is announced to all processes. It is read, and the parts of the page that it changes are rendered, once for
+each language in which the event is watched.
+
+The stream of an event: the numbers at once, and then each change. Anybody may read it.
+
+GET /events/{event_id}/stream          for its page
+GET /events/{event_id}/embed/stream    for its form in a frame
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence, Set
+from contextlib import AbstractContextManager
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from starlette.routing import BaseRoute, Route
+
+from holdfast.events.events.model import CHANGE_CHANNEL, STATUS, Status
+from holdfast.events.events.public import is_public
+from holdfast.events.pages.registration.form import form_of, period, state_of
+from holdfast.events.pages.sql import DETAILS, NUMBERED, OPENING, read_opening
+from holdfast.events.paths import id_of
+from holdfast.events.pricing.model import PricingMode
+from holdfast.events.processor.currencies import digits
+from holdfast.events.resources import Database, Reader
+from holdfast.events.site import SITE
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.client import create_shared_task
+from holdfast.kit.contract.problems import NOT_FOUND, Problem
+from holdfast.kit.contract.sources import address
+from holdfast.kit.http.event_streams import (
+    EndOfStream,
+    EventStream,
+    Feed,
+    StreamOwner,
+    Streams,
+    encode_event,
+    encode_notice,
+    encode_retry,
+)
+from holdfast.kit.http.handler import Access, Handler, Reply, Request, envelope
+from holdfast.kit.pages.language import Language, language_of
+from holdfast.kit.postgres.announced_changes import AnnouncedChanges
+from holdfast.kit.running.rate_limits import Limits
+
+POLL_SECONDS = 2.0
+"""Seconds from one read of all watched events to the next: it finds events that have begun, and lost notices."""
+
+TTL_SECONDS = 1.0
+"""Seconds for which the numbers of an event without readers are used for a new reader."""
+
+IDLE_SECONDS = 10.0
+"""Seconds after which an event without readers is dropped."""
+
+
+class EventNumbers(Struct, frozen=True):
+    """What changes on the page of an event while people look at it.
+
+    details    a text that changes with what is not a number: the title, the text, when and where, the photos
+    version    the same without the text, as a hash: the page has it too
+    numbered   how many registrations are numbered in its public log; None: it has none. It alone is no change: else
+               rejections would send messages to a whole crowd while all places are taken.
+    opening    the draw with which it opens, as `OPENING` gives it
+    """
+
+    id: int
+    status: Status
+    pricing_mode: PricingMode
+    current_price: int | None
+    min_price: int | None
+    max_price: int | None
+    currency: str
+    capacity: int
+    registered_count: int
+    waitinglist_capacity: int
+    waitlisted_count: int
+    payouts_ready: bool
+    refund_days: int
+    details: str
+    version: str
+    numbered: int | None
+    timezone: str | None
+    opening: Any
+
+    @property
+    def left(self) -> int:
+        return max(0, self.capacity - self.registered_count)
+
+    @property
+    def room(self) -> int:
+        return max(0, self.waitinglist_capacity - self.waitlisted_count)
+
+    @property
+    def takes_registrations(self) -> bool:
+        return bool(self.left or self.room)
+
+    @property
+    def is_closed(self) -> bool:
+        return self.status in ("cancelled", "expired")
+
+
+class StreamMessage(Struct, omit_defaults=True):
+    """The data of an event of the stream.
+
+    price    in minor units of the currency; none for a free event
+    left, room, waiting    free seats, free places on the waiting list, people on the waiting list
+    spread   the seconds in which pages that show one person fetch themselves, each at a random moment
+    html     the parts of the page that differ from those of the last message
+    version  for a new reader: a page with another one is older than the numbers, and fetches itself
+    """
+
+    status: Status
+    left: int
+    room: int
+    waiting: int
+    price: int | None
+    currency: str | None
+    spread: float | None = None
+    html: str = ""
+    version: str = ""
+
+
+class WatchedEvent:
+    """The numbers of one event, and the messages for its readers in one language.
+
+    framed    whether the form is in a frame of another site
+    """
+
+    def __init__(self, event_id: int, language: Language, *, framed: bool) -> None:
+        self.event_id = event_id
+        self.language = language
+        self.framed = framed
+        self.feed: Feed[bytes] = Feed()
+        self.reading: asyncio.Task[None] | None = None
+        self.read_at = float("-inf")
+        self.used_at = time.monotonic()
+        self.numbers: EventNumbers | None = None
+        self.period = 0
+        self._parts: dict[str, tuple[str, str]] = {}
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether a new reader can have the numbers: notices and polls keep those that have readers up to date."""
+        return self.numbers is not None and (self.feed.has_readers or time.monotonic() < self.read_at + TTL_SECONDS)
+
+    @property
+    def is_idle(self) -> bool:
+        return not self.feed.has_readers and time.monotonic() > self.used_at + IDLE_SECONDS
+
+    def show(self, numbers: EventNumbers, parts: dict[str, tuple[str, str]]) -> None:
+        """Publish new numbers. `parts`: the HTML of each part of the page, and what it depends on."""
+        keys = {name: key for name, (key, _) in self._parts.items()}
+        changed = [html for name, (key, html) in parts.items() if keys.get(name) != key]
+        before, self.numbers, self._parts = self.numbers, numbers, parts
+        if before is None:
+            self.feed.restart(1)
+        elif msgspec.structs.replace(before, numbered=numbers.numbered) != numbers:
+            same = {name: getattr(numbers, name) for name in ("details", "version", "numbered")}
+            is_same = msgspec.structs.replace(before, **same) == numbers
+            chunk = b"" if is_same else self._message("".join(changed))
+            if before.details != numbers.details and not (self.framed or numbers.is_closed):
+                # More than numbers has changed: pages fetch themselves.
+                chunk += encode_notice("changed", self.feed)
+            self.feed.publish(self.feed.position + 1, chunk)
+
+    def withdraw(self) -> None:
+        """End the streams of an event that is not public, or not any more."""
+        self.numbers, self._parts = None, {}
+        self.feed.wake()
+
+    def snapshot(self) -> bytes:
+        """The numbers and all parts, for a reader that has none yet."""
+        assert self.numbers
+        html = "".join(html for _, html in self._parts.values())
+        return self._message(html, "" if self.framed else self.numbers.version)
+
+    def _message(self, html: str, version: str = "") -> bytes:
+        numbers = self.numbers
+        assert numbers
+        is_free = numbers.pricing_mode == "free"
+        message = StreamMessage(
+            numbers.status,
+            numbers.left,
+            numbers.room,
+            numbers.waitlisted_count,
+            None if is_free else numbers.current_price,
+            None if is_free else numbers.currency,
+            self.feed.spread_seconds,
+            html,
+            version,
+        )
+        return encode_event(msgspec.json.encode(message), name="numbers")
+
+
+class LiveEvents:
+    """The watched events of this process."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._settings, self._secret = database.resources.settings, database.resources.secret
+        self._watched: dict[int, list[WatchedEvent]] = {}
+        self._changes = AnnouncedChanges(database, [CHANGE_CHANNEL], self._is_watched, self._update, POLL_SECONDS)
+        self.listening: Callable[[], AbstractContextManager[None]] = self._changes.listening
+
+    def _is_watched(self, event_id: int | None) -> bool:
+        return bool(self._watched) if event_id is None else event_id in self._watched
+
+    async def watch(self, event_id: int, language: Language, *, framed: bool) -> WatchedEvent:
+        """The present numbers of an event, for a new reader. Raises `not_found`."""
+        event = self._find(event_id, language, framed=framed)
+        event.used_at = time.monotonic()
+        if not event.is_fresh or self._changes.is_pending(event_id):
+            if event.reading is None or event.reading.done():
+                event.reading = create_shared_task(self._read({event_id}), name=f"read of event {event_id}")
+                event.reading.add_done_callback(_retrieve_error)
+            # If one waiting request is cancelled, the others still get the numbers.
+            await asyncio.shield(event.reading)
+        if event.numbers is None:
+            self._watched.pop(event_id, None)
+            raise NOT_FOUND(f"No event has the id {event_id}.")
+        return event
+
+    def _find(self, event_id: int, language: Language, *, framed: bool) -> WatchedEvent:
+        events = self._watched.setdefault(event_id, [])
+        for event in events:
+            if (event.language, event.framed) == (language, framed):
+                return event
+        events.append(WatchedEvent(event_id, language, framed=framed))
+        return events[-1]
+
+    async def _update(self, event_ids: Set[int] | None) -> None:
+        for event_id, events in [*self._watched.items()]:
+            events[:] = [event for event in events if not event.is_idle]
+            if not events:
+                del self._watched[event_id]
+        ids = self._watched.keys() if event_ids is None else event_ids & self._watched.keys()
+        if ids:
+            await self._read(ids)
+
+    async def _read(self, event_ids: Set[int]) -> None:
+        """Read the numbers of events, and publish what has changed. The streams of events that are not public end."""
+        started = time.monotonic()
+        rows = await self._database.read(lambda reader: find_numbers(reader, [*event_ids]))
+        by_id = {numbers.id: numbers for numbers in rows}
+        for event_id in event_ids:
+            numbers = by_id.get(event_id)
+            for event in self._watched.get(event_id, ()):
+                if event.read_at > started:
+                    # Another read began later and ended earlier. It is not known which of them is newer.
+                    self._changes.announce(str(event.event_id))
+                    continue
+                event.read_at = started
+                if numbers is None:
+                    event.withdraw()
+                # The form is valid for two hours, so it is rendered again from time to time.
+                elif numbers != event.numbers or event.period != period():
+                    event.period = period()
+                    event.show(numbers, self._parts(numbers, event.language, framed=event.framed))
+
+    def _parts(self, numbers: EventNumbers, language: Language, *, framed: bool) -> dict[str, tuple[str, str]]:
+        form = form_of(numbers, self._settings, self._secret, language, refund_days=numbers.refund_days, framed=framed)
+        values: dict[str, Any] = {
+            "event": numbers,
+            "closed": numbers.is_closed,
+            "left": numbers.left,
+            "room": numbers.room,
+            "digits": digits(numbers.currency),
+            "numbered": numbers.numbered,
+            "opening": read_opening(numbers.opening),
+            "zone": numbers.timezone or "UTC",
+            "form": form,
+            "framed": framed,
+        }
+        state: str = state_of(numbers, takes_payments=self._settings.takes_payments)
+        if opening := values["opening"]:
+            state += f" {opening.state}"
+        # The form has a token, which differs each time.
+        form_part = SITE.render("pages/form_part.html", language=language, **values)
+        parts: dict[str, tuple[str, str]] = {"form_part": (state, form_part)}
+        if not framed:
+            places = SITE.render("pages/places.html", language=language, **values)
+            parts = {"places": (places, places), **parts}
+        return parts
+
+
+def _retrieve_error(task: asyncio.Task[None]) -> None:
+    """Retrieve the error of a read, so that asyncio does not log it if no request waits any more."""
+    if not task.cancelled():
+        task.exception()
+
+
+async def find_numbers(reader: Reader, event_ids: Sequence[int]) -> list[EventNumbers]:
+    """The numbers of those events that exist and are public."""
+    return await reader.rows(
+        EventNumbers,
+        f"""
+        select events.id, {STATUS} as status, events.pricing_mode, events.current_price,
+               events.min_price, events.max_price, events.currency, events.capacity, events.registered_count,
+               events.waitinglist_capacity, events.waitlisted_count, organizers.payouts_ready,
+               coalesce(rule.refund_days, 0) as refund_days,
+               concat_ws('.', texts.version, {DETAILS}) as details, md5({DETAILS}) as version,
+               ({NUMBERED}) as numbered, events.timezone, {OPENING} as opening
+          from events
+          join users as organizers on organizers.id = events.organizer_id
+          left join lateral (select refund_days from payout_accounts
+                              where organizer_id = organizers.id and is_confirmed limit 1) as rule on true
+          left join lateral (select xmin::text as version from event_texts
+                              where event_id = events.id limit 1) as texts on true
+         where events.id = any(%(event_ids)s) and {is_public()}
+        """,
+        {"event_ids": list(event_ids)},
+    )
+
+
+def routes(limits: Limits, live_events: LiveEvents, streams: Streams) -> Sequence[BaseRoute]:
+    def route(path: str, name: str, *, framed: bool) -> Route:
+        async def answer(_: Caller, request: Request) -> Reply:
+            return await open_stream(request, live_events, streams, framed=framed)
+
+        return Route(path, Handler(Access(name), limits, answer, envelope(Problem.body), methods=("GET",)))
+
+    return [
+        route("/events/{event_id}/stream", "event_stream", framed=False),
+        route("/events/{event_id}/embed/stream", "framed_event_stream", framed=True),
+    ]
+
+
+async def open_stream(request: Request, live_events: LiveEvents, streams: Streams, *, framed: bool) -> Reply:
+    """Open a stream. Raises `not_found`, `rate_limited`, and `service_unavailable`."""
+    owners: Mapping[StreamOwner, object] = {"address": address(request.scope)}
+    event_id = id_of(request.scope["path_params"]["event_id"])
+    event = await live_events.watch(event_id, language_of(request), framed=framed)
+    position, start = -1, encode_retry()
+
+    async def pending() -> bytes:
+        nonlocal position, start
+        if event.numbers is None:
+            # It is not public any more. The page fetches itself, and is not found.
+            raise EndOfStream(start + (b"" if framed else encode_notice("changed", event.feed)))
+        messages = event.feed.since(position)
+        position = event.feed.position
+        chunk = start + (event.snapshot() if messages is None else b"".join(messages))
+        start = b""
+        if event.numbers.is_closed:
+            # Nothing will change any more.
+            raise EndOfStream(chunk + encode_notice("end", event.feed))
+        return chunk
+
+    streams.require_room(owners)
+    return EventStream(200, streams=streams, name="event", feed=event.feed, pending=pending, owners=owners)

@@ -1,0 +1,221 @@
+"""The pages with the registration form alone: `/events/<event_id>/embed`, and the target of the form on event pages.
+
+An accepted form redirects to the page with the status of the registration. A refused form is shown again with its typed
+values and one sentence that gives the reason.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.routing import BaseRoute, Route
+
+from holdfast.events.pages.event.cache import LinkedEvent, RegistrableEvent
+from holdfast.events.pages.event.page import EventPage
+from holdfast.events.pages.look import look_values, origin
+from holdfast.events.pages.registration import form
+from holdfast.events.paths import event_path, id_of
+from holdfast.events.problems import EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, PAYMENT_UNAVAILABLE
+from holdfast.events.registrations import links, own_registration, sign_up
+from holdfast.events.registrations.own_registration import SendDetails
+from holdfast.events.registrations.sign_up import SignUp, SignUpResult
+from holdfast.events.resources import Database
+from holdfast.events.site import SITE
+from holdfast.kit.contract.bounds import cache_bound
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.problems import RATE_LIMITED, SERVICE_UNAVAILABLE, Problem
+from holdfast.kit.http.edge import kept_refusals
+from holdfast.kit.http.handler import Access, Handler, Reply, Request, admit, headers_of
+from holdfast.kit.pages.forms import read_form, require_same_site
+from holdfast.kit.pages.language import Language, language_of
+from holdfast.kit.pages.page_cache import MAX_CACHE_BYTES, CachedPage, PageCache, cached_page
+from holdfast.kit.pages.site import redirect
+from holdfast.kit.postgres.lookup_cache import LookupCache
+from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.rate_limits import Limits
+from holdfast.kit.running.run_modes import batched, single
+from holdfast.kit.running.runner import Runner
+
+SIGN_UP = Operation("sign_up", None, batched(sign_up.sign_up), limit="forms")
+SEND_DETAILS = Operation("send_details", None, single(own_registration.send_again))
+OPERATIONS = (SIGN_UP, SEND_DETAILS)
+"""The operations of the pages. They have no routes and no tools of their own."""
+
+_ABOUT_THE_EVENT = {EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, PAYMENT_UNAVAILABLE}
+"""Problems that the form shows by itself when it is shown again."""
+
+
+def routes(
+    database: Database,
+    runner: Runner,
+    limits: Limits,
+    linked_events: LookupCache[int, LinkedEvent],
+    event_page: EventPage,
+) -> list[BaseRoute]:
+    """The routes of the form. `linked_events`: the cache of the events that links show."""
+
+    def route(path: str, *, framed: bool) -> Route:
+        form_page = FormPage(database, runner, limits, linked_events, None if framed else event_page)
+        methods = ("GET", "HEAD", "POST")
+        handler = Handler(form_page.access, limits, form_page.answer, kept_refusals(form_page.refuse), methods=methods)
+        return Route(path, handler, methods=methods)
+
+    return [
+        route("/events/{event_id}/registrations", framed=False),
+        route("/events/{event_id}/embed", framed=True),
+        *SITE.assets("pages/embed.js", "pages/send_again.js", "pages/form_secret.js"),
+    ]
+
+
+FORM_PAGES = cache_bound(
+    "Rendered pages with a form alone", "events", f"{MAX_CACHE_BYTES // 1_000_000} MB in a process"
+)
+
+
+class RegistrationRefusal(Exception):
+    """A sent form was refused and is shown again. `form_values` are keyword arguments of `form_of`."""
+
+    def __init__(self, status: int, *, problem: Problem | None = None, **form_values: Any) -> None:
+        self.status = status
+        self.problem = problem
+        self.form_values = form_values
+
+
+class FormPage:
+    """The page with the form of an event.
+
+    event_page    the page of an event, on which a refused form is shown again; None: the form is in a frame
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        runner: Runner,
+        limits: Limits,
+        linked_events: LookupCache[int, LinkedEvent],
+        event_page: EventPage | None,
+    ) -> None:
+        framed = event_page is None
+        self._settings, self._secret = database.resources.settings, database.resources.secret
+        self._sign_up, self._send_details = runner[SIGN_UP], runner[SEND_DETAILS]
+        self._linked_events = linked_events
+        self._limits = limits
+        self._event_page = event_page
+        self._framed = framed
+        self._pages = PageCache(FORM_PAGES)
+        self.access = Access("framed_form" if framed else "form")
+        self._sending = Access.of(SIGN_UP, runner)
+
+    async def answer(self, caller: Caller, request: Request) -> Reply:
+        """Show the form; with POST register the person."""
+        language = language_of(request)
+        event_id = id_of(request.scope["path_params"]["event_id"])
+        linked_event = await self._linked_events.get(event_id)
+        event = linked_event.event
+        if request.method != "POST":
+            if self._framed:
+                return await self._cached_form(event, language, request)
+            return redirect(language.at(event_path(event.organizer_slug, event.id)))
+        require_same_site(request, self._settings.base_url)
+        fields = await read_form(request)
+        try:
+            signed_up = await self._sign_up_by(caller, linked_event, fields, language)
+        except RegistrationRefusal as refusal:
+            if refusal.problem and refusal.problem.type in _ABOUT_THE_EVENT:
+                self._linked_events.forget(str(event_id))  # the event has changed
+                linked_event = await self._linked_events.get(event_id)
+            form_values = {
+                "values": fields,
+                "form_secret": form.form_secret(fields),
+                **refusal.form_values,
+            }
+            if self._event_page and refusal.status not in (429, 503):
+                return await self._event_page.with_form(caller, language, linked_event, refusal.status, **form_values)
+            # The form alone costs a crowded service less.
+            headers = headers_of(refusal.problem) if refusal.problem else ()
+            return self._page(linked_event.event, language, refusal.status, headers, **form_values)
+        if signed_up.is_repeated:
+            await self._send_details(caller, SendDetails(**signed_up.link._asdict()))
+        if not signed_up.is_from_form:
+            values = look_values(event.accent, event.logo, self._settings)
+            return SITE.page("pages/known.html", language=language, framed=self._framed, event=event, **values)
+        path = links.outcome_path(self._secret, signed_up.link, framed=self._framed)
+        return redirect(language.at(path), framed=self._framed)
+
+    def refuse(self, problem: Problem, request: Request) -> Reply:
+        return SITE.refuse(problem, request, framed=self._framed)
+
+    async def _sign_up_by(
+        self, caller: Caller, linked_event: LinkedEvent, fields: Mapping[str, str], language: Language
+    ) -> SignUpResult:
+        """Store the registration of a form. Raises `RegistrationRefusal`, and problems that the form cannot show."""
+        try:
+            await admit(self._sending, self._limits, caller)
+            command = self._check(linked_event, fields, language)
+            # A form that stores nothing, such as a repeated one, takes nothing from what all addresses have together.
+            event = f"event {linked_event.event.id}"
+            is_above_share = await self._limits.require_room("forms of an event", event, caller.name)
+            signed_up: SignUpResult = await self._sign_up(caller, command)
+            if is_above_share and signed_up.is_stored:
+                await self._limits.count_together("forms of an event", event)
+            return signed_up
+        except Problem as problem:
+            if problem.type is RATE_LIMITED:
+                raise RegistrationRefusal(
+                    429, problem=problem, notice="crowded", retry_after=problem.retry_after
+                ) from problem
+            if problem.type is SERVICE_UNAVAILABLE:
+                raise RegistrationRefusal(
+                    503, problem=problem, notice="busy", retry_after=problem.retry_after
+                ) from problem
+            if problem.type in _ABOUT_THE_EVENT:
+                raise RegistrationRefusal(problem.status, problem=problem) from problem
+            raise
+
+    def _check(self, linked_event: LinkedEvent, fields: Mapping[str, str], language: Language) -> SignUp:
+        event = linked_event.event
+        if not linked_event.is_asked:
+            raise RegistrationRefusal(422, notice="moved")
+        result = form.tokens(self._secret).check(form.purpose(event.id), fields.get(form.TOKEN, ""))
+        if result != "good":
+            raise RegistrationRefusal(422 if result == "old" else 403, notice="old")
+        if fields.get(form.DECOY):
+            raise RegistrationRefusal(422, notice="unseen")
+        command = form.read_fields(event.id, fields, language)
+        if isinstance(command, dict):
+            raise RegistrationRefusal(422, errors=command)
+        return command
+
+    async def _cached_form(self, event: RegistrableEvent, language: Language, request: Request) -> Reply:
+        """The page with the empty form. It is rendered again when its content changes."""
+
+        async def render() -> CachedPage:
+            reply = self._page(event, language)
+            return cached_page(reply.content.decode(), reply.headers)
+
+        return (await self._pages.get((event, language, form.period()), render)).reply(request)
+
+    def _page(
+        self, event: RegistrableEvent, language: Language, status: int = 200, headers: Any = (), **form_values: Any
+    ) -> Reply:
+        return SITE.page(
+            "pages/register.html",
+            status,
+            language=language,
+            framed=self._framed,
+            headers=headers,
+            images=origin(self._settings),
+            **look_values(event.accent, event.logo, self._settings),
+            event=event,
+            opening=event.opening,
+            zone=event.timezone or "UTC",
+            address=language.at(event_path(event.organizer_slug, event.id)),
+            form=form.form_of(
+                event,
+                self._settings,
+                self._secret,
+                language,
+                refund_days=event.refund_days,
+                framed=self._framed,
+                **form_values,
+            ),
+        )

@@ -1,0 +1,259 @@
+"""The pages of a person's own registration, behind the link in its mails: read, confirm and cancel it, stop its mails.
+
+A GET changes nothing, since programs that check mails follow their links. The link is enough: no account is needed.
+
+Pages behind a signed link to one registration.
+"""
+
+from collections.abc import Awaitable, Callable
+from functools import lru_cache
+from typing import Any, Literal
+
+from markupsafe import Markup
+from starlette.routing import BaseRoute, Route
+
+from holdfast.events.log.signed_answers import receipt_file
+from holdfast.events.pages.look import look_values, origin
+from holdfast.events.paths import event_path, organizer_path
+from holdfast.events.processor.currencies import digits
+from holdfast.events.registrations import links, own_registration
+from holdfast.events.registrations.code import qr_code, short_code
+from holdfast.events.registrations.links import OWN_PAGE, Link, LinkKind, read
+from holdfast.events.registrations.own_registration import (
+    CancellationResult,
+    CancelOwnRegistration,
+    ConfirmOwnRegistration,
+    GetOwnReceipt,
+    GetOwnRegistration,
+    GetRemovedPayment,
+    OwnRegistration,
+    RemovedPayment,
+    StopMails,
+)
+from holdfast.events.resources import Database
+from holdfast.events.site import SITE
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.problems import NOT_FOUND, Problem
+from holdfast.kit.http.handler import Access, Handler, Reply, Request
+from holdfast.kit.pages.forms import FormTokens, read_form, require_same_site
+from holdfast.kit.pages.language import Language, language_of
+from holdfast.kit.pages.site import redirect
+from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.rate_limits import Limits
+from holdfast.kit.running.run_modes import read as read_once
+from holdfast.kit.running.run_modes import read_batched, single
+from holdfast.kit.running.runner import Runner
+from holdfast.kit.security.secrets import Secret
+from holdfast_verify.formats.receipts import ReceiptFile
+
+READ_REGISTRATION = Operation("look_at_own", None, read_batched(own_registration.get))
+"""Reads the registration that a link names. It has no route and no tool of its own."""
+
+READ_REMOVED_PAYMENT = Operation("look_at_removed_payment", None, read_once(own_registration.last_payment))
+"""Reads the last payment of a registration that was removed. It has no route and no tool of its own."""
+
+
+GET_RECEIPT = Operation("get_own_receipt", None, single(own_registration.get_receipt))
+"""Makes the receipt of the registration that a link names. It has no route and no tool of its own."""
+
+RECEIPT = "receipt"
+"""The query of a page behind a link that asks for the receipt of the registration as a file."""
+
+
+class ReceiptFiles:
+    """Answers with the signed receipts of registrations, as files."""
+
+    def __init__(self, database: Database, runner: Runner) -> None:
+        self._database, self._get = database, runner[GET_RECEIPT]
+
+    async def answer(self, caller: Caller, link: Link) -> Reply:
+        """The receipt of the registration that a link names. Raises `not_found`."""
+        file: ReceiptFile = await self._get(caller, GetOwnReceipt(**link._asdict()))
+        return await receipt_file(self._database, file, f"receipt-event-{link.event_id}.json")
+
+
+def asks_receipt(request: Request) -> bool:
+    return RECEIPT in SITE.read_query(request)
+
+
+async def read_link(kind: LinkKind, request: Request, secret: Secret, limits: Limits, caller: Caller) -> Link:
+    """The link in the address of a request. Raises `not_found` if its signature is wrong, and `rate_limited`."""
+    link = read(secret, kind, request.scope["path_params"]["link"])
+    if link is None:
+        await limits.hit("wrong links", caller.name)
+        raise NOT_FOUND()
+    return link
+
+
+def gone_page(
+    language: Language,
+    status: int = 410,
+    *,
+    framed: bool = False,
+    payment: RemovedPayment | None = None,
+    paid: bool = False,
+) -> Reply:
+    """The page behind a link to a registration that was removed, or replaced by a newer one.
+
+    payment    its last payment, from which the page explains the refund
+    paid       whether the visitor comes from the page of the payment processor after a payment
+    """
+    places = digits(payment.currency) if payment else 0
+    return SITE.page("pages/gone.html", status, language=language, framed=framed, own=payment, paid=paid, digits=places)
+
+
+CANCEL = Operation("cancel_own", None, single(own_registration.cancel))
+CONFIRM = Operation("confirm_own", None, single(own_registration.confirm))
+STOP_MAILS = Operation("stop_mails", None, single(own_registration.stop_mails))
+OPERATIONS = (CANCEL, CONFIRM, STOP_MAILS)
+"""The operations of the pages. They have no routes and no tools of their own."""
+
+Notice = Literal["old", "late"]
+
+
+def routes(database: Database, runner: Runner, limits: Limits) -> list[BaseRoute]:
+    """The routes of the pages of a person's own registration."""
+    pages = OwnRegistrationPages(database, runner, limits)
+
+    def page(path: str, name: str, answer: Callable[[Caller, Request], Awaitable[Reply]], *methods: str) -> Route:
+        handler = Handler(Access(name), limits, answer, pages.refuse, methods=("GET", "HEAD", *methods))
+        return Route(path, handler, methods=("GET", "HEAD", *methods))
+
+    return [
+        page("/registrations/{link}", "own_registration", pages.look),
+        page("/registrations/{link}/cancel", "own_cancellation", pages.cancel, "POST"),
+        page("/registrations/{link}/confirm", "own_confirmation", pages.confirm, "POST"),
+        page("/registrations/{link}/unsubscribe", "unsubscribing", pages.unsubscribe, "POST"),
+    ]
+
+
+class OwnRegistrationPages:
+    """Answers requests of people about their own registrations."""
+
+    def __init__(self, database: Database, runner: Runner, limits: Limits) -> None:
+        self._receipts = ReceiptFiles(database, runner)
+        self._settings, self._secret = database.resources.settings, database.resources.secret
+        self._look, self._cancel, self._stop = runner[READ_REGISTRATION], runner[CANCEL], runner[STOP_MAILS]
+        self._confirm = runner[CONFIRM]
+        self._look_at_removed = runner[READ_REMOVED_PAYMENT]
+        self._limits = limits
+        self._tokens = FormTokens(self._secret.signer("own registration forms"))
+
+    async def look(self, caller: Caller, request: Request) -> Reply:
+        """Show a registration, or give its receipt as a file."""
+        link, language = await self._read_link(caller, request), language_of(request)
+        if asks_receipt(request):
+            return await self._receipts.answer(caller, link)
+        return await self._show(caller, link, language)
+
+    async def cancel(self, caller: Caller, request: Request) -> Reply:
+        """Cancel a registration, if its own page asks for it."""
+        link, language = await self._read_link(caller, request), language_of(request)
+        if request.method != "POST":
+            return redirect(language.at(self._path(link)))
+        require_same_site(request, self._settings.base_url)
+        fields = await read_form(request)
+        if self._tokens.check(self._path(link), fields.get("token", "")) != "good":
+            return await self._show(caller, link, language, 422, notice="old")
+        try:
+            cancelled: CancellationResult = await self._cancel(caller, CancelOwnRegistration(**link._asdict()))
+        except Problem as problem:
+            return await self._gone_page(caller, link, problem, language)
+        if not cancelled.done:
+            return await self._show(caller, link, language, 422, notice="late")
+        return SITE.page("pages/cancelled.html", language=language, **self._values(cancelled.registration, language))
+
+    async def confirm(self, caller: Caller, request: Request) -> Reply:
+        """Confirm the entry of a draw, if its own page asks for it. The link is proof of the address."""
+        link, language = await self._read_link(caller, request), language_of(request)
+        if request.method == "POST":
+            require_same_site(request, self._settings.base_url)
+            try:
+                await self._confirm(caller, ConfirmOwnRegistration(**link._asdict()))
+            except Problem as problem:
+                return await self._gone_page(caller, link, problem, language)
+        return redirect(language.at(self._path(link)))
+
+    async def unsubscribe(self, caller: Caller, request: Request) -> Reply:
+        """Show the question whether to stop the mails about a registration; with POST stop them.
+
+        A mail program may send the POST by itself (RFC 8058) without a token: the link is proof enough.
+        """
+        link, language = await self._read_link(caller, request), language_of(request)
+        stopped = request.method == "POST"
+        if stopped:
+            await self._stop(caller, StopMails(**link._asdict()))
+        try:
+            registration: OwnRegistration = await self._look(caller, GetOwnRegistration(**link._asdict()))
+        except Problem as problem:
+            return await self._gone_page(caller, link, problem, language, 200 if stopped else 410)
+        values = self._values(registration, language)
+        return SITE.page("pages/unsubscribe.html", language=language, path=language.at(self._path(link)), **values)
+
+    def refuse(self, problem: Problem, request: Request) -> Reply:
+        return SITE.refuse(problem, request)
+
+    async def _read_link(self, caller: Caller, request: Request) -> Link:
+        return await read_link(OWN_PAGE, request, self._secret, self._limits, caller)
+
+    def _path(self, link: Link) -> str:
+        return f"{links.PATH}/{links.write(self._secret, OWN_PAGE, link)}"
+
+    async def _show(
+        self, caller: Caller, link: Link, language: Language, status: int = 200, *, notice: Notice | None = None
+    ) -> Reply:
+        try:
+            registration: OwnRegistration = await self._look(caller, GetOwnRegistration(**link._asdict()))
+        except Problem as problem:
+            return await self._gone_page(caller, link, problem, language)
+        path = self._path(link)
+        has_code = registration.status == "registered"
+        return SITE.page(
+            "pages/own.html",
+            status,
+            language=language,
+            notice=notice,
+            qr=qr(links.own_url(self._settings, self._secret, *link)) if has_code else None,
+            typed=short_code(links.write(self._secret, OWN_PAGE, link)) if has_code else None,
+            cancel_path=language.at(f"{path}/cancel"),
+            confirm_path=language.at(f"{path}/confirm"),
+            receipt_path=f"{path}?{RECEIPT}",
+            unsubscribe_path=language.at(f"{path}/unsubscribe"),
+            data_path=language.at(f"{path}/data"),
+            token=self._tokens.issue(path),
+            paid=False,  # after a payment the visitor returns to another page
+            **self._values(registration, language),
+        )
+
+    async def _gone_page(
+        self, caller: Caller, link: Link, problem: Problem, language: Language, status: int = 410
+    ) -> Reply:
+        """The page for a registration that no longer exists, with its refund. Raises other problems."""
+        if problem.type is not NOT_FOUND:
+            raise problem
+        payment: RemovedPayment | None = await self._look_at_removed(caller, GetRemovedPayment(**link._asdict()))
+        return gone_page(language, status, payment=payment)
+
+    def _values(self, registration: OwnRegistration, language: Language) -> dict[str, Any]:
+        """The values that the templates share."""
+        return {
+            "own": registration,
+            **look_values(registration.accent, registration.logo, self._settings),
+            "images": origin(self._settings),
+            "zone": registration.timezone or "UTC",
+            "digits": digits(registration.currency),
+            "organizer_path": language.at(organizer_path(registration.organizer_slug)),
+            "event_path": language.at(event_path(registration.organizer_slug, registration.event_id)),
+            "form_path": language.at(f"/events/{registration.event_id}/registrations"),
+            "calendar_path": language.at(f"/events/{registration.event_id}/calendar.ics"),
+        }
+
+
+@lru_cache(1_000)
+def qr(text: str) -> Markup:
+    """The QR code of a registration for a page. It is dark on light in every colour scheme: scanners need that.
+
+    Drawing takes milliseconds of CPU time, so the result is cached.
+    """
+    drawn = qr_code(text)
+    return Markup(drawn.svg_inline(border=4, dark="#000", light="#fff", svgclass="qr", lineclass=None, omitsize=True))  # noqa: S704 - only the code

@@ -1,0 +1,131 @@
+"""The page that shows a visitor the status of a sent form. It reloads until the status is final.
+
+It shows neither the mail address nor a way to cancel, since the visitor may have typed an address of another person.
+"""
+
+import random
+
+from starlette.routing import BaseRoute, Route
+
+from holdfast.events.pages.look import look_values, origin
+from holdfast.events.pages.registration import own_registration
+from holdfast.events.pages.registration.own_registration import qr
+from holdfast.events.paths import event_path
+from holdfast.events.processor.currencies import digits
+from holdfast.events.registrations import links
+from holdfast.events.registrations.code import short_code
+from holdfast.events.registrations.links import OUTCOME_PAGE, OWN_PAGE
+from holdfast.events.registrations.own_registration import (
+    GetOwnRegistration,
+    GetRemovedPayment,
+    OwnRegistration,
+    RemovedPayment,
+)
+from holdfast.events.resources import Database
+from holdfast.events.site import SITE
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.problems import NOT_FOUND, Problem
+from holdfast.kit.http.handler import Access, Handler, Reply, Request
+from holdfast.kit.pages.language import language_of
+from holdfast.kit.running.rate_limits import Limits
+from holdfast.kit.running.runner import Runner
+
+MAX_OUTCOME_AGE_SECONDS = 86_400
+"""The seconds for which the page works after the form was sent, or after a move up from the waiting list, since the
+payment for that seat returns to this page.
+"""
+
+
+def routes(database: Database, runner: Runner, limits: Limits) -> list[BaseRoute]:
+    """The routes of the page."""
+
+    def route(path: str, *, framed: bool) -> Route:
+        page = OutcomePage(database, runner, limits, framed=framed)
+        return Route(path, Handler(page.access, limits, page.answer, page.refuse), methods=("GET", "HEAD"))
+
+    return [
+        route("/registrations/{link}/outcome", framed=False),
+        route("/registrations/{link}/outcome/embed", framed=True),
+        *SITE.assets("pages/outcome.js", "pages/countdown.js"),
+    ]
+
+
+class OutcomePage:
+    """Answers requests for the status of a registration, by itself or in a frame."""
+
+    def __init__(self, database: Database, runner: Runner, limits: Limits, *, framed: bool) -> None:
+        self._settings, self._secret = database.resources.settings, database.resources.secret
+        self._look = runner[own_registration.READ_REGISTRATION]
+        self._look_at_removed = runner[own_registration.READ_REMOVED_PAYMENT]
+        self._receipts = own_registration.ReceiptFiles(database, runner)
+        self._limits = limits
+        self._framed = framed
+        self.access = Access("framed_outcome" if framed else "outcome")
+
+    async def answer(self, caller: Caller, request: Request) -> Reply:
+        """Show the status of the registration. Raises `not_found`."""
+        language = language_of(request)
+        # The payment processor redirects here after a payment. Only its report to the service confirms the payment.
+        paid = "paid" in SITE.read_query(request)
+        link = await own_registration.read_link(OUTCOME_PAGE, request, self._secret, self._limits, caller)
+        try:
+            registration: OwnRegistration = await self._look(caller, GetOwnRegistration(**link._asdict()))
+        except Problem as problem:
+            if problem.type is not NOT_FOUND:
+                raise
+            payment: RemovedPayment | None = await self._look_at_removed(caller, GetRemovedPayment(**link._asdict()))
+            return own_registration.gone_page(language, framed=self._framed, payment=payment, paid=paid)
+        if _age(registration) > MAX_OUTCOME_AGE_SECONDS and registration.status not in ("held", "in_draw"):
+            return own_registration.gone_page(language, framed=self._framed)
+        if own_registration.asks_receipt(request):
+            return await self._receipts.answer(caller, link)
+        has_code = registration.status == "registered" and registration.cancelled_at is None
+        # The short code lets in, and does not open the person's own page: the visitor may have typed another's address.
+        code = str(short_code(links.write(self._secret, OWN_PAGE, link))) if has_code else None
+        return SITE.page(
+            "pages/outcome.html",
+            language=language,
+            framed=self._framed,
+            own=registration,
+            images=origin(self._settings),
+            **look_values(registration.accent, registration.logo, self._settings),
+            zone=registration.timezone or "UTC",
+            digits=digits(registration.currency),
+            refresh=refresh_seconds(registration, paid=paid),
+            paid=paid,
+            code=code,
+            qr=qr(code) if code else None,
+            receipt_path=f"{request.path}?{own_registration.RECEIPT}",
+            form_path=language.at(f"/events/{registration.event_id}/{'embed' if self._framed else 'registrations'}"),
+            event_address=language.at(event_path(registration.organizer_slug, registration.event_id)),
+        )
+
+    def refuse(self, problem: Problem, request: Request) -> Reply:
+        return SITE.refuse(problem, request, framed=self._framed)
+
+
+def _age(registration: OwnRegistration) -> float:
+    """Seconds since the registration was received, or since it moved up from the waiting list."""
+    return (
+        (registration.now - registration.promoted_at).total_seconds() if registration.promoted_at else registration.age
+    )
+
+
+def refresh_seconds(registration: OwnRegistration, *, paid: bool = False) -> int | None:
+    """Seconds after which the page reloads: more for a longer wait, and varied so that pages do not reload together.
+
+    None if the status is final.
+
+    paid    whether the visitor has just paid
+    """
+    if registration.status == "held":
+        least, most = (4, 8) if registration.payment_url and not paid else (1, 2)
+    elif registration.waits_for_draw:
+        seconds = (registration.draw_round_at - registration.now).total_seconds() if registration.draw_round_at else 0
+        least, most = (5, 10) if seconds < 5 else (int(min(seconds, 600)), int(min(seconds, 600)) + 5)
+    elif registration.status == "pending":
+        waits = ((5, 1, 1), (60, 2, 4))
+        least, most = next(((least, most) for until, least, most in waits if registration.age < until), (5, 10))
+    else:
+        return None
+    return random.randint(least, most)  # noqa: S311 - no secret

@@ -1,0 +1,451 @@
+"""The routes of queues outside the table: the public keys of release tokens, and the pages of waiting rooms.
+
+A browser gets a secret in a cookie, and a place as soon as it sends the cookie back. So a client without cookies gets
+no place. In a frame the cookie is partitioned by the top-level site, since browsers allow no other cookie there.
+
+The values on the page of a waiting room, for a visitor or for all who wait.
+
+The part of the page of a waiting room that is the same for all who wait: `/queues/<queue_id>/progress`.
+
+It is the `main` of the page, with names in braces where the page of a visitor has its own numbers. `room.js` fills them
+in from the ticket of the visitor. So pages poll an address that caches in front may keep, and their own address only
+when it is their turn.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal, NamedTuple
+
+from starlette.routing import BaseRoute, Route
+
+from holdfast.events.draws.model import DrawCheck, DrawState
+from holdfast.events.log.signed_answers import receipt_file
+from holdfast.events.paths import id_of
+from holdfast.events.problems import QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE
+from holdfast.events.queues import release_tokens, room
+from holdfast.events.queues.model import QueueRow, RoomRow, RoomVisit, estimated_wait
+from holdfast.events.queues.room import READ_PROGRESS, QueueProgress, RoomSnapshot, log_path
+from holdfast.events.resources import Database
+from holdfast.events.site import SITE
+from holdfast.kit.contract.bounds import cache_bound
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.problems import NOT_FOUND, RATE_LIMITED, Problem, ProblemType
+from holdfast.kit.http.edge import kept_refusals
+from holdfast.kit.http.handler import (
+    Access,
+    Handler,
+    Header,
+    Reply,
+    Request,
+    admit,
+    encode,
+    envelope,
+    headers_of,
+)
+from holdfast.kit.pages.language import language_of
+from holdfast.kit.pages.page_cache import CachedPage, PageCache, cached_page
+from holdfast.kit.pages.site import redirect
+from holdfast.kit.postgres.lookup_cache import LookupCache
+from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.rate_limits import Limits
+from holdfast.kit.running.run_modes import batched, single
+from holdfast.kit.running.runner import Runner
+from holdfast.kit.security.signing_keys import PUBLISHED_TTL_SECONDS
+from holdfast_verify.formats.beacon import CHAIN
+from holdfast_verify.formats.drawn_order import DRAWN_ORDER
+from holdfast_verify.formats.receipts import ReceiptFile
+
+DRAW_REFRESH_SECONDS = 300
+"""The wait by which pages choose when to reload before a draw: they change seldom, and then all at once."""
+
+State = Literal[
+    "arriving",
+    "waiting",
+    "before",
+    "draw",
+    "paused",
+    "released",
+    "missed",
+    "ended",
+    "full",
+    "closed",
+    "crowded",
+    "busy",
+    "gone",
+]
+"""The states of a page. Each has a template in `pages/`."""
+
+
+class RoomView(NamedTuple):
+    """The values for the template.
+
+    refresh     the number of seconds after which the page reloads; None: never
+    progress    the part of the wait that is over, in percent; None: it is unknown
+    tickets     the last ticket
+    enter       of a released visitor: the address of the target with the token. `origin` and `host` are of the target
+    shared      the path of the progress of the queue, for a visitor who waits
+    waited      seconds since the visitor joined
+    draw        how far the draw of the queue is; None: there is none
+    log         the path of the public log of the order; empty: the queue has none
+    check       what the order of a drawn queue is computed from; else None
+    is_late     whether the visitor came after the list of the draw had closed
+    is_shared   whether it is that progress: then names in braces stand for the numbers of a visitor, and `serving` to
+                `until_start` are what they are reckoned from
+    """
+
+    state: State
+    title: str = ""
+    description: str | None = None
+    refresh: int | None = None
+    position: int = 0
+    behind: int = 0
+    wait: int = 0
+    progress: int | None = None
+    too_late: bool = False
+    starts_at: datetime | None = None
+    ends_at: datetime | None = None
+    paused_at: datetime | None = None
+    now: datetime | None = None
+    enter: str = ""
+    token: str = ""
+    origin: str = ""
+    host: str = ""
+    expires_at: datetime | None = None
+    shared: str = ""
+    ticket: int = 0
+    waited: int = 0
+    draw: DrawState | None = None
+    draw_at: datetime | None = None
+    draw_round: int = 0
+    round_at: datetime | None = None
+    entries: int = 0
+    check: DrawCheck | None = None
+    log: str = ""
+    is_late: bool = False
+    is_shared: bool = False
+    serving: int = 0
+    tickets: int = 0
+    seconds_per_visitor: float = 0
+    until_start: int = 0
+
+
+def state_of(queue: QueueRow, until_start: int) -> State:
+    """The state of the page of a visitor who waits."""
+    if queue.draw_state not in {None, "drawn"}:
+        return "draw"
+    return "paused" if not queue.active else "before" if until_start > 0 else "waiting"
+
+
+def draw_fields(queue: RoomRow) -> dict[str, Any]:
+    """The values for the template about the draw of a queue."""
+    if queue.draw_at is None or queue.draw_round is None:
+        return {}
+    return {
+        "draw": queue.draw_state,
+        "draw_at": queue.draw_at,
+        "draw_round": queue.draw_round,
+        "round_at": queue.draw_round_at,
+        "entries": queue.queue_length if queue.draw_entries is None else queue.draw_entries,
+        "check": queue.check,
+    }
+
+
+def view_of(snapshot: RoomSnapshot, interval: int) -> RoomView:
+    """The view for a visitor who has or had a place."""
+    queue, visitor = snapshot.queue, snapshot.standing
+    if snapshot.release_token:
+        return RoomView(
+            "released",
+            queue.title,
+            enter=snapshot.release_token.redirect_url,
+            token=snapshot.release_token.token,
+            origin=release_tokens.origin(queue.target_url),
+            host=release_tokens.host(queue.target_url),
+            expires_at=snapshot.release_token.expires_at,
+        )
+    if visitor.where != "waiting":
+        return RoomView("ended" if visitor.where == "ended" else "missed", queue.title)
+    wait = estimated_wait(visitor.position, visitor.release_rate, interval, visitor.until_start)
+    waited = visitor.since_joined or 0
+    state = state_of(queue, visitor.until_start)
+    return RoomView(
+        state,
+        queue.title,
+        queue.description,
+        **draw_fields(queue),
+        is_late=visitor.is_late,
+        refresh=room.refresh_seconds(
+            max(wait, DRAW_REFRESH_SECONDS) if state == "draw" else wait if queue.active else max(wait, 30)
+        ),
+        position=visitor.position,
+        behind=max(0, queue.queue_length - visitor.position),
+        wait=wait,
+        progress=max(1, min(99, 100 * waited // max(1, waited + wait))) if queue.active else None,
+        shared=f"/queues/{queue.id}/progress",
+        ticket=visitor.place or 0,
+        tickets=visitor.serving + queue.queue_length,
+        log=room.log_path(queue),
+        waited=waited,
+        too_late=queue.ends_at is not None and queue.ends_at < snapshot.now + timedelta(seconds=wait),
+        starts_at=queue.starts_at,
+        ends_at=queue.ends_at,
+        paused_at=queue.paused_at,
+        now=snapshot.now,
+    )
+
+
+VISIT = Operation("visit_waiting_room", None, batched(room.visit))
+JOIN = Operation("join_waiting_room", None, batched(room.join), limit="waiting room joins")
+GET_RECEIPT = Operation("get_waiting_room_receipt", None, single(room.get_receipt))
+OPERATIONS = (VISIT, JOIN, GET_RECEIPT, READ_PROGRESS)
+"""The operations of the pages. They have no routes and no tools of their own."""
+
+JWKS = "/.well-known/queue-jwks.json"
+COOKIE_MAX_AGE_SECONDS = 30 * 86_400
+
+RECEIPT = "receipt"
+"""The query that asks for the visitor's receipt as a file. So one link fits the page and its frame, which differ in
+their cookies."""
+
+
+_REFUSAL_STATES: Mapping[ProblemType, tuple[State, int]] = {
+    QUEUE_FULL: ("full", 503),
+    QUEUE_INACTIVE: ("closed", 503),
+    QUEUE_ENDED: ("ended", 410),
+    RATE_LIMITED: ("crowded", 429),
+    NOT_FOUND: ("gone", 404),
+}
+"""The state and the HTTP status of the page when a visitor cannot get a place."""
+
+
+def routes(database: Database, runner: Runner, limits: Limits) -> list[BaseRoute]:
+    """The routes of queues."""
+    public = [
+        (b"cache-control", f"public, max-age={PUBLISHED_TTL_SECONDS}".encode()),
+        (b"access-control-allow-origin", b"*"),
+    ]
+
+    async def jwks(caller: Caller, request: Request) -> Reply:
+        keys = await database.transact(release_tokens.KEYS.read)
+        return Reply(200, encode(keys.published()), public)
+
+    def page(address: str, *, framed: bool) -> Route:
+        page = RoomPage(database, runner, limits, framed=framed)
+        methods = ("GET", "HEAD", "POST")
+        return Route(address, Handler(page.access, limits, page.answer, page.refuse, methods=methods), methods=methods)
+
+    return [
+        Route(JWKS, Handler(Access("list_queue_keys"), limits, jwks, envelope(Problem.body))),
+        page("/queues/{queue_id}", framed=False),
+        page("/queues/{queue_id}/embed", framed=True),
+        *SITE.assets("queues/room.js"),
+    ]
+
+
+def show_room(
+    request: Request,
+    view: RoomView,
+    status: int = 200,
+    *,
+    framed: bool,
+    is_confirmed: bool = True,
+    headers: Sequence[Header] = (),
+) -> Reply:
+    """The page of a waiting room, or the part of it that is the same for all who wait."""
+    language = language_of(request)
+    numbers = (
+        {name: f"{{{name}}}" for name in ("position", "behind", "wait", "progress", "number", "ticket")}
+        if view.is_shared
+        else {
+            "position": language.number(view.position),
+            "behind": language.number(view.behind),
+            "wait": room.wait_in_words(view.wait, language),
+            "progress": str(view.progress),
+            "number": language.number(view.ticket),
+            "ticket": str(view.ticket),
+        }
+    )
+    return SITE.page(
+        f"queues/pages/{view.state}.html",
+        status,
+        language=language,
+        framed=framed,
+        headers=headers,
+        room=view,
+        shared=language.at(view.shared) if view.shared else "",
+        is_confirmed=is_confirmed,
+        beacon=CHAIN,
+        drawn_order=DRAWN_ORDER,
+        **numbers,
+    )
+
+
+class RoomPage:
+    """The page of a waiting room, by itself or in a frame of the merchant's site."""
+
+    def __init__(self, database: Database, runner: Runner, limits: Limits, *, framed: bool) -> None:
+        self._settings = database.resources.settings
+        self._database = database
+        self._visit, self._join, self._get_receipt = runner[VISIT], runner[JOIN], runner[GET_RECEIPT]
+        self._limits = limits
+        self._framed = framed
+        self.access = Access("framed_waiting_room" if framed else "waiting_room")
+        self._joining = Access.of(JOIN, runner)
+
+    async def answer(self, caller: Caller, request: Request) -> Reply:
+        """Show the status of the visitor with this cookie. A new visitor gets a place first."""
+        queue_id = id_of(request.scope["path_params"]["queue_id"])
+        secret = request.cookies.get(self._cookie(queue_id))
+        if secret is None or not room.is_secret(secret):
+            return await self._arrival_page(caller, request, queue_id)
+        visitor = RoomVisit(queue_id=queue_id, visitor_id=room.visitor_of(secret))
+        if request.method == "POST":
+            await self._take_place(caller, visitor)
+            return redirect(language_of(request).at(request.path), framed=self._framed)
+        if RECEIPT in SITE.read_query(request):
+            return await self._receipt(caller, request, visitor)
+        snapshot: RoomSnapshot = await self._visit(caller, visitor)
+        if snapshot.standing.where == "unknown" and request.method == "GET":
+            try:
+                await self._take_place(caller, visitor)
+            except Problem as problem:
+                return self._page(
+                    request, *_refusal(problem, snapshot.queue), queue=snapshot.queue, headers=headers_of(problem)
+                )
+            snapshot = await self._visit(caller, visitor)
+        # Nobody knows who runs the queue of an unproved organizer: its page names the host, and the visitor decides.
+        if snapshot.release_token and not self._framed and snapshot.queue.is_confirmed:
+            return redirect(snapshot.release_token.redirect_url)
+        return self._page(request, view_of(snapshot, self._settings.queue_interval), queue=snapshot.queue)
+
+    def refuse(self, problem: Problem, request: Request) -> Reply:
+        return self._page(request, *_refusal(problem), headers=headers_of(problem))
+
+    async def _receipt(self, caller: Caller, request: Request, visitor: RoomVisit) -> Reply:
+        """The receipt as a file. A visitor who has none goes back to the page."""
+        try:
+            file: ReceiptFile = await self._get_receipt(caller, visitor)
+        except Problem as problem:
+            if problem.type is not NOT_FOUND:
+                raise
+            return redirect(language_of(request).at(request.path), framed=self._framed)
+        return await receipt_file(self._database, file, f"receipt-queue-{visitor.queue_id}.json")
+
+    async def _take_place(self, caller: Caller, visitor: RoomVisit) -> None:
+        await admit(self._joining, self._limits, caller)
+        await self._join(caller, visitor)
+
+    async def _arrival_page(self, caller: Caller, request: Request, queue_id: int) -> Reply:
+        """The page for a browser without a cookie. It sets the cookie."""
+        secret = room.new_secret()
+        snapshot: RoomSnapshot = await self._visit(
+            caller, RoomVisit(queue_id=queue_id, visitor_id=room.visitor_of(secret))
+        )
+        cookie = f"{self._cookie(queue_id)}={secret}; Path=/; Max-Age={COOKIE_MAX_AGE_SECONDS}; HttpOnly"
+        if not self._is_secure:
+            cookie += "; SameSite=Lax"
+        elif self._framed:
+            cookie += "; Secure; SameSite=None; Partitioned"
+        else:
+            cookie += "; Secure; SameSite=Lax"
+        view = RoomView("arriving", snapshot.queue.title, refresh=1)
+        return self._page(request, view, queue=snapshot.queue, headers=[(b"set-cookie", cookie.encode())])
+
+    @property
+    def _is_secure(self) -> bool:
+        return self._settings.base_url.startswith("https://")
+
+    def _cookie(self, queue_id: int) -> str:
+        # With this prefix in the name, a browser accepts the cookie only from this host.
+        return f"{'__Host-' if self._is_secure else ''}{self.access.name}_{queue_id}"
+
+    def _page(
+        self,
+        request: Request,
+        view: RoomView,
+        status: int = 200,
+        *,
+        queue: RoomRow | None = None,
+        headers: Sequence[Header] = (),
+    ) -> Reply:
+        is_confirmed = queue is None or queue.is_confirmed
+        return show_room(request, view, status, framed=self._framed, is_confirmed=is_confirmed, headers=headers)
+
+
+def _refusal(problem: Problem, queue: QueueRow | None = None) -> tuple[RoomView, int]:
+    """The page for a visitor without a place, with the reason, and its HTTP status."""
+    state, status = _REFUSAL_STATES.get(problem.type, ("busy", problem.status))
+    refresh = {
+        "full": room.refresh_seconds(20),
+        "closed": room.refresh_seconds(20),
+        "crowded": problem.retry_after,
+        "busy": room.refresh_seconds(5),
+    }.get(state)
+    now = datetime.now(UTC)
+    return RoomView(state, queue.title if queue else "", refresh=refresh, now=now), status
+
+
+MAX_CACHE_BYTES = 4_000_000
+
+
+PROGRESS_PAGES = cache_bound(
+    "Rendered pages of waiting rooms", "events", f"{MAX_CACHE_BYTES // 1_000_000} MB in a process"
+)
+
+
+def progress_routes(database: Database, limits: Limits, queues: LookupCache[int, QueueProgress]) -> list[BaseRoute]:
+    """The route of the progress. `queues`: the cache of it."""
+    page = ProgressPage(database.resources.settings.queue_interval, queues)
+    return [Route("/queues/{queue_id}/progress", Handler(page.access, limits, page.answer, kept_refusals(page.refuse)))]
+
+
+class ProgressPage:
+    """Answers requests for the progress of queues.
+
+    interval    seconds in which `release_rate` visitors are released
+    """
+
+    access = Access("waiting_room_progress")
+
+    def __init__(self, interval: int, queues: LookupCache[int, QueueProgress]) -> None:
+        self._interval = interval
+        self._queues = queues
+        self._pages = PageCache(PROGRESS_PAGES, MAX_CACHE_BYTES)
+
+    async def answer(self, _: Caller, request: Request) -> Reply:
+        """The progress of the queue in the address. Raises `not_found`."""
+        queue = await self._queues.get(id_of(request.scope["path_params"]["queue_id"]))
+
+        async def render() -> CachedPage:
+            reply = show_room(request, _view_of(queue, self._interval), framed=False, is_confirmed=queue.is_confirmed)
+            return cached_page(reply.content.decode(), reply.headers)
+
+        return (await self._pages.get((queue.id, queue.read_at, language_of(request)), render)).reply(request)
+
+    def refuse(self, problem: Problem, request: Request) -> Reply:
+        if problem.type is not NOT_FOUND:
+            return SITE.refuse(problem, request)
+        return show_room(request, RoomView("gone", is_shared=True), 404, framed=False)
+
+
+def _view_of(queue: QueueProgress, interval: int) -> RoomView:
+    """The view for anybody who waits."""
+    if queue.is_over:
+        return RoomView("ended", queue.title, is_shared=True, serving=queue.serving)
+    return RoomView(
+        state_of(queue, queue.until_start),
+        queue.title,
+        queue.description,
+        **draw_fields(queue),
+        is_shared=True,
+        progress=1 if queue.active else None,
+        serving=queue.serving,
+        tickets=queue.serving + queue.queue_length,
+        log=log_path(queue),
+        seconds_per_visitor=interval / queue.release_rate,
+        until_start=queue.until_start,
+        starts_at=queue.starts_at,
+        ends_at=queue.ends_at,
+        paused_at=queue.paused_at,
+        now=queue.read_at,
+    )

@@ -1,0 +1,359 @@
+"""Settlement: accepted registrations get a seat, a position on the waiting list or a rejection, in order of arrival.
+
+Any number of processes accept registrations at the same time, and any of them may settle. Three steps keep the order:
+
+1. An accepting transaction takes the intake lock, shared, before it stamps `received_at`.
+2. A settling transaction takes the same lock, exclusive, only to read the clock. This time is the *cut*. Every
+   registration stamped before the cut is committed then, and every later one gets a time after the cut.
+3. It locks the events concerned and settles all registrations up to the cut, in order, in one statement.
+
+So a later registration cannot get a seat while an earlier one is still being stored.
+
+Events that another transaction has locked are left out, and a registration that another transaction has locked ends its
+event's part of the batch. Waiters settle these events later, so that they do not delay the others.
+
+A batch of pending registrations that one transaction settles.
+
+Entering: registrations of events that open with a draw become entries of its list (see `draws.py`).
+"""
+
+import asyncio
+from collections.abc import Collection, Sequence
+from functools import partial
+from typing import LiteralString, NamedTuple
+
+from prometheus_client import Counter
+
+from holdfast.events.pricing.operations import reprice
+from holdfast.events.resources import Database, Tx
+from holdfast.events.seats.intake import wait_for_cut
+from holdfast.events.seats.seats import lock_event_of, open_payments
+from holdfast.kit.postgres.lock_waiters import LockWaiters
+from holdfast.kit.postgres.notifications import POLL_SECONDS, wait_for_notification
+
+
+class SettledBatch(NamedTuple):
+    """The result of one batch.
+
+    outcomes    the number of registrations by their new status
+    locked      the events that were left out, because others have locked them or one of their registrations
+    """
+
+    outcomes: dict[str, int]
+    locked: list[int]
+
+
+OLDEST: LiteralString = """
+        -- The xmax of a row that nobody has locked is 0. Only the other rows are locked here, one by one.
+        pending as materialized (
+            select event_id, user_id, received_at, arrival, amount_due, xmax <> '0'::xid as was_locked
+              from registrations
+             where status = 'pending' and received_at <= %(cut)s::timestamptz and event_id = any(%(event_ids)s)
+             order by received_at, arrival limit %(limit)s),
+        locked_registrations as materialized (
+            select mine.* from pending
+             cross join lateral (select event_id, user_id from registrations
+                                  where was_locked and event_id = pending.event_id and user_id = pending.user_id
+                                  limit 1 for no key update skip locked) as mine),
+        oldest as materialized (
+            select event_id, user_id, amount_due, row_number() over line as rank,
+                   bool_and(not was_locked
+                            or (event_id, user_id) in (select event_id, user_id from locked_registrations)) over line
+                   as is_next
+              from pending
+            window line as (partition by event_id order by received_at, arrival))
+"""
+"""SQL for WITH: the `pending` registrations to settle next, and as `oldest` those of them that nobody has locked.
+
+A registration behind a locked one of its event has `is_next` false.
+"""
+
+
+async def enter(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) -> SettledBatch:
+    """Give tickets to the oldest pending registrations of locked events that take entries, in one statement.
+
+    A ticket is the next number of the log of the event. Registrations behind a locked one of the same event wait.
+    """
+    rows = await tx.tuples(
+        f"""
+        with {OLDEST},
+        event as materialized (
+            select logs.event_id as id, logs.id as log_id, arrivals from logs
+             where event_id = any(%(event_ids)s) and closed_at is null),
+        entry as materialized (
+            select oldest.event_id, oldest.user_id, arrivals + rank as ticket
+              from oldest join event on event.id = oldest.event_id
+             where is_next
+             order by oldest.event_id, rank),
+        settled as (
+            update registrations set status = 'in_draw', settled_at = now(), log_number = ticket
+              from entry
+             where registrations.event_id = entry.event_id and registrations.user_id = entry.user_id
+         returning registrations.event_id, registrations.user_id, received_at, nonce, log_number),
+        entered as (
+            insert into event_entries (event_id, ticket, user_id, entered_at)
+            select event_id, log_number, user_id, received_at from settled order by event_id, log_number),
+        arrived as (
+            insert into log_pending (log_id, kind, first_number, received_at, user_ids, nonces, cut)
+            select log_id, 'arrivals', first_number, received_at, user_ids, nonces,
+                   case when (select count(*) from pending) < %(limit)s
+                             and event_id not in (select event_id from oldest where not is_next)
+                        then %(cut)s::timestamptz end
+              from (select event_id, min(log_number) as first_number,
+                           array_agg(received_at order by log_number) as received_at,
+                           array_agg(user_id order by log_number) as user_ids,
+                           array_agg(nonce order by log_number) as nonces
+                      from settled group by event_id) as arrivals
+              join event on event.id = event_id
+         returning log_id, cardinality(user_ids) as arrivals),
+        numbered as (
+            update logs set arrivals = logs.arrivals + arrived.arrivals from arrived where logs.id = arrived.log_id)
+        select count(*), null from settled
+        union all
+        select 0, event_id from oldest where not is_next group by event_id
+        """,
+        {"event_ids": list(event_ids), "cut": cut, "limit": limit},
+    )
+    count = sum(count for count, _ in rows)
+    return SettledBatch({"in_draw": count} if count else {}, [event_id for _, event_id in rows if event_id is not None])
+
+
+SETTLED_COUNT = Counter("holdfast_registrations_settled", "Registrations settled.", ["outcome"])
+
+CHANNEL = "registrations_pending"
+BATCH_SIZE = 1000
+
+PAUSE_SECONDS = 0.02
+"""Seconds of rest when all are settled: registrations that arrive one by one meanwhile share the next batch."""
+
+RETRY_SECONDS = 0.25
+"""Seconds until locked events without a waiter are tried again."""
+
+CUT_LOCK_TIMEOUT_SECONDS = (0.05, 1.0)
+"""Seconds that the cut waits for accepting transactions, first and at most. Later transactions wait behind the cut. So
+if one stalls, the cut is given up, and tried again after a pause of the same length."""
+
+
+class ConcernedEvents(NamedTuple):
+    """The events of a batch, by their ids.
+
+    free      those whose registrations get their places
+    drawn     those whose registrations become entries of a draw
+    locked    those that other transactions have locked; all others are locked by this one
+    """
+
+    free: list[int]
+    drawn: list[int]
+    locked: list[int]
+
+
+async def run(database: Database) -> None:
+    """Settle registrations whenever some are pending, until cancelled."""
+    waiting = asyncio.Event()
+    with database.listen(CHANNEL, lambda _: waiting.set()):
+        async with LockWaiters(waiting.set) as waiters:
+            while True:
+                waiting.clear()
+                if await settle(database, waiters):
+                    await asyncio.sleep(PAUSE_SECONDS)
+                await wait_for_notification(waiting, RETRY_SECONDS if waiters.are_busy else POLL_SECONDS)
+
+
+async def settle(database: Database, waiters: LockWaiters | None = None, *, batch_size: int = BATCH_SIZE) -> int:
+    """Settle all pending registrations, and leave locked events to the waiters. Returns the number settled."""
+    total = 0
+    while cut := await read_cut(database):
+        before, locked = total, set(waiters.rows if waiters else ())
+        while True:
+            batch_result = await database.transact(
+                partial(_settle_free, cut=cut, limit=batch_size, locked=list(locked))
+            )
+            count = record(batch_result)
+            total += count
+            if count < batch_size and not batch_result.locked:
+                break
+            locked.update(batch_result.locked)
+            if waiters:
+                for event_id in batch_result.locked:
+                    waiters.leave(event_id, partial(settle_locked, database, event_id))
+        if total == before:
+            # The others are locked, another process has settled them, or the clock was set back.
+            break
+    return total
+
+
+async def settle_locked(database: Database, event_id: int) -> None:
+    """Wait until an event and the first of its pending registrations are free, and settle the oldest."""
+    await database.transact(lambda tx: wait_for_first(tx, event_id))
+    cut = await read_cut(database)
+
+    async def settle_event(tx: Tx) -> SettledBatch:
+        await lock_event_of(tx, event_id)
+        return await _settle_locked(tx, event_id, str(cut))
+
+    if cut:
+        record(await database.transact(settle_event))
+
+
+async def settle_event(tx: Tx, event_id: int) -> None:
+    """Settle all pending registrations of an event that is locked for update: no other is stored until the end."""
+    while cut := await tx.value(CUT_OF_EVENT, {"event_id": event_id}):
+        await wait_for_first(tx, event_id)
+        record(await _settle_locked(tx, event_id, cut))
+
+
+# All are committed. Their times may be later than the clock, if it was set back.
+CUT_OF_EVENT: LiteralString = """
+    select greatest(clock_timestamp(), max(received_at))::text
+      from registrations where event_id = %(event_id)s and status = 'pending' having count(*) > 0
+"""
+
+
+def record(result: SettledBatch) -> int:
+    """Count a batch in the metric. Returns the number settled."""
+    for outcome, count in result.outcomes.items():
+        SETTLED_COUNT.labels(outcome).inc(count)
+    return sum(result.outcomes.values())
+
+
+async def _settle_free(tx: Tx, cut: str, limit: int, locked: Sequence[int]) -> SettledBatch:
+    """Settle the oldest registrations of events that are not locked."""
+    events = await lock_events(tx, cut, limit, locked)
+    settled = await _settle_events(tx, events.free, cut, limit) if events.free else SettledBatch({}, [])
+    entered = await enter(tx, events.drawn, cut, limit) if events.drawn else SettledBatch({}, [])
+    return SettledBatch(settled.outcomes | entered.outcomes, [*settled.locked, *entered.locked, *events.locked])
+
+
+async def _settle_locked(tx: Tx, event_id: int, cut: str) -> SettledBatch:
+    """Settle the oldest registrations of an event that this transaction has locked."""
+    if await tx.value("select takes_entries from events where id = %(id)s", {"id": event_id}):
+        return await enter(tx, [event_id], cut, BATCH_SIZE)
+    return await _settle_events(tx, [event_id], cut, BATCH_SIZE)
+
+
+async def _settle_events(tx: Tx, events: Sequence[int], cut: str, limit: int) -> SettledBatch:
+    settled = await assign_seats(tx, events, cut, limit)
+    if "held" in settled.outcomes:
+        await open_payments(tx, events)
+    if {"registered", "held"} & settled.outcomes.keys():
+        await reprice(tx, events, "registration")
+    return settled
+
+
+async def read_cut(database: Database) -> str | None:
+    """The cut: the time up to which every accepted registration is committed. None when no registration is pending."""
+    if not await database.read(lambda reader: reader.value(ANY_PENDING)):
+        return None
+    timeout, max_timeout = CUT_LOCK_TIMEOUT_SECONDS
+    while not (cut := await database.read(partial(wait_for_cut, lock_timeout=timeout))):
+        await asyncio.sleep(timeout)
+        timeout = min(2 * timeout, max_timeout)
+    return cut
+
+
+ANY_PENDING = "select exists (select from registrations where status = 'pending')"
+
+
+async def wait_for_first(tx: Tx, event_id: int) -> None:
+    """Wait until the first pending registration of an event is free."""
+    await tx.run(
+        """
+        select from registrations where event_id = %(event_id)s and status = 'pending'
+         order by received_at, arrival limit 1 for no key update
+        """,
+        {"event_id": event_id},
+    )
+
+
+async def lock_events(tx: Tx, cut: str, limit: int, skipped_ids: Collection[int] = ()) -> ConcernedEvents:
+    """Lock the events of the oldest pending registrations, except the skipped ones.
+
+    They are locked in the order of their ids to avoid deadlocks.
+    """
+    rows = await tx.tuples(
+        """
+        with concerned as materialized (
+            select distinct event_id as id
+              from (select event_id from registrations
+                     where status = 'pending' and received_at <= %(cut)s::timestamptz
+                       and event_id <> all(%(skipped_ids)s)
+                     order by received_at, arrival limit %(limit)s) as oldest),
+        lockable_events as (
+            select id, takes_entries from events where id in (select id from concerned)
+             order by id for no key update skip locked)
+        select concerned.id, takes_entries from concerned left join lockable_events using (id)
+        """,
+        {"cut": cut, "limit": limit, "skipped_ids": list(skipped_ids)},
+    )
+    return ConcernedEvents(*([id for id, takes_entries in rows if takes_entries is of] for of in (False, True, None)))
+
+
+async def assign_seats(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) -> SettledBatch:
+    """Settle the oldest registrations of locked events, in one statement: seats, waiting list, rejections.
+
+    A seat that has to be paid is held. Registrations behind a locked one of the same event are not settled. If the
+    event has an open log, each gets the next number in the order of arrivals, and the statement tells the log.
+    """
+    rows = await tx.tuples(
+        f"""
+        with {OLDEST},
+        -- Many registrations are for few events. What is the same for all of them is looked up once.
+        event as materialized (
+            select events.id, capacity - registered_count as seats,
+                   greatest(waitinglist_capacity - waitlisted_count, 0) as waitlist_positions,
+                   -- Nobody registers for a draft. Only an older version, during an upgrade, does not know of drafts.
+                   cancelled_at is not null or not published as is_closed,
+                   log.id as log_id, log.arrivals
+              from events
+              left join lateral (select id, arrivals from logs
+                                  where event_id = events.id and closed_at is null limit 1) as log on true
+             where events.id = any(%(event_ids)s)),
+        outcome as materialized (
+            select oldest.event_id, oldest.user_id, arrivals + rank as log_number,
+                   (case when is_closed then 'rejected'
+                         when rank <= seats and amount_due is null then 'registered'
+                         when rank <= seats then 'held'
+                         when rank <= seats + waitlist_positions then 'waitlisted'
+                         else 'rejected' end)::registration_status as status,
+                   case when is_closed then 'event_cancelled'
+                        when rank > seats + waitlist_positions then 'event_full' end as reason
+              from oldest
+              join event on event.id = oldest.event_id
+             where is_next
+             -- Indexes take rising keys at less cost.
+             order by oldest.event_id, rank),
+        settled as (
+            update registrations
+               set status = outcome.status, reason = outcome.reason, settled_at = now(),
+                   held_until = case when outcome.status = 'held' then now() + %(hold)s * interval '1 minute' end,
+                   log_number = outcome.log_number
+              from outcome
+             where registrations.event_id = outcome.event_id and registrations.user_id = outcome.user_id
+         returning registrations.event_id, registrations.user_id, received_at, nonce, registrations.status,
+                   registrations.log_number),
+        -- What a log tells is what was stored.
+        arrived as (
+            insert into log_pending (log_id, kind, first_number, received_at, user_ids, nonces, outcomes, cut)
+            select log_id, 'arrivals', first_number, received_at, user_ids, nonces, outcomes,
+                   case when (select count(*) from pending) < %(limit)s
+                             and event_id not in (select event_id from oldest where not is_next)
+                        then %(cut)s::timestamptz end
+              from (select event_id, min(log_number) as first_number,
+                           array_agg(received_at order by log_number) as received_at,
+                           array_agg(user_id order by log_number) as user_ids,
+                           array_agg(nonce order by log_number) as nonces,
+                           array_agg(status order by log_number) as outcomes
+                      from settled where log_number is not null group by event_id) as arrivals
+              join event on event.id = event_id
+         returning log_id, cardinality(user_ids) as arrivals),
+        numbered as (
+            update logs set arrivals = logs.arrivals + arrived.arrivals from arrived where logs.id = arrived.log_id)
+        select status::text, count(*), null from settled group by status
+        union all
+        select null, 0, event_id from oldest where not is_next group by event_id
+        """,
+        {"event_ids": list(event_ids), "cut": cut, "limit": limit, "hold": tx.resources.settings.hold_minutes},
+    )
+    return SettledBatch(
+        {status: count for status, count, _ in rows if status}, [event_id for status, _, event_id in rows if not status]
+    )
