@@ -21,7 +21,7 @@ import psycopg
 
 from benchmarks import crowded_events, crowded_shop
 from holdfast.events.service import EVENTS
-from holdfast.inventory.product import INVENTORY
+from holdfast.inventory.service import INVENTORY
 from holdfast.kit.postgres import bundled
 from holdfast.kit.postgres.bundled_server import PROGRAMS
 

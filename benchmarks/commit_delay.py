@@ -22,8 +22,8 @@ from benchmarks.registrations import event_at
 from benchmarks.stage import Best, holdfast, say, server
 from benchmarks.standby import Servers, servers
 from benchmarks.stock import call, make_pools
-from holdfast.inventory.product import INVENTORY
 from holdfast.inventory.resources import Tx
+from holdfast.inventory.service import INVENTORY
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shops import operations as shops
 

@@ -24,7 +24,7 @@ from benchmarks.stage import holdfast, server
 from benchmarks.stock import SHOP, added_shop, call, make_pools, signed_path, stock_shelves
 from benchmarks.streams import is_listening
 from holdfast.accounts.sessions import digest, new_secret
-from holdfast.inventory.shopify import proxy, webhook_signature
+from holdfast.inventory.shopify import signatures
 from holdfast.kit.postgres import bundled
 from holdfast.kit.postgres.bundled_server import SUPERUSER
 from holdfast_demo.shopify import CLIENT_ID
@@ -113,7 +113,7 @@ def _availability() -> Iterator[bytes]:
     """What a storefront asks, signed as the platform signs it."""
     while True:
         signed_at = time.time()
-        query = proxy.sign(SHOP, CLIENT_SECRET.encode(), signed_at)
+        query = signatures.sign_proxy_query(SHOP, CLIENT_SECRET.encode(), signed_at)
         request = load.request("GET", f"/storefront/availability?{query}", Accept_Encoding="gzip")
         while time.time() < signed_at + SIGNATURE_SECONDS:
             yield request
@@ -135,7 +135,7 @@ def _orders() -> Iterator[bytes]:
             X_Shopify_Topic="orders/create",
             X_Shopify_Shop_Domain=SHOP,
             X_Shopify_Webhook_Id=str(number),
-            X_Shopify_Hmac_Sha256=webhook_signature.sign(body, CLIENT_SECRET.encode()).decode(),
+            X_Shopify_Hmac_Sha256=signatures.sign_webhook(body, CLIENT_SECRET.encode()).decode(),
         )
 
 

@@ -16,7 +16,7 @@ from benchmarks.stage import holdfast, server
 from benchmarks.stock import tool_answer
 from benchmarks.streams import is_listening
 from holdfast.inventory.installs.subscriptions import APP_WIDE_TOPICS
-from holdfast.inventory.topics import HANDLERS
+from holdfast.inventory.service import HANDLERS
 from holdfast_demo.shopify import CLIENT_ID
 
 STOCK = 1_000_000

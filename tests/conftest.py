@@ -21,7 +21,7 @@ from psycopg.conninfo import make_conninfo
 from holdfast.accounts import passwords
 from holdfast.events.service import EVENTS
 from holdfast.events.settings import Settings
-from holdfast.inventory.product import INVENTORY
+from holdfast.inventory.service import INVENTORY
 from holdfast.kit.postgres import bundled
 from holdfast.kit.postgres.notifications import Receiver
 from tests.connections import ReusedConnection

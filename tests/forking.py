@@ -121,7 +121,7 @@ def _fork_for(connection: socket.socket) -> None:
     """Fork for each message. Returns when nobody sends any more; a process that was forked ends in it."""
     from holdfast import cli
     from holdfast.events import service as events
-    from holdfast.inventory import product as inventory
+    from holdfast.inventory import service as inventory
 
     _ = events, inventory
     gc.freeze()

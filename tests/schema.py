@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import holdfast
 from holdfast.events.mails.kinds import KINDS
 from holdfast.events.service import EVENTS
-from holdfast.inventory.product import INVENTORY
+from holdfast.inventory.service import INVENTORY
 from holdfast.kit.postgres import bundled
 from holdfast.kit.postgres.bundled_server import PROGRAMS
 from holdfast.kit.process.service_process import ServiceProcess

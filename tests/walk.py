@@ -15,7 +15,7 @@ from typing import Any
 
 import holdfast
 from holdfast.events.service import EVENTS
-from holdfast.inventory.product import INVENTORY
+from holdfast.inventory.service import INVENTORY
 from holdfast.kit.postgres import bundled
 from holdfast_demo.shopify.orders import SaleLine
 from holdfast_demo.shopify.platform_state import WebhookMessage

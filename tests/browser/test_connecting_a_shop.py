@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, expect
 
-from holdfast.inventory.product import INVENTORY
+from holdfast.inventory.service import INVENTORY
 from tests.browser.looking import looking, looks, too_wide, violations
 from tests.databases import scratch_database, template_database
 from tests.inventory.installs.merchants import DOMAIN, beside_the_platform

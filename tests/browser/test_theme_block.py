@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, expect
 
-from holdfast.inventory.product import INVENTORY
+from holdfast.inventory.service import INVENTORY
 from tests.browser.looking import looking, looks
 from tests.browser.shopping import shopping
 from tests.databases import scratch_database, template_database

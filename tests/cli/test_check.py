@@ -21,7 +21,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from holdfast.commands import check_report
 from holdfast.events import checks as events
 from holdfast.events.service import EVENTS
-from holdfast.inventory.product import INVENTORY
+from holdfast.inventory.service import INVENTORY
 from holdfast.kit.environment.settings import Settings
 from holdfast.kit.process.checks.finding import Finding
 from holdfast.kit.process.checks.inspection import open_inspection, run_checks

@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 
 from holdfast.cli import app
 from holdfast.events.service import EVENTS
-from holdfast.inventory.product import INVENTORY
+from holdfast.inventory.service import INVENTORY
 from holdfast.kit.contract.problems import CannotStart
 from holdfast.kit.environment.settings import Settings
 from holdfast.kit.environment.variables import unknown_in_environment, warn_of_unknown_variables

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.events.service import EVENTS
-from holdfast.inventory.product import INVENTORY
+from holdfast.inventory.service import INVENTORY
 from holdfast.kit.postgres import bundled
 from tests.test_cli import holdfast_in
 

@@ -16,7 +16,7 @@ import stripe
 
 from holdfast import __version__
 from holdfast.events.service import EVENTS
-from holdfast.inventory.product import INVENTORY
+from holdfast.inventory.service import INVENTORY
 from holdfast.kit.environment.settings import DEMO_PAYMENTS_FILE
 from holdfast.kit.postgres import bundled
 from holdfast.kit.postgres.bundled_server import Cluster

@@ -8,7 +8,7 @@ import psycopg
 from starlette.types import ASGIApp
 
 from holdfast.events.service import EVENTS
-from holdfast.inventory.product import INVENTORY
+from holdfast.inventory.service import INVENTORY
 from holdfast.kit.postgres import bundled
 from tests import support as events_support
 from tests.conformance import fixtures

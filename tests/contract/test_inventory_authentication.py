@@ -12,8 +12,8 @@ import pytest
 import pytest_asyncio
 
 from holdfast.inventory.installs.access import shop_access
-from holdfast.inventory.product import INVENTORY
-from holdfast.inventory.shopify import proxy
+from holdfast.inventory.service import INVENTORY
+from holdfast.inventory.shopify import signatures
 from holdfast.inventory.shops import operations as shops
 from tests.contract.requirements import requirement
 from tests.databases import template_database
@@ -181,8 +181,8 @@ async def test_a_page_inside_the_platform_shows_who_it_is_by_a_session_token(sce
 async def test_the_storefront_endpoint_answers_what_the_app_proxy_signed_and_nothing_else(
     scene: Scene, shop: Shop
 ) -> None:
-    signed = proxy.sign(shop.domain, SECRET.encode(), time.time())
-    forged = proxy.sign(shop.domain, b"another secret", time.time())
+    signed = signatures.sign_proxy_query(shop.domain, SECRET.encode(), time.time())
+    forged = signatures.sign_proxy_query(shop.domain, b"another secret", time.time())
     bearer = {"authorization": f"Bearer {shop.key}"}
     ask = scene.inventory.http.get
 

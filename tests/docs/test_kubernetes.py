@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from holdfast.events.service import EVENTS
-from holdfast.inventory.product import INVENTORY
+from holdfast.inventory.service import INVENTORY
 from holdfast.kit.environment.settings import Settings
 from tests.forking import forks
 

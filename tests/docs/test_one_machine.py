@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 from holdfast.events.service import EVENTS
-from holdfast.inventory.product import INVENTORY
+from holdfast.inventory.service import INVENTORY
 
 ROOT = Path(__file__).parents[2]
 SYSTEMD = ROOT / "deploy/systemd"

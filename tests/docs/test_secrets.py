@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.events.service import EVENTS
 from holdfast.events.settings import Settings as EventsSettings
-from holdfast.inventory.product import INVENTORY
+from holdfast.inventory.service import INVENTORY
 from holdfast.inventory.settings import Settings as InventorySettings
 from holdfast.kit.environment.settings import Settings
 from holdfast.kit.security.secrets import Secret

@@ -13,7 +13,7 @@ from holdfast.events.problems import ALL as OF_EVENTS
 from holdfast.events.service import EVENTS
 from holdfast.inventory.api import OPERATIONS as INVENTORY_OPERATIONS
 from holdfast.inventory.problems import ALL as OF_INVENTORY
-from holdfast.inventory.product import INVENTORY
+from holdfast.inventory.service import INVENTORY
 from holdfast.kit.contract.problems import COMMON_PROBLEMS, ProblemType
 from holdfast.kit.environment.settings import Settings
 from holdfast.kit.process.service_process import ServiceProcess

@@ -11,9 +11,9 @@ import pytest
 
 from holdfast.events.service import EVENTS
 from holdfast.events.settings import Settings
-from holdfast.inventory.product import INVENTORY
+from holdfast.inventory.service import INVENTORY
 from holdfast.inventory.shops import operations as shops
-from holdfast.inventory.stock.audit import audit
+from holdfast.inventory.stock.operations import audit
 from holdfast.kit.security.http_client import HttpClient
 from tests.faults.pair import Pair, pair
 from tests.faults.processes import Accepted, Process, outcomes, serving

@@ -18,9 +18,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from holdfast.inventory.product import INVENTORY
+from holdfast.inventory.service import INVENTORY
 from holdfast.inventory.shops import operations as shops
-from holdfast.inventory.stock.audit import audit
+from holdfast.inventory.stock.operations import audit
 from holdfast.kit.security.http_client import HttpClient
 from tests.faults.processes import Accepted, Process, outcomes, serving
 from tests.faults.test_leaders import register

@@ -15,8 +15,8 @@ import httpx2
 import pytest
 
 from holdfast.events.service import EVENTS
-from holdfast.inventory.product import INVENTORY
-from holdfast.inventory.stock.audit import audit
+from holdfast.inventory.service import INVENTORY
+from holdfast.inventory.stock.operations import audit
 from holdfast.kit.process.service_process import ServiceProcess
 from holdfast.kit.security.http_client import HttpClient
 from tests.faults.processes import outcomes

@@ -14,13 +14,13 @@ import httpx2
 
 from holdfast.accounts import sessions
 from holdfast.inventory.api import OPERATIONS
-from holdfast.inventory.product import INVENTORY
 from holdfast.inventory.resources import Database, build
+from holdfast.inventory.service import INVENTORY
 from holdfast.inventory.settings import Settings
-from holdfast.inventory.shopify import proxy
+from holdfast.inventory.shopify import signatures
 from holdfast.inventory.shops import operations as shops
 from holdfast.inventory.shops.operations import ENDED_SHOPS
-from holdfast.inventory.stock import audit
+from holdfast.inventory.stock import operations
 from holdfast.kit.http.rest import OperationTable
 from holdfast.kit.security import api_keys
 from tests.connections import ReusedConnection
@@ -129,7 +129,7 @@ class Shop:
         return await self.http.get(f"/storefront/availability?{self.signed()}", headers=headers)
 
     def signed(self) -> str:
-        return proxy.sign(self.domain, client_secret(self.settings), time.time())
+        return signatures.sign_proxy_query(self.domain, client_secret(self.settings), time.time())
 
 
 class Inventory:
@@ -175,8 +175,8 @@ class Inventory:
     async def differences(self) -> list[str]:
         """What is wrong in the books of any shop."""
         audits = [
-            await self.database.read(lambda tx, shop_id=shop_id: audit.audit(tx, shop_id))
-            for shop_id in await self.database.read(audit.shops)
+            await self.database.read(lambda tx, shop_id=shop_id: operations.audit(tx, shop_id))
+            for shop_id in await self.database.read(operations.shops)
         ]
         return [difference for differences in audits for difference in differences]
 

@@ -15,10 +15,10 @@ from typing import Any
 
 import httpx2
 
-from holdfast.inventory.product import INVENTORY
+from holdfast.inventory.service import INVENTORY
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shops import operations as shops
-from holdfast.inventory.stock.audit import audit
+from holdfast.inventory.stock.operations import audit
 from holdfast.kit.security.http_client import HttpClient
 from tests.faults.processes import Process, serving
 from tests.serving import PLAIN

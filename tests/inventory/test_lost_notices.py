@@ -7,12 +7,11 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 import pytest
 from mcp.client.subscriptions import ResourceUpdated
 
-from holdfast.inventory.availability import cached_shop
-from holdfast.inventory.availability.availability_cache import MAX_STALENESS_SECONDS
-from holdfast.inventory.availability.cached_shop import STATUS
+from holdfast.inventory.availability import cache
+from holdfast.inventory.availability.cache import MAX_STALENESS_SECONDS, STATUS
 from holdfast.inventory.catalog import importing
 from holdfast.inventory.stock import expiry
-from holdfast.inventory.sync import sync_work as sync
+from holdfast.inventory.sync import shop_sync as sync
 from holdfast.kit.background import due_work
 from tests.faults.unheard import SLACK_SECONDS, at_work, deaf, muted, quiet
 from tests.inventory.catalog.test_watching import watching
@@ -76,7 +75,7 @@ async def test_what_a_storefront_asks_for_is_a_second_old_though_nobody_heard_of
     async with unheard(inventory) as other:
         assert not await shows_49()
         await shop.through(other).call("adjust_pool_quantity", pool_id=pool["id"], delta=-1)
-        await eventually(shows_49, cached_shop.TTL_SECONDS + SLACK_SECONDS)
+        await eventually(shows_49, cache.TTL_SECONDS + SLACK_SECONDS)
 
 
 async def test_agents_hear_of_a_pool_and_of_the_status_on_patrol(synced: Scene) -> None:

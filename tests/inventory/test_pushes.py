@@ -11,9 +11,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from holdfast.inventory.product import INVENTORY
+from holdfast.inventory.service import INVENTORY
 from holdfast.inventory.settings import Settings
-from holdfast.inventory.shopify import proxy
+from holdfast.inventory.shopify import signatures
 from holdfast.inventory.shops import operations as shops
 from tests.faults.processes import Process, serving
 from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, client_secret
@@ -59,7 +59,7 @@ class Far:
 
     @contextlib.asynccontextmanager
     async def storefront_stream(self) -> AsyncGenerator[AsyncIterator[Any]]:
-        query = proxy.sign(self.domain, self.secret, time.time())
+        query = signatures.sign_proxy_query(self.domain, self.secret, time.time())
         availability = await self.http.get(f"{self.other.url}/storefront/availability?{query}")
         async with self.listening("GET", availability.json()["stream_url"]) as heard:
             yield heard

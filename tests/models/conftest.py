@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast.events.service import EVENTS
-from holdfast.inventory.product import INVENTORY
+from holdfast.inventory.service import INVENTORY
 from holdfast.kit.postgres import bundled
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import psycopg
 from psycopg.rows import dict_row
 
-from holdfast.inventory.product import INVENTORY
+from holdfast.inventory.service import INVENTORY
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shops import operations as shops
 from holdfast.kit.security.http_client import HttpClient

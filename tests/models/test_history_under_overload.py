@@ -17,7 +17,7 @@ import psycopg
 import pytest
 
 from holdfast.events.service import EVENTS
-from holdfast.inventory.product import INVENTORY
+from holdfast.inventory.service import INVENTORY
 from holdfast.kit.postgres import bundled
 from tests.faults.processes import serving
 from tests.inventory.support import unlimited

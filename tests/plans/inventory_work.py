@@ -8,8 +8,8 @@ from typing import Any
 
 import httpx2
 
-from holdfast.inventory import api, jobs
-from holdfast.inventory.catalog import importing, imports
+from holdfast.inventory import api, service
+from holdfast.inventory.catalog import importing
 from holdfast.inventory.catalog.model import IMPORT, ImportTask
 from holdfast.inventory.installs.model import REDACT, SUBSCRIBE, ShopTask
 from holdfast.inventory.installs.sql import end_install
@@ -116,9 +116,9 @@ class Work:
             received = ReceivedDelivery(DOMAIN, topic, f"new {topic}", None, None, json.dumps(payload).encode())
             await Inbox(self.database).take(received)
         await self.tasks()
-        for loop in jobs.LOOPS:
+        for loop in service.LOOPS:
             await turn(self.recorder, loop, self.database)
-        for periodic in jobs.PERIODIC:
+        for periodic in service.PERIODIC:
             self.recorder.doing = f"job {periodic.name}"
             await periodic.run(Steps(self.database))
         self.recorder.doing = ""
@@ -140,20 +140,20 @@ class Work:
         self.recorder.doing = "begin of tasks"
         await Steps(self.database).transact(partial(end_install, shop_id=leaving))
         await Steps(self.database).transact(partial(mark_redacted, shop_id=leaving))
-        import_id = await steps.transact(partial(imports.begin, shop_id=self.shop.id))
+        import_id = await steps.transact(partial(importing.store_import, shop_id=self.shop.id))
         arguments: dict[str, Any] = {
             REDACT.name: ShopTask(leaving),
             SUBSCRIBE.name: ShopTask(self.shop.id),
             IMPORT.name: ImportTask(self.shop.id, import_id),
         }
-        for job in jobs.JOBS:
+        for job in service.JOBS:
             self.recorder.doing = f"task {job.task.name}"
             assert job.task.name in arguments, f"{job.task.name}: give it arguments in {__file__}"
             run: Any = job.run
             await run(Steps(self.database) if job.task is REDACT else steps, arguments[job.task.name])
 
         async def imported() -> bool:
-            if under_way := await steps.read(partial(imports.find, shop_id=self.shop.id)):
+            if under_way := await steps.read(partial(importing.find, shop_id=self.shop.id)):
                 self.recorder.doing = f"task {IMPORT.name}"
                 await importing.advance_import(steps, arguments[IMPORT.name])
             return under_way is None

@@ -7,7 +7,7 @@ import pytest
 import pytest_asyncio
 
 from holdfast.inventory import api
-from holdfast.inventory.product import INVENTORY
+from holdfast.inventory.service import INVENTORY
 from tests.databases import scratch_database
 from tests.inventory.console.stocking import Stocking
 from tests.inventory.support import unlimited
@@ -28,7 +28,7 @@ EXCEPTIONS = {
     "inventory/agents/access.py show": "looks at the newest 10,000 entries at most, to say what a key was used for",
     "inventory/availability/sql.py changes_since": VERSIONS,
     "inventory/availability/sql.py read_all": "answers all of a shop, once a process",
-    "inventory/catalog/imports.py finish": "the end of an import, which has read all of the shop",
+    "inventory/catalog/importing.py finish": "the end of an import, which has read all of the shop",
     "inventory/installs/sql.py delete_batch": "once a shop; not every table has an index that begins with it",
     "inventory/orders/sql.py caught_up_until": "until orders of a shop are counted, every hour; reads its links",
     "inventory/pools/sql.py save_pools": "an import; it reads the pools of its shop once",
@@ -114,7 +114,5 @@ async def test_an_index_that_is_missing_is_found(work: Work, url: str) -> None:
     await work.operation(adjust)
 
     reported = findings_of(work.recorder.plans, EXCEPTIONS)
-    assert reported.startswith(
-        "inventory/stock/connected_pools.py pools_around (adjust_pool_quantity; planned for any values"
-    )
+    assert reported.startswith("inventory/stock/sql.py pools_around (adjust_pool_quantity; planned for any values")
     assert "of members" in reported

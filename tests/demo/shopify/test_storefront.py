@@ -2,7 +2,7 @@
 
 from urllib.parse import parse_qsl
 
-from holdfast.inventory.shopify.proxy import verify
+from holdfast.inventory.shopify.signatures import verify_proxy_query
 from holdfast_demo.shopify.endpoints import signature
 from tests.demo.shopify.stage import DOMAIN, SECRET, Stage
 
@@ -13,7 +13,7 @@ async def test_a_visitor_is_passed_on_signed_and_without_cookies(stage: Stage) -
     answer = await stage.http.get(AVAILABILITY, headers={"Cookie": "who=ada", "If-None-Match": '"7"'})
     [visit] = stage.listener.visited
 
-    assert verify(visit.url.query.encode(), [SECRET.encode()], stage.double.world.now()) == DOMAIN
+    assert verify_proxy_query(visit.url.query.encode(), [SECRET.encode()], stage.double.world.now()) == DOMAIN
     assert visit.url.path == "/-app/storefront/availability"
     assert "cookie" not in visit.headers
     assert visit.headers["x-forwarded-host"] == DOMAIN

@@ -14,8 +14,8 @@ from holdfast.inventory.agents.model import JWT_BEARER
 from holdfast.inventory.agents.routes import routes
 from holdfast.inventory.agents.tokens import TokenSigner
 from holdfast.inventory.problems import error_body
-from holdfast.inventory.product import INVENTORY
 from holdfast.inventory.resources import Database, Reader
+from holdfast.inventory.service import INVENTORY
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shops import operations as shops
 from holdfast.kit.contract.caller import Caller

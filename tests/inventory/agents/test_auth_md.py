@@ -11,7 +11,7 @@ import pytest
 import uvicorn
 
 from holdfast.inventory import discovery
-from holdfast.inventory.product import INVENTORY
+from holdfast.inventory.service import INVENTORY
 from tests.inventory.support import Inventory
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import httpx2
 
-from holdfast.inventory.product import INVENTORY
+from holdfast.inventory.service import INVENTORY
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shops import operations as shops
 from tests.faults.processes import serving

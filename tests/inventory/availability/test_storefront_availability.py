@@ -5,7 +5,7 @@ from pathlib import Path
 
 import httpx2
 
-from holdfast.inventory.availability.availability_cache import AvailabilityCache
+from holdfast.inventory.availability.cache import AvailabilityCache
 from holdfast.inventory.settings import Settings
 from tests.faults.processes import serving
 from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop, running

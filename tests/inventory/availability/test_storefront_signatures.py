@@ -7,13 +7,13 @@ import httpx2
 import pytest
 
 from holdfast.inventory.settings import Settings
-from holdfast.inventory.shopify import proxy
+from holdfast.inventory.shopify import signatures
 from tests.inventory.support import Inventory, Shop, client_secret, running
 
 
 def signed(shop: Shop, *, at: float = 0, secret: bytes | None = None, domain: str | None = None) -> str:
     """A query as the platform would send it, so many seconds from now."""
-    return proxy.sign(domain or shop.domain, secret or client_secret(shop.settings), time.time() + at)
+    return signatures.sign_proxy_query(domain or shop.domain, secret or client_secret(shop.settings), time.time() + at)
 
 
 def changed(query: str, **parameters: str) -> str:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from holdfast.inventory import jobs as inventory_jobs
+from holdfast.inventory import service as inventory_jobs
 from holdfast.inventory.settings import Settings
 from holdfast.kit.background import jobs
 from tests.inventory.installs.merchants import BASE_URL, beside_the_platform

@@ -2,8 +2,7 @@
 
 import pytest
 
-from holdfast.inventory.catalog.pack_sizes import read_pack_size
-from holdfast.inventory.catalog.pool_suggestions import PoolSuggestion, ProductVariant, suggest
+from holdfast.inventory.catalog.pool_suggestions import PoolSuggestion, ProductVariant, read_pack_size, suggest
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.client.subscriptions import ResourceUpdated
 
-from holdfast.inventory.availability.cached_shop import STATUS
+from holdfast.inventory.availability.cache import STATUS
 from holdfast.inventory.catalog import importing
 from tests.inventory.sync.scene import Scene
 from tests.serving import listener, running_already, serving

@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.inventory.shops import status
+from holdfast.inventory.shops import model
 from tests.inventory.console.signing_in import Owner, add_merchant
 from tests.inventory.support import PACKS, SIX_PACK, Inventory, Shop
 from tests.stream_reader import reading
@@ -77,6 +77,6 @@ async def test_a_change_of_how_the_shop_follows_the_platform_is_told(
     owner: Owner, shop: Shop, inventory: Inventory
 ) -> None:
     async with reading(inventory.app, STREAM, cookie=cookie(owner)) as reader:
-        await inventory.database.transact(lambda tx: status.announce(tx, shop.id))
+        await inventory.database.transact(lambda tx: model.announce(tx, shop.id))
 
         assert (await reader.next())["data"] == {"changed": ["sync"]}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.inventory.catalog.names import MAX_VARIANTS
+from holdfast.inventory.catalog.model import MAX_VARIANTS
 from tests.inventory.console.scene import Admin, main_text
 from tests.inventory.console.stocking import Stocking
 from tests.inventory.orders.stories import PlatformOrder, tell

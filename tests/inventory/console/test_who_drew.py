@@ -5,7 +5,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from holdfast.inventory.stock import retention
+from holdfast.inventory.stock import operations
 from holdfast.inventory.stock.pool_page import MAX_NAMED_DRAWS
 from tests.inventory.console.scene import Admin, main_text
 from tests.inventory.orders.stories import PlatformOrder, tell
@@ -119,7 +119,7 @@ async def test_days_that_no_picture_shows_are_forgotten(admin: Admin, own_shop: 
     )
     assert await admin.inventory.sql(days) == [(61,), (0,)]
 
-    await admin.inventory.database.transact(retention.forget_drawn)
+    await admin.inventory.database.transact(operations.forget_drawn)
 
     assert await admin.inventory.sql(days) == [(0,)]
     assert "Variant 1006 1 6 units" in await drawn(admin, pool)

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from holdfast.inventory.installs.state import PATH as INSTALL
+from holdfast.inventory.installs.routes import PATH as INSTALL
 from holdfast.inventory.resources import Steps
 from holdfast.inventory.settings import Settings
 from holdfast.kit.running import steps

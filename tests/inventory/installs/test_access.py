@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from holdfast.inventory.installs import sql
 from holdfast.inventory.installs.access import ShopAccess, ask, shop_access
-from holdfast.inventory.product import INVENTORY
 from holdfast.inventory.resources import Resources, Tx
+from holdfast.inventory.service import INVENTORY
 from holdfast.inventory.shopify.admin import Query
 from holdfast.inventory.shopify.platform import PlatformRefusal, PlatformUnreachable
 from holdfast.inventory.shopify.token_endpoint import GrantedTokens, TokenEndpoint

@@ -2,7 +2,7 @@
 
 from urllib.parse import parse_qs, urlsplit
 
-from holdfast.inventory.shopify.scopes import REQUIRED
+from holdfast.inventory.shopify.domains import REQUIRED
 from tests.inventory.installs.merchants import DOMAIN, Scene
 
 

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, quote, urlsplit
 import httpx2
 import pytest
 
-from holdfast.inventory.shopify import webhook_signature
+from holdfast.inventory.shopify import signatures
 from holdfast_demo.shopify.endpoints import signature
 from tests.inventory.installs.merchants import DOMAIN, SECRET, Scene
 from tests.inventory.installs.test_install import key_of
@@ -121,7 +121,7 @@ async def test_what_the_proxy_signs_is_no_webhook_also_if_somebody_knows_the_sig
         ),
     ]
     body, signed = message(parameters), signature(parameters, SECRET)
-    assert webhook_signature.sign(body, SECRET.encode()) == base64.b64encode(bytes.fromhex(signed))
+    assert signatures.sign_webhook(body, SECRET.encode()) == base64.b64encode(bytes.fromhex(signed))
 
     for topic in ("app/uninstalled", "shop/redact", "orders/create", "customers/redact"):
         assert (await send(scene.inventory, topic, body, signed)).status_code == 401

@@ -10,9 +10,9 @@ import pytest
 
 from holdfast.inventory.installs import operations
 from holdfast.inventory.installs.access import shop_access
-from holdfast.inventory.installs.state import InstallStates
-from holdfast.inventory.shopify import query_signature
-from holdfast.inventory.shopify.scopes import REQUIRED
+from holdfast.inventory.installs.routes import InstallStates
+from holdfast.inventory.shopify import signatures
+from holdfast.inventory.shopify.domains import REQUIRED
 from holdfast.inventory.shopify.token_endpoint import GrantedTokens
 from holdfast.inventory.shops import operations as shops
 from holdfast.kit.contract.problems import Problem
@@ -115,9 +115,9 @@ async def test_a_shop_that_an_operator_has_added_can_be_connected_later(scene: S
 
 async def test_a_link_of_the_platform_to_auth_must_be_signed_as_it_says(scene: Scene) -> None:
     now = time.time()
-    good = query_signature.sign({"shop": DOMAIN}, SECRET.encode(), now)
-    forged = query_signature.sign({"shop": DOMAIN}, b"another secret", now)
-    old = query_signature.sign({"shop": DOMAIN}, SECRET.encode(), now - 91)
+    good = signatures.sign_query({"shop": DOMAIN}, SECRET.encode(), now)
+    forged = signatures.sign_query({"shop": DOMAIN}, b"another secret", now)
+    old = signatures.sign_query({"shop": DOMAIN}, SECRET.encode(), now - 91)
 
     assert [(await scene.begin(query)).status_code for query in (good, forged, old)] == [302, 401, 401]
 
@@ -176,7 +176,7 @@ class TestTheWayBack:
     async def test_signed_by_somebody_else(self, scene: Scene) -> None:
         query = await scene.agree(await scene.begin())
         parameters = {name: values[0] for name, values in parse_qs(query).items() if name != "hmac"}
-        forged = {**parameters, "hmac": query_signature.signature(parameters, b"another secret")}
+        forged = {**parameters, "hmac": signatures.query_signature(parameters, b"another secret")}
         await self.refused(scene, urlencode(forged), 401, "does not come from your shop")
 
     async def test_without_a_signature(self, scene: Scene) -> None:
@@ -190,7 +190,7 @@ class TestTheWayBack:
     async def test_with_a_code_that_was_used(self, scene: Scene) -> None:
         query = await scene.agree(await scene.begin())
         parameters = {name: values[0] for name, values in parse_qs(query).items() if name not in {"hmac", "timestamp"}}
-        other = query_signature.sign({**parameters, "code": "0" * 32}, SECRET.encode(), time.time())
+        other = signatures.sign_query({**parameters, "code": "0" * 32}, SECRET.encode(), time.time())
         await self.refused(scene, other, 400, "Each attempt works once")
 
     async def test_from_a_platform_that_is_away(self, scene: Scene) -> None:

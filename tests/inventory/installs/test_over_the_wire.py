@@ -2,7 +2,7 @@
 
 import json
 
-from holdfast.inventory import topics
+from holdfast.inventory import service
 from holdfast.inventory.installs import uninstalling
 from holdfast.inventory.installs.model import ShopTask
 from holdfast.inventory.settings import Settings
@@ -31,7 +31,7 @@ async def test_from_the_install_to_the_deletion_of_everything(settings: Settings
     base_url = f"http://127.0.0.1:{here.getsockname()[1]}"
     async with beside_the_platform(settings, base_url) as scene, serving(running_already(scene.inventory.app), here):
         shop = await scene.shop(key_of((await scene.install(base_url)).text))
-        await topics.subscribe(scene.steps_of(shop), ShopTask(shop.id))
+        await service.subscribe(scene.steps_of(shop), ShopTask(shop.id))
 
         variant = scene.platform.variants(DOMAIN)[0]
         order = scene.platform.sell(DOMAIN, SaleLine(variant.id, 2))

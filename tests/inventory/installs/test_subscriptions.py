@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.inventory import topics
+from holdfast.inventory import service
 from holdfast.inventory.installs import operations, subscriptions
 from holdfast.inventory.installs.model import ShopTask
 from holdfast.inventory.installs.subscriptions import NotSubscribed
@@ -33,7 +33,7 @@ async def test_an_install_sees_to_the_subscriptions_soon(scene: Scene, shop: Sho
     tasks = await scene.inventory.sql("select args from procrastinate_jobs where task_name = 'subscribe_shop'")
 
     assert tasks == [({"tenant": shop.id, "arguments": {"shop_id": shop.id}},)]
-    await topics.subscribe(scene.steps_of(shop), ShopTask(shop.id))
+    await service.subscribe(scene.steps_of(shop), ShopTask(shop.id))
     assert ("APP_UNINSTALLED", ADDRESS) in platform_subscriptions(scene)
 
 

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.inventory.shopify import proxy, query_signature, session_tokens, webhook_signature
+from holdfast.inventory.shopify import session_tokens, signatures
 from holdfast.inventory.shopify.session_tokens import InvalidSessionToken
 from holdfast.kit.contract.problems import Problem
 
@@ -43,7 +43,7 @@ def proxy_message(chosen: Pairs) -> bytes:
 def query_message(chosen: Mapping[str, str]) -> bytes:
     """What the platform signs of a query in which somebody has chosen some values."""
     query = {**chosen, "shop": SHOP, "timestamp": str(NOW), "host": "YWRtaW4"}
-    return query_signature.message(query).encode()
+    return signatures.query_message(query).encode()
 
 
 def webhook_message(chosen: Any) -> bytes:
@@ -62,7 +62,7 @@ def signed(message: bytes) -> str:
 
 def is_webhook(message: bytes) -> bool:
     claimed = base64.b64encode(bytes.fromhex(signed(message)))
-    return webhook_signature.is_signed(message, claimed, [SECRET])
+    return signatures.is_webhook_signed(message, claimed, [SECRET])
 
 
 def is_proxy_request(message: bytes) -> bool:
@@ -72,7 +72,7 @@ def is_proxy_request(message: bytes) -> bool:
         return False  # no other parameters are accepted
     names = ("logged_in_customer_id", "path_prefix", "shop", "timestamp")
     pairs = [*zip(names, parts.groups(), strict=True), ("signature", signed(message).encode())]
-    return _is_accepted(lambda: proxy.verify(urlencode(pairs).encode(), [SECRET], NOW))
+    return _is_accepted(lambda: signatures.verify_proxy_query(urlencode(pairs).encode(), [SECRET], NOW))
 
 
 def is_query(message: bytes) -> bool:
@@ -83,7 +83,7 @@ def is_query(message: bytes) -> bool:
         for name, value in pairs
     ]
     query = "&".join(f"{name}={value}" for name, value in [*cut, ("hmac", signed(message))])
-    return _is_accepted(lambda: query_signature.verify(query.encode(), [SECRET], NOW))
+    return _is_accepted(lambda: signatures.verify_query(query.encode(), [SECRET], NOW))
 
 
 def is_session_token(message: bytes) -> bool:

@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from shopify_app import ShopifyApp
 
-from holdfast.inventory.shopify.proxy import sign, signature, signed_text, verify
+from holdfast.inventory.shopify.signatures import proxy_message, proxy_signature, sign_proxy_query, verify_proxy_query
 from holdfast.kit.contract.problems import Problem
 
 SECRET, OLD = b"hush", b"the secret before"
@@ -36,13 +36,13 @@ def parameters(at: float = NOW, /, **changes: str) -> Pairs:
 
 def query(pairs: Pairs, secret: bytes = SECRET) -> bytes:
     """A query signed as the platform signs it."""
-    return urlencode([*pairs, ("signature", signature(pairs, secret))]).encode()
+    return urlencode([*pairs, ("signature", proxy_signature(pairs, secret))]).encode()
 
 
 def outcome(query: bytes, secrets: Sequence[bytes] = (SECRET, OLD), now: float = NOW) -> str | Problem:
     """The shop, or the refusal."""
     try:
-        return verify(query, secrets, now)
+        return verify_proxy_query(query, secrets, now)
     except Problem as problem:
         return problem
 
@@ -72,13 +72,13 @@ def test_the_documented_example_has_the_documented_signature() -> None:
         ("timestamp", "1317327555"),
     ]
 
-    assert signature(pairs, b"hush") == "4c68c8624d737112c91818c11017d24d334b524cb5c2b8ba08daa056f7395ddb"
+    assert proxy_signature(pairs, b"hush") == "4c68c8624d737112c91818c11017d24d334b524cb5c2b8ba08daa056f7395ddb"
 
 
 def test_what_the_platform_signed_names_the_shop() -> None:
-    assert verify(query(parameters()), [SECRET], NOW) == SHOP
-    assert verify(query(parameters(logged_in_customer_id="7245123")), [SECRET], NOW) == SHOP
-    assert verify(query(parameters(path_prefix="/community/stock_1-a")), [SECRET], NOW) == SHOP
+    assert verify_proxy_query(query(parameters()), [SECRET], NOW) == SHOP
+    assert verify_proxy_query(query(parameters(logged_in_customer_id="7245123")), [SECRET], NOW) == SHOP
+    assert verify_proxy_query(query(parameters(path_prefix="/community/stock_1-a")), [SECRET], NOW) == SHOP
 
 
 def test_the_order_and_the_escaping_of_parameters_do_not_matter() -> None:
@@ -184,11 +184,11 @@ def test_one_signed_message_cannot_be_cut_into_a_request_for_another_shop() -> N
     timestamp = str(int(time.time()))
     hidden = f"1shop=victim.myshopify.comtimestamp={timestamp}z="
     pairs = [("a", hidden), *parameters(int(timestamp), shop="attacker.myshopify.com")]
-    claimed = signature(pairs, SECRET)
+    claimed = proxy_signature(pairs, SECRET)
     # The same characters in the same order, cut at other places.
     rest = "".join(f"{name}={value}" for name, value in sorted(pairs[1:]))
     forged = [("a", "1"), ("shop", "victim.myshopify.com"), ("timestamp", timestamp), ("z", rest)]
-    assert signature(forged, SECRET) == claimed
+    assert proxy_signature(forged, SECRET) == claimed
     request = urlencode([*forged, ("signature", claimed)]).encode()
 
     assert oracle_believes(request)
@@ -209,7 +209,7 @@ def test_one_signed_message_cannot_be_cut_into_a_request_for_another_shop() -> N
 def test_further_parameters_that_are_signed_are_taken(extra: Pairs) -> None:
     signed = query([*extra, *parameters()])
 
-    assert verify(signed, [SECRET], NOW) == SHOP
+    assert verify_proxy_query(signed, [SECRET], NOW) == SHOP
     assert oracle_believes(query([*extra, *parameters(time.time())]))
     assert not is_believed(signed + b"&unsigned=1")
     assert not is_believed(query(parameters()) + b"&" + urlencode(extra).encode())
@@ -226,7 +226,7 @@ def test_whatever_a_stranger_adds_the_signed_text_never_names_another_shop(
 ) -> None:
     extra = [("".join(name) or "a", "".join(value)) for name, value in added]
     pairs = [pair for pair in extra if pair[0] not in dict(parameters())] + parameters(shop="attacker.myshopify.com")
-    claimed, text = signature(pairs, SECRET), signed_text(pairs)
+    claimed, text = proxy_signature(pairs, SECRET), proxy_message(pairs)
     places = sorted(data.draw(st.sets(st.integers(1, len(text)), max_size=8)))
     pieces = [text[start:end] for start, end in itertools.pairwise([0, *places, len(text)])]
     cut = [(name, value) for name, _, value in (piece.partition("=") for piece in pieces)]
@@ -241,7 +241,7 @@ def test_a_cut_that_hides_the_shop_in_a_further_parameter_is_refused() -> None:
     hidden = f"logged_in_customer_id=path_prefix={PREFIX}shop=victim.myshopify.comtimestamp={stamp}z="
     signed = [("a", hidden), *parameters(shop="attacker.myshopify.com")]
     forged = [("a", ""), *parameters(shop="victim.myshopify.com"), ("z", f"{forged_tail}timestamp={stamp}")]
-    assert signature(forged, SECRET) == signature(signed, SECRET)
+    assert proxy_signature(forged, SECRET) == proxy_signature(signed, SECRET)
 
     assert not is_believed(query(forged))
     assert not is_believed(query(signed))
@@ -257,9 +257,9 @@ def test_what_is_signed_here_is_believed_here_and_by_the_oracle(
     shop: str, customer: str, prefix: str, secret: bytes
 ) -> None:
     now = time.time()
-    signed = sign(shop, secret, now, customer=customer, prefix=prefix).encode()
+    signed = sign_proxy_query(shop, secret, now, customer=customer, prefix=prefix).encode()
 
-    assert verify(signed, (SECRET, OLD), now) == shop
+    assert verify_proxy_query(signed, (SECRET, OLD), now) == shop
     assert oracle_believes(signed)
 
 

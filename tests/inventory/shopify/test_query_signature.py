@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.inventory.shopify.query_signature import sign, signature, verify
+from holdfast.inventory.shopify.signatures import query_signature, sign_query, verify_query
 from holdfast.kit.contract.problems import Problem
 
 SECRET, OLD = b"hush", b"the secret before"
@@ -20,7 +20,7 @@ GIVEN = {"code": "0907a61c0c8d55e99db179b68161bc00", "host": "YWRtaW4", "shop": 
 def outcome(query: str | bytes, secrets: Sequence[bytes] = (SECRET, OLD), now: float = NOW) -> Mapping[str, str] | None:
     """The parameters; None if the query is refused."""
     try:
-        return verify(query.encode() if isinstance(query, str) else query, secrets, now)
+        return verify_query(query.encode() if isinstance(query, str) else query, secrets, now)
     except Problem as problem:
         refusal = problem
     assert (refusal.code, refusal.status) == ("invalid_signature", 401)
@@ -31,25 +31,25 @@ def test_the_documented_example_has_the_documented_signature() -> None:
     parameters = {"code": GIVEN["code"], "shop": SHOP, "state": STATE, "timestamp": "1337178173"}
 
     documented = "700e2dadb827fcc8609e9d5ce208b2e9cdaab9df07390d2cbca10d7c328fc4bf"
-    assert signature(parameters, SECRET) == documented
+    assert query_signature(parameters, SECRET) == documented
     assert outcome(urlencode({**parameters, "hmac": documented}), now=1_337_178_173) == parameters
 
 
 def test_what_the_platform_signed_is_believed_with_the_present_secret_and_the_old_one() -> None:
-    assert outcome(sign(GIVEN, SECRET, NOW)) == {**GIVEN, "timestamp": "1763640000"}
-    assert outcome(sign(GIVEN, OLD, NOW)) is not None
-    assert outcome(sign(GIVEN, OLD, NOW), (SECRET,)) is None
-    assert outcome(sign(GIVEN, SECRET, NOW), ()) is None
+    assert outcome(sign_query(GIVEN, SECRET, NOW)) == {**GIVEN, "timestamp": "1763640000"}
+    assert outcome(sign_query(GIVEN, OLD, NOW)) is not None
+    assert outcome(sign_query(GIVEN, OLD, NOW), (SECRET,)) is None
+    assert outcome(sign_query(GIVEN, SECRET, NOW), ()) is None
 
 
 @pytest.mark.parametrize(("seconds", "believed"), [(0, True), (90, True), (-90, True), (91, False), (-91, False)])
 def test_a_signature_is_good_for_90_seconds_either_way(seconds: float, believed: bool) -> None:
-    assert (outcome(sign(GIVEN, SECRET, NOW), now=int(NOW) + seconds) is not None) is believed
+    assert (outcome(sign_query(GIVEN, SECRET, NOW), now=int(NOW) + seconds) is not None) is believed
 
 
 @pytest.mark.parametrize("name", ["code", "host", "shop", "state", "timestamp"])
 def test_no_parameter_can_be_changed_left_out_or_given_twice(name: str) -> None:
-    pairs = parse_qsl(sign(GIVEN, SECRET, NOW))
+    pairs = parse_qsl(sign_query(GIVEN, SECRET, NOW))
 
     assert outcome(urlencode([(key, value + "0" if key == name else value) for key, value in pairs])) is None
     assert outcome(urlencode([(key, value) for key, value in pairs if key != name])) is None
@@ -65,19 +65,19 @@ def test_a_signature_that_is_none_is_refused(claimed: str) -> None:
     "changes", [{"shop": "evil.example.com"}, {"shop": "SOME-SHOP.myshopify.com"}, {"shop": f"{SHOP}\n"}]
 )
 def test_a_parameter_out_of_shape_is_refused_however_well_it_is_signed(changes: dict[str, str]) -> None:
-    assert outcome(sign({**GIVEN, **changes}, SECRET, NOW)) is None
+    assert outcome(sign_query({**GIVEN, **changes}, SECRET, NOW)) is None
 
 
 def test_a_timestamp_of_other_digits_is_refused_however_well_it_is_signed() -> None:
     parameters = {**GIVEN, "timestamp": "١٧٦٣٦٤٠٠٠٠"}
 
-    assert outcome(urlencode({**parameters, "hmac": signature(parameters, SECRET)})) is None
+    assert outcome(urlencode({**parameters, "hmac": query_signature(parameters, SECRET)})) is None
 
 
 def test_one_signed_message_cannot_be_cut_into_other_parameters() -> None:
     """A value with `&` and `=` in it is signed escaped, so it is not the message of the parameters it spells."""
     hidden = {"a": f"1&shop=victim.myshopify.com&timestamp={int(NOW)}", "shop": SHOP, "timestamp": str(int(NOW))}
-    claimed = signature(hidden, SECRET)
+    claimed = query_signature(hidden, SECRET)
 
     assert outcome(urlencode({**hidden, "hmac": claimed})) == hidden
     for cut in (
@@ -94,7 +94,7 @@ def test_one_signed_message_cannot_be_cut_into_other_parameters() -> None:
 def test_two_sets_of_parameters_have_the_same_signature_only_if_they_are_the_same(
     one: dict[str, str], other: dict[str, str]
 ) -> None:
-    assert (signature(one, SECRET) == signature(other, SECRET)) is (one == other)
+    assert (query_signature(one, SECRET) == query_signature(other, SECRET)) is (one == other)
 
 
 @given(st.binary())
@@ -104,7 +104,7 @@ def test_bytes_of_any_kind_are_refused_and_do_no_harm(query: bytes) -> None:
 
 @given(place=st.integers(0, 10**6), byte=st.integers(0, 255))
 def test_no_byte_can_be_changed_to_say_something_else(place: int, byte: int) -> None:
-    signed = bytearray(sign(GIVEN, SECRET, NOW).encode())
+    signed = bytearray(sign_query(GIVEN, SECRET, NOW).encode())
     signed[place % len(signed)] = byte
 
     assert outcome(bytes(signed)) in (None, {**GIVEN, "timestamp": "1763640000"})

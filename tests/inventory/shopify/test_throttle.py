@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.inventory.shopify.throttle import PointBucket
+from holdfast.inventory.shopify.admin import PointBucket
 
 PLAN = {"maximum": 2_000.0, "rate": 100.0}
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from holdfast.inventory.shopify.domains import REQUIRED, missing_scopes
 from holdfast.inventory.shopify.platform import PlatformRefusal, PlatformUnreachable
-from holdfast.inventory.shopify.scopes import REQUIRED, missing_scopes
 from holdfast.inventory.shopify.token_endpoint import GrantedTokens, TokenEndpoint
 from tests.inventory.shopify.standin import SHOP, ScriptedAnswer, platform
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from shopify_app import ShopifyApp
 
-from holdfast.inventory.shopify.webhook_signature import is_signed, sign
+from holdfast.inventory.shopify.signatures import is_webhook_signed, sign_webhook
 
 SECRET, OLD = b"hush", b"the secret before"
 BODY = b'{"id":820982911946154508}'
@@ -19,48 +19,48 @@ def oracle_believes(body: str, claimed: str) -> bool:
 
 
 def test_a_body_has_the_signature_that_openssl_makes() -> None:
-    assert sign(BODY, SECRET) == SIGNED
-    assert is_signed(BODY, SIGNED, [SECRET])
+    assert sign_webhook(BODY, SECRET) == SIGNED
+    assert is_webhook_signed(BODY, SIGNED, [SECRET])
 
 
 def test_an_old_secret_is_believed_as_long_as_it_is_named() -> None:
-    assert is_signed(BODY, sign(BODY, OLD), [SECRET, OLD])
-    assert not is_signed(BODY, sign(BODY, OLD), [SECRET])
-    assert not is_signed(BODY, SIGNED, [])
+    assert is_webhook_signed(BODY, sign_webhook(BODY, OLD), [SECRET, OLD])
+    assert not is_webhook_signed(BODY, sign_webhook(BODY, OLD), [SECRET])
+    assert not is_webhook_signed(BODY, SIGNED, [])
 
 
 @pytest.mark.parametrize(
     "claimed", [b"", SIGNED[:-1], SIGNED + b"=", SIGNED + b"\n", SIGNED.lower(), b"\xff" * 44, "é".encode() * 22]
 )
 def test_a_signature_that_is_none_is_refused(claimed: bytes) -> None:
-    assert not is_signed(BODY, claimed, [SECRET, OLD])
+    assert not is_webhook_signed(BODY, claimed, [SECRET, OLD])
 
 
 def test_the_body_is_signed_byte_by_byte() -> None:
-    assert not is_signed(BODY.replace(b":", b": "), SIGNED, [SECRET])
-    assert not is_signed(b"", SIGNED, [SECRET])
+    assert not is_webhook_signed(BODY.replace(b":", b": "), SIGNED, [SECRET])
+    assert not is_webhook_signed(b"", SIGNED, [SECRET])
 
 
 @given(st.text(), st.sampled_from([SECRET, OLD]))
 def test_what_is_signed_here_is_believed_here_and_by_the_oracle(rest: str, secret: bytes) -> None:
     body = f"{{{rest}"
-    claimed = sign(body.encode(), secret)
+    claimed = sign_webhook(body.encode(), secret)
 
-    assert is_signed(body.encode(), claimed, [SECRET, OLD])
+    assert is_webhook_signed(body.encode(), claimed, [SECRET, OLD])
     assert oracle_believes(body, claimed.decode())
 
 
 @given(st.text().filter(lambda body: not body.startswith("{")))
 def test_what_does_not_begin_as_an_object_is_no_webhook_however_well_it_is_signed(body: str) -> None:
-    claimed = sign(body.encode(), SECRET)
+    claimed = sign_webhook(body.encode(), SECRET)
 
     assert oracle_believes(body, claimed.decode())
-    assert not is_signed(body.encode(), claimed, [SECRET])
+    assert not is_webhook_signed(body.encode(), claimed, [SECRET])
 
 
 @given(st.binary(max_size=60), st.binary(max_size=60))
 def test_bytes_of_any_kind_are_refused_and_do_no_harm(body: bytes, claimed: bytes) -> None:
-    assert not is_signed(body, claimed, [SECRET, OLD])
+    assert not is_webhook_signed(body, claimed, [SECRET, OLD])
 
 
 def test_the_oracle_is_wrong_about_a_signature_that_is_not_ascii() -> None:
@@ -68,12 +68,12 @@ def test_the_oracle_is_wrong_about_a_signature_that_is_not_ascii() -> None:
     with pytest.raises(TypeError):
         oracle_believes("{}", "é" * 44)
 
-    assert not is_signed(b"{}", ("é" * 44).encode(), [SECRET])
+    assert not is_webhook_signed(b"{}", ("é" * 44).encode(), [SECRET])
 
 
 def test_the_oracle_is_wrong_about_bodies_that_are_not_text() -> None:
     """It takes texts only, so that a body that is not UTF-8 cannot be given to it as it came."""
     body = b"{\xff\xfe"
 
-    assert is_signed(body, sign(body, SECRET), [SECRET])
-    assert not oracle_believes(body.decode("utf-8", "replace"), sign(body, SECRET).decode())
+    assert is_webhook_signed(body, sign_webhook(body, SECRET), [SECRET])
+    assert not oracle_believes(body.decode("utf-8", "replace"), sign_webhook(body, SECRET).decode())

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.inventory.idempotency import IDEMPOTENCY
+from holdfast.inventory.resources import IDEMPOTENCY
 from holdfast.inventory.settings import Settings
 from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TOOLS, Inventory, Shop, ToolRefusal, running
 

@@ -11,7 +11,7 @@ from holdfast.inventory.resources import Steps, Tx
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.sync import levels
 from holdfast.inventory.sync.model import ObservedLevel
-from holdfast.inventory.sync.sync_work import SyncWork
+from holdfast.inventory.sync.shop_sync import SyncWork
 from holdfast.kit.background.due_work import handle_all
 from holdfast.kit.running import steps as kit
 from holdfast_demo.shopify.application import ShopifyDouble

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.inventory.topics import HANDLERS
+from holdfast.inventory.service import HANDLERS
 from holdfast_demo.shopify.errors import ShopifyRefusal
 from holdfast_demo.shopify.orders import SaleLine
 from tests.inventory.installs.merchants import DOMAIN, SECRET

@@ -22,7 +22,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from holdfast.inventory.sync import levels, operations
-from holdfast.inventory.sync.answers import Share
+from holdfast.inventory.sync.model import Share
 from holdfast_demo.shopify import shops
 from holdfast_demo.shopify.model import Order, Variant
 from holdfast_demo.shopify.orders import LineEdit, LineReturn, SaleLine

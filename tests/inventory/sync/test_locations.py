@@ -5,7 +5,7 @@ import pytest
 from holdfast.inventory.catalog import importing
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.sync import operations
-from holdfast.inventory.sync.answers import Share, Spreading
+from holdfast.inventory.sync.model import Share, Spreading
 from holdfast.kit.contract.problems import VALIDATION_FAILED, Problem
 from holdfast_demo.shopify import payloads
 from holdfast_demo.shopify.model import Location

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.inventory.topics import HANDLERS
+from holdfast.inventory.service import HANDLERS
 from holdfast_demo.shopify.orders import LineReturn, SaleLine
 from tests.inventory.installs.merchants import DOMAIN, SECRET
 from tests.inventory.sync.scene import Scene

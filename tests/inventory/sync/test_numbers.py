@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from prometheus_client import REGISTRY
 
-from holdfast.inventory.shopify.scopes import REQUIRED
-from holdfast.inventory.sync import cart_check_numbers, sync_work
-from holdfast.inventory.topics import AFTER_INSTALL
+from holdfast.inventory.service import AFTER_INSTALL
+from holdfast.inventory.shopify.domains import REQUIRED
+from holdfast.inventory.sync import cart_check, shop_sync
 from holdfast_demo.shopify import metafields
 from holdfast_demo.shopify.checkout import CheckoutStopped
 from holdfast_demo.shopify.faults import Fault
@@ -78,7 +78,7 @@ async def test_a_shop_that_grants_it_gets_the_numbers_of_all_variants(checked: S
 async def test_a_sale_reaches_the_numbers_while_the_service_runs(checked: Scene) -> None:
     await checked.inventory.sql("update cart_numbers set written_at = written_at - interval '2 seconds'")
     before = metafield_value(checked, "Single")["v"]
-    runs = asyncio.create_task(sync_work.run(checked.inventory.database))
+    runs = asyncio.create_task(shop_sync.run(checked.inventory.database))
     await checked.adjust(-6)
     await eventually(lambda: asyncio.sleep(0, pools(checked) == [[[checked.pool_id, n, 44]] for n in PACKS.values()]))
     runs.cancel()
@@ -239,11 +239,11 @@ async def test_a_call_writes_up_to_25_variants(checked: Scene) -> None:
 
 
 async def test_a_shop_that_installs_the_app_again_gets_its_numbers_again(checked: Scene) -> None:
-    await checked.transact(lambda tx: cart_check_numbers.forget(tx, checked.shop.id))
+    await checked.transact(lambda tx: cart_check.forget(tx, checked.shop.id))
     checked.platform.world.store.db.execute("delete from things where kind = 'Metafield'")
     assert pools(checked) == [None, None, None]
 
     await checked.attend()
 
     assert pools(checked) == [[[checked.pool_id, units, 50]] for units in PACKS.values()]
-    assert cart_check_numbers.forget in AFTER_INSTALL
+    assert cart_check.forget in AFTER_INSTALL

@@ -8,9 +8,9 @@ import httpx2
 import msgspec
 
 from holdfast.inventory.installs import sql as installs
-from holdfast.inventory.shopify import webhook_signature
-from holdfast.inventory.shopify.scopes import REQUIRED
-from holdfast.inventory.topics import HANDLERS
+from holdfast.inventory.service import HANDLERS
+from holdfast.inventory.shopify import signatures
+from holdfast.inventory.shopify.domains import REQUIRED
 from holdfast.inventory.webhooks.inbox import WebhookWork
 from holdfast.kit.background.due_work import handle_all
 from tests.inventory.support import Inventory, Shop, client_secret
@@ -30,7 +30,7 @@ async def deliver(
 ) -> httpx2.Response:
     """Send a webhook, signed. The names of headers are those after `X-Shopify-`."""
     content = body if isinstance(body, bytes) else msgspec.json.encode(body or {})
-    signed = webhook_signature.sign(content, secret or client_secret(shop.settings)).decode()
+    signed = signatures.sign_webhook(content, secret or client_secret(shop.settings)).decode()
     headers_sent = {
         "topic": topic,
         "shop_domain": shop.domain,

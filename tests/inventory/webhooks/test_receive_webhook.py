@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 from starlette.applications import Starlette
 
-from holdfast.inventory.topics import HANDLERS
+from holdfast.inventory.service import HANDLERS
 from holdfast.inventory.webhooks.payloads import PAYLOADS, stored_payload
 from holdfast.inventory.webhooks.routes import MAX_BODY_BYTES, routes
 from holdfast.kit.running.rate_limits import Limits

@@ -15,7 +15,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
-from holdfast.inventory.product import INVENTORY
+from holdfast.inventory.service import INVENTORY
 from holdfast.kit.postgres.bundled import database_url
 from holdfast.kit.postgres.bundled_server import SUPERUSER, CannotRun, Cluster
 from tests.kit.data_directories import (

@@ -165,7 +165,7 @@ def _events() -> "ServiceProcess[Any, Any]":
 
 def _inventory() -> "ServiceProcess[Any, Any]":
     with importing():
-        from holdfast.inventory.product import INVENTORY
+        from holdfast.inventory.service import INVENTORY
 
     return INVENTORY
 

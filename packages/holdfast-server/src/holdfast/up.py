@@ -75,7 +75,7 @@ def up(
     """
     with importing():
         from holdfast.events.service import EVENTS
-        from holdfast.inventory.product import INVENTORY
+        from holdfast.inventory.service import INVENTORY
         from holdfast.kit.contract.problems import CannotStart
         from holdfast.kit.http import sockets
         from holdfast.kit.process import served_address, serving
@@ -134,7 +134,7 @@ def demo() -> None:
     """
     with importing():
         from holdfast.events.service import EVENTS
-        from holdfast.inventory.product import INVENTORY
+        from holdfast.inventory.service import INVENTORY
         from holdfast.kit.contract.problems import CannotStart
         from holdfast.kit.process import served_address
 
@@ -222,7 +222,7 @@ def _present_inventory(settings: "InventorySettings") -> None:
     if has_demo():
         import asyncio
 
-        from holdfast.inventory.product import INVENTORY
+        from holdfast.inventory.service import INVENTORY
         from holdfast_demo.data import inventory
 
         key, owner = asyncio.run(INVENTORY.transact(settings, inventory.begin))

@@ -13,7 +13,7 @@ from holdfast.commands.check import ServiceName
 from holdfast.events import checks as events
 from holdfast.events.service import EVENTS
 from holdfast.inventory import checks as inventory
-from holdfast.inventory.product import INVENTORY
+from holdfast.inventory.service import INVENTORY
 from holdfast.kit.contract.problems import CannotStart
 from holdfast.kit.environment.settings import Settings
 from holdfast.kit.environment.variables import read_settings

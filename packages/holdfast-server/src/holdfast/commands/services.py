@@ -15,6 +15,6 @@ def services(name: ServiceName | None) -> "Sequence[ServiceProcess[Any, Any]]":
 
     with importing():
         from holdfast.events.service import EVENTS
-        from holdfast.inventory.product import INVENTORY
+        from holdfast.inventory.service import INVENTORY
 
     return [service for service in (INVENTORY, EVENTS) if name is None or service.name == name]

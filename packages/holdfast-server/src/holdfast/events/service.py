@@ -44,7 +44,6 @@ from holdfast.events.pages.event import cache
 from holdfast.events.pages.event.live import LiveEvents
 from holdfast.events.pages.organizer import LiveOrganizers, OrganizerCache
 from holdfast.events.payments import background, reconciliation, webhooks
-from holdfast.events.payments import webhooks as payment_routes
 from holdfast.events.photos import routes as photo_routes
 from holdfast.events.pricing import operations as prices
 from holdfast.events.problems import ALL
@@ -211,7 +210,7 @@ def service(database: Database) -> Service:
             *queue_routes.routes(database, runner, limits),
             *log_routes.routes(runner, limits),
             *queue_routes.progress_routes(database, limits, queue_progress),
-            *payment_routes.routes(database, runner, limits),
+            *webhooks.routes(database, runner, limits),
             *log_routes.verify_page_routes(database, limits),
         ],
         authenticate=ring.caller,

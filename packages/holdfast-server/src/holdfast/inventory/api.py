@@ -4,53 +4,22 @@ They are tools of the endpoint for agents, `/mcp`. The routes of storefronts, an
 below the table.
 """
 
-from holdfast.accounts.sessions import CHANNEL as SESSION_CHANNEL
-from holdfast.accounts.sessions import Sessions
-from holdfast.accounts.signed_in_pages import SignedInPages
 from holdfast.accounts.signin.operations import SignInOperations
-from holdfast.accounts.signin.pages import SignInPages
 from holdfast.accounts.stopped_mails import mailboxes
-from holdfast.accounts.stopped_mails.pages import StoppedMailsPages
-from holdfast.inventory import discovery, jobs
-from holdfast.inventory.agents import routes as agent_routes
-from holdfast.inventory.agents.credentials import Credentials
-from holdfast.inventory.agents.tokens import TokenSigner
 from holdfast.inventory.availability import operations as availability
-from holdfast.inventory.availability.availability_cache import AvailabilityCache
-from holdfast.inventory.availability.cached_shop import STATUS
-from holdfast.inventory.availability.storefront import Storefront
-from holdfast.inventory.bounds import STREAMS
+from holdfast.inventory.availability.cache import STATUS
 from holdfast.inventory.catalog import operations as catalog
 from holdfast.inventory.console import routes as console_routes
-from holdfast.inventory.console.embedded import EmbeddedSessionGate
-from holdfast.inventory.console.frame import HINT, HOME, MORE, places
-from holdfast.inventory.idempotency import IDEMPOTENCY
-from holdfast.inventory.installs import routes as installs
-from holdfast.inventory.installs.connecting import ShopConnector
-from holdfast.inventory.merchants.directory import MerchantDirectory
-from holdfast.inventory.pages import routes as page_routes
+from holdfast.inventory.merchants.operations import MerchantDirectory
 from holdfast.inventory.pools import operations as pools
 from holdfast.inventory.pools.model import PoolList
-from holdfast.inventory.problems import error_body
-from holdfast.inventory.resources import Database
 from holdfast.inventory.sales import operations as sales
-from holdfast.inventory.shops import operations as shops
-from holdfast.inventory.site import SITE
 from holdfast.inventory.spreadsheets import operations as spreadsheets
 from holdfast.inventory.stock import operations as stock
 from holdfast.inventory.sync import operations as sync
-from holdfast.inventory.topics import AFTER_INSTALL, HANDLERS
-from holdfast.inventory.webhooks import routes as webhooks
 from holdfast.kit import mcp
-from holdfast.kit.http.event_streams import Streams
-from holdfast.kit.process.discovery import reverse_dns
-from holdfast.kit.process.service import Service
 from holdfast.kit.running.operation import ADDS, OVERWRITES, READS, RECONCILES, REWRITES, SETS, Operation
-from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.run_modes import batched, read, read_batched, single, steps
-from holdfast.kit.running.runner import Runner
-from holdfast.kit.security import api_keys
-from holdfast.kit.security.api_keys import KeyRing
 
 VERSION = "1.0.0"
 
@@ -127,114 +96,6 @@ SIGNED = ("/storefront", "/auth/", "/webhooks")
 
 TITLE = "Holdfast Inventory"
 DESCRIPTION = "Shared inventory pools: several variants draw on one stock, counted exactly and shown live."
-
-
-def service(database: Database) -> Service:
-    """The inventory service on a database."""
-    resources = database.resources
-    settings = resources.settings
-    runner = Runner(ALL_OPERATIONS, database, IDEMPOTENCY)
-    # Under a crowd those who wait until their key is found are work that waits, too.
-    ring = KeyRing(database, shops.find_callers, waiting=runner.admission.work)
-    limits = Limits(settings.rate_limit_storage_url, settings.limits, shared=settings.sign_in_shared_limits)
-    credentials = Credentials(ring, TokenSigner(database, settings.base_url, settings.is_issuer), settings.base_url)
-    live = AvailabilityCache(database)
-    streams = Streams(
-        STREAMS,
-        {
-            "address": settings.streams_per_address,
-            "key": settings.streams_per_key,
-            "tenant": settings.streams_per_shop,
-        },
-        settings.max_streams,
-    )
-    endpoint = agents(settings.base_url, live)
-    # People in the console do not wait behind the programs of their own shop.
-    console_runner = Runner(ALL_OPERATIONS, database, IDEMPOTENCY)
-    connecting = ShopConnector(database, AFTER_INSTALL)
-    across = Runner(ACROSS, database.across_tenants())
-    directory = MerchantDirectory()
-    sessions = Sessions(database, directory, settings.base_url)
-    gate = EmbeddedSessionGate(sessions, database, connecting)
-    signed_in = SignedInPages(
-        gate, SITE, limits, resources.secret, settings.base_url, first=lambda _: None, places=places
-    )
-    signing_in = SignInPages(
-        SIGN_IN,
-        directory,
-        across,
-        limits,
-        signed_in,
-        resources.secret,
-        base_url=settings.base_url,
-        home=HOME,
-        more=MORE,
-        hint=HINT,
-    )
-    run = {
-        **{operation.name: console_runner[operation] for operation in ALL_OPERATIONS},
-        **{operation.name: across[operation] for operation in ACROSS},
-    }
-    return Service(
-        database=database,
-        runner=runner,
-        operations=OPERATIONS,
-        routes=[
-            *agent_routes.routes(database, limits, credentials),
-            *discovery.routes(endpoint, OPERATIONS, DESCRIPTION),
-            *page_routes.routes(settings.base_url, limits),
-            *webhooks.routes(database, limits, HANDLERS),
-            *installs.routes(database, limits, connecting),
-            *gate.routes(limits),
-            *signing_in.routes(),
-            *StoppedMailsPages(across, limits, SITE, resources.secret).routes(),
-            *console_routes.routes(
-                signed_in, run, settings.base_url, resources.platform, settings.client_id, live, streams
-            ),
-        ],
-        authenticate=credentials.caller,
-        limits=limits,
-        caches=[
-            ring.forgetting,
-            sessions.forgetting,
-            live.listening,
-            lambda: database.listen(api_keys.CHANNEL, lambda _: streams.wake()),
-            lambda: database.listen(SESSION_CHANNEL, lambda _: streams.wake()),
-        ],
-        handlers=Storefront(settings.base_url, resources, limits, live, streams).handlers(),
-        agents=endpoint,
-        site=SITE,
-        streams=streams,
-        error_body=error_body,
-        keeps_slash=SIGNED,
-        loops=jobs.LOOPS,
-        led=jobs.LED,
-        kept_by_each=resources.settings.kept_by_each(),
-        drain_seconds=resources.settings.drain_seconds,
-        metrics_token=resources.settings.metrics_token,
-        jobs=jobs.JOBS,
-        periodic=jobs.PERIODIC,
-        signing_keys=jobs.SIGNING_KEYS,
-        closing=(resources.platform.close,),
-    )
-
-
-def agents(base_url: str, live: AvailabilityCache) -> mcp.EndpointConfig:
-    """The endpoint for agents, `/mcp`."""
-    return mcp.EndpointConfig(
-        name=reverse_dns(base_url, "inventory"),
-        title=TITLE,
-        version=VERSION,
-        base_url=base_url,
-        instructions=INSTRUCTIONS,
-        templates=TEMPLATES,
-        listed_by=mcp.ListedBy("list_pools", entries),
-        changes=live.changes,
-        missed=live.missed,
-        limit="messages",
-        resource_metadata=f"{base_url}/.well-known/oauth-protected-resource/mcp",
-        scope="read_inventory read_pools",
-    )
 
 
 TEMPLATES = (

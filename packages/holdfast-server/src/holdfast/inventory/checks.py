@@ -6,7 +6,7 @@ from holdfast.accounts.checks import check_mailboxes
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shopify.platform import Platform, PlatformRefusal, PlatformUnreachable
 from holdfast.inventory.shopify.token_endpoint import TokenEndpoint
-from holdfast.inventory.stock import audit
+from holdfast.inventory.stock import operations
 from holdfast.inventory.webhooks.routes import PATH
 from holdfast.kit.environment.logs import first_line
 from holdfast.kit.postgres.database import Reader
@@ -178,8 +178,8 @@ async def check_ledger(_: InventoryInspection, reader: Reader[None]) -> Findings
     """Whether every pool holds what its ledger says."""
     findings = [
         wrong(difference, f"Compare with: {POOL_QUERY}. Then correct the pool in the console, and tell the merchant.")
-        for shop_id in await audit.shops(reader)
-        for difference in await audit.audit(reader, shop_id)
+        for shop_id in await operations.shops(reader)
+        for difference in await operations.audit(reader, shop_id)
     ]
     return findings or [ok("Every pool holds what its ledger says.")]
 

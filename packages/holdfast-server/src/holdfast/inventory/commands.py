@@ -25,7 +25,7 @@ def add_shop(
 ) -> None:
     """Make a shop, and print its key alone on the last line."""
     from holdfast.inventory.merchants import operations as merchants
-    from holdfast.inventory.product import INVENTORY
+    from holdfast.inventory.service import INVENTORY
     from holdfast.inventory.shops import operations
 
     async def add(tx: "Tx") -> "tuple[Shop, str]":
@@ -48,7 +48,7 @@ def add_owner(
     The owner of the e-mail address may sign in to the console of the shop. The owners who were named before still may.
     """
     from holdfast.inventory.merchants import operations as merchants
-    from holdfast.inventory.product import INVENTORY
+    from holdfast.inventory.service import INVENTORY
     from holdfast.inventory.shops import operations
     from holdfast.kit.process import served_address
 
@@ -70,7 +70,7 @@ def list_shops() -> None:
     A line each, with tabs between: id, domain, id of the shared inventory, whether it is connected with the platform.
     """
     from holdfast.inventory.installs.operations import connection_statuses
-    from holdfast.inventory.product import INVENTORY
+    from holdfast.inventory.service import INVENTORY
     from holdfast.inventory.shops import operations
 
     async def look(tx: "Tx") -> "tuple[Sequence[Shop], dict[int, str]]":
@@ -99,10 +99,10 @@ def show_locations(
     if share and everywhere:
         raise typer.BadParameter("--share does not go with --all.")
 
-    from holdfast.inventory.product import INVENTORY
+    from holdfast.inventory.service import INVENTORY
     from holdfast.inventory.shops import operations
     from holdfast.inventory.sync import operations as sync
-    from holdfast.inventory.sync.answers import Share, Spreading
+    from holdfast.inventory.sync.model import Share, Spreading
 
     shares: list[Share] = []
     for option in share or ():
@@ -147,7 +147,7 @@ def show_key(
     if scope and not regenerate:
         raise typer.BadParameter("--scope goes with --regenerate.")
 
-    from holdfast.inventory.product import INVENTORY
+    from holdfast.inventory.service import INVENTORY
     from holdfast.inventory.shops import operations
     from holdfast.kit.contract.problems import CannotStart
 
@@ -176,7 +176,7 @@ def webhooks(
 
     They are webhooks of the platform that could not be handled: parked, or tried again later.
     """
-    from holdfast.inventory.product import INVENTORY
+    from holdfast.inventory.service import INVENTORY
     from holdfast.inventory.webhooks import inbox
 
     if retry is not None or retry_all:
@@ -210,8 +210,8 @@ def console_link(
     """
     from holdfast.accounts.signin import links
     from holdfast.inventory.merchants import operations as merchants
-    from holdfast.inventory.product import INVENTORY
     from holdfast.inventory.resources import build
+    from holdfast.inventory.service import INVENTORY
     from holdfast.inventory.shops import operations
     from holdfast.kit.process import served_address
 
@@ -233,9 +233,9 @@ def sign_proxy_url(
     It is signed as the storefront platform signs, and is good for 90 seconds.
     """
     from holdfast.inventory.availability.storefront import AVAILABILITY
-    from holdfast.inventory.product import INVENTORY
     from holdfast.inventory.resources import build
-    from holdfast.inventory.shopify import proxy
+    from holdfast.inventory.service import INVENTORY
+    from holdfast.inventory.shopify import signatures
     from holdfast.kit.contract.problems import CannotStart
     from holdfast.kit.process import database_location, served_address
     from holdfast.kit.process.resources import secret_file
@@ -245,6 +245,6 @@ def sign_proxy_url(
         raise CannotStart(
             f"There is no secret of the inventory service in {database_location.location_text(settings)}."
         )
-    query = proxy.sign(domain, build(settings).client_secrets[0], time.time())
+    query = signatures.sign_proxy_query(domain, build(settings).client_secrets[0], time.time())
     served = base_url.rstrip("/") or served_address.served_address(settings, USUAL_PORT)
     typer.echo(f"{served}{AVAILABILITY}?{query}")

@@ -1,10 +1,14 @@
-"""The resources of operations and jobs of the inventory service, beyond its database."""
+"""The resources of operations and jobs of the inventory service, beyond its database.
+
+The rules for idempotency keys of the inventory service.
+"""
 
 from dataclasses import dataclass, field
 from typing import Any, LiteralString, TypeAlias
 
 from cachetools import TTLCache
 
+from holdfast.inventory.problems import IDEMPOTENCY_KEY_REUSED
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shopify.admin import AdminApi
 from holdfast.inventory.shopify.platform import Platform
@@ -14,6 +18,7 @@ from holdfast.kit.mail.transport import mailer_of
 from holdfast.kit.postgres import database
 from holdfast.kit.process import resources
 from holdfast.kit.running import steps
+from holdfast.kit.running.idempotency import Idempotency
 
 MAX_REMEMBERED_POOLS = 20_000
 """The most pools that a process remembers, of all shops together. One takes about a kilobyte."""
@@ -79,3 +84,11 @@ TENANCY: LiteralString = """
     select set_config('role', 'holdfast_shop', true), set_config('holdfast.shop', %(tenant)s, true)
 """
 """The statement by which a transaction enters a shop: row-level security then shows its role only that shop."""
+
+
+IDEMPOTENCY = Idempotency(
+    hours=30 * 24,
+    reused=IDEMPOTENCY_KEY_REUSED,
+    owner=lambda caller: f"shop {caller.tenant}",
+)
+"""An idempotency key belongs to the shop, whichever API key or token it was sent with."""

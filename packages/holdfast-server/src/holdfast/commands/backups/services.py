@@ -24,7 +24,7 @@ ROLES = {"inventory": "holdfast_shop"}
 def products(service: str | None) -> Sequence[Product]:
     """The services: both, or the one that is named."""
     from holdfast.events.service import EVENTS
-    from holdfast.inventory.product import INVENTORY
+    from holdfast.inventory.service import INVENTORY
 
     return [product for product in (INVENTORY, EVENTS) if service in (None, product.name)]
 

@@ -2,7 +2,13 @@
 
 All of them end when the key ends. An assertion or a token has the scopes that it names, as far as its key has them at
 the time of the call.
+
+Statements on the registrations of agents.
+
+Operations for agents.
 """
+
+import secrets
 
 from msgspec.structs import replace
 
@@ -19,10 +25,29 @@ from holdfast.inventory.agents.model import (
 )
 from holdfast.inventory.agents.tokens import TokenSigner, TokenType
 from holdfast.inventory.problems import INVALID_GRANT, INVALID_SCOPE
+from holdfast.inventory.resources import Tx
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import INVALID_API_KEY, Problem
 from holdfast.kit.security.api_keys import PREFIX, KeyRing, digest
 from holdfast.kit.security.signing_keys import InvalidToken
+
+
+async def store_registration(tx: Tx, key_hash: bytes, id: str, id_hash: bytes) -> Registration | None:
+    """Return the registration of an active key, a new one under this id if it has none; None without such a key."""
+    return await tx.row(
+        Registration,
+        """
+        with key as (select id, shop_id, scopes from api_keys where hash = %(key_hash)s and active for share),
+             registration as (
+                insert into agent_registrations (id, shop_id, api_key_id, hash)
+                select %(id)s, shop_id, id, %(id_hash)s from key
+                    on conflict (api_key_id) do update set api_key_id = excluded.api_key_id
+                returning id)
+        select registration.id, shops.domain as shop, key.scopes
+          from registration, key join shops on shops.id = key.shop_id
+        """,
+        {"key_hash": key_hash, "id": id, "id_hash": id_hash},
+    )
 
 
 class Credentials:
@@ -106,3 +131,11 @@ class Credentials:
         key = await self._ring.holder(digest(claims.sub))
         scopes = (key.scopes or frozenset()) & frozenset(claims.scope.split())
         return replace(key, principal="access_token", scopes=scopes)
+
+
+async def register(tx: Tx, key: str) -> Registration:
+    """Return the registration of an API key, made if there is none. Raises `invalid_api_key`."""
+    id = f"reg_{secrets.token_urlsafe(16)}"
+    if registration := await store_registration(tx, digest(key), id, digest(id)):
+        return registration
+    raise INVALID_API_KEY()

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from starlette.routing import BaseRoute, Route
 
-from holdfast.inventory.agents import operations
+from holdfast.inventory.agents import credentials as operations
 from holdfast.inventory.agents.credentials import Credentials
 from holdfast.inventory.agents.model import requested_grant, requested_key
 from holdfast.inventory.problems import INVALID_REQUEST, error_body, oauth_body

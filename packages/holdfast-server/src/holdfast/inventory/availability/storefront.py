@@ -17,11 +17,10 @@ import msgspec
 from cachetools import LRUCache
 from starlette.types import ASGIApp
 
-from holdfast.inventory.availability.availability_cache import MAX_CACHED_SHOPS, AvailabilityCache
-from holdfast.inventory.availability.cached_shop import CachedShop
+from holdfast.inventory.availability.cache import MAX_CACHED_SHOPS, AvailabilityCache, CachedShop
 from holdfast.inventory.problems import INVALID_STREAM_TOKEN, error_body
 from holdfast.inventory.resources import Resources
-from holdfast.inventory.shopify import proxy
+from holdfast.inventory.shopify import signatures
 from holdfast.inventory.shops.model import Shop
 from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.contract.caller import Caller
@@ -120,7 +119,7 @@ class Storefront:
         now = time.time()
         domain, until = self._domains.get(query, ("", 0.0))
         if now >= until:
-            domain = proxy.verify(query, self._secrets, now)
+            domain = signatures.verify_proxy_query(query, self._secrets, now)
             self._domains[query] = domain, now + SIGNATURE_SECONDS
         return domain
 

@@ -1,9 +1,17 @@
-"""The variants and locations of a shop at the platform. Levels are in `sync`."""
+"""The variants and locations of a shop at the platform. Levels are in `sync`.
+
+The names of variants.
+"""
 
 import datetime as dt
+from collections.abc import Collection
+from typing import Annotated, NamedTuple
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
+from holdfast.inventory.resources import Reader
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.command import Command
 from holdfast.kit.postgres.tasks import Task
 
 
@@ -58,3 +66,47 @@ class ImportTask(Struct):
 
 IMPORT = Task("import_catalog", ImportTask)
 """Do the next step of the import of a shop."""
+
+
+ONLY_VARIANT = "Default Title"
+"""The platform's title of the variant of a product that has only one."""
+
+MAX_VARIANTS = 1_000
+"""The most variants in one request for names."""
+
+
+class NameVariants(Command):
+    """Get the names of variants."""
+
+    gids: Annotated[list[str], Meta(max_length=MAX_VARIANTS)]
+
+
+class VariantName(NamedTuple):
+    """The title and SKU of a variant, as far as they are known."""
+
+    title: str | None
+    sku: str | None
+
+    def words(self, gid: str) -> str:
+        """Return the name of the variant with this id: its title, else its SKU, else the number in the id."""
+        return self.title or self.sku or f"variant {gid.rpartition('/')[2]}"
+
+
+async def name_variants(reader: Reader, caller: Caller, command: NameVariants) -> dict[str, VariantName]:
+    """Return by id the names of variants that the shop has linked, or that the platform has."""
+    return await find_names(reader, caller.tenant, command.gids)
+
+
+async def find_names(reader: Reader, shop_id: int, gids: Collection[str]) -> dict[str, VariantName]:
+    """Return by id the names of variants. A name given with a link wins over the platform's name."""
+    rows = await reader.tuples(
+        """
+        select request.gid, coalesce(variants.title, shown_title(product_title, known.title)),
+               coalesce(variants.sku, nullif(known.sku, ''))
+          from unnest(%(gids)s::text[]) as request (gid)
+          left join variants on variants.shop_id = %(shop_id)s and variants.gid = request.gid
+          left join catalog_variants as known on known.shop_id = %(shop_id)s and known.gid = request.gid
+        """,
+        {"shop_id": shop_id, "gids": [*gids]},
+    )
+    return {gid: VariantName(title, sku) for gid, title, sku in rows}

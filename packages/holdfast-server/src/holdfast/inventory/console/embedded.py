@@ -15,7 +15,7 @@ from starlette.routing import BaseRoute, Route
 
 from holdfast.accounts.session_gate import PageContext, SessionGate, local_path
 from holdfast.accounts.sessions import PLATFORM_HOURS, Session, Sessions
-from holdfast.inventory.installs.connecting import ShopConnector
+from holdfast.inventory.installs.operations import ShopConnector
 from holdfast.inventory.installs.routes import refusal_page
 from holdfast.inventory.merchants import operations
 from holdfast.inventory.merchants.model import Merchant, StaffSignIn

@@ -13,8 +13,7 @@ from msgspec import Struct
 from starlette.routing import BaseRoute
 
 from holdfast.accounts.sessions import Session
-from holdfast.inventory.availability.availability_cache import AvailabilityCache
-from holdfast.inventory.availability.cached_shop import STATUS
+from holdfast.inventory.availability.cache import STATUS, AvailabilityCache
 from holdfast.inventory.console.frame import HOME, Console, merchant
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.contract.sources import address

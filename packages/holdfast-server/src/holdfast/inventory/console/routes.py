@@ -6,8 +6,8 @@ from starlette.routing import BaseRoute
 
 from holdfast.accounts.session_gate import ACCOUNT
 from holdfast.accounts.signed_in_pages import SignedInPages
-from holdfast.inventory.availability.availability_cache import AvailabilityCache
-from holdfast.inventory.catalog import importing, names, pool_suggestions
+from holdfast.inventory.availability.cache import AvailabilityCache
+from holdfast.inventory.catalog import importing, model, pool_suggestions
 from holdfast.inventory.console.frame import HOME, Console
 from holdfast.inventory.console.live_changes import LiveConsole
 from holdfast.inventory.console.pools.holds import HoldsPage
@@ -41,7 +41,7 @@ OPERATIONS = (
     Operation("list_unsynced_pools", None, read(pool_figures.list_unsynced_pools)),
     Operation("suggest_pools", None, read(pool_suggestions.suggest_pools)),
     Operation("import_products", None, single(importing.import_products)),
-    Operation("name_variants", None, read(names.name_variants)),
+    Operation("name_variants", None, read(model.name_variants)),
     Operation("list_undone", None, read(pool_page.list_reverted_entries)),
     Operation("list_units_per_sale", None, read(pool_page.list_units_per_sale)),
     Operation("ask_low_stock", None, read(merchants.get_low_stock_mails)),

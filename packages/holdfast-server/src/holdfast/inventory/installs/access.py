@@ -19,8 +19,8 @@ from holdfast.inventory.installs.model import StoredTokens, TokenPair
 from holdfast.inventory.problems import SHOP_NOT_CONNECTED
 from holdfast.inventory.resources import Steps, Tx
 from holdfast.inventory.shopify.admin import Query
+from holdfast.inventory.shopify.domains import missing_scopes
 from holdfast.inventory.shopify.platform import PlatformRefusal, PlatformUnreachable, TokenRefusal
-from holdfast.inventory.shopify.scopes import missing_scopes
 from holdfast.inventory.shopify.token_endpoint import GrantedTokens
 from holdfast.kit.background import leases
 from holdfast.kit.background.leases import LeaseLost

@@ -1,34 +1,83 @@
 """Merchants install the app here: `/auth` sends them to the platform, which sends them back to `/auth/install`.
 
 Inside the platform's admin, a page of the app identifies the merchant with a session token: `POST /auth/session`.
+
+The OAuth state of an install: a random text that goes to the platform and comes back with the merchant.
+
+The browser keeps it in a cookie too, so that an attacker cannot lead another browser into the end of an install. The
+cookie is bound to the shop and to a minute, and signed with a key that signs nothing else.
 """
 
+import hmac
+import re
+import secrets
 import time
 from typing import TypeVar
 from urllib.parse import urlencode
 
 from starlette.routing import BaseRoute, Route
 
-from holdfast.inventory.installs.connecting import ShopConnector
-from holdfast.inventory.installs.state import PATH as INSTALL
-from holdfast.inventory.installs.state import InstallStates
+from holdfast.inventory.installs.operations import ShopConnector
 from holdfast.inventory.problems import (
     INSTALL_EXPIRED,
     error_body,
 )
 from holdfast.inventory.resources import Database
-from holdfast.inventory.shopify import query_signature
-from holdfast.inventory.shopify.domains import is_domain
-from holdfast.inventory.shopify.scopes import CART_CHECK, REQUIRED
+from holdfast.inventory.shopify import signatures
+from holdfast.inventory.shopify.domains import CART_CHECK, REQUIRED, is_domain
 from holdfast.inventory.shops import operations as shops
 from holdfast.inventory.site import SITE
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import Problem, invalid
-from holdfast.kit.http.handler import NO_STORE, Access, Handler, Reply, Request, encode, read_query
+from holdfast.kit.http.handler import NO_STORE, Access, Handler, Header, Reply, Request, encode, read_query
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.pages.site import redirect
 from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.security.api_keys import credential
+from holdfast.kit.security.secrets import Secret
+
+STATE_LIFETIME_SECONDS = 60
+"""Seconds in which the merchant has to agree."""
+
+PATH = "/auth/install"
+
+_SHAPE = re.compile(r"([A-Za-z0-9_-]{43})\.([0-9]{1,12})\.([0-9a-f]{64})")
+
+
+class InstallStates:
+    """Makes and verifies states.
+
+    base_url    the address of the service: with https, the cookie is sent over TLS only
+    """
+
+    def __init__(self, secret: Secret, base_url: str) -> None:
+        self._signer = secret.signer("install state")
+        self._secure = base_url.startswith("https:")
+        self.cookie_name = "__Secure-install" if self._secure else "install"
+
+    def begin(self, shop: str, now: float) -> tuple[str, Header]:
+        """Return a new state for a shop, and the header that sets the cookie."""
+        state, until = secrets.token_urlsafe(32), int(now) + STATE_LIFETIME_SECONDS
+        return state, self._cookie(
+            f"{state}.{until}.{self._signer.sign(f'{shop} {state} {until}')}", STATE_LIFETIME_SECONDS
+        )
+
+    def accepts(self, shop: str, state: str, cookie: str, now: float) -> bool:
+        """Return whether the browser with this cookie began this install, with this state, within the minute."""
+        parts = _SHAPE.fullmatch(cookie)
+        if parts is None or not hmac.compare_digest(parts[1].encode(), state.encode()):
+            return False
+        return self._signer.accepts(f"{shop} {state} {parts[2]}", parts[3]) and now <= int(parts[2])
+
+    def end(self) -> Header:
+        """Return the header that removes the cookie."""
+        return self._cookie("", 0)
+
+    def _cookie(self, value: str, seconds: int) -> Header:
+        secure = "; Secure" if self._secure else ""
+        text = f"{self.cookie_name}={value}; Path={PATH}; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}"
+        return b"set-cookie", text.encode()
+
 
 BEGIN = "/auth"
 SESSION = "/auth/session"
@@ -41,7 +90,7 @@ def routes(database: Database, limits: Limits, connecting: ShopConnector) -> lis
     pages = InstallPages(database, connecting)
     return [
         Route(BEGIN, Handler(Access("begin_install", None, "installs"), limits, pages.begin, refuse)),
-        Route(INSTALL, Handler(Access("install", None, "installs"), limits, pages.install, refuse, methods=("GET",))),
+        Route(PATH, Handler(Access("install", None, "installs"), limits, pages.install, refuse, methods=("GET",))),
         Route(
             SESSION,
             Handler(Access("open_session", None, "installs"), limits, pages.session, refuse_session, methods=("POST",)),
@@ -67,12 +116,12 @@ class InstallPages:
         if not is_domain(shop := query.get("shop", "")):
             raise invalid({"shop": ["must look like my-shop.myshopify.com, in lower case"]})
         if "hmac" in query:  # the platform's own link is signed; one that a person typed is not
-            query_signature.verify(request.query, self._resources.client_secrets, time.time())
+            signatures.verify_query(request.query, self._resources.client_secrets, time.time())
         state, cookie = self._states.begin(shop, time.time())
         params = {
             "client_id": self._settings.client_id,
             "scope": ",".join((*REQUIRED, *await self._options(shop, query.get("cart_check")))),
-            "redirect_uri": f"{self._settings.base_url}{INSTALL}",
+            "redirect_uri": f"{self._settings.base_url}{PATH}",
             "state": state,
         }
         address = self._resources.platform.at(shop, f"/admin/oauth/authorize?{urlencode(params)}")
@@ -90,7 +139,7 @@ class InstallPages:
     async def install(self, _: Caller, request: Request) -> Reply:
         """Store what the merchant has granted, and show the key of the shop if it is new."""
         self._connecting.require_app()
-        query = query_signature.verify(request.query, self._resources.client_secrets, time.time())
+        query = signatures.verify_query(request.query, self._resources.client_secrets, time.time())
         shop, cookie = query["shop"], request.cookies.get(self._states.cookie_name, "")
         if not self._states.accepts(shop, query.get("state", ""), cookie, time.time()):
             raise INSTALL_EXPIRED()

@@ -5,6 +5,14 @@ The headers of a webhook are not signed, and one may come late. So the body must
 is newer than the cause of the webhook is not ended. A signature is not enough for what cannot be undone: before
 anything is ended or deleted, the platform must confirm that the shop does not have the app, and data is not deleted
 before the platform deletes. A request that comes earlier is remembered, and done when it is due.
+
+Asks the platform whether a shop has the app, before anything of the shop is ended or deleted.
+
+A webhook alone ends nothing: a forged one could end any shop. The platform is asked with the access token of the shop,
+which is refreshed first if it has expired. If the platform accepts no token of the shop, it is asked for one as the app
+itself.
+
+Handles changed scopes: the present ones are read from the platform, in whatever order webhooks come.
 """
 
 import datetime as dt
@@ -13,18 +21,87 @@ from functools import partial
 from typing import TypeAlias
 
 import structlog
+from msgspec import Struct
 
 from holdfast.inventory.installs import sql
-from holdfast.inventory.installs.confirmation import find_ended_install
+from holdfast.inventory.installs.access import ask, missing_scopes_reason
 from holdfast.inventory.installs.model import REDACT, Install, ShopTask
 from holdfast.inventory.merchants import operations as merchants
+from holdfast.inventory.problems import SHOP_NOT_CONNECTED
 from holdfast.inventory.resources import Steps, Tx
+from holdfast.inventory.shopify.admin import Query
+from holdfast.inventory.shopify.domains import missing_scopes
 from holdfast.inventory.shopify.platform import PlatformRefusal, PlatformUnreachable
+from holdfast.inventory.shopify.token_endpoint import SHOP_GONE
 from holdfast.inventory.shops import operations as shops
 from holdfast.inventory.webhooks import inbox
 from holdfast.inventory.webhooks.model import Delivery, DueLater
 from holdfast.inventory.webhooks.payloads import RedactionPayload, UninstallPayload, read_payload
+from holdfast.kit.contract.problems import Problem
 from holdfast.kit.environment.logs import first_line
+
+
+class _Scope(Struct):
+    handle: str
+
+
+class _Installation(Struct, rename="camel"):
+    access_scopes: list[_Scope]
+
+
+class _GrantedAnswer(Struct, rename="camel"):
+    current_app_installation: _Installation
+
+
+READ_GRANTED_SCOPES = Query(
+    "granted_scopes", "query Granted { currentAppInstallation { accessScopes { handle } } }", _GrantedAnswer, cost=5
+)
+
+
+async def store_granted_scopes(steps: Steps, delivery: Delivery) -> None:
+    """Store the granted scopes of the shop, and which required ones are missing."""
+    answer = await ask(steps, delivery.shop_id, READ_GRANTED_SCOPES)
+    granted = [scope.handle for scope in answer.current_app_installation.access_scopes]
+    lacks = missing_scopes(granted)
+
+    async def store(tx: Tx) -> None:
+        await sql.store_scopes(tx, delivery.shop_id, granted, missing_scopes_reason(lacks) if lacks else None)
+
+    await steps.transact(store)
+
+
+NO_SHOP = frozenset({"404", SHOP_GONE})
+"""Codes of refusals for a shop that does not exist: of the Admin API, and of the token endpoint."""
+
+
+async def find_ended_install(steps: Steps, shop_id: int) -> Install | None:
+    """Return the install of a shop that, as the platform says, does not have the app; None if the shop has it.
+
+    None also without an install. Raises `PlatformUnreachable` and `PlatformRefusal` if the platform does not say.
+    """
+    install = await steps.read(partial(sql.find_install, shop_id=shop_id))
+    return None if install is None or await _has_app(steps, install) else install
+
+
+async def _has_app(steps: Steps, install: Install) -> bool:
+    try:
+        await ask(steps, install.shop_id, READ_GRANTED_SCOPES)
+    except Problem as problem:
+        if problem.type is not SHOP_NOT_CONNECTED:
+            raise
+    except PlatformRefusal as refused:
+        if refused.code not in NO_SHOP:
+            raise
+    else:
+        return True
+    has_app = await steps.resources.token_endpoint.has_app(install.domain)
+    if has_app is None and await steps.read(partial(sql.find_tokens, shop_id=install.shop_id)):
+        # The tokens could not be tried, or came just now: the platform has refused none of them.
+        raise PlatformUnreachable(
+            "The platform does not say whether the shop has the app, and has not refused its tokens."
+        )
+    return bool(has_app)
+
 
 MAX_CLOCK_DIFFERENCE = dt.timedelta(seconds=1)
 """The most that the platform's clock and that of the database may differ."""

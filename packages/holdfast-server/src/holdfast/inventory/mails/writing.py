@@ -1,18 +1,60 @@
 """Writes mails. That takes milliseconds each, so a subprocess does it (`sending.py`). It starts while a mail is waited
 for, so this file imports little.
+
+The mail about a pool that runs low. It is written in a process that starts often, so it imports little.
 """
 
 from pathlib import Path
+from typing import ClassVar
 
 from msgspec import Struct
 
 from holdfast import accounts
 from holdfast.accounts.signin import mail as sign_in
 from holdfast.accounts.signin.mail import SignInMail
-from holdfast.inventory.mails import low_stock
-from holdfast.inventory.mails.low_stock import LowStockMail
-from holdfast.kit.mail.message import MailMessage
+from holdfast.inventory.unit_words import counted_unit
+from holdfast.kit.mail.message import MailMessage, header_text
+from holdfast.kit.pages.language import language_with_code
 from holdfast.kit.pages.layout import Frame
+from holdfast.kit.pages.link_mail import LinkMail, link_message
+
+
+class LowStockMail(LinkMail, kw_only=True, tag="low_stock"):
+    """A mail about a pool that has fallen to its limit. The name and the unit are untrusted text."""
+
+    is_asked_for: ClassVar[bool] = False
+
+    pool: str
+    unit: str
+    available: int
+    low_stock_at: int
+
+
+def message(mail: LowStockMail, frame: Frame) -> MailMessage:
+    """Return the text of the mail."""
+    language = language_with_code(mail.language)
+    texts = frame.texts(language)
+    _, ngettext = texts.gettext, texts.ngettext
+    # Marks keep a name in another direction of writing from changing the order of the words around it.
+    pool = f"\u2068{header_text(mail.pool)}\u2069"
+    unit = f"\u2068{header_text(counted_unit(mail.unit, mail.available))}\u2069"
+    number = language.number(mail.available)
+    # The default unit is translated; others are words of the merchant.
+    amount = (
+        ngettext("%(number)s unit", "%(number)s units", mail.available) % {"number": number}
+        if mail.unit == "units"
+        else f"{number} {unit}"
+    )
+    return link_message(
+        mail,
+        frame,
+        subject=_("Low stock: %(pool)s") % {"pool": header_text(mail.pool)},
+        first=_("%(pool)s has %(amount)s left that can be sold. You wanted to know at %(limit)s.")
+        % {"pool": pool, "amount": amount, "limit": language.number(mail.low_stock_at)},
+        button=_("Open the pool"),
+        rest=_("You get the next mail about it when there was more in between. In the settings you can turn them off."),
+    )
+
 
 FRAME = Frame("Holdfast Inventory", Path(__file__).parent, accounts.FOLDER)
 
@@ -35,4 +77,4 @@ def write(portion: MailBatch) -> list[bytes]:
 def _message(order: MailOrder) -> MailMessage:
     if isinstance(order, SignInMail):
         return sign_in.message(order, FRAME)
-    return low_stock.message(order, FRAME)
+    return message(order, FRAME)

@@ -1,8 +1,13 @@
-"""Sign-in of merchants by the platform's word, the end of their sessions, and which of them made which entries."""
+"""Sign-in of merchants by the platform's word, the end of their sessions, and which of them made which entries.
 
+The accounts of merchants, for sign-in. Merchants act for their shop.
+"""
+
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from holdfast.accounts import known_browsers, sessions
+from holdfast.accounts.directory import Account, StoredPassword
 from holdfast.accounts.signin import links
 from holdfast.accounts.signin.addresses import usable
 from holdfast.inventory.merchants import sql
@@ -12,6 +17,7 @@ from holdfast.inventory.resources import Reader
 from holdfast.inventory.resources import Tx as ShopTx
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, invalid
+from holdfast.kit.postgres import database
 from holdfast.kit.postgres.database import Tx
 
 
@@ -65,3 +71,22 @@ async def console_link(tx: Tx[Any], shop_id: int) -> int:
     if email is None:
         raise NOT_FOUND("Nobody signs in to this shop yet: name an owner with `holdfast inventory shop owner`.")
     return await links.create_unbound_link(tx, email, "/console")
+
+
+class MerchantDirectory:
+    """The rows of `merchants`. They have no passwords, and signing in adds no row."""
+
+    async def find(self, reader: database.Reader[Any], ids: Sequence[int]) -> Mapping[int, Account]:
+        return {merchant.id: merchant for merchant in await sql.find(reader, ids)}
+
+    async def find_password(self, reader: database.Reader[Any], email: str) -> StoredPassword | None:
+        return None
+
+    async def still_has(self, tx: database.Tx[Any], password: StoredPassword) -> bool:
+        return False
+
+    async def prove(self, tx: database.Tx[Any], email: str) -> Account | None:
+        return await sql.prove(tx, email)
+
+    def canonical(self, email: str) -> str | None:
+        return usable(email)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from holdfast.inventory.catalog.names import find_names
+from holdfast.inventory.catalog.model import find_names
 from holdfast.inventory.orders import sql
 from holdfast.inventory.orders.effects import AmbiguousOrder, OrderEffect, order_effect
 from holdfast.inventory.orders.model import Order, StoredOrder

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple, TypeAlias
 
-from holdfast.inventory.catalog.names import VariantName
+from holdfast.inventory.catalog.model import VariantName
 from holdfast.inventory.orders.model import Order, OrderedLine, StoredLine, StoredOrder
 from holdfast.inventory.stock.ledger_rules import Posting
 

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Collection, Sequence
 
 from holdfast.inventory.cursor import cursor_page
-from holdfast.inventory.pools import first_stock, membership, sql
+from holdfast.inventory.pools import membership, sql
 from holdfast.inventory.pools.model import (
     ArchivePool,
     ChangePool,
@@ -79,7 +79,7 @@ async def create(tx: Tx, caller: Caller, command: CreatePool) -> PoolChange:
     A quantity above 0 needs the scope write_inventory too.
     """
     if command.quantity:
-        first_stock.require_stock_scope(caller)
+        membership.require_stock_scope(caller)
     gids = _distinct("members", [member.variant_gid for member in command.members])
     await lock(tx, caller.tenant)
     if await sql.is_name_taken(tx, caller.tenant, command.name):
@@ -90,7 +90,7 @@ async def create(tx: Tx, caller: Caller, command: CreatePool) -> PoolChange:
         if command.members:
             await link_many(tx, caller.tenant, version, [(pool_id, member) for member in command.members])
         if command.quantity:
-            await first_stock.add_stock(tx, caller, pool_id, "set", command.quantity, "create_pool", command.reason)
+            await membership.add_stock(tx, caller, pool_id, "set", command.quantity, "create_pool", command.reason)
         return pool_id
 
     return await _change(tx, caller, gids, make, command)
@@ -167,16 +167,16 @@ async def link(tx: Tx, caller: Caller, command: LinkVariants) -> PoolChange:
     gids = _distinct("members", [member.variant_gid for member in command.members])
 
     if command.initial != "keep_pool":
-        first_stock.require_stock_scope(caller)
+        membership.require_stock_scope(caller)
 
     async def make(version: int, pool: Pool) -> None:
         more = 0
         if command.initial != "keep_pool":
-            more = await first_stock.platform_quantity(tx, caller.tenant, pool.id, command.members)
+            more = await membership.platform_quantity(tx, caller.tenant, pool.id, command.members)
         await link_many(tx, caller.tenant, version, [(pool.id, member) for member in command.members])
         if more:
             reason = "What the platform had of the variants that were linked."
-            await first_stock.add_stock(tx, caller, pool.id, "import", more, "link_variants", reason)
+            await membership.add_stock(tx, caller, pool.id, "import", more, "link_variants", reason)
 
     return await _configure(tx, caller, command, make, gids)
 

@@ -1,6 +1,10 @@
-"""Domains of shops: the name of a shop for the platform, storefronts and operators."""
+"""Domains of shops: the name of a shop for the platform, storefronts and operators.
+
+The access scopes that a merchant grants the app.
+"""
 
 import re
+from collections.abc import Collection
 
 DOMAIN = r"[a-z0-9][a-z0-9-]{0,59}\.myshopify\.com"
 """The regular expression of a shop's domain."""
@@ -11,3 +15,16 @@ _DOMAIN = re.compile(DOMAIN)
 def is_domain(text: str) -> bool:
     """Return whether a text is the domain of a shop, in lower case."""
     return _DOMAIN.fullmatch(text) is not None
+
+
+REQUIRED = ("read_products", "write_inventory", "read_orders", "read_locations")
+"""The scopes that the service needs."""
+
+CART_CHECK = "write_products"
+"""The optional scope of the cart check: metafields of variants are written with the scope of products."""
+
+
+def missing_scopes(granted: Collection[str]) -> list[str]:
+    """Return the required scopes that were not granted. A write scope includes the read scope."""
+    held = {*granted, *(f"read_{scope.removeprefix('write_')}" for scope in granted if scope.startswith("write_"))}
+    return [scope for scope in REQUIRED if scope not in held]

@@ -1,8 +1,13 @@
-"""Shops, and the one key of each."""
+"""Shops, and the one key of each.
+
+Announces changes of what `get_sync_status` shows: how a shop follows the storefront platform.
+"""
 
 from datetime import datetime
 
 from msgspec import Struct
+
+from holdfast.inventory.resources import Tx
 
 SCOPES = ("read_inventory", "write_inventory", "read_pools", "write_pools")
 """The scopes of a key: quantities (inventory) and configuration (pools)."""
@@ -24,3 +29,12 @@ class ShopKey(Struct, frozen=True):
     sealed: bytes
     scopes: list[str]
     inserted_at: datetime
+
+
+CHANNEL = "sync_status"
+"""The channel of the announcements; the payload is the id of the shop."""
+
+
+async def announce(tx: Tx, shop_id: int) -> None:
+    """Announce a change when this transaction commits."""
+    await tx.notify(CHANNEL, str(shop_id))

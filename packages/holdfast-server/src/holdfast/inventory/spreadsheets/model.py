@@ -1,4 +1,7 @@
-"""Spreadsheets: pools, their variants and their history as CSV, out and in."""
+"""Spreadsheets: pools, their variants and their history as CSV, out and in.
+
+The scopes that some spreadsheets need besides the scope of the tool.
+"""
 
 from typing import Annotated, Literal, NamedTuple
 
@@ -7,6 +10,15 @@ from msgspec import Meta, Struct
 from holdfast.inventory.cursor import CursorPage
 from holdfast.inventory.pools.model import Buffer, Label, LowStockAt, Name, Unit, UnitsPerSale
 from holdfast.inventory.stock.model import Delta, ExpectedVersion, PoolId, VariantGid, Write
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.problems import INSUFFICIENT_SCOPE
+
+
+def require_scope(caller: Caller, scope_of_tool: str, scope: str) -> None:
+    """Raise `insufficient_scope` if the caller lacks a scope."""
+    if not caller.has(scope):
+        raise INSUFFICIENT_SCOPE(f"This needs the scope {scope} too.", scope=f"{scope_of_tool} {scope}")
+
 
 MAX_ROWS = 2_000
 

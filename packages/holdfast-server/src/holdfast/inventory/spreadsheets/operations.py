@@ -12,10 +12,8 @@ from holdfast.inventory.pools.model import ListPools
 from holdfast.inventory.problems import NOT_ENOUGH_STOCK
 from holdfast.inventory.resources import Reader, Tx
 from holdfast.inventory.spreadsheets import sheet
-from holdfast.inventory.spreadsheets.member_rows import load_members
-from holdfast.inventory.spreadsheets.model import ExportCsv, Exported, ImportCsv, Imported
-from holdfast.inventory.spreadsheets.pool_rows import load_pools
-from holdfast.inventory.spreadsheets.scopes import require_scope
+from holdfast.inventory.spreadsheets.importing import load_members, load_pools
+from holdfast.inventory.spreadsheets.model import ExportCsv, Exported, ImportCsv, Imported, require_scope
 from holdfast.inventory.stock import operations as stock
 from holdfast.inventory.stock.model import Entry, GetStockHistory
 from holdfast.inventory.stock.stock_changes import lock

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from holdfast.inventory.spreadsheets.cell_numbers import whole_number
+from holdfast.inventory.spreadsheets.importing import whole_number
 from holdfast.inventory.spreadsheets.model import MAX_ROWS, RowRefusal
 from holdfast.kit.contract.command import integers, normalized
 from holdfast.kit.contract.csv_cells import as_csv, original

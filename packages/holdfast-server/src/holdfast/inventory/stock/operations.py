@@ -1,8 +1,13 @@
-"""Operations on stock."""
+"""Operations on stock.
+
+Deletes holds 90 days after they ended, and daily sums that no page shows. The ledger keeps their effects.
+
+Compares each pool with the sums of its ledger, and its held quantity with its active holds.
+"""
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from holdfast.inventory.cursor import cursor_page
 from holdfast.inventory.problems import (
@@ -33,9 +38,11 @@ from holdfast.inventory.stock.model import (
     StockHistory,
     TransferQuantity,
 )
+from holdfast.inventory.stock.pool_page import DAYS
 from holdfast.inventory.stock.stock_changes import Draft, TouchedRows, touched_rows, write
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, VALIDATION_FAILED, Problem, invalid, refuses
+from holdfast.kit.postgres import database
 from holdfast.kit.running.run_modes import Batch, Call
 
 A = TypeVar("A")
@@ -212,3 +219,81 @@ def only_answer(answers: Sequence[A | Problem]) -> A:
     if isinstance(answer, Problem):
         raise answer
     return answer
+
+
+BATCH_SIZE = 5_000
+
+
+async def forget_holds(tx: Tx) -> int:
+    """Delete a batch of the holds, of all shops, that ended 90 days ago. Returns how many were deleted."""
+    return await tx.value(
+        """
+        with ended as (
+            select shop_id, id from holds where released_at < now() - interval '90 days'
+             limit %(limit)s for update skip locked),
+        lines as (
+            delete from hold_lines using ended
+             where hold_lines.shop_id = ended.shop_id and hold_lines.hold_id = ended.id),
+        deleted as (
+            delete from holds using ended where holds.shop_id = ended.shop_id and holds.id = ended.id returning 1)
+        select count(*) from deleted
+        """,
+        {"limit": BATCH_SIZE},
+    )
+
+
+async def forget_drawn(tx: Tx) -> int:
+    """Delete a batch of the daily sums that are too old for any page. Returns how many rows were deleted."""
+    return await tx.value(
+        """
+        with old as (
+            select pool_id, day, source, variant_gid from drawn
+             where day < (now() at time zone 'UTC')::date - 2 * %(days)s
+             order by day limit %(limit)s for update skip locked),
+        deleted as (
+            delete from drawn using old
+             where (drawn.pool_id, drawn.day, drawn.source, drawn.variant_gid)
+                   = (old.pool_id, old.day, old.source, old.variant_gid)
+         returning 1)
+        select count(*) from deleted
+        """,
+        {"days": DAYS, "limit": BATCH_SIZE},
+    )
+
+
+async def shops(reader: database.Reader[Any]) -> list[int]:
+    """The ids of all shops."""
+    return [id for (id,) in await reader.tuples("select id from shops order by id")]
+
+
+async def audit(reader: database.Reader[Any], shop_id: int) -> list[str]:
+    """Return one sentence for each difference in the ledger of a shop. A sound ledger has none."""
+    rows = await reader.tuples(
+        """
+        with counted as (
+            select pool_id, sum(delta) as delta, sum(held_delta) as held_delta, count(*) as number,
+                   max(array[seq, balance_after]) as last
+              from ledger where shop_id = %(shop_id)s group by pool_id),
+        holding as (
+            select pool_id, sum(quantity) as held_quantity
+              from holds join hold_lines on hold_lines.shop_id = holds.shop_id and hold_id = holds.id
+             where holds.shop_id = %(shop_id)s and released_at is null group by pool_id)
+        select id, on_hand, held, entries, coalesce(delta, 0), coalesce(held_delta, 0), coalesce(number, 0),
+               coalesce(last[2], 0), coalesce(last[1], 0), coalesce(held_quantity, 0)
+          from pools
+          left join counted on counted.pool_id = pools.id
+          left join holding on holding.pool_id = pools.id
+         where pools.shop_id = %(shop_id)s
+           and ((on_hand, held, entries) <> (coalesce(delta, 0), coalesce(held_delta, 0), coalesce(number, 0))
+                or coalesce(number, 0) <> coalesce(last[1], 0) or on_hand <> coalesce(last[2], 0)
+                or held <> coalesce(held_quantity, 0))
+         order by id
+        """,
+        {"shop_id": shop_id},
+    )
+    return [
+        f"Pool {id}: on_hand {on_hand}, its ledger sums to {delta}, its last balance is {last}; "
+        f"held {held}, its ledger sums to {held_delta}, active holds keep {in_holds}; "
+        f"{entries} entries counted, {number} found, the last is number {last_seq}."
+        for id, on_hand, held, entries, delta, held_delta, number, last, last_seq, in_holds in rows
+    ]

@@ -1,17 +1,24 @@
-"""Statements on the ledger, the holds, and the versions of shops."""
+"""Statements on the ledger, the holds, and the versions of shops.
+
+The rows of new entries, as one statement takes them: an array of numbers, and the causes that entries share.
+
+JSON with every field of every entry would cost PostgreSQL more than all indexes of the ledger.
+
+Reads the pools that a change concerns: those it names, and those that share a variant with them.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Any, LiteralString
+from typing import Any, LiteralString, NamedTuple
 
 import msgspec
 
 from holdfast.inventory.resources import Reader, Tx
-from holdfast.inventory.stock.connected_pools import ShopPosition
-from holdfast.inventory.stock.entry_rows import WIDTH, EntryRows
+from holdfast.inventory.stock.ledger_rules import StockPool
 from holdfast.inventory.stock.model import (
     ActiveHold,
     Entry,
+    EntryKind,
     GetStockAt,
     GetStockHistory,
     HeldQuantity,
@@ -19,6 +26,136 @@ from holdfast.inventory.stock.model import (
     StockAt,
     StoredHold,
 )
+
+WIDTH = 11
+"""How many numbers an entry has: those of `EntryRows.add`, with the place of its cause."""
+
+
+class EntryCause(NamedTuple):
+    """What entries can have in common. `by_variant` is JSON."""
+
+    kind: EntryKind
+    below_zero: bool
+    actor: str
+    actor_id: int | None
+    agent_name: str | None
+    source: str
+    source_ref: str | None
+    reason: str | None
+    idempotency_key: str | None
+    by_variant: bytes | None
+
+
+class EntryRows:
+    """The rows of entries that are made at the same time."""
+
+    def __init__(self, now: datetime) -> None:
+        self.now = now
+        self.count = 0
+        self._numbers: list[int] = []
+        self._places: dict[EntryCause, int] = {}
+
+    def add(
+        self,
+        entry: Entry,
+        seq: int,
+        *,
+        below_zero: bool,
+        actor_id: int | None,
+        agent_name: str | None,
+        idempotency_key: str | None,
+    ) -> None:
+        """Add an entry, which is number `seq` of its pool."""
+        cause = EntryCause(
+            entry.kind,
+            below_zero,
+            entry.actor,
+            actor_id,
+            agent_name,
+            entry.source,
+            entry.source_ref,
+            entry.reason,
+            idempotency_key,
+            None if entry.by_variant is None else msgspec.json.encode(entry.by_variant),
+        )
+        place = self._places.setdefault(cause, len(self._places))
+        assert entry.id is not None
+        assert entry.version is not None
+        self._numbers += (
+            *(entry.id, entry.pool_id, seq, entry.delta, entry.held_delta, entry.balance_after, entry.held_after),
+            *(entry.version, entry.reverts_id or 0, entry.hold_id or 0, place),
+        )
+        self.count += 1
+
+    def numbers_text(self) -> str:
+        """The numbers of all entries as the text of an array in PostgreSQL; 0 for an id that is missing."""
+        return "{" + msgspec.json.encode(self._numbers)[1:-1].decode() + "}"
+
+    def causes_text(self) -> str:
+        """The causes as JSON, each with its place."""
+        causes: list[dict[str, Any]] = [
+            {
+                "place": place,
+                **{name: value for name, value in cause._asdict().items() if value is not None},
+                **({} if cause.by_variant is None else {"by_variant": msgspec.Raw(cause.by_variant)}),
+            }
+            for cause, place in self._places.items()
+        ]
+        return msgspec.json.encode(causes).decode()
+
+
+class ShopPosition(NamedTuple):
+    """The version of a shop, the number of entries in its ledger, the database's time, and the shop's stamp."""
+
+    version: int
+    entry_count: int
+    now: datetime
+    stamp: int | None
+
+
+async def pools_around(
+    reader: Reader, shop_id: int, pool_ids: Collection[int], variant_gids: Collection[str] = ()
+) -> tuple[ShopPosition, list[StockPool]]:
+    """Return the pools of the ids or drawn on by the variants, and every pool that shares a variant with these.
+
+    The position of the shop comes from the same statement: callers need both, and each statement is a round trip.
+    """
+    rows = await reader.tuples(
+        """
+        -- `offset 0` keeps each look-up as it stands, down an index: as plain joins they read every member of the shop,
+        -- and right after a load searches by arrays are slower.
+        with requested_pool as materialized (
+            select unnest(%(pool_ids)s::bigint[]) as id
+             union
+            select drawn.pool_id
+              from unnest(%(variant_gids)s::text[]) as variant (gid)
+             cross join lateral (select pool_id from members
+                                  where shop_id = %(shop_id)s and variant_gid = variant.gid offset 0) as drawn),
+        around as materialized (
+            select id from requested_pool
+             union
+            select other.pool_id
+              from requested_pool
+             cross join lateral (select variant_gid from members
+                                  where shop_id = %(shop_id)s and pool_id = requested_pool.id offset 0) as member
+             cross join lateral (select pool_id from members
+                                  where shop_id = %(shop_id)s and variant_gid = member.variant_gid offset 0) as other)
+        select shop.version, shop.entries, clock_timestamp(), shop.stamp, pool.*,
+               (select coalesce(json_object_agg(variant_gid, units_per_sale), '{}')
+                  from members where shop_id = %(shop_id)s and pool_id = pool.id)
+          from shared_inventories as shop
+          left join (around
+                     cross join lateral (
+                           select id, name, unit, on_hand, held, buffer, low_stock_at, allow_negative, status::text,
+                                  version, entries
+                             from pools where shop_id = %(shop_id)s and id = around.id limit 1) as pool) on true
+         where shop.shop_id = %(shop_id)s
+        """,
+        {"shop_id": shop_id, "pool_ids": list(pool_ids), "variant_gids": list(variant_gids)},
+    )
+    [first, *_] = rows
+    return ShopPosition(*first[:4]), [StockPool(*row[4:]) for row in rows if row[4] is not None]
+
 
 MAX_ENTRIES_OF_CHANGE = 2_000
 """The most entries of one change: one for each pool of an import."""

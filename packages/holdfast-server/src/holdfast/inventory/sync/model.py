@@ -1,9 +1,15 @@
-"""The levels at the platform, and the calls that change them."""
+"""The levels at the platform, and the calls that change them.
+
+Commands and answers of the operations on levels.
+"""
 
 import datetime as dt
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import Meta, Struct
+
+from holdfast.inventory.stock.model import PoolId
+from holdfast.kit.contract.command import Command, Repeatable, Timestamp
 
 Rule: TypeAlias = Literal["all", "one", "shares"]
 """How the quantity of a variant is spread: all of it to each location, all to one, or fixed shares."""
@@ -90,3 +96,158 @@ class UnexplainedDifference(Struct, frozen=True):
     variant_gid: str
     amount: int
     pools: list[tuple[int, int, str]]
+
+
+class GetSyncStatus(Command):
+    pool_id: Annotated[PoolId | None, Meta(description="Count only its levels.")] = None
+
+
+class GetDrift(Command):
+    pool_id: Annotated[PoolId | None, Meta(description="Only its levels.")] = None
+    limit: Annotated[int, Meta(ge=1, le=200)] = 50
+
+
+class Reconcile(Repeatable, kw_only=True):
+    pool_id: PoolId
+    dry_run: Annotated[bool, Meta(description="The default.")] = True
+
+
+class Resync(Repeatable, kw_only=True):
+    pool_id: PoolId
+
+
+class Share(Struct, frozen=True):
+    """What a location gets of each quantity."""
+
+    location_gid: str
+    percent: int
+
+
+class ImportProgress(Struct):
+    """The import of the shop's variants and levels."""
+
+    status: Literal["none", "running", "done"]
+    objects: Annotated[int, Meta(description="Objects that the platform has found so far.")]
+    stored: Annotated[int, Meta(description="Of these, so many are stored.")]
+    requested_at: Timestamp | None
+    finished_at: Timestamp | None
+    error: str | None
+
+
+class Lag(Struct):
+    """Seconds from the webhook of a sale to the last level that it changes, over the last hour."""
+
+    p50: float | None
+    p99: float | None
+    count: int
+
+
+class LocationShare(Struct):
+    """A location, and its share of each quantity.
+
+    fulfillment_service    whether a fulfillment service counts what is there; None: not known
+    """
+
+    gid: str
+    name: str
+    active: bool
+    percent: int
+    fulfillment_service: bool | None
+
+
+class Spreading(Struct):
+    """How the quantity of a variant is spread over locations.
+
+    warning    why more or less could be sold by it than there is
+    """
+
+    rule: Rule
+    locations: list[LocationShare]
+    warning: str | None
+
+
+class CartCheck(Struct):
+    """What the cart check of the shop reads."""
+
+    granted: bool
+    variants: int
+    pending: int
+    error: str | None
+
+
+class WaitReason(Struct, frozen=True):
+    """What must be known before differences are handled: an order that is not counted yet, or the answer to a call."""
+
+    message: Annotated[str, Meta(description="What it is, in a sentence.")]
+    topic: Annotated[str | None, Meta(description="Of the webhook that told of the order; null for a call.")]
+    variants: Annotated[int | None, Meta(description="How many variants the call is about; null for a webhook.")]
+    received_at: Annotated[Timestamp, Meta(description="When the webhook was received, or the call first made.")]
+    attempts: int
+    next_attempt_at: Annotated[Timestamp | None, Meta(description="Null: an attempt is under way, or due now.")]
+    error: Annotated[str | None, Meta(description="Why the last attempt failed.")]
+
+
+class SyncStatus(Struct):
+    """How the levels of the shop at the platform follow its pools."""
+
+    connected: bool
+    error: Annotated[str | None, Meta(description="Why levels cannot be set at present.")]
+    levels: Annotated[int, Meta(description="Levels that are set from pools.")]
+    pending: Annotated[
+        int, Meta(description="Levels that are yet to be set, also those of pools whose change is not reckoned yet.")
+    ]
+    unexplained: Annotated[int, Meta(description="Levels that changed at the platform, and nothing has said why yet.")]
+    parked: Annotated[int, Meta(description="Levels that are not set until resync; get_drift says why.")]
+    lag: Lag
+    imported: ImportProgress
+    rule: Rule
+    locations: list[LocationShare]
+    rule_warning: Annotated[str | None, Meta(description="What is wrong with the rule.")]
+    cart_check: CartCheck
+    waiting: Annotated[
+        list[WaitReason],
+        Meta(description="What has failed and is tried again: orders to be counted, a call. Differences wait for it."),
+    ]
+    subscription_errors: Annotated[list[str], Meta(description="What the platform does not tell of, and why.")]
+
+
+class Drift(Struct):
+    """A level that is not what its pools have."""
+
+    variant_gid: str
+    location_gid: str
+    platform: Annotated[int, Meta(description="What the platform has.")]
+    expected: Annotated[int, Meta(description="What it is to have.")]
+    difference: int
+    cause: Annotated[
+        Literal["pending", "unexplained", "parked"],
+        Meta(description="`unexplained`: somebody changed it there, or a sale was not told yet."),
+    ]
+    note: str | None
+
+
+class DriftReport(Struct):
+    """Levels that are different."""
+
+    drift: list[Drift]
+
+
+class Reconciled(Struct):
+    """What was different at the platform; without a dry run, the policy has handled it, unless it waits."""
+
+    dry_run: bool
+    drift: list[Drift]
+    waits_for: Annotated[
+        list[WaitReason],
+        Meta(
+            description="Orders to be counted first, or a call to the platform that has no answer yet; they may explain"
+            " the differences. Call again after that."
+        ),
+    ]
+
+
+class Resynced(Struct):
+    """How many levels are set again if they are different."""
+
+    dry_run: bool
+    levels: int

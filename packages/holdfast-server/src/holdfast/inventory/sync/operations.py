@@ -9,7 +9,7 @@ from holdfast.inventory.resources import Reader, Steps, Tx
 from holdfast.inventory.shopify.platform import PlatformRefusal, PlatformUnreachable
 from holdfast.inventory.stock import stock_changes
 from holdfast.inventory.sync import edits, levels, platform, reports
-from holdfast.inventory.sync.answers import (
+from holdfast.inventory.sync.model import (
     DriftReport,
     GetDrift,
     GetSyncStatus,

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import LiteralString, NamedTuple
 
 from holdfast.inventory.resources import Tx
-from holdfast.inventory.shopify.scopes import CART_CHECK
-from holdfast.inventory.sync import cart_check_numbers, levels
+from holdfast.inventory.shopify.domains import CART_CHECK
+from holdfast.inventory.sync import cart_check, levels
 
 CONCERNED: LiteralString = """
     select item_gid from catalog_variants
@@ -64,9 +64,9 @@ async def plan(tx: Tx, shop_id: int) -> None:
         await levels.lock(tx, shop_id, items)
         await _compute(tx, shop_id, planned, items)
     if has_numbers:
-        await cart_check_numbers.compute(tx, shop_id, planned.version, everything=not had_numbers)
+        await cart_check.compute(tx, shop_id, planned.version, everything=not had_numbers)
     elif had_numbers:
-        await cart_check_numbers.forget(tx, shop_id)
+        await cart_check.forget(tx, shop_id)
     await tx.run(
         """
         update syncs set planned_version = %(version)s, planned_entries = %(entries)s, planned_changes = %(changes)s,

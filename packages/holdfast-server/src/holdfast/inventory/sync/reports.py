@@ -6,17 +6,17 @@ from typing import Any, LiteralString
 import msgspec
 
 from holdfast.inventory.resources import Reader, Tx
-from holdfast.inventory.shopify.scopes import CART_CHECK
-from holdfast.inventory.sync.answers import (
+from holdfast.inventory.shopify.domains import CART_CHECK
+from holdfast.inventory.sync.model import (
     CartCheck,
     Drift,
     LocationShare,
+    Rule,
     Share,
     Spreading,
     SyncStatus,
     WaitReason,
 )
-from holdfast.inventory.sync.model import Rule
 from holdfast.inventory.sync.planning import CONCERNED
 from holdfast.inventory.webhooks import inbox
 from holdfast.inventory.webhooks.model import WaitingWebhook

@@ -7,8 +7,8 @@ from uuid import UUID, uuid4
 from msgspec import Struct
 
 from holdfast.inventory.resources import Reader, Tx
-from holdfast.inventory.shopify.scopes import CART_CHECK
-from holdfast.inventory.sync import cart_check_numbers
+from holdfast.inventory.shopify.domains import CART_CHECK
+from holdfast.inventory.sync import cart_check
 from holdfast.kit.background.leases import LEASE_SECONDS
 
 WEBHOOK_WAIT_SECONDS = 1.0
@@ -106,7 +106,7 @@ async def end_lease(tx: Tx, shop_id: int, lease_id: UUID, error: str | None, pau
                                         and target is not null then coalesce(pushed_at + interval '500 ms', now())
                                    else suspect_at end)
                      from levels where shop_id = %(shop_id)s
-                      and (read_again or suspect_at is not null or wanted <> available)), {cart_check_numbers.DUE}) end
+                      and (read_again or suspect_at is not null or wanted <> available)), {cart_check.DUE}) end
          where shop_id = %(shop_id)s
         """,
         {"shop_id": shop_id, "error": error, "pause": pause, "webhook_wait": WEBHOOK_WAIT_SECONDS},

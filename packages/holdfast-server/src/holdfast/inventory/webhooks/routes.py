@@ -14,7 +14,7 @@ from starlette.routing import BaseRoute, Route
 
 from holdfast.inventory.problems import INVALID_SIGNATURE, error_body
 from holdfast.inventory.resources import Database
-from holdfast.inventory.shopify import webhook_signature
+from holdfast.inventory.shopify import signatures
 from holdfast.inventory.shopify.domains import is_domain
 from holdfast.inventory.webhooks.inbox import WEBHOOKS, Inbox
 from holdfast.inventory.webhooks.model import ReceivedDelivery
@@ -73,7 +73,7 @@ def routes(database: Database, limits: Limits, topics: Collection[str]) -> list[
                 body = await read_body(request, most=MAX_BODY_BYTES)
         else:
             body = await read_body(request)
-        if not webhook_signature.is_signed(body, request.headers.get(b"x-shopify-hmac-sha256", b""), secrets):
+        if not signatures.is_webhook_signed(body, request.headers.get(b"x-shopify-hmac-sha256", b""), secrets):
             raise INVALID_SIGNATURE(
                 hint="Send a JSON object, and sign it as it is sent with the client secret of the app."
             )

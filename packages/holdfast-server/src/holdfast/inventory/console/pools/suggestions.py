@@ -10,7 +10,7 @@ from starlette.routing import BaseRoute
 
 from holdfast.accounts.sessions import Session
 from holdfast.inventory.catalog.importing import ImportProducts
-from holdfast.inventory.catalog.names import ONLY_VARIANT
+from holdfast.inventory.catalog.model import ONLY_VARIANT
 from holdfast.inventory.catalog.pool_suggestions import (
     PoolSuggestion,
     PoolSuggestions,
@@ -24,7 +24,7 @@ from holdfast.inventory.pools.model import CreatePool, GetPool, ListPools, PoolC
 from holdfast.inventory.problems import NAME_TAKEN, SHOP_NOT_CONNECTED
 from holdfast.inventory.shopify.platform import Platform
 from holdfast.inventory.stock.model import MAX_QUANTITY, PoolId
-from holdfast.inventory.sync.answers import GetSyncStatus, SyncStatus
+from holdfast.inventory.sync.model import GetSyncStatus, SyncStatus
 from holdfast.kit.contract.command import Command, check, with_integers
 from holdfast.kit.contract.messages import message, translatable
 from holdfast.kit.contract.problems import NOT_FOUND, Problem

@@ -14,7 +14,7 @@ from holdfast.inventory.console.frame import Console, merchant, shop_of
 from holdfast.inventory.merchants.model import GetLowStockMails, SetLowStockMails
 from holdfast.inventory.shops.model import SCOPES
 from holdfast.inventory.site import SITE
-from holdfast.inventory.sync.answers import GetSyncStatus
+from holdfast.inventory.sync.model import GetSyncStatus
 from holdfast.kit.contract.command import check
 from holdfast.kit.contract.messages import translatable
 from holdfast.kit.http.handler import Reply, Request

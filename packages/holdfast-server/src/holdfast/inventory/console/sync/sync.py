@@ -11,7 +11,7 @@ from holdfast.inventory.console.frame import Console, merchant, shop_of
 from holdfast.inventory.console.variants.variant_names import names_of
 from holdfast.inventory.pools.model import GetPool, ListPools, PoolList, PoolWithMembers
 from holdfast.inventory.problems import SHOP_NOT_CONNECTED
-from holdfast.inventory.sync.answers import (
+from holdfast.inventory.sync.model import (
     Drift,
     DriftReport,
     GetDrift,

@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 
 from holdfast.accounts.sessions import Session
-from holdfast.inventory.catalog.names import MAX_VARIANTS, NameVariants, VariantName
+from holdfast.inventory.catalog.model import MAX_VARIANTS, NameVariants, VariantName
 from holdfast.inventory.console.frame import Console, merchant
 from holdfast.inventory.site import SITE
 from holdfast.kit.http.handler import Request

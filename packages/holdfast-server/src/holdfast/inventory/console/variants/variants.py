@@ -7,7 +7,7 @@ import msgspec
 from starlette.routing import BaseRoute
 
 from holdfast.accounts.sessions import Session
-from holdfast.inventory.catalog.names import ONLY_VARIANT
+from holdfast.inventory.catalog.model import ONLY_VARIANT
 from holdfast.inventory.catalog.operations import Hit, Hits, SearchVariants
 from holdfast.inventory.console.frame import Console, merchant
 from holdfast.inventory.console.number_fields import NumberField
