@@ -21,8 +21,8 @@ from benchmarks.probes import Probe, Promise
 from benchmarks.stage import holdfast, server
 from benchmarks.stock import call
 from benchmarks.streams import is_listening
-from holdfast.accounts import passwords
 from holdfast.accounts.sessions import digest, new_secret
+from holdfast.accounts.signin import operations
 from holdfast.events.payments import webhooks
 from holdfast.kit.postgres import bundled
 
@@ -105,7 +105,7 @@ class _Organizer:
             self.ids: list[str] = [id for (id,) in ids]
             connection.execute(_VISITORS, {"count": PEOPLE, "queue": self.waiting})
             connection.execute("update queues set tickets = %s where id = %s", [PEOPLE, self.waiting])
-            connection.execute(_ACCOUNTS, {"count": ACCOUNTS, "hash": passwords.HASHER.hash(PASSWORD)})
+            connection.execute(_ACCOUNTS, {"count": ACCOUNTS, "hash": operations.HASHER.hash(PASSWORD)})
             session = new_secret()
             connection.execute("update users set proved_at = now() where slug = 'bench'")
             connection.execute(

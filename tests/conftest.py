@@ -18,7 +18,7 @@ import uvloop
 from argon2 import PasswordHasher
 from psycopg.conninfo import make_conninfo
 
-from holdfast.accounts import passwords
+from holdfast.accounts.signin import operations
 from holdfast.events.service import EVENTS
 from holdfast.events.settings import Settings
 from holdfast.inventory.service import INVENTORY
@@ -56,7 +56,7 @@ Receiver.connection_class = ReusedConnection
 pytest_plugins = ["tests.hangs", "tests.isolation", "tests.long", "tests.refusals", "tests.shared_imports"]
 
 # A password costs 0.1 s of a core and 64 MiB. That is what it is for, and not what hundreds of tests are about.
-passwords.HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+operations.HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:

@@ -24,10 +24,9 @@ from holdfast.events.documents import openapi
 from holdfast.inventory import api as inventory
 from holdfast.kit.contract.command import MAX_EXACT_FLOAT, Command
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.http.command_reader import CommandReader
+from holdfast.kit.http.rest import CommandReader
 from holdfast.kit.mcp.jsonrpc import RpcError
-from holdfast.kit.mcp.schemas import CLEAR, clearable
-from holdfast.kit.mcp.tools import ArgumentReader, definition
+from holdfast.kit.mcp.tools import CLEAR, ArgumentReader, clearable, definition
 from holdfast.kit.running.operation import Operation
 from tests.generated import Schema, fits, from_schema
 

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from holdfast.kit.contract.problems import CannotStart
-from holdfast.kit.postgres.schema_lineage import BASELINE
+from holdfast.kit.postgres.schema.lineage import BASELINE
 from holdfast.kit.process.service_process import KIT_FOLDERS
 from tests.databases import scratch_database
 from tests.releases import migrations_of, releases

@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.accounts.signin.browser_names import browser_name
+from holdfast.accounts.signin.pages import browser_name
 
 MOZILLA = "Mozilla/5.0"
 WEBKIT = "AppleWebKit/537.36 (KHTML, like Gecko)"

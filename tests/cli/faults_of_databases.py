@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from holdfast.kit.process.checks.finding import CheckLimits
+from holdfast.kit.process.checks.inspection import CheckLimits
 from tests.cli.planted_faults import EVENT, SECRET, Fault
 
 FAULTS = {

@@ -1,6 +1,6 @@
 """Faults of background work, and of what was counted."""
 
-from holdfast.kit.process.checks.finding import CheckLimits
+from holdfast.kit.process.checks.inspection import CheckLimits
 from tests.cli.planted_faults import EVENT, SHOP, Fault
 
 FAULTS = {

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from holdfast.kit.process.checks.finding import CheckLimits
+from holdfast.kit.process.checks.inspection import CheckLimits
 
 SECRET = "the secret of the services in these tests"
 NOWHERE = "http://127.0.0.1:1"

@@ -15,12 +15,12 @@ import psycopg
 import pytest
 import typer
 
-from holdfast.commands.backup import LATEST_BACKUPS, backup
-from holdfast.commands.restore import restore
+from holdfast.commands.backups.backup import LATEST_BACKUPS, backup
+from holdfast.commands.backups.restore import restore
 from holdfast.events.resources import photo_store
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.problems import CannotStart
-from holdfast.kit.postgres import dumps
+from holdfast.kit.postgres.schema import dumps
 from holdfast.kit.process.resources import secret_of
 from tests.databases import scratch_database
 from tests.inventory import support as inventory_support

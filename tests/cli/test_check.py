@@ -23,8 +23,7 @@ from holdfast.events import checks as events
 from holdfast.events.service import EVENTS
 from holdfast.inventory.service import INVENTORY
 from holdfast.kit.environment.settings import Settings
-from holdfast.kit.process.checks.finding import Finding
-from holdfast.kit.process.checks.inspection import open_inspection, run_checks
+from holdfast.kit.process.checks.inspection import Finding, open_inspection, run_checks
 from holdfast.kit.process.checks.schema import OBJECTS, read_objects, schema_file
 from holdfast.kit.security.secrets import Secret
 from tests.cli import faults_of_addresses, faults_of_databases, faults_of_work

@@ -20,7 +20,7 @@ from holdfast.inventory.service import INVENTORY
 from holdfast.kit.environment.settings import DEMO_PAYMENTS_FILE
 from holdfast.kit.postgres import bundled
 from holdfast.kit.postgres.bundled_server import Cluster
-from holdfast.kit.postgres.schema_lineage import WITHOUT_FILE
+from holdfast.kit.postgres.schema.lineage import WITHOUT_FILE
 from holdfast_demo.stripe.keys import load_or_create
 from tests.demo.stripe.conftest import ACCOUNT_V2
 from tests.docs.test_first_requests import free_ports

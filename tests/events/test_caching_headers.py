@@ -2,7 +2,7 @@
 
 import httpx2
 
-from holdfast.kit.http.edge import BRIEF, FEED, IMMUTABLE, LIVE
+from holdfast.kit.http.answers import BRIEF, FEED, IMMUTABLE, LIVE
 from tests.events.queues.scene import open_line
 from tests.support import Service
 

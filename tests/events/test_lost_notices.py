@@ -14,7 +14,7 @@ from holdfast.events.payments import background
 from holdfast.events.resources import Steps
 from holdfast.events.seats import settlement
 from holdfast.events.settings import Settings
-from holdfast.kit.background import due_work, jobs
+from holdfast.kit.background import row_work, tasks
 from holdfast.kit.mail import sender
 from holdfast.kit.postgres import lookup_cache
 from tests.accounts.browser import Browser
@@ -152,7 +152,7 @@ async def test_a_payment_of_which_nobody_heard_is_attended_to_on_patrol(settings
             await second.pay()
             await scene.hear()
             scene.service.http = usual
-            await eventually(lambda: paid(scene, event_id, 2), due_work.POLL_SECONDS + SLACK_SECONDS)
+            await eventually(lambda: paid(scene, event_id, 2), row_work.POLL_SECONDS + SLACK_SECONDS)
 
 
 async def test_payments_are_attended_to_while_what_listens_is_cut_off(settings: Settings) -> None:
@@ -162,7 +162,7 @@ async def test_payments_are_attended_to_while_what_listens_is_cut_off(settings: 
         async with at_work(background.run(scene.service.database)), deaf(scene.service.database.url):
             await ann.pay()
             await scene.hear()
-            await eventually(lambda: paid(scene, event_id, 1), due_work.POLL_SECONDS + SLACK_SECONDS)
+            await eventually(lambda: paid(scene, event_id, 1), row_work.POLL_SECONDS + SLACK_SECONDS)
 
 
 async def test_a_photo_of_which_nobody_heard_gets_its_sizes_on_patrol(service: Service) -> None:
@@ -173,7 +173,7 @@ async def test_a_photo_of_which_nobody_heard_gets_its_sizes_on_patrol(service: S
         _, heard_of = await with_photo(ada, service)
         await eventually(lambda: kept_sizes(service, heard_of))
         await through(other, ada).create_event(image_keys=[key])
-        await eventually(lambda: kept_sizes(service, key), due_work.POLL_SECONDS + SCALED_SECONDS)
+        await eventually(lambda: kept_sizes(service, key), row_work.POLL_SECONDS + SCALED_SECONDS)
 
 
 async def test_photos_get_their_sizes_while_what_listens_is_cut_off(service: Service) -> None:
@@ -181,7 +181,7 @@ async def test_photos_get_their_sizes_while_what_listens_is_cut_off(service: Ser
 
     async with at_work(sizes.run(service.database)), deaf(service.database.url):
         _, key = await with_photo(ada, service)
-        await eventually(lambda: kept_sizes(service, key), due_work.POLL_SECONDS + SCALED_SECONDS)
+        await eventually(lambda: kept_sizes(service, key), row_work.POLL_SECONDS + SCALED_SECONDS)
 
 
 async def test_a_key_whose_end_nobody_heard_of_is_refused_a_second_later(service: Service) -> None:
@@ -257,7 +257,7 @@ async def test_a_job_is_done_though_what_listens_for_jobs_is_cut_off_when_it_is_
         for to in ("ben", "cal"):
             await connection.execute(CUT_OFF_JOBS)
             await connection.execute(DEFER, [LETTER % to])
-            async with asyncio.timeout(jobs.POLL_SECONDS + SLACK_SECONDS):
+            async with asyncio.timeout(tasks.POLL_SECONDS + SLACK_SECONDS):
                 assert await posted.get() == to
 
 
@@ -275,5 +275,5 @@ async def test_a_job_of_which_nobody_heard_that_it_was_put_off_is_done_on_patrol
             await enqueue(service, "ann", 0)
             assert await posted.get() == "ann"
         await enqueue(other, "ben", 0.5)
-        async with asyncio.timeout(0.5 + jobs.POLL_SECONDS + SLACK_SECONDS):
+        async with asyncio.timeout(0.5 + tasks.POLL_SECONDS + SLACK_SECONDS):
             assert await posted.get() == "ben"

@@ -11,7 +11,7 @@ from holdfast.events.resources import Tx
 from holdfast.events.seats import intake
 from holdfast.events.service import IDEMPOTENCY
 from holdfast.events.settings import Settings
-from holdfast.kit.background.jobs import in_batches
+from holdfast.kit.background.tasks import in_batches
 from holdfast.kit.mail import outbox
 from holdfast.kit.running import idempotency
 from holdfast.kit.running.steps import Steps

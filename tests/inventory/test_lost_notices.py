@@ -12,7 +12,7 @@ from holdfast.inventory.availability.cache import MAX_STALENESS_SECONDS, STATUS
 from holdfast.inventory.catalog import importing
 from holdfast.inventory.stock import expiry
 from holdfast.inventory.sync import shop_sync as sync
-from holdfast.kit.background import due_work
+from holdfast.kit.background import row_work
 from tests.faults.unheard import SLACK_SECONDS, at_work, deaf, muted, quiet
 from tests.inventory.catalog.test_watching import watching
 from tests.inventory.support import SINGLE, Inventory, Shop, running
@@ -112,12 +112,12 @@ async def test_a_webhook_of_which_nobody_heard_is_handled_on_patrol(shop: Shop, 
     async def handled(count: int) -> bool:
         return len(scene.handled) == count
 
-    async with unheard(inventory) as other, at_work(due_work.run(inventory.database, scene.handling)):
+    async with unheard(inventory) as other, at_work(row_work.run(inventory.database, scene.handling)):
         await deliver(shop, "orders/updated", {"id": 1})
         await eventually(lambda: handled(1))
         await quiet("webhook")
         await deliver(shop.through(other), "orders/updated", {"id": 2})
-        await eventually(lambda: handled(2), due_work.POLL_SECONDS + SLACK_SECONDS)
+        await eventually(lambda: handled(2), row_work.POLL_SECONDS + SLACK_SECONDS)
 
 
 async def test_webhooks_are_handled_while_what_listens_is_cut_off(shop: Shop, inventory: Inventory) -> None:
@@ -126,9 +126,9 @@ async def test_webhooks_are_handled_while_what_listens_is_cut_off(shop: Shop, in
     async def handled() -> bool:
         return len(scene.handled) == 1
 
-    async with at_work(due_work.run(inventory.database, scene.handling)), deaf(inventory.database.url):
+    async with at_work(row_work.run(inventory.database, scene.handling)), deaf(inventory.database.url):
         await deliver(shop, "orders/updated", {"id": 1})
-        await eventually(handled, due_work.POLL_SECONDS + SLACK_SECONDS)
+        await eventually(handled, row_work.POLL_SECONDS + SLACK_SECONDS)
 
 
 def level(synced: Scene, count: int) -> Callable[[], Awaitable[bool]]:
@@ -146,7 +146,7 @@ async def follow_unheard(synced: Scene, other: Inventory) -> None:
     await eventually(level(synced, 49))
     await quiet("levels")
     await synced.shop.through(other).call("adjust_pool_quantity", pool_id=synced.pool_id, delta=-1)
-    await eventually(level(synced, 48), due_work.POLL_SECONDS + SLACK_SECONDS)
+    await eventually(level(synced, 48), row_work.POLL_SECONDS + SLACK_SECONDS)
 
 
 async def test_a_change_of_which_nobody_heard_reaches_the_platform_on_patrol(synced: Scene) -> None:
@@ -170,4 +170,4 @@ async def test_a_shop_of_which_nobody_heard_does_not_wait_until_other_shops_are_
 async def test_levels_follow_while_what_listens_is_cut_off(synced: Scene) -> None:
     async with at_work(sync.run(synced.inventory.database)), deaf(synced.inventory.database.url):
         await synced.adjust(-1)
-        await eventually(level(synced, 49), due_work.POLL_SECONDS + SLACK_SECONDS)
+        await eventually(level(synced, 49), row_work.POLL_SECONDS + SLACK_SECONDS)

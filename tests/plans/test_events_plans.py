@@ -26,7 +26,7 @@ QUOTA = "counts what an organizer has, which a quota bounds"
 DAY = "links are kept for a day"
 
 EXCEPTIONS = {
-    "accounts/retention.py forget_sessions": "once a day; an index for it would be written with every request",
+    "accounts/sessions.py forget_sessions": "once a day; an index for it would be written with every request",
     "accounts/signin/links.py forget": DAY,
     "accounts/signin/links.py list_requested": DAY,
     "events/check_in/no_shows.py COUNTS": DOOR,

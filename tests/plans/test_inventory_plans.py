@@ -24,7 +24,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 VERSIONS = "an index on the versions of pools would be written with every change of stock"
 
 EXCEPTIONS = {
-    "accounts/retention.py forget_sessions": "once a day; an index for it would be written with every request",
+    "accounts/sessions.py forget_sessions": "once a day; an index for it would be written with every request",
     "inventory/agents/access.py show": "looks at the newest 10,000 entries at most, to say what a key was used for",
     "inventory/availability/sql.py changes_since": VERSIONS,
     "inventory/availability/sql.py read_all": "answers all of a shop, once a process",

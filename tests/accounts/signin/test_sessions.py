@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from holdfast.accounts import retention
+from holdfast.accounts import sessions
 from holdfast.events.settings import Settings
 from holdfast.kit.postgres import lookup_cache
 from tests.accounts.browser import Browser, token
@@ -101,7 +101,7 @@ async def test_a_session_is_over_when_it_was_not_used_for_long_and_in_any_case_o
     await service.run_sql(change, days=days, hours=0)
 
     assert (before, await ann.is_signed_in()) == (True, False)
-    assert await service.database.transact(retention.forget_sessions) == 1
+    assert await service.database.transact(sessions.forget_sessions) == 1
 
 
 async def test_a_session_that_a_platform_vouched_for_is_listed_until_it_is_over(service: Service) -> None:
@@ -125,7 +125,7 @@ async def test_using_a_session_keeps_it(service: Service, monkeypatch: pytest.Mo
     assert await ann.is_signed_in()
 
     assert await service.run_sql("select seen_at > now() - interval '1 minute' from sessions") == [(True,)]
-    assert await service.database.transact(retention.forget_sessions) == 0
+    assert await service.database.transact(sessions.forget_sessions) == 0
 
 
 async def test_nobody_waits_for_a_session_that_somebody_else_has_locked(
@@ -169,8 +169,8 @@ async def test_links_are_deleted_a_day_after_they_were_asked_for(service: Servic
     await service.run_sql("update sign_in_links set asked_at = now() - interval '1 day'")
     await Browser(service).ask(ANN)
 
-    assert await service.database.transact(retention.forget_links) == 1
-    assert await service.database.transact(retention.forget_links) == 0
+    assert await service.database.transact(sessions.forget_links) == 1
+    assert await service.database.transact(sessions.forget_links) == 0
 
 
 async def test_the_database_has_nothing_with_which_somebody_could_sign_in(service: Service) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 from collections import Counter
 
-from holdfast.accounts import passwords
+from holdfast.accounts.signin import operations
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import Caller, nobody
 from tests.accounts.browser import Browser
@@ -54,7 +54,7 @@ async def test_who_signs_in_while_the_password_ends_does_not_stay_signed_in(serv
 
 async def test_a_try_that_is_refused_for_others_that_wait_reads_nothing(service: Service) -> None:
     await ada(service)
-    most = 1 + passwords.MAX_WAITING
+    most = 1 + operations.MAX_WAITING
     browsers = [Browser(service) for _ in range(most + 5)]
 
     async with service.database.transaction() as tx:
@@ -71,7 +71,7 @@ async def test_a_try_that_is_refused_for_others_that_wait_reads_nothing(service:
 
 
 async def wait_for_place(caller: Caller) -> None:
-    async with passwords.place(caller):
+    async with operations.place(caller):
         pass
 
 
@@ -81,7 +81,7 @@ async def test_a_crowd_of_one_address_takes_one_turn_from_a_password_of_another(
     end = asyncio.Event()
 
     async def hold(caller: Caller) -> None:
-        async with passwords.place(caller):
+        async with operations.place(caller):
             await end.wait()
 
     holding = [asyncio.create_task(hold(caller)) for caller in crowd]
@@ -98,8 +98,8 @@ async def test_a_try_that_would_wait_too_long_is_refused_and_does_not_count(serv
     browser = Browser(service)
 
     caller = nobody("address 127.0.0.1")
-    async with passwords.place(caller):
-        waiting = [asyncio.create_task(wait_for_place(caller)) for _ in range(passwords.MAX_WAITING)]
+    async with operations.place(caller):
+        waiting = [asyncio.create_task(wait_for_place(caller)) for _ in range(operations.MAX_WAITING)]
         await asyncio.sleep(0)
         refused = [await browser.send("/sign-in", email=ADA, password=PASSWORD) for _ in range(11)]
     await asyncio.gather(*waiting)

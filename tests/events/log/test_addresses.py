@@ -2,7 +2,7 @@
 
 from base64 import b64decode
 
-from holdfast.kit.http.edge import BRIEF, IMMUTABLE
+from holdfast.kit.http.answers import BRIEF, IMMUTABLE
 from holdfast_verify.formats.proof_file import parse_proof_file
 from holdfast_verify.formats.signed_note import Verifier, open_note, parse_checkpoint
 from holdfast_verify.formats.tree import leaf_hash, parse_bundle, verify_inclusion

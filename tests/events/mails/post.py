@@ -13,7 +13,7 @@ from holdfast.events.mails import sending
 from holdfast.events.mails.model import MailBatch
 from holdfast.events.seats import intake
 from holdfast.kit.mail import sender
-from holdfast.kit.mail.rendering import ContentRenderer
+from holdfast.kit.mail.sender import ContentRenderer
 from tests.events.log.scene import seal_logs
 from tests.smtp import Received, Server
 from tests.support import Client, Service, eventually

@@ -6,9 +6,8 @@ from holdfast.events.events import hand_over
 from holdfast.events.mails import sending
 from holdfast.events.resources import Tx
 from holdfast.kit.mail import outbox
-from holdfast.kit.mail.held_mails import HeldMail
 from holdfast.kit.mail.message import Envelope
-from holdfast.kit.mail.outbox import Mail
+from holdfast.kit.mail.outbox import HeldMail, Mail
 from holdfast.kit.running.steps import Steps
 from tests.events.console.organizing import signed_in
 from tests.events.log.scene import seal_logs

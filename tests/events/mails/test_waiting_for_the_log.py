@@ -6,8 +6,8 @@ from typing import Any
 
 from holdfast.events.mails import sending
 from holdfast.kit.mail import outbox
-from holdfast.kit.mail.held_mails import HeldMail
 from holdfast.kit.mail.message import Envelope
+from holdfast.kit.mail.outbox import HeldMail
 from holdfast_verify.formats.tree import parse_bundle
 from tests.events.log.scene import seal_logs
 from tests.events.mails.post import ANN, BOB, CY, Post, body, let_time_pass

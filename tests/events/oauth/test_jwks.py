@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 from holdfast.events.oauth import issuer as module
 from holdfast.events.oauth import jwks
 from holdfast.events.oauth.issuer import Issuer
-from holdfast.kit.security.certificates import trusted_certificates
+from holdfast.kit.security.http_client import trusted_certificates
 from tests.events.oauth.authorization_server import AUDIENCE, AuthorizationServer, authorization_server, self_signed
 from tests.events.oauth.failures import FAILURES
 from tests.events.oauth.outcomes import is_unavailable

@@ -3,7 +3,7 @@
 import json
 import re
 
-from holdfast.kit.http.edge import LIVE
+from holdfast.kit.http.answers import LIVE
 from tests.support import Service
 
 

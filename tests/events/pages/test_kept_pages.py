@@ -7,7 +7,7 @@ import pytest
 from prometheus_client import REGISTRY
 
 from holdfast.events.settings import Settings
-from holdfast.kit.http.edge import LIVE
+from holdfast.kit.http.answers import LIVE
 from holdfast.kit.pages import page_cache
 from holdfast.kit.pages.page_cache import CachedPage, PageCache, cached_page
 from holdfast.kit.postgres import lookup_cache

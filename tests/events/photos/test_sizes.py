@@ -12,7 +12,7 @@ from holdfast.events.images.model import ImageAttributes, PhotoSizes, size_name
 from holdfast.events.images.model import image_attributes as picture_of
 from holdfast.events.images.retention import clear_photos
 from holdfast.events.settings import Settings
-from holdfast.kit.background import due_work
+from holdfast.kit.background import row_work
 from holdfast.kit.running.steps import Steps
 from tests.events.photos.pictures import TYPES, picture
 from tests.events.photos.steps import a_day_passes, accepted, add, kept_sizes, key_of, states, upload, with_photo
@@ -102,7 +102,7 @@ async def test_photos_get_their_sizes_as_soon_as_they_are_accepted(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Each photo is accepted, and then locked for a moment by the event that shows it.
-    monkeypatch.setattr(due_work, "POLL_SECONDS", 3_600.0)
+    monkeypatch.setattr(row_work, "POLL_SECONDS", 3_600.0)
     making = asyncio.create_task(sizes.run(service.database))
     ada = await service.organizer()
     for _ in range(2):

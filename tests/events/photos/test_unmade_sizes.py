@@ -13,7 +13,7 @@ from holdfast.events.images import sandbox, scaling, sizes, sql
 from holdfast.events.images.model import size_name, upload_name
 from holdfast.events.images.retention import clear_photos
 from holdfast.events.settings import Settings
-from holdfast.kit.background import leases
+from holdfast.kit.background import row_work
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.steps import Steps
 from tests.events.photos.gate import Gate, program
@@ -171,9 +171,9 @@ async def test_a_photo_that_is_deleted_while_it_is_scaled_leaves_no_file(service
 
 @pytest.fixture
 def short_leases(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (leases, sql):
+    for module in (row_work, sql):
         monkeypatch.setattr(module, "LEASE_SECONDS", 0.5)
-    monkeypatch.setattr(leases, "RENEW_SECONDS", 0.1)
+    monkeypatch.setattr(row_work, "RENEW_SECONDS", 0.1)
 
 
 async def killed_halfway(service: Service, key: str) -> None:

@@ -4,7 +4,7 @@ from itertools import pairwise
 from typing import Any
 
 from holdfast.events.pricing.operations import thin_histories
-from holdfast.kit.background.jobs import in_batches
+from holdfast.kit.background.tasks import in_batches
 from holdfast.kit.running.steps import Steps
 from tests.events.pricing.sale import Change, Sale, opened
 from tests.support import Service

@@ -4,7 +4,7 @@ import re
 
 import httpx2
 
-from holdfast.kit.http.edge import BRIEF, LIVE
+from holdfast.kit.http.answers import BRIEF, LIVE
 from tests.events.queues.browser import Browser, state
 from tests.events.queues.scene import QueueScene
 

@@ -6,13 +6,13 @@ import pytest
 
 from holdfast.inventory import service as inventory_jobs
 from holdfast.inventory.settings import Settings
-from holdfast.kit.background import jobs
+from holdfast.kit.background import tasks
 from tests.inventory.installs.merchants import BASE_URL, beside_the_platform
 from tests.support import eventually
 
 
 async def test_it_is_done_without_a_patrol(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jobs, "POLL_SECONDS", 3600.0)
+    monkeypatch.setattr(tasks, "POLL_SECONDS", 3600.0)
     async with beside_the_platform(settings) as scene:
 
         async def is_done() -> bool:
@@ -21,7 +21,7 @@ async def test_it_is_done_without_a_patrol(settings: Settings, monkeypatch: pyte
         async def is_waiting() -> bool:
             return bool(await scene.inventory.sql("select from pg_stat_activity where query like 'LISTEN \"proc%%'"))
 
-        working = asyncio.create_task(jobs.run_jobs(scene.inventory.database, inventory_jobs.JOBS, ()))
+        working = asyncio.create_task(tasks.run_jobs(scene.inventory.database, inventory_jobs.JOBS, ()))
         await eventually(is_waiting)
         await scene.install(BASE_URL)
         await eventually(is_done, 20)

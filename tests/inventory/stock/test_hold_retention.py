@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast.inventory.stock import operations
-from holdfast.kit.background.jobs import in_batches
+from holdfast.kit.background.tasks import in_batches
 from holdfast.kit.running.steps import Steps
 from tests.inventory.support import Inventory, Shop
 

@@ -12,7 +12,7 @@ from holdfast.inventory.settings import Settings
 from holdfast.inventory.sync import levels
 from holdfast.inventory.sync.model import ObservedLevel
 from holdfast.inventory.sync.shop_sync import SyncWork
-from holdfast.kit.background.due_work import handle_all
+from holdfast.kit.background.row_work import handle_all
 from holdfast.kit.running import steps as kit
 from holdfast_demo.shopify.application import ShopifyDouble
 from holdfast_demo.shopify.model import Variant, gid

@@ -12,7 +12,7 @@ from holdfast.inventory.service import HANDLERS
 from holdfast.inventory.shopify import signatures
 from holdfast.inventory.shopify.domains import REQUIRED
 from holdfast.inventory.webhooks.inbox import WebhookWork
-from holdfast.kit.background.due_work import handle_all
+from holdfast.kit.background.row_work import handle_all
 from tests.inventory.support import Inventory, Shop, client_secret
 
 _numbers = itertools.count(1)

@@ -9,9 +9,8 @@ import pytest
 from msgspec import Struct
 
 from holdfast.events.resources import Database, Reader, Tx
-from holdfast.kit.background import due_work, leases
-from holdfast.kit.background.due_work import DueWork, RetryBackoff, handle_all
-from holdfast.kit.background.leases import LeaseFence
+from holdfast.kit.background import row_work
+from holdfast.kit.background.row_work import DueWork, LeaseFence, RetryBackoff, handle_all
 from tests.support import Service, eventually
 
 
@@ -77,7 +76,7 @@ async def work(service: Service) -> Parcels:
 
 @contextlib.asynccontextmanager
 async def running_loop(work: Parcels) -> AsyncGenerator[None]:
-    task = asyncio.create_task(due_work.run(work.database, work))
+    task = asyncio.create_task(row_work.run(work.database, work))
     try:
         yield
     finally:
@@ -107,7 +106,7 @@ async def finished(work: Parcels, count: int) -> bool:
 async def test_a_row_is_found_by_its_notification_and_without_one_by_a_poll(
     work: Parcels, monkeypatch: pytest.MonkeyPatch, notify: bool, poll_seconds: float
 ) -> None:
-    monkeypatch.setattr(due_work, "POLL_SECONDS", poll_seconds)
+    monkeypatch.setattr(row_work, "POLL_SECONDS", poll_seconds)
     async with running_loop(work):
         await eventually(lambda: asyncio.sleep(0, work.polls))
         await add(work, 1, notify=notify)
@@ -117,7 +116,7 @@ async def test_a_row_is_found_by_its_notification_and_without_one_by_a_poll(
 async def test_a_row_is_handled_at_its_time_without_a_notification(
     work: Parcels, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(due_work, "POLL_SECONDS", 3_600.0)
+    monkeypatch.setattr(row_work, "POLL_SECONDS", 3_600.0)
     await add(work, 1, seconds=0.3)
     async with running_loop(work):
         await eventually(lambda: finished(work, 1))
@@ -155,7 +154,7 @@ async def test_a_row_that_another_transaction_has_locked_is_handled_when_it_is_f
 async def test_a_row_of_a_lost_lease_is_left_to_the_process_that_has_it(
     work: Parcels, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(leases, "RENEW_SECONDS", 0.05)
+    monkeypatch.setattr(row_work, "RENEW_SECONDS", 0.05)
     work.may_finish.clear()
     await add(work, 1)
     handling = asyncio.create_task(handle_all(work))

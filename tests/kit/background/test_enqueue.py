@@ -9,8 +9,8 @@ import pytest
 from msgspec import Struct
 
 from holdfast.events.resources import Database, Steps, Tx
-from holdfast.kit.background import jobs
-from holdfast.kit.background.jobs import Job
+from holdfast.kit.background import tasks
+from holdfast.kit.background.tasks import Job
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from holdfast.kit.postgres.tasks import Task
 from tests.support import Service, eventually
@@ -30,7 +30,7 @@ Run = Callable[[Steps, Letter], Awaitable[None]]
 @contextlib.asynccontextmanager
 async def working(database: Database, run: Run, attempts: int = 10) -> AsyncGenerator[None]:
     """A process that does the jobs, for as long as the block lasts."""
-    worker = asyncio.create_task(jobs.run_jobs(database, [Job(POST, run, attempts)], ()))
+    worker = asyncio.create_task(tasks.run_jobs(database, [Job(POST, run, attempts)], ()))
     try:
         yield
     finally:
@@ -94,7 +94,7 @@ async def test_a_task_may_be_put_off(service: Service) -> None:
 async def test_a_task_that_was_put_off_is_done_when_it_is_due_without_a_patrol(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs, "POLL_SECONDS", 3600.0)
+    monkeypatch.setattr(tasks, "POLL_SECONDS", 3600.0)
     posted: asyncio.Queue[str] = asyncio.Queue()
 
     async def post(steps: Steps, letter: Letter) -> None:
@@ -149,8 +149,8 @@ async def test_a_task_that_failed_for_good_is_listed_and_can_be_tried_again(serv
     async with working(service.database, fail, attempts=1), asyncio.timeout(20):
         await eventually(lambda: service.run_sql("select from procrastinate_jobs where status = 'failed'"))
 
-    async with jobs.open_job_manager(url) as manager:
-        [failed] = await jobs.failed_jobs(manager)
+    async with tasks.open_job_manager(url) as manager:
+        [failed] = await tasks.failed_jobs(manager)
     assert (failed.id, failed.task_name) == (id, "post_letter")
     listed = await asyncio.to_thread(holdfast, "events", "jobs", EVENTS_DATABASE_URL=url)
     assert f"{id}\tpost_letter" in listed.stdout
@@ -171,8 +171,8 @@ async def test_a_task_that_a_killed_process_left_behind_is_tried_again(service: 
     await service.database.transact(lambda tx: tx.enqueue(POST, Letter("ada")))
     await service.run_sql("update procrastinate_jobs set status = 'doing'")
 
-    async with jobs.open_job_manager(service.database.url) as manager:
-        assert await jobs.retry_stalled(manager, {POST.name: 10}) == 1
+    async with tasks.open_job_manager(service.database.url) as manager:
+        assert await tasks.retry_stalled(manager, {POST.name: 10}) == 1
     async with working(service.database, post), asyncio.timeout(20):
         await posted.wait()
 
@@ -192,8 +192,8 @@ async def test_a_process_that_shows_no_sign_of_life_for_ten_seconds_has_left_its
         seconds=silent_seconds,
     )
 
-    async with jobs.open_job_manager(service.database.url) as manager:
-        assert await jobs.retry_stalled(manager, {POST.name: 10}) == stalled
+    async with tasks.open_job_manager(service.database.url) as manager:
+        assert await tasks.retry_stalled(manager, {POST.name: 10}) == stalled
 
 
 async def test_a_process_that_does_jobs_looks_for_jobs_that_were_left_behind_all_the_time(service: Service) -> None:
@@ -221,8 +221,8 @@ async def test_a_task_that_kills_its_process_each_time_fails_for_good(service: S
     await service.database.transact(lambda tx: tx.enqueue(POST, Letter("ada")))
     await service.run_sql("update procrastinate_jobs set status = 'doing', attempts = 9")
 
-    async with jobs.open_job_manager(service.database.url) as manager:
-        assert await jobs.retry_stalled(manager, {POST.name: 10}) == 1
+    async with tasks.open_job_manager(service.database.url) as manager:
+        assert await tasks.retry_stalled(manager, {POST.name: 10}) == 1
 
     assert [status for status, _ in await stored(service)] == ["failed"]
 

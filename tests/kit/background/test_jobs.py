@@ -6,8 +6,8 @@ import pytest
 from prometheus_client import REGISTRY
 
 from holdfast.events.resources import Steps, Tx
-from holdfast.kit.background import jobs
-from holdfast.kit.background.jobs import PeriodicJob, in_transaction
+from holdfast.kit.background import tasks
+from holdfast.kit.background.tasks import PeriodicJob, in_transaction
 from tests.support import Service, eventually
 
 EVERY_SECOND = "* * * * * *"
@@ -31,7 +31,7 @@ async def test_a_job_with_a_transaction_and_one_without_both_run(service: Servic
         return 1
 
     periodic = (PeriodicJob(EVERY_SECOND, in_transaction(in_a_transaction)), PeriodicJob(EVERY_SECOND, in_steps))
-    working = asyncio.create_task(jobs.run_jobs(service.database, (), periodic))
+    working = asyncio.create_task(tasks.run_jobs(service.database, (), periodic))
     async with asyncio.timeout(20):
         await both.wait()
     working.cancel()
@@ -52,7 +52,7 @@ async def test_a_periodic_job_that_fails_is_tried_again_after_a_pause(service: S
             )
         )
 
-    working = asyncio.create_task(jobs.run_jobs(service.database, (), (PeriodicJob(EVERY_SECOND, fails),)))
+    working = asyncio.create_task(tasks.run_jobs(service.database, (), (PeriodicJob(EVERY_SECOND, fails),)))
     await eventually(is_put_off)
     working.cancel()
     await asyncio.gather(working, return_exceptions=True)
@@ -69,17 +69,17 @@ async def test_the_newest_hundred_jobs_that_failed_are_listed_with_the_beginning
         """
     )
 
-    async with jobs.open_job_manager(service.database.url) as manager:
-        failed = await jobs.failed_jobs(manager)
+    async with tasks.open_job_manager(service.database.url) as manager:
+        failed = await tasks.failed_jobs(manager)
 
-    assert len(failed) == jobs.MAX_LISTED_JOBS == 100
+    assert len(failed) == tasks.MAX_LISTED_JOBS == 100
     assert [job.id for job in failed] == sorted((job.id for job in failed), reverse=True)
     assert failed[0].arguments.startswith('{"text": "xxx')
     assert {len(job.arguments) for job in failed} == {500}
 
 
 async def test_jobs_that_wait_are_seen_in_the_figures(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jobs, "MAX_CONCURRENT_JOBS", 1)
+    monkeypatch.setattr(tasks, "MAX_CONCURRENT_JOBS", 1)
     busy, free = asyncio.Event(), asyncio.Event()
 
     async def takes_long(_: Steps) -> int:
@@ -90,7 +90,7 @@ async def test_jobs_that_wait_are_seen_in_the_figures(service: Service, monkeypa
     def waiting() -> float:
         return REGISTRY.get_sample_value("holdfast_due_work_overdue_seconds", {"work": "jobs"}) or 0.0
 
-    working = asyncio.create_task(jobs.run_jobs(service.database, (), (PeriodicJob(EVERY_SECOND, takes_long),)))
+    working = asyncio.create_task(tasks.run_jobs(service.database, (), (PeriodicJob(EVERY_SECOND, takes_long),)))
     async with asyncio.timeout(20):
         await busy.wait()
     await service.run_sql(

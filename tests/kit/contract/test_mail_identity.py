@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from holdfast.kit.contract.mail_addresses import NoAddress, envelope_address, identity, mailbox
+from holdfast.kit.contract.addresses import NoAddress, envelope_address, identity, mailbox
 
 JOE = "joe@münchen.de"
 WAYS_TO_WRITE_JOE = (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.kit.http.compression import accepts_gzip
+from holdfast.kit.http.answers import accepts_gzip
 
 
 @pytest.mark.parametrize(

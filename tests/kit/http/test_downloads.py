@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 from starlette.types import Message
 
-from holdfast.kit.http.downloads import Download
+from holdfast.kit.http.answers import Download
 from holdfast.kit.http.handler import Request
 
 

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from holdfast.events.settings import Settings
-from holdfast.kit.background.due_work import RetryBackoff
+from holdfast.kit.background.row_work import RetryBackoff
 from holdfast.kit.mail import outbox, sender, transport
 from tests.smtp import Server, mail_server
 from tests.support import Service, running

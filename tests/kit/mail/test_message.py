@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.kit.contract.mail_addresses import NoAddress, envelope_address, mailbox
+from holdfast.kit.contract.addresses import NoAddress, envelope_address, mailbox
 from holdfast.kit.mail.message import Attachment, MailMessage, header_text
 
 SENDER = "Holdfast <tickets@events.example>"

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from holdfast.kit.background.due_work import RetryBackoff
+from holdfast.kit.background.row_work import RetryBackoff
 from holdfast.kit.background.subprocess_call import SubprocessCall, SubprocessStartError
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.mail import outbox, outbox_metrics, sender
+from holdfast.kit.mail import outbox, sender
 from holdfast.kit.mail.message import Envelope
 from holdfast.kit.mail.outbox import Mail
 from holdfast.kit.postgres.database import Database
@@ -51,7 +51,7 @@ async def test_what_waits_is_measured(service: Service, server: Server) -> None:
     server.stop()
     await post(service, "ann@example.com")
 
-    await service.database.read(outbox_metrics.update_gauges)
+    await service.database.read(outbox.update_gauges)
 
     figures = (await service.anonymous.get("/metrics")).text
     assert "\nholdfast_mails_waiting 1.0\n" in figures
@@ -164,7 +164,7 @@ async def test_a_held_mail_keeps_the_later_ones_of_its_thread_waiting_and_is_no_
         await eventually(lambda: reached(server, 1))
         assert server.recipients() == ["bob@example.com"]
         await eventually(lambda: service.run_sql("select from mails where recipient like 'bob%%' and ended_at < now()"))
-        await service.database.read(outbox_metrics.update_gauges)
+        await service.database.read(outbox.update_gauges)
         figures = (await service.anonymous.get("/metrics")).text
         assert "\nholdfast_mails_waiting 0.0\n" in figures
         assert "\nholdfast_mails_held 2.0\n" in figures

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET
 
-from holdfast.kit.mcp.client_names import MAX_CHARACTERS, client_name, name_in_session_id, new_session_id
+from holdfast.kit.mcp.handshake import MAX_CHARACTERS, client_name, name_in_session_id, new_session_id
 
 
 def stated(name: object) -> str:

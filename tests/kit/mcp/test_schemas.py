@@ -7,8 +7,7 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
 from holdfast.kit.contract.command import Command, Id
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.mcp.schemas import answer_outline, command_schema
-from holdfast.kit.mcp.tools import ArgumentReader
+from holdfast.kit.mcp.tools import ArgumentReader, answer_outline, command_schema
 
 
 class Lid(Struct, forbid_unknown_fields=True):

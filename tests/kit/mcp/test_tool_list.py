@@ -6,7 +6,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from holdfast.kit.mcp.schemas import answer_outline
+from holdfast.kit.mcp.tools import answer_outline
 from tests.kit.mcp.wire import Agent, Kitchen
 
 

@@ -8,7 +8,7 @@ from msgspec import Meta
 from holdfast.kit.contract.command import Command, check
 from holdfast.kit.contract.messages import message, message_text
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.pages.form_errors import FormRefusal, form_errors, try_form
+from holdfast.kit.pages.forms import FormRefusal, form_errors, try_form
 from holdfast.kit.pages.language import ENGLISH, GERMAN, Language, translations
 from holdfast.kit.pages.layout import KIT
 

@@ -2,8 +2,8 @@
 
 import asyncio
 
+from holdfast.kit.background.loops import MAX_WAITERS, LockWaiters
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE
-from holdfast.kit.postgres.lock_waiters import MAX_WAITERS, LockWaiters
 
 
 class Row:

@@ -6,10 +6,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from holdfast.kit.postgres.migration_errors import FailedMigration, SchemaInUse
-from holdfast.kit.postgres.schema_functions import read_functions
-from holdfast.kit.postgres.schema_lineage import Migration
-from holdfast.kit.postgres.schema_migrations import migrate, pending_migrations
+from holdfast.kit.postgres.schema.functions import read_functions
+from holdfast.kit.postgres.schema.lineage import FailedMigration, Migration, SchemaInUse
+from holdfast.kit.postgres.schema.migrations import migrate, pending_migrations
 from tests.kit.data_directories import until
 from tests.kit.postgres.schemas import rows
 

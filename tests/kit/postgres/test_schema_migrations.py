@@ -10,22 +10,17 @@ from threading import Barrier
 import psycopg
 import pytest
 
-from holdfast.kit.postgres.migration_errors import (
+from holdfast.kit.postgres.schema.lineage import (
     EditedMigration,
     FailedMigration,
+    Migration,
     MigrationInProgress,
     OldSchema,
     SchemaInUse,
     UnknownSchema,
+    read_migrations,
 )
-from holdfast.kit.postgres.schema_lineage import Migration, read_migrations
-from holdfast.kit.postgres.schema_migrations import (
-    LOCK,
-    Trial,
-    migrate,
-    pending_migrations,
-    try_migrations,
-)
+from holdfast.kit.postgres.schema.migrations import LOCK, Trial, migrate, pending_migrations, try_migrations
 from tests.kit.data_directories import until
 from tests.kit.postgres.schemas import rows, tables
 

@@ -5,7 +5,7 @@ import importlib
 
 import pytest
 
-from holdfast.kit.process.garbage_collection import importing
+from holdfast.kit.process.startup import importing
 
 
 def test_garbage_is_collected_again_after_an_import_though_it_failed() -> None:

@@ -10,7 +10,7 @@ from holdfast.accounts.oauth import trusted_auth
 from holdfast.events.keys.operations import find_callers
 from holdfast.events.queues.release_tokens import KEYS as QUEUE_KEYS
 from holdfast.events.resources import Database, Steps
-from holdfast.kit.background.jobs import PeriodicJob
+from holdfast.kit.background.tasks import PeriodicJob
 from holdfast.kit.http.event_streams import Streams
 from holdfast.kit.process import service as kit
 from holdfast.kit.running.rate_limits import Limits

@@ -8,14 +8,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from holdfast.kit.background.jobs import Job, PeriodicJob
+from holdfast.kit.background.tasks import Job, PeriodicJob
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.postgres.database import Reader, Tx
 from holdfast.kit.postgres.tasks import Task
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import Batch, Call, batched, read, read_batched, single, steps
+from holdfast.kit.running.operation import Batch, Call, Operation, batched, read, read_batched, single, steps
 from holdfast.kit.running.steps import Conclusion, Steps
 
 

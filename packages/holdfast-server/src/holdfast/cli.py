@@ -10,20 +10,16 @@ from holdfast import __version__
 from holdfast import up as starting
 from holdfast.commands import check as checking
 from holdfast.commands import usage_errors
-from holdfast.commands.backup import backup
-from holdfast.commands.config import config
-from holdfast.commands.move import move
-from holdfast.commands.restore import restore
-from holdfast.commands.secret import secret
+from holdfast.commands.backups.backup import backup
+from holdfast.commands.backups.move import move
+from holdfast.commands.backups.restore import restore
+from holdfast.commands.config import config, secret
 from holdfast.commands.status import status
 from holdfast.events import commands as of_events
 from holdfast.inventory import commands as of_inventory
 from holdfast.kit.compat.typer_missing_values import skip_missing_values
-from holdfast.kit.process.address_command import address_command
-from holdfast.kit.process.garbage_collection import importing
-from holdfast.kit.process.job_commands import jobs_command
-from holdfast.kit.process.mail_commands import mail_commands
-from holdfast.kit.process.signals import end_in_order
+from holdfast.kit.process.commands import address_command, jobs_command, mail_commands
+from holdfast.kit.process.startup import end_in_order, importing
 from holdfast.up import EVENTS_PORT, INVENTORY_PORT, Host, Port
 from holdfast_verify.cli import verify, witness
 from holdfast_verify.terminal import fitted
@@ -137,10 +133,10 @@ def commands(
     def reseal() -> None:
         import asyncio
 
-        from holdfast.kit.security import secret_rotation
+        from holdfast.kit.security import secrets
 
         settings = product().existing(product().configured())
-        for table in asyncio.run(secret_rotation.reseal(product().database(settings), product().sealed)):
+        for table in asyncio.run(secrets.reseal(product().database(settings), product().sealed)):
             left = f", {table.unreadable} left that another secret sealed" if table.unreadable else ""
             typer.echo(f"{table.table}: {table.rows} sealed again{left}.")
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from holdfast.kit.process.garbage_collection import importing
+from holdfast.kit.process.startup import importing
 
 if TYPE_CHECKING:
     from socket import socket

@@ -12,8 +12,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from holdfast.kit.security.certificates import trusted_certificates
-from holdfast.kit.security.http_client import HttpClient
+from holdfast.kit.security.http_client import HttpClient, trusted_certificates
 from holdfast_demo.shopify.bulk import Bulks
 from holdfast_demo.shopify.errors import OAuthRefusal
 from holdfast_demo.shopify.oauth import OAuth

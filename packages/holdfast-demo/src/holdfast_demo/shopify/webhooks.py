@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 import httpx2
 
-from holdfast.kit.security.certificates import trusted_certificates
-from holdfast.kit.security.http_client import HttpClient
+from holdfast.kit.security.http_client import HttpClient, trusted_certificates
 from holdfast_demo.shared import webhooks
 from holdfast_demo.shopify.model import Subscription, format_time
 from holdfast_demo.shopify.platform_state import PlatformState, WebhookMessage, matching

@@ -9,8 +9,7 @@ from fnmatch import fnmatchcase
 
 import httpx2
 
-from holdfast.kit.security.certificates import trusted_certificates
-from holdfast.kit.security.http_client import HttpClient
+from holdfast.kit.security.http_client import HttpClient, trusted_certificates
 from holdfast_demo.shared import webhooks
 from holdfast_demo.stripe.platform_state import ProcessorState, moment, without_private
 from holdfast_demo.stripe.store import Thing

@@ -5,8 +5,7 @@ from typing import Any, LiteralString
 
 from holdfast.accounts.identities import list_different
 from holdfast.kit.postgres.database import Reader
-from holdfast.kit.process.checks.finding import Findings, ok, warning
-from holdfast.kit.process.checks.inspection import Inspection
+from holdfast.kit.process.checks.inspection import Findings, Inspection, ok, warning
 
 MAX_NAMED = 5
 

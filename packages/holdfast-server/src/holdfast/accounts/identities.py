@@ -13,7 +13,7 @@ import structlog
 from msgspec import Struct
 from psycopg.errors import UniqueViolation
 
-from holdfast.kit.contract.mail_addresses import NoAddress, identity
+from holdfast.kit.contract.addresses import NoAddress, identity
 from holdfast.kit.postgres.database import Database, Reader, Tx
 
 INTERVAL_SECONDS = 86_400.0

@@ -1,20 +1,92 @@
-"""Pages for signed-in people. Other visitors are sent to sign in first, and come back afterwards."""
+"""Pages for signed-in people. Other visitors are sent to sign in first, and come back afterwards.
+
+Finds the session of a request, and how its page is shown: in a window of its own, unless a service overrides it.
+
+A console: the pages of a service for signed-in people, in one layout, and the operations that they call.
+
+A page calls the operations of the API as the signed-in person. So it can do what the API can, and no more.
+"""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
+from urllib.parse import urlencode
 
+from msgspec import Struct
 from starlette.routing import Route
 
-from holdfast.accounts.session_gate import SessionGate, address_with_return
-from holdfast.accounts.sessions import Session
+from holdfast.accounts.sessions import Session, Sessions
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from holdfast.kit.http.handler import Access, Handler, Reply, Request, anonymous
+from holdfast.kit.http.query_parameters import known_parameters
 from holdfast.kit.pages.form_files import FileLimits, TakeFile, read_files
 from holdfast.kit.pages.forms import ANOTHERS_FORM, FormTokens, read_form, require_same_site
+from holdfast.kit.pages.language import Language, language_of
 from holdfast.kit.pages.site import Place, Site, redirect
 from holdfast.kit.running.rate_limits import Limits
+from holdfast.kit.running.runner import Run
 from holdfast.kit.security.secrets import Secret
+
+SIGN_IN = "/sign-in"
+ACCOUNT = "/account"
+
+
+class PageContext(Struct, frozen=True):
+    """How a page is shown.
+
+    ancestors    the sites that may show it in a frame, as in the directive `frame-ancestors` of a policy; empty: none
+    programs     the other origin that its scripts may come from
+    home         the path to which an error page links
+    values       further values for its template
+    """
+
+    language: Language
+    ancestors: str = ""
+    programs: str = ""
+    home: str = "/"
+    values: Mapping[str, Any] = {}
+
+
+class SessionGate:
+    """Finds the session of a request by its cookie, and redirects other visitors to the sign-in page."""
+
+    def __init__(self, sessions: Sessions, site: Site) -> None:
+        self.sessions = sessions
+        self.site = site
+
+    def page_context(self, request: Request) -> PageContext:
+        """Return how the answer to a request is shown."""
+        return PageContext(language_of(request))
+
+    async def arrive(self, request: Request) -> Reply | None:
+        """Return the answer to a request that proves the identity of its sender; None for all other requests."""
+        return None
+
+    async def find(self, request: Request) -> Session | None:
+        """Return the session of the browser that sent a request; None if it has none."""
+        return await self.sessions.of(request)
+
+    async def ask(self, request: Request) -> Reply:
+        """Return the answer for a visitor who is not signed in."""
+        return redirect(address_with_return(SIGN_IN, request, self.site))
+
+
+def address_with_return(path: str, request: Request, site: Site) -> str:
+    """Return the address of a page that leads back to the requested one, with the known parameters of its query."""
+    query = known_parameters(request.query, {*site.parameters, "lang"}).decode("latin-1")
+    return f"{path}?{return_query(request.path + (f'?{query}' if query else ''))}"
+
+
+def return_query(path: str) -> str:
+    """Return the query that leads back to a path; empty for an empty path."""
+    return urlencode({"return_to": path} if path else {})
+
+
+def local_path(path: str) -> str:
+    """Return the text if it is a path of this site; empty if a browser could read it as the address of another site."""
+    fits = path.startswith("/") and not path.startswith(("//", "/\\")) and path.isascii() and path.isprintable()
+    return path if fits and "\\" not in path and len(path) <= 8_000 else ""
+
 
 Answer = Callable[[Session, Request], Awaitable[Reply]]
 
@@ -176,3 +248,32 @@ class SignedInPages:
 
 def _without_token(fields: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in fields.items() if name != "token"}
+
+
+HOME = "/console"
+
+
+class Console:
+    """The layout of a console.
+
+    door      makes routes that only signed-in people reach
+    run       the operations of the API, by name
+    """
+
+    def __init__(self, signed_in: SignedInPages, run: Mapping[str, Run]) -> None:
+        self.signed_in = signed_in
+        self.run = run
+
+    def route(self, path: str, name: str, answer: Answer, *methods: str, limit: str | None = None) -> Route:
+        """Return the route of a page. `answer` answers GET and `methods`."""
+        return self.signed_in.route(path, f"console_{name}", answer, *methods, limit=limit)
+
+    def page(
+        self, session: Session, request: Request, template: str, status: int = 200, *, here: str = HOME, **values: Any
+    ) -> Reply:
+        """Return a page of the console. `here`: the path of its navigation entry."""
+        return self.signed_in.page(session, request, f"console/{template}", status, here=here, **values)
+
+    def to(self, request: Request, path: str) -> Reply:
+        """Return a redirect to another page, in the language of this one."""
+        return self.signed_in.to(request, self.signed_in.gate.page_context(request).language.at(path))

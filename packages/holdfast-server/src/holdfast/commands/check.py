@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from holdfast.kit.process.garbage_collection import importing
+from holdfast.kit.process.startup import importing
 from holdfast_verify.terminal import columns, fitted
 
 ServiceName = Literal["events", "inventory"]

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 def services(name: ServiceName | None) -> "Sequence[ServiceProcess[Any, Any]]":
     """The service with a name, or both."""
-    from holdfast.kit.process.garbage_collection import importing
+    from holdfast.kit.process.startup import importing
 
     with importing():
         from holdfast.events.service import EVENTS

@@ -23,8 +23,20 @@ from holdfast.events.registrations import operations as registrations
 from holdfast.events.registrations.model import Accepted
 from holdfast.events.users import operations as users
 from holdfast.events.users.directory import UserDirectory
-from holdfast.kit.running.operation import ADDS, FETCHES, OVERWRITES, READS, SETS, SIGN_IN_LINE, Operation
-from holdfast.kit.running.run_modes import batched, read, read_batched, single, steps
+from holdfast.kit.running.operation import (
+    ADDS,
+    FETCHES,
+    OVERWRITES,
+    READS,
+    SETS,
+    SIGN_IN_LINE,
+    Operation,
+    batched,
+    read,
+    read_batched,
+    single,
+    steps,
+)
 
 VERSION = "1.6.0"
 

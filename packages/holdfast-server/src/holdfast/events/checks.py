@@ -15,11 +15,21 @@ from holdfast.kit.contract.problems import Problem
 from holdfast.kit.environment.logs import first_line
 from holdfast.kit.environment.settings import DEMO_PAYMENTS_FILE
 from holdfast.kit.postgres.database import Reader
-from holdfast.kit.process.checks import disk, partners
+from holdfast.kit.process.checks import files, partners
 from holdfast.kit.process.checks.common import FOUNDATION
-from holdfast.kit.process.checks.finding import Finding, Findings, ok, skipped, warning, wrong
-from holdfast.kit.process.checks.inspection import AnyCheck, Check, DatabaseCheck, Inspection
-from holdfast.kit.process.checks.wording import names_text
+from holdfast.kit.process.checks.inspection import (
+    AnyCheck,
+    Check,
+    DatabaseCheck,
+    Finding,
+    Findings,
+    Inspection,
+    names_text,
+    ok,
+    skipped,
+    warning,
+    wrong,
+)
 from holdfast.kit.process.checks.work import overdue
 
 WEBHOOK_PATH = "/stripe/webhook"
@@ -37,7 +47,7 @@ async def check_photo_store(inspection: EventsInspection) -> Findings:
     settings = inspection.settings
     if not settings.s3_bucket:
         return await asyncio.to_thread(
-            disk.look_at_directory, inspection, settings.data_dir / "media", "HOLDFAST_DATA_DIR"
+            files.look_at_directory, inspection, settings.data_dir / "media", "HOLDFAST_DATA_DIR"
         )
     try:
         resources = _resources(inspection)

@@ -313,7 +313,7 @@ def erase_person(
 
 
 def _person(address: str) -> "AccountSelector":
-    from holdfast.accounts.signin.addresses import canonical
+    from holdfast.accounts.addresses import canonical
     from holdfast.events.people.model import AccountSelector
 
     return (

@@ -8,12 +8,11 @@ from functools import partial
 from pathlib import Path
 
 from holdfast import accounts
-from holdfast.accounts import retention as sessions
+from holdfast.accounts import sessions
 from holdfast.accounts.identities import unifying
 from holdfast.accounts.oauth import clients, grants, tokens, trusted_auth
-from holdfast.accounts.session_gate import SessionGate
 from holdfast.accounts.sessions import Sessions
-from holdfast.accounts.signed_in_pages import SignedInPages
+from holdfast.accounts.signed_in_pages import SessionGate, SignedInPages
 from holdfast.accounts.signin.pages import SignInPages
 from holdfast.accounts.stopped_mails.pages import StoppedMailsPages
 from holdfast.events import ownership, resources
@@ -59,7 +58,7 @@ from holdfast.events.settings import Settings
 from holdfast.events.site import SITE
 from holdfast.events.users.directory import UserDirectory
 from holdfast.kit import mcp
-from holdfast.kit.background.jobs import Job, PeriodicJob, in_batches, in_transaction
+from holdfast.kit.background.tasks import Job, PeriodicJob, in_batches, in_transaction
 from holdfast.kit.contract.problems import COMMON_PROBLEMS
 from holdfast.kit.http.event_streams import Streams
 from holdfast.kit.mail import outbox
@@ -69,7 +68,7 @@ from holdfast.kit.process.service_process import ServiceProcess
 from holdfast.kit.running.idempotency import Idempotency
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.security.api_keys import KeyRing
-from holdfast.kit.security.secret_rotation import SealedTable
+from holdfast.kit.security.secrets import SealedTable
 
 IDEMPOTENCY = Idempotency(people=PEOPLE_IN_ANSWERS)
 

@@ -6,7 +6,7 @@ from limits import RateLimitItem, RateLimitItemPerHour, RateLimitItemPerMinute, 
 from pydantic import Field, field_validator
 
 from holdfast.accounts.oauth.settings import OAuthSettings
-from holdfast.accounts.signin.settings import SignInSettings
+from holdfast.accounts.settings import SignInSettings
 from holdfast.kit.environment import settings as kit
 from holdfast.kit.running.rate_limits import SharedLimit
 from holdfast_verify.formats.cosignature import CosignatureVerifier

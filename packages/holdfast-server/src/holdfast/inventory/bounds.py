@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from holdfast.accounts.limits import BOUNDS as SIGN_IN_BOUNDS
+from holdfast.accounts.settings import BOUNDS as SIGN_IN_BOUNDS
 from holdfast.kit.contract.bounds import Bound, address_limit, credential_limit
 from holdfast.kit.contract.sources import WIDE_CONNECTIONS
 

@@ -12,9 +12,16 @@ from holdfast.kit.environment.logs import first_line
 from holdfast.kit.postgres.database import Reader
 from holdfast.kit.process.checks import partners
 from holdfast.kit.process.checks.common import FOUNDATION
-from holdfast.kit.process.checks.finding import Finding, Findings, ok, wrong
-from holdfast.kit.process.checks.inspection import AnyCheck, DatabaseCheck, Inspection
-from holdfast.kit.process.checks.wording import names_text
+from holdfast.kit.process.checks.inspection import (
+    AnyCheck,
+    DatabaseCheck,
+    Finding,
+    Findings,
+    Inspection,
+    names_text,
+    ok,
+    wrong,
+)
 from holdfast.kit.process.checks.work import overdue
 
 LEDGER_TIMEOUT_SECONDS = 30.0

@@ -8,7 +8,7 @@ The inventory service for the command line and worker processes.
 from pathlib import Path
 
 from holdfast import accounts
-from holdfast.accounts import retention as sessions
+from holdfast.accounts import sessions
 from holdfast.accounts.identities import unifying
 from holdfast.accounts.sessions import CHANNEL as SESSION_CHANNEL
 from holdfast.accounts.sessions import Sessions
@@ -62,8 +62,8 @@ from holdfast.inventory.webhooks import routes as webhooks
 from holdfast.inventory.webhooks.inbox import WebhookWork
 from holdfast.inventory.webhooks.model import BatchHandler, Handlers
 from holdfast.kit import mcp
-from holdfast.kit.background import due_work
-from holdfast.kit.background.jobs import Job, PeriodicJob, in_batches, in_transaction
+from holdfast.kit.background import row_work
+from holdfast.kit.background.tasks import Job, PeriodicJob, in_batches, in_transaction
 from holdfast.kit.http.event_streams import Streams
 from holdfast.kit.mail import outbox
 from holdfast.kit.process.discovery import reverse_dns
@@ -73,7 +73,7 @@ from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.security import api_keys
 from holdfast.kit.security.api_keys import KeyRing
-from holdfast.kit.security.secret_rotation import SealedTable
+from holdfast.kit.security.secrets import SealedTable
 
 ORDERS = BatchHandler(orders.handle_changed_orders)
 LEVELS = BatchHandler(catalog.store_levels)
@@ -113,7 +113,7 @@ async def subscribe(steps: Steps, of: ShopTask) -> None:
 
 async def handle_webhooks(database: Database) -> None:
     """Handle the storefront platform's webhooks, until cancelled."""
-    await due_work.run(database, WebhookWork(database, HANDLERS))
+    await row_work.run(database, WebhookWork(database, HANDLERS))
 
 
 LED = (expiry.run, unifying("merchants"))

@@ -5,7 +5,7 @@ import re
 from limits import RateLimitItem, RateLimitItemPerMinute, RateLimitItemPerSecond
 from pydantic import Field, field_validator
 
-from holdfast.accounts.signin.settings import SignInSettings
+from holdfast.accounts.settings import SignInSettings
 from holdfast.kit.contract.addresses import is_web_address
 from holdfast.kit.environment import settings as kit
 

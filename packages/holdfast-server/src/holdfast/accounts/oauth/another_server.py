@@ -16,8 +16,7 @@ from msgspec import Struct
 
 from holdfast.accounts.oauth.problems import INVALID_REQUEST
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE
-from holdfast.kit.security.certificates import trusted_certificates
-from holdfast.kit.security.http_client import HttpClient
+from holdfast.kit.security.http_client import HttpClient, trusted_certificates
 
 TIMEOUT_SECONDS = 10.0
 MAX_ANSWER_BYTES = 262_144

@@ -8,8 +8,7 @@ from holdfast.accounts.oauth.model import Client, Connection, Disconnect, ListCo
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, refuses
 from holdfast.kit.postgres.database import Reader, Tx
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import read, single
+from holdfast.kit.running.operation import Operation, read, single
 
 MAX_CONNECTIONS = 500
 

@@ -26,9 +26,8 @@ from holdfast.accounts.oauth.problems import (
     INVALID_REQUEST,
 )
 from holdfast.accounts.oauth.terms import AUTHORIZE, Terms
-from holdfast.accounts.session_gate import SIGN_IN, address_with_return
 from holdfast.accounts.sessions import Session
-from holdfast.accounts.signed_in_pages import SignedInPages
+from holdfast.accounts.signed_in_pages import SIGN_IN, SignedInPages, address_with_return
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.handler import Reply, Request
 from holdfast.kit.pages.language import language_of

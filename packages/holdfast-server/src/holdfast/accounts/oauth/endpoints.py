@@ -25,7 +25,6 @@ from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.body import read_body
-from holdfast.kit.http.command_reader import decode_object
 from holdfast.kit.http.handler import (
     NO_STORE,
     Access,
@@ -38,6 +37,7 @@ from holdfast.kit.http.handler import (
     envelope,
     read_query,
 )
+from holdfast.kit.http.rest import decode_object
 from holdfast.kit.pages.forms import KIND
 from holdfast.kit.postgres.database import Tx
 from holdfast.kit.process import discovery

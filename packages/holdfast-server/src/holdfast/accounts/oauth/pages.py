@@ -6,8 +6,8 @@ from holdfast.accounts import AUTHORIZATION_PARAMETERS
 from holdfast.accounts.oauth import redirects
 from holdfast.accounts.oauth.problems import INVALID_REQUEST, UNREADABLE
 from holdfast.accounts.oauth.terms import AUTHORIZE
-from holdfast.accounts.session_gate import SIGN_IN, address_with_return
 from holdfast.accounts.sessions import Session
+from holdfast.accounts.signed_in_pages import SIGN_IN, address_with_return
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.handler import Reply, Request, headers_of, read_query
 from holdfast.kit.http.query_parameters import known_parameters

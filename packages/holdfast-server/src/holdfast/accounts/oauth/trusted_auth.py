@@ -15,7 +15,7 @@ from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.handler import Access, Handler, Reply, Request, encode, envelope
 from holdfast.kit.postgres.database import Database, Tx
 from holdfast.kit.running.rate_limits import Limits
-from holdfast.kit.security.secret_rotation import SealedTable
+from holdfast.kit.security.secrets import SealedTable
 from holdfast.kit.security.signing_keys import PUBLISHED_TTL_SECONDS, KeySet
 
 JWKS = "/oauth/trusted-auth/jwks.json"

@@ -2,28 +2,33 @@
 
 The answer to an address is the same whether or not an account has it. Following a link changes nothing: its page has a
 button.
+
+The names of a browser and its system, as people know them, from the User-Agent that it sends.
 """
 
+import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from starlette.routing import BaseRoute, Route
 
-from holdfast.accounts import passwords, sessions
+from holdfast.accounts import sessions
 from holdfast.accounts.directory import Directory
-from holdfast.accounts.known_browsers import KNOWN_DAYS, LookAtKnownBrowser
-from holdfast.accounts.limits import LINKS_TO_ADDRESS, PASSWORDS_OF_ADDRESS, SIGN_INS_OF_CLIENT, SIGN_INS_OF_OWNER
-from holdfast.accounts.session_gate import ACCOUNT, SIGN_IN, local_path, return_query
-from holdfast.accounts.sessions import Session, is_secret
-from holdfast.accounts.signed_in_pages import TIMES_SCRIPT, SignedInPages
-from holdfast.accounts.signin import links
-from holdfast.accounts.signin.browser_names import browser_name
+from holdfast.accounts.sessions import KNOWN_DAYS, LookAtKnownBrowser, Session, is_secret
+from holdfast.accounts.settings import LINKS_TO_ADDRESS, PASSWORDS_OF_ADDRESS, SIGN_INS_OF_CLIENT, SIGN_INS_OF_OWNER
+from holdfast.accounts.signed_in_pages import ACCOUNT, SIGN_IN, TIMES_SCRIPT, SignedInPages, local_path, return_query
+from holdfast.accounts.signin import links, operations
 from holdfast.accounts.signin.links import AskLink, LinkSignInResult, LookAtSignInLink, SignInLinkView, UseLink
 from holdfast.accounts.signin.mail import MINUTES
-from holdfast.accounts.signin.operations import EndSessions, ListSessions, SignInOperations
-from holdfast.accounts.signin.password import PasswordSignInResult, SignIn
+from holdfast.accounts.signin.operations import (
+    EndSessions,
+    ListSessions,
+    PasswordSignInResult,
+    SignIn,
+    SignInOperations,
+)
+from holdfast.kit.contract.addresses import mailbox
 from holdfast.kit.contract.caller import Caller
-from holdfast.kit.contract.mail_addresses import mailbox
 from holdfast.kit.contract.problems import (
     BAD_REQUEST,
     NOT_FOUND,
@@ -39,6 +44,41 @@ from holdfast.kit.pages.site import redirect
 from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.security.secrets import Secret
+
+# A browser also names those that it is compatible with, so the order matters.
+_BROWSERS = (
+    ("Edge", re.compile(r"\bEdg(?:e|A|iOS)?/")),
+    ("Opera", re.compile(r"\bOPR/|\bOpera\b")),
+    ("Samsung Internet", re.compile(r"\bSamsungBrowser/")),
+    ("Firefox", re.compile(r"\b(?:Firefox|FxiOS)/")),
+    ("Chrome", re.compile(r"\b(?:Chrome|CriOS|HeadlessChrome|Chromium)/")),
+    ("Safari", re.compile(r"\bVersion/\S+ .*\bSafari/")),
+)
+_SYSTEMS = (
+    ("iPhone", re.compile(r"\biPhone\b")),
+    ("iPad", re.compile(r"\biPad\b")),
+    ("Android", re.compile(r"\bAndroid\b")),
+    ("Windows", re.compile(r"\bWindows\b")),
+    ("macOS", re.compile(r"\bMacintosh\b")),
+    ("ChromeOS", re.compile(r"\bCrOS\b")),
+    ("Linux", re.compile(r"\bLinux\b")),
+)
+
+
+class BrowserName(NamedTuple):
+    """A browser and its system. Each is empty if it is unknown."""
+
+    browser: str
+    system: str
+
+
+def browser_name(user_agent: str) -> BrowserName:
+    """The names in a User-Agent, such as Firefox and Windows."""
+    return BrowserName(
+        next((name for name, pattern in _BROWSERS if pattern.search(user_agent)), ""),
+        next((name for name, pattern in _SYSTEMS if pattern.search(user_agent)), ""),
+    )
+
 
 BROWSER_COOKIE_SECONDS = 3600
 KNOWN_COOKIE_SECONDS = KNOWN_DAYS * 86_400
@@ -120,7 +160,7 @@ class SignInPages:
         try:
             if password:
                 # First, so that a try that is refused for this does not count.
-                passwords.require_room(caller)
+                operations.require_room(caller)
             await self._limits.hit(SIGN_INS_OF_CLIENT, caller.name)
             # A password belongs to one address. Links to all tagged forms of an address reach the same person.
             limit, tried = (PASSWORDS_OF_ADDRESS, email) if password else (LINKS_TO_ADDRESS, mailbox(email))

@@ -9,12 +9,11 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any, ClassVar, Protocol, TypeVar
 
+from holdfast.kit.contract.addresses import mailbox
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
-from holdfast.kit.contract.mail_addresses import mailbox
 from holdfast.kit.postgres.database import Database, Reader, Tx
-from holdfast.kit.running.operation import SIGN_IN_LINE, Operation
-from holdfast.kit.running.run_modes import read, single
+from holdfast.kit.running.operation import SIGN_IN_LINE, Operation, read, single
 from holdfast.kit.security.secrets import HmacSigner, Secret
 
 PATH = "/mails"

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 from starlette.routing import BaseRoute, Route
 
-from holdfast.accounts.limits import SIGN_INS_OF_CLIENT
+from holdfast.accounts.settings import SIGN_INS_OF_CLIENT
 from holdfast.accounts.stopped_mails import mailboxes
 from holdfast.accounts.stopped_mails.mailboxes import MAILBOX_STATUS, PATH, RESUME, STOP, Mailbox
 from holdfast.kit.contract.caller import Caller

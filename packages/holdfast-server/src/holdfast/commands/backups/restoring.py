@@ -7,9 +7,8 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
 
-from holdfast.commands.backups.manifest import Manifest, ServiceRecord, dump_name, secret_name
+from holdfast.commands.backups.archive import BackupReader, Manifest, ServiceRecord, chunks_of, dump_name, secret_name
 from holdfast.commands.backups.photos import place_text
-from holdfast.commands.backups.reading import BackupReader, chunks_of
 from holdfast.commands.backups.services import (
     Product,
     later_migrations,
@@ -19,7 +18,8 @@ from holdfast.commands.backups.services import (
     require_stopped,
 )
 from holdfast.kit.contract.problems import CannotStart
-from holdfast.kit.postgres import bundled, dumps
+from holdfast.kit.postgres import bundled
+from holdfast.kit.postgres.schema import dumps
 from holdfast.kit.process import database_location
 from holdfast.kit.process.resources import secret_file
 from holdfast_verify.terminal import Progress

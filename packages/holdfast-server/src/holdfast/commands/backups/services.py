@@ -7,8 +7,8 @@ import psycopg
 
 from holdfast.kit.contract.problems import CannotStart
 from holdfast.kit.environment.settings import Settings
-from holdfast.kit.postgres import dumps
-from holdfast.kit.postgres.schema_lineage import BASELINE
+from holdfast.kit.postgres.schema import dumps
+from holdfast.kit.postgres.schema.lineage import BASELINE
 from holdfast.kit.process.service_process import ServiceProcess
 from holdfast.kit.security.secrets import Secret
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, LiteralString
 
 from msgspec import Struct
 
-from holdfast.accounts.signin.addresses import canonical
+from holdfast.accounts.addresses import canonical
 from holdfast.events.check_in import sql
 from holdfast.events.check_in.model import (
     BATCH_SIZE,
@@ -45,8 +45,7 @@ from holdfast.events.registrations.substring_search import CONTAINS
 from holdfast.events.resources import Reader, Tx
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, refuses
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import read, single
+from holdfast.kit.running.operation import Operation, read, single
 from holdfast.kit.security.secrets import Secret
 
 Letter = Literal["r", "w", "p", "x"]

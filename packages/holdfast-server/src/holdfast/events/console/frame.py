@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping
 
-from holdfast.accounts.console import HOME, Console
-from holdfast.accounts.session_gate import ACCOUNT
 from holdfast.accounts.sessions import Session
+from holdfast.accounts.signed_in_pages import ACCOUNT, HOME, Console
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.messages import translatable
 from holdfast.kit.pages.site import Place

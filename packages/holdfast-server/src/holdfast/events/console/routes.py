@@ -4,8 +4,7 @@ from collections.abc import Mapping
 
 from starlette.routing import BaseRoute
 
-from holdfast.accounts.session_gate import ACCOUNT
-from holdfast.accounts.signed_in_pages import SignedInPages
+from holdfast.accounts.signed_in_pages import ACCOUNT, SignedInPages
 from holdfast.events.check_in import no_shows
 from holdfast.events.check_in import operations as check_in
 from holdfast.events.console.account import account, keys, look, start

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from icalendar import Calendar, Event, vCalAddress, vGeo
 
-from holdfast.kit.contract.mail_addresses import sender_address
+from holdfast.kit.contract.addresses import sender_address
 from holdfast.kit.mail.message import header_text, joined_lines
 
 Method = Literal["PUBLISH", "CANCEL"]

@@ -2,7 +2,7 @@
 
 The row of a photo says whether its sizes are still to be made, so there is no job that could be lost, and older photos
 need no special handling. If a process is killed or stalls, another process claims the photo
-(`kit/background/due_work.py`), deletes the sizes that were left, and makes them again.
+(`kit/background/row_work.py`), deletes the sizes that were left, and makes them again.
 
 No size file remains after its photo: a photo is claimed only if it cannot be deleted for a long time, and all possible
 sizes of a photo are deleted with it.
@@ -18,8 +18,8 @@ from holdfast.events.images.container import UnfitFile
 from holdfast.events.images.model import SIZE_TYPE, size_name, size_names
 from holdfast.events.images.sql import UnscaledPhoto
 from holdfast.events.resources import Database, Reader, Steps, Tx
-from holdfast.kit.background import due_work
-from holdfast.kit.background.due_work import DueWork
+from holdfast.kit.background import row_work
+from holdfast.kit.background.row_work import DueWork
 from holdfast.kit.running import steps
 
 CHANNEL = "photos_accepted"
@@ -31,7 +31,7 @@ find_sizes = sql.find_sizes
 
 async def run(database: Database) -> None:
     """Make the sizes of accepted photos, until cancelled."""
-    await due_work.run(database, SizesWork(steps.Steps(database)))
+    await row_work.run(database, SizesWork(steps.Steps(database)))
 
 
 async def accept(tx: Tx, keys: list[str]) -> None:
@@ -42,7 +42,7 @@ async def accept(tx: Tx, keys: list[str]) -> None:
 
 async def make_sizes(steps: Steps) -> int:
     """Make the sizes of all due photos. Returns the number of handled photos."""
-    return await due_work.handle_all(SizesWork(steps))
+    return await row_work.handle_all(SizesWork(steps))
 
 
 class SizesWork(DueWork[UnscaledPhoto]):

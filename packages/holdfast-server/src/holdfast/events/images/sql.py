@@ -8,7 +8,7 @@ from msgspec import Struct
 from holdfast.events.images.model import MAX_IDLE_PHOTOS, UPLOAD_LIFETIME_SECONDS, PhotoRow, PhotoSizes
 from holdfast.events.images.stranger_shares import UPLOAD_HOURS
 from holdfast.events.resources import Reader, Tx
-from holdfast.kit.background.leases import LEASE_SECONDS
+from holdfast.kit.background.row_work import LEASE_SECONDS
 
 COUNT: LiteralString = "select count(*) from photos where organizer_id = %(organizer_id)s"
 

@@ -28,8 +28,7 @@ from holdfast.events.log import sql
 from holdfast.events.log.keys import signing_key
 from holdfast.events.log.model import HeadLog, ListedHead
 from holdfast.events.resources import Database, Reader, Tx
-from holdfast.kit.security.certificates import trusted_certificates
-from holdfast.kit.security.http_client import HttpClient
+from holdfast.kit.security.http_client import HttpClient, trusted_certificates
 from holdfast_verify.formats.add_checkpoint import PATH, SIZE_MEDIA_TYPE, AddCheckpoint
 from holdfast_verify.formats.cosignature import CosignatureVerifier, find_cosignature
 from holdfast_verify.formats.proof_file import ProofFile

@@ -25,8 +25,7 @@ from holdfast.events.site import SITE
 from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.http.compression import accepts_gzip
-from holdfast.kit.http.edge import BRIEF, IMMUTABLE, kept_refusals
+from holdfast.kit.http.answers import BRIEF, IMMUTABLE, accepts_gzip, kept_refusals
 from holdfast.kit.http.handler import Access, Handler, Header, Reply, Request, encode, envelope
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.pages.page_cache import FIXED_PAGES, CachedPage, PageCache, cached_page

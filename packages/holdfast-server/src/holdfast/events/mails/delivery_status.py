@@ -12,9 +12,9 @@ from msgspec import Meta, Struct
 
 from holdfast.events.mails import sql
 from holdfast.events.resources import Reader, Tx
+from holdfast.kit.contract.addresses import NO_ADDRESS
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command, Id
-from holdfast.kit.contract.mail_addresses import NO_ADDRESS
 from holdfast.kit.contract.problems import NOT_FOUND, refuses
 from holdfast.kit.mail import outbox
 from holdfast.kit.mail.outbox import RENDER_ERROR_PREFIX, MailOutcome

@@ -39,11 +39,11 @@ from holdfast.events.people import proof
 from holdfast.events.people.model import DataLink, url
 from holdfast.events.registrations.links import own_url
 from holdfast.events.resources import Database, Reader, Resources
+from holdfast.kit.contract.addresses import mailbox
 from holdfast.kit.contract.bounds import Bound
-from holdfast.kit.contract.mail_addresses import mailbox
-from holdfast.kit.mail import rendering
+from holdfast.kit.mail import sender
 from holdfast.kit.mail.outbox import Mail
-from holdfast.kit.mail.rendering import ContentRenderer, RenderedMails
+from holdfast.kit.mail.sender import ContentRenderer, RenderedMails
 from holdfast.kit.postgres.notifications import POLL_SECONDS, wait_for_notification
 
 UNPROVED_WAIT = dt.timedelta(days=7)
@@ -161,7 +161,7 @@ async def _count_and_hold(reader: Reader, contents: Mapping[int, RegistrationMai
 
 async def run(database: Database) -> None:
     """Send mails until cancelled. A process without the public address of the service sends none."""
-    await rendering.run_sender(database, write, render)
+    await sender.run_sender(database, write, render)
 
 
 async def render(renderer: ContentRenderer[MailBatch], database: Database, mails: Sequence[Mail]) -> RenderedMails:
@@ -174,7 +174,7 @@ async def render(renderer: ContentRenderer[MailBatch], database: Database, mails
     about_registrations = await mailboxes.without_stopped(database, await _about_registrations(database, of_kind[""]))
     held = await log_waits.hold(database, about_registrations)
     held |= await hold(database, about_registrations)
-    return await rendering.render(
+    return await sender.render(
         mails,
         {
             **about_registrations,

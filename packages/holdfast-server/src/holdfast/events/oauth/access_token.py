@@ -9,7 +9,7 @@ from joserfc import jws
 from joserfc.errors import JoseError
 from msgspec import UNSET, Struct
 
-from holdfast.accounts.signin.addresses import Email, usable
+from holdfast.accounts.addresses import Email, usable
 from holdfast.events.oauth.model import SCOPES, AccessClaims, Subject
 from holdfast.kit.security.public_keys import ALGORITHMS, REGISTRY, PublicKey, has_signed
 from holdfast.kit.security.signing_keys import InvalidToken

@@ -10,8 +10,7 @@ import msgspec
 import structlog
 from msgspec import Struct
 
-from holdfast.kit.security.certificates import trusted_certificates
-from holdfast.kit.security.http_client import HttpClient
+from holdfast.kit.security.http_client import HttpClient, trusted_certificates
 from holdfast.kit.security.public_keys import PublicKey, usable_keys
 
 READ_TIMEOUT_SECONDS = 5.0

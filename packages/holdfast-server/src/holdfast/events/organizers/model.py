@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from holdfast.accounts.signin.addresses import Email, address_error
+from holdfast.accounts.addresses import Email, address_error
 from holdfast.events.keys.model import ApiKey
 from holdfast.events.users.model import SLUG_NOUN
 from holdfast.kit.contract.command import Command, NotBlank, rule

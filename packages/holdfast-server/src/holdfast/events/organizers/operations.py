@@ -1,8 +1,7 @@
 """The operations on organizers."""
 
-from holdfast.accounts import passwords
-from holdfast.accounts.signin import links
-from holdfast.accounts.signin.addresses import canonical
+from holdfast.accounts.addresses import canonical
+from holdfast.accounts.signin import links, operations
 from holdfast.events.keys.operations import mint
 from holdfast.events.organizers import sql
 from holdfast.events.organizers.model import Authentication, Organizer, Registered, RegisterOrganizer
@@ -48,7 +47,7 @@ async def register(tx: Tx, caller: Caller, command: RegisterOrganizer) -> Regist
     the owner of the address signs in by a link and says that the organizer is theirs.
     """
     # Before the first statement, so that no connection is held meanwhile.
-    password_hash = None if command.password is None else await passwords.hash_password(caller, command.password)
+    password_hash = None if command.password is None else await operations.hash_password(caller, command.password)
     email = canonical(command.email)
     await _require_free(tx, email, command.slug)
     public_id = await find_free_public_id(tx)

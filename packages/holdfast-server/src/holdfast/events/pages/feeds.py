@@ -23,7 +23,7 @@ from holdfast.events.settings import Settings
 from holdfast.events.site import SITE
 from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.contract.caller import Caller
-from holdfast.kit.http.edge import FEED, LIVE
+from holdfast.kit.http.answers import FEED, LIVE
 from holdfast.kit.http.handler import NOSNIFF, Access, Header, Reply, Request
 from holdfast.kit.mail.message import joined_lines
 from holdfast.kit.pages.language import Language, language_of

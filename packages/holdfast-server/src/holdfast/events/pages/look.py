@@ -9,7 +9,7 @@ from holdfast.events.organizers.accent import passes, stylesheet, stylesheet_pat
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND
-from holdfast.kit.http.edge import IMMUTABLE
+from holdfast.kit.http.answers import IMMUTABLE
 from holdfast.kit.http.handler import NOSNIFF, Access, Reply, Request
 
 STYLESHEETS = Access("accent")

@@ -18,15 +18,14 @@ from holdfast.events.pages.registration import form_pages, own_registration, sta
 from holdfast.events.resources import Database
 from holdfast.events.site import SITE
 from holdfast.kit.contract.caller import Caller
-from holdfast.kit.http.edge import kept_refusals
+from holdfast.kit.http.answers import kept_refusals
 from holdfast.kit.http.event_streams import Streams
 from holdfast.kit.http.handler import Access, Handler, Reply, Request
 from holdfast.kit.pages.page_cache import constant_page
 from holdfast.kit.postgres.lookup_cache import LookupCache
 from holdfast.kit.process.discovery import document
-from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.operation import Operation, read
 from holdfast.kit.running.rate_limits import Limits
-from holdfast.kit.running.run_modes import read
 from holdfast.kit.running.runner import Runner
 
 READ = Operation("read_event_page", None, read(operations.read))

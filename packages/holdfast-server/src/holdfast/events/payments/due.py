@@ -1,7 +1,7 @@
 """Due work with the payment processor: rows of a table whose `due_at` has come.
 
 The calls are made without a transaction. If a process is killed or stalls, another process makes the same calls with
-the same keys (`kit/background/due_work.py`). Code that has news about a row, such as a message of the processor, sets
+the same keys (`kit/background/row_work.py`). Code that has news about a row, such as a message of the processor, sets
 `due_at` to now.
 """
 
@@ -20,9 +20,8 @@ from prometheus_client import Counter
 from holdfast.events.processor.processor import ProcessorUnreachable
 from holdfast.events.resources import Database, Reader, Steps, Tx
 from holdfast.events.seats.seats import PAYMENTS_CHANNEL
-from holdfast.kit.background import due_work, leases
-from holdfast.kit.background.due_work import DueWork, RetryBackoff
-from holdfast.kit.background.leases import LeaseFence, LeaseLost
+from holdfast.kit.background import row_work
+from holdfast.kit.background.row_work import DueWork, LeaseFence, LeaseLost, RetryBackoff
 from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.running.slots import Slots
 
@@ -103,12 +102,12 @@ async def run(database: Database, due_tables: Sequence[DueTable]) -> None:
     async with asyncio.TaskGroup() as group:
         for due_table in due_tables:
             work = PaymentWork(database, due_table, access)
-            group.create_task(due_work.run(database, work), name=f"payments: {due_table.table}")
+            group.create_task(row_work.run(database, work), name=f"payments: {due_table.table}")
 
 
 async def handle_all(database: Database, due_table: DueTable) -> int:
     """Handle every row that is due now. Returns the number of rows."""
-    return await due_work.handle_all(PaymentWork(database, due_table, ProcessorAccess()))
+    return await row_work.handle_all(PaymentWork(database, due_table, ProcessorAccess()))
 
 
 class PaymentWork(DueWork[LeasedRow]):
@@ -186,7 +185,7 @@ async def _lease(tx: Tx, *, due_table: DueTable, limit: int, excluded_keys: Sequ
         returning {due_table.key_column} as key, attempts, lease_id
         """,
         {
-            "seconds": leases.LEASE_SECONDS,
+            "seconds": row_work.LEASE_SECONDS,
             "lease_id": uuid4(),
             "limit": limit,
             "excluded_keys": [*excluded_keys],

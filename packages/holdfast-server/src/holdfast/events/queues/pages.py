@@ -30,7 +30,7 @@ from holdfast.events.site import SITE
 from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, RATE_LIMITED, Problem, ProblemType
-from holdfast.kit.http.edge import kept_refusals
+from holdfast.kit.http.answers import kept_refusals
 from holdfast.kit.http.handler import (
     Access,
     Handler,
@@ -46,9 +46,8 @@ from holdfast.kit.pages.language import language_of
 from holdfast.kit.pages.page_cache import CachedPage, PageCache, cached_page
 from holdfast.kit.pages.site import redirect
 from holdfast.kit.postgres.lookup_cache import LookupCache
-from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.operation import Operation, batched, single
 from holdfast.kit.running.rate_limits import Limits
-from holdfast.kit.running.run_modes import batched, single
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.security.signing_keys import PUBLISHED_TTL_SECONDS
 from holdfast_verify.formats.beacon import CHAIN

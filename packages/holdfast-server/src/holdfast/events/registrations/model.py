@@ -4,7 +4,7 @@ from typing import Annotated, Literal, LiteralString
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from holdfast.accounts.signin.addresses import Email, address_error
+from holdfast.accounts.addresses import Email, address_error
 from holdfast.events.paths import EventId
 from holdfast.events.users.model import IS_KNOWN, EmailOrPlaceholder, Name, PublicId
 from holdfast.kit.contract.command import Command, Minor, rule

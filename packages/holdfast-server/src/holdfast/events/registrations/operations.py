@@ -10,7 +10,7 @@ from typing import Annotated, Literal, LiteralString
 
 from msgspec import UNSET, Meta, Struct
 
-from holdfast.accounts.signin.addresses import canonical
+from holdfast.accounts.addresses import canonical
 from holdfast.events.log.model import changed_by
 from holdfast.events.paths import EventId
 from holdfast.events.pricing.operations import reprice
@@ -53,8 +53,7 @@ from holdfast.kit.contract.problems import (
 )
 from holdfast.kit.postgres.group_commit import LockedRow
 from holdfast.kit.postgres.pagination import Page, offset_page
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import Batch, single
+from holdfast.kit.running.operation import Batch, Operation, single
 from holdfast_verify.formats.log_name import LogName
 from holdfast_verify.formats.receipts import receipt_of
 

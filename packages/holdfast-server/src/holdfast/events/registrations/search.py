@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, LiteralString
 import msgspec
 from msgspec import Meta, Struct
 
-from holdfast.accounts.signin.addresses import canonical
+from holdfast.accounts.addresses import canonical
 from holdfast.events.paths import EventId
 from holdfast.events.registrations import substring_search
 from holdfast.events.registrations.model import NAME

@@ -15,7 +15,7 @@ from uuid import UUID
 import msgspec
 from msgspec import Meta, Struct
 
-from holdfast.accounts.signin.addresses import Email, address_error, canonical
+from holdfast.accounts.addresses import Email, address_error, canonical
 from holdfast.events.problems import EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, PAYMENT_UNAVAILABLE
 from holdfast.events.processor.currencies import is_payable
 from holdfast.events.registrations.links import Link
@@ -26,7 +26,7 @@ from holdfast.events.seats import intake, settlement
 from holdfast.kit.contract.command import Command, Id, rule
 from holdfast.kit.contract.problems import NOT_FOUND, Problem, refuses
 from holdfast.kit.postgres.group_commit import LockedRow
-from holdfast.kit.running.run_modes import Batch
+from holdfast.kit.running.operation import Batch
 
 _INVISIBLE_CATEGORIES = {"Cc", "Cf", "Cs", "Co", "Cn"}
 """Unicode categories of invisible characters: control, format (such as bidi marks), and unassigned ones."""

@@ -28,7 +28,7 @@ from holdfast.events.pricing.operations import reprice
 from holdfast.events.resources import Database, Tx
 from holdfast.events.seats.intake import wait_for_cut
 from holdfast.events.seats.seats import lock_event_of, open_payments
-from holdfast.kit.postgres.lock_waiters import LockWaiters
+from holdfast.kit.background.loops import LockWaiters
 from holdfast.kit.postgres.notifications import POLL_SECONDS, wait_for_notification
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
+from holdfast.accounts.addresses import usable
 from holdfast.accounts.directory import Account, StoredPassword
-from holdfast.accounts.signin.addresses import usable
 from holdfast.events.users.model import IS_UNPROVED, OWNS_EMAIL, find_free_public_id
 from holdfast.kit.postgres.database import Reader, Tx
 

@@ -14,7 +14,6 @@ from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import BAD_REQUEST, INVALID_JSON, VALIDATION_FAILED, Problem
 from holdfast.kit.http.body import read_body
-from holdfast.kit.http.command_reader import decode_object
 from holdfast.kit.http.handler import (
     NO_STORE,
     Access,
@@ -27,6 +26,7 @@ from holdfast.kit.http.handler import (
     envelope,
     read_query,
 )
+from holdfast.kit.http.rest import decode_object
 from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.slots import MAX_WAITING, SLOT_TIMEOUT_SECONDS, Slots
 from holdfast.kit.security.signing_keys import PUBLISHED_TTL_SECONDS

@@ -27,8 +27,7 @@ from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.client import create_shared_task
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.contract.sources import address
-from holdfast.kit.http.compression import accepts_gzip
-from holdfast.kit.http.edge import BRIEF
+from holdfast.kit.http.answers import BRIEF, accepts_gzip
 from holdfast.kit.http.event_streams import EventStream, StreamOwner, Streams, encode_retry
 from holdfast.kit.http.handler import Access, Handler, Header, Reply, Request, envelope, read_query
 from holdfast.kit.running.rate_limits import Limits

@@ -13,8 +13,8 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from msgspec.structs import replace
 from starlette.routing import BaseRoute, Route
 
-from holdfast.accounts.session_gate import PageContext, SessionGate, local_path
 from holdfast.accounts.sessions import PLATFORM_HOURS, Session, Sessions
+from holdfast.accounts.signed_in_pages import PageContext, SessionGate, local_path
 from holdfast.inventory.installs.operations import ShopConnector
 from holdfast.inventory.installs.routes import refusal_page
 from holdfast.inventory.merchants import operations

@@ -6,9 +6,8 @@ The console is shown in a frame of the platform's admin, and in a window of its 
 
 from collections.abc import Mapping
 
-from holdfast.accounts.console import HOME, Console
-from holdfast.accounts.session_gate import ACCOUNT
 from holdfast.accounts.sessions import Session
+from holdfast.accounts.signed_in_pages import ACCOUNT, HOME, Console
 from holdfast.inventory.merchants.model import Merchant
 from holdfast.kit.contract.caller import Caller, person
 from holdfast.kit.contract.messages import translatable

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 
 from starlette.routing import BaseRoute
 
-from holdfast.accounts.session_gate import ACCOUNT
-from holdfast.accounts.signed_in_pages import SignedInPages
+from holdfast.accounts.signed_in_pages import ACCOUNT, SignedInPages
 from holdfast.inventory.availability.cache import AvailabilityCache
 from holdfast.inventory.catalog import importing, model, pool_suggestions
 from holdfast.inventory.console.frame import HOME, Console
@@ -30,8 +29,7 @@ from holdfast.inventory.shopify.platform import Platform
 from holdfast.inventory.stock import pool_page
 from holdfast.inventory.sync import pool_figures
 from holdfast.kit.http.event_streams import Streams
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import read, single
+from holdfast.kit.running.operation import Operation, read, single
 from holdfast.kit.running.runner import Run
 
 OPERATIONS = (

@@ -6,10 +6,10 @@ The accounts of merchants, for sign-in. Merchants act for their shop.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from holdfast.accounts import known_browsers, sessions
+from holdfast.accounts import sessions
+from holdfast.accounts.addresses import usable
 from holdfast.accounts.directory import Account, StoredPassword
 from holdfast.accounts.signin import links
-from holdfast.accounts.signin.addresses import usable
 from holdfast.inventory.merchants import sql
 from holdfast.inventory.merchants.model import EntryActor, GetLowStockMails, ListActors, SetLowStockMails, StaffSignIn
 from holdfast.inventory.problems import SHOP_NOT_CONNECTED
@@ -33,7 +33,7 @@ async def end_sessions(tx: Tx[Any], shop_id: int) -> None:
     """End the sessions of all merchants of a shop."""
     ids = await sql.list_merchant_ids(tx, shop_id)
     await sessions.end_of_accounts(tx, ids)
-    await known_browsers.end(tx, ids)
+    await sessions.forget_browsers_of(tx, ids)
 
 
 async def list_actors(reader: Reader, caller: Caller, command: ListActors) -> list[EntryActor]:

@@ -11,8 +11,7 @@ import httpx2
 import msgspec
 
 from holdfast.kit.contract.bounds import Bound
-from holdfast.kit.security.certificates import trusted_certificates
-from holdfast.kit.security.http_client import HttpClient
+from holdfast.kit.security.http_client import HttpClient, trusted_certificates
 
 CALL_TIMEOUT_SECONDS = 30.0
 """The most seconds that a call may take."""

@@ -42,7 +42,7 @@ from holdfast.inventory.stock.stock_changes import CHANGES, Draft, TouchedRows, 
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.messages import Message, message, translatable
 from holdfast.kit.contract.problems import VALIDATION_FAILED, Problem, invalid
-from holdfast.kit.running.run_modes import Batch, Call
+from holdfast.kit.running.operation import Batch, Call
 
 PLAIN = re.compile(r"-?(?:0|[1-9][0-9]{0,18})")
 SHORTENED = re.compile(r"[+-]?[0-9]+(?:[.,][0-9]+)?[eE][+-]?[0-9]+")

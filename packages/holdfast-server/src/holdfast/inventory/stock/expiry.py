@@ -15,10 +15,10 @@ from holdfast.inventory.stock import sql
 from holdfast.inventory.stock.model import ReleaseHold, StockChange
 from holdfast.inventory.stock.operations import end_holds
 from holdfast.inventory.stock.stock_changes import HOLDS
+from holdfast.kit.background.loops import LockWaiters
 from holdfast.kit.contract.caller import system
-from holdfast.kit.postgres.lock_waiters import LockWaiters
 from holdfast.kit.postgres.notifications import POLL_SECONDS, wait_for_notification
-from holdfast.kit.running.run_modes import Batch, Call
+from holdfast.kit.running.operation import Batch, Call
 
 log = structlog.get_logger()
 

@@ -1,7 +1,7 @@
 """Syncs the levels of a shop: plan, push, read again, until all of them are as wanted.
 
 One process at a time syncs a shop. If it is killed or stalls, another process syncs the shop
-(`kit/background/due_work.py`), and repeats a call whose result is not known with the same key. A call is a row, so its
+(`kit/background/row_work.py`), and repeats a call whose result is not known with the same key. A call is a row, so its
 result is stored once.
 
 Syncs the levels of shops when their pools or levels change.
@@ -28,9 +28,8 @@ from holdfast.inventory.sync.planning import plan
 from holdfast.inventory.sync.platform import AcceptedPush, UnknownPushResult
 from holdfast.inventory.sync.pushing import PushSizes
 from holdfast.inventory.sync.sql import LeasedShop
-from holdfast.kit.background import due_work
-from holdfast.kit.background.due_work import DueWork, RetryBackoff
-from holdfast.kit.background.leases import LeaseLost
+from holdfast.kit.background import row_work
+from holdfast.kit.background.row_work import DueWork, LeaseLost, RetryBackoff
 from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.environment.logs import first_line
@@ -214,7 +213,7 @@ forget_changes = sql.forget_changes
 
 async def run(database: Database) -> None:
     """Sync the levels of shops, until cancelled."""
-    await due_work.run(database, SyncWork(database))
+    await row_work.run(database, SyncWork(database))
 
 
 class SyncWork(DueWork[LeasedShop]):

@@ -1,6 +1,6 @@
 """The inbox: deliveries of the platform are stored in batches, and then handled, each until it succeeds.
 
-If a process is killed or stalls, another process handles its deliveries (`kit/background/due_work.py`). A stored
+If a process is killed or stalls, another process handles its deliveries (`kit/background/row_work.py`). A stored
 delivery is in one of these states:
 
 * pending: it has not failed yet;
@@ -36,8 +36,7 @@ from holdfast.inventory.webhooks.model import (
     WaitingWebhook,
 )
 from holdfast.inventory.webhooks.sql import DeliveryResult, LeasedDelivery
-from holdfast.kit.background.due_work import DueWork, RetryBackoff
-from holdfast.kit.background.leases import LeaseFence, LeaseLost
+from holdfast.kit.background.row_work import DueWork, LeaseFence, LeaseLost, RetryBackoff
 from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.problems import NOT_FOUND, SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.environment.logs import first_line

@@ -13,8 +13,7 @@ from psycopg.conninfo import conninfo_to_dict
 from pydantic import Field, PrivateAttr, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from holdfast.kit.contract.addresses import is_web_address
-from holdfast.kit.contract.mail_addresses import NoAddress, sender_address
+from holdfast.kit.contract.addresses import NoAddress, is_web_address, sender_address
 
 DATABASE_URL = "PostgreSQL to use; empty starts the embedded server in the data directory."
 OLD_KEY = (

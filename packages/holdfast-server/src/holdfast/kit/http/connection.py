@@ -18,8 +18,8 @@ from holdfast.kit.contract.client import CLIENT, Client
 from holdfast.kit.contract.problems import BAD_REQUEST, HEADERS_TOO_LARGE, REQUEST_TIMEOUT, ErrorBody, Problem
 from holdfast.kit.environment.metrics import REQUESTS, counter
 from holdfast.kit.http.connection_limits import ConnectionLimits
-from holdfast.kit.http.draining import is_draining
 from holdfast.kit.http.handler import ANSWER, ARRIVED, JSON, NO_STORE, NOSNIFF, encode, headers_of
+from holdfast.kit.http.sockets import is_draining
 
 MAX_HEADER_BYTES = 65_536
 """The maximum size of a request before its body, that is of its address and headers, in bytes."""

@@ -12,7 +12,7 @@ from email.message import EmailMessage
 from email.policy import EmailPolicy
 from email.utils import format_datetime, parseaddr
 
-from holdfast.kit.contract.mail_addresses import envelope_address
+from holdfast.kit.contract.addresses import envelope_address
 from holdfast.kit.mail import headers
 
 _SPACES = re.compile("[ \t]+")

@@ -2,18 +2,73 @@
 
 The transaction that causes a mail writes its row. `sender.py` sends it. Mails of one thread are sent strictly in order:
 while one of them waits, the later ones wait too. Apart from that, owners take turns (`due_mails`).
+
+Held mails of the outbox: not the mail server, but another rule decides when they may be sent.
+
+A held mail has the reason why it is held. At its `due_at` it is checked again. Later mails of its thread are held too.
+
+Metrics of the outbox: results of mails, and the numbers of waiting and held mails.
+
+Stores the results of attempts, for all waiting callers in one statement.
 """
 
+import asyncio
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Literal, LiteralString
 
 import msgspec
 from msgspec import Struct
+from prometheus_client import Counter, Gauge
 
-from holdfast.kit.background.due_work import RetryBackoff
-from holdfast.kit.contract.problems import NOT_FOUND
-from holdfast.kit.postgres.database import Reader, Tx
+from holdfast.kit.background.row_work import RetryBackoff
+from holdfast.kit.contract.problems import NOT_FOUND, SERVICE_UNAVAILABLE, Problem
+from holdfast.kit.postgres.connection_pool import RETRY_SECONDS
+from holdfast.kit.postgres.database import Database, Reader, Tx
+
+BATCH_SIZE = 1_000
+"""Mails that one statement releases."""
+
+
+class HeldMail(Struct):
+    """The result of rendering a mail that stays in the outbox and is held."""
+
+
+async def release_due(reader: Reader[Any]) -> None:
+    """Release the held mails that are due: it is decided again whether they may be sent."""
+    await reader.value(
+        """
+        with due as (
+            select id from mails where ended_at is null and hold is not null and due_at <= now()
+             order by due_at, id limit %(limit)s for update skip locked),
+        released as (
+            update mails set hold = null, released_at = now() from due where mails.id = due.id returning 1)
+        select count(*) from released
+        """,
+        {"limit": BATCH_SIZE},
+    )
+
+
+async def hold_behind(reader: Reader[Any], ids: Sequence[int]) -> None:
+    """Hold mails as long as the mail before them in their thread is held."""
+    # The lock ensures that the mail before is still held when this is stored, so that its release releases both.
+    await reader.value(
+        """
+        with held as (
+            update mails set hold = before.hold, due_at = before.due_at, bulk = true
+              from mails as later
+             cross join lateral (
+                select hold, due_at from mails as earlier
+                 where earlier.thread = later.thread and earlier.ended_at is null and earlier.id < later.id
+                   and earlier.hold is not null
+                 order by earlier.id desc limit 1 for share) as before
+             where later.id = any(%(ids)s) and mails.id = later.id and mails.ended_at is null
+         returning 1)
+        select count(*) from held
+        """,
+        {"ids": list(ids)},
+    )
+
 
 MailOutcome = Literal["sent", "superseded", "failed"]
 
@@ -286,3 +341,78 @@ async def forget_mails(tx: Tx[Any]) -> int:
         """,
         {"limit": DELETE_BATCH_SIZE},
     )
+
+
+MAILS = Counter("holdfast_mails", "Mails that ended, or were put off by the mail server.", ["outcome"])
+WAITING = Gauge("holdfast_mails_waiting", "Mails that wait to be sent.", multiprocess_mode="mostrecent")
+OLDEST = Gauge("holdfast_mails_oldest_seconds", "How long the oldest of them waits.", multiprocess_mode="mostrecent")
+HELD = Gauge("holdfast_mails_held", "Mails that may not be sent yet.", multiprocess_mode="mostrecent")
+
+MAX_COUNTED_MAILS = 100_000
+"""Waiting or held mails up to which they are counted."""
+
+
+async def update_gauges(reader: Reader[Any]) -> None:
+    """Update the gauges."""
+    [(waiting, oldest)] = await reader.tuples(
+        """
+        select count(*), coalesce(extract(epoch from now() - min(coalesce(released_at, inserted_at))), 0)::float8
+          from (select inserted_at, released_at from mails where ended_at is null and hold is null
+                 limit %(counted)s) as waiting
+        """,
+        {"counted": MAX_COUNTED_MAILS},
+    )
+    held: int = await reader.value(
+        """
+        select count(*) from (select from mails where ended_at is null and hold is not null limit %(counted)s) as held
+        """,
+        {"counted": MAX_COUNTED_MAILS},
+    )
+    WAITING.set(waiting)
+    OLDEST.set(oldest)
+    HELD.set(held)
+
+
+def reset_gauges() -> None:
+    """Set the gauges to 0: another process updates them from now on."""
+    for gauge in (WAITING, OLDEST, HELD):
+        gauge.set(0)
+
+
+class ResultWriter:
+    """Stores results of attempts. While the database is unreachable, it keeps them, and stores them when it is back."""
+
+    def __init__(self, database: Database[Any]) -> None:
+        self._database = database
+        self._waiting: list[AttemptResult] = []
+        self._storing: asyncio.Task[None] | None = None
+
+    async def add(self, result: AttemptResult) -> None:
+        """Store the result of an attempt. Returns after the commit."""
+        self._waiting.append(result)
+        await self._wait_until_stored(result)
+
+    async def flushed(self) -> None:
+        """Return when all results are stored."""
+        while self._waiting:
+            await self._wait_until_stored(self._waiting[-1])
+
+    async def _wait_until_stored(self, result: AttemptResult) -> None:
+        while any(waiting is result for waiting in self._waiting):
+            if self._storing is None or self._storing.done():
+                self._storing = asyncio.create_task(self._store(), name="mails: store")
+            # A waiting caller may be cancelled; the results of the others are still stored.
+            await asyncio.shield(self._storing)
+
+    async def _store(self) -> None:
+        """Store all waiting results."""
+        batch = list(self._waiting)
+        while True:
+            try:
+                await self._database.read(lambda reader: store_results(reader, batch))
+                break
+            except Problem as problem:
+                if problem.type is not SERVICE_UNAVAILABLE:
+                    raise
+                await asyncio.sleep(RETRY_SECONDS)
+        del self._waiting[: len(batch)]

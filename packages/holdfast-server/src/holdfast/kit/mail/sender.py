@@ -5,29 +5,31 @@ copy, with the same Message-ID, is possible only if a process ends between the s
 
 The sending process holds a lock in the database (`sender_lock.py`), and checks it immediately before it sends the
 content of a mail.
+
+Renders mails of the outbox: checks their addresses, and renders their contents in a subprocess.
 """
 
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from functools import partial
+from typing import Any, Protocol, TypeVar
 
 import psycopg
 import structlog
 from psycopg.errors import IdleInTransactionSessionTimeout
 
-from holdfast.kit.background.due_work import RetryBackoff
-from holdfast.kit.background.subprocess_call import SubprocessStartError
-from holdfast.kit.background.throttle import yield_to_requests
+from holdfast.kit.background.loops import yield_to_requests
+from holdfast.kit.background.row_work import RetryBackoff
+from holdfast.kit.background.subprocess_call import SubprocessCall, SubprocessStartError
 from holdfast.kit.compat.task_ending import end_tasks
+from holdfast.kit.contract.addresses import NoAddress, envelope_address
 from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, Problem
-from holdfast.kit.mail import held_mails, outbox, outbox_metrics
-from holdfast.kit.mail.held_mails import HeldMail
+from holdfast.kit.mail import outbox
 from holdfast.kit.mail.message import Envelope, UnwritableMail, header_text
-from holdfast.kit.mail.outbox import AttemptResult, Mail
-from holdfast.kit.mail.result_writer import ResultWriter
+from holdfast.kit.mail.outbox import AttemptResult, HeldMail, Mail, ResultWriter
 from holdfast.kit.mail.sender_lock import SenderLock, SenderLockLost, hold_sender_lock
 from holdfast.kit.mail.transport import (
     ConnectionLostAtContent,
@@ -141,7 +143,7 @@ class _Sender:
                 raise SenderLockLost(problem.message) from problem
             raise
         finally:
-            outbox_metrics.reset_gauges()
+            outbox.reset_gauges()
             await self._stop(tasks, workers)
 
     async def _stop(self, tasks: list[asyncio.Task[None]], workers: list[asyncio.Task[None]]) -> None:
@@ -164,8 +166,8 @@ class _Sender:
             self._changed.clear()
             if time.monotonic() > measured + POLL_SECONDS:
                 measured = time.monotonic()
-                await self._database.read(held_mails.release_due)
-                await self._database.read(outbox_metrics.update_gauges)
+                await self._database.read(outbox.release_due)
+                await self._database.read(outbox.update_gauges)
             if not (mails := await self._due_mails()):
                 soon = await self._database.read(outbox.seconds_until_next_due)
                 # It does not count a mail that became due just before it. So look for due mails once more.
@@ -175,7 +177,7 @@ class _Sender:
                     )
                     continue
             if behind := [mail.id for mail in mails if mail.is_behind]:
-                await self._database.read(lambda reader, ids=behind: held_mails.hold_behind(reader, ids))
+                await self._database.read(lambda reader, ids=behind: outbox.hold_behind(reader, ids))
                 continue
             self._busy.update(mail.id for mail in mails)
             # Mails at which the connection was lost before go last.
@@ -269,7 +271,7 @@ class _Sender:
     async def _store_result(self, result: AttemptResult) -> None:
         """Store the result of an attempt: the end of the mail, or its deferral. Returns after the commit."""
         await self._results.add(result)
-        outbox_metrics.MAILS.labels(result.outcome or "put off").inc()
+        outbox.MAILS.labels(result.outcome or "put off").inc()
         self._breaks.pop(result.id, None)
         self._busy.discard(result.id)
         self._changed.set()
@@ -287,3 +289,64 @@ class _Sender:
         self._resumes_at = time.monotonic() + RETRY_BACKOFF.pause(self._failures)
         self._changed.set()
         return True
+
+
+class MailOrder(Protocol):
+    """A mail to be rendered. Its `message_id` has no angle brackets."""
+
+    recipient: str
+    message_id: str
+
+
+OrderT = TypeVar("OrderT", bound=MailOrder)
+P = TypeVar("P")
+
+ContentRenderer = Callable[[P], Awaitable[Sequence[bytes]]]
+"""Renders the contents of mails, one batch at a time."""
+
+RenderedMails = list[Envelope | UnwritableMail | HeldMail | None]
+"""The results of rendering mails, in their order; None for outdated mails, which are not sent."""
+
+
+async def run_sender(
+    database: Database[Any],
+    render_contents: Callable[[P], list[bytes]],
+    render: Callable[[ContentRenderer[P], Database[Any], Sequence[Mail]], Awaitable[RenderedMails]],
+) -> None:
+    """Send mails until cancelled. A process that does not know the public URL of the service sends none.
+
+    render_contents    renders a batch; it runs in a subprocess that starts often, so its module imports little
+    """
+    settings = database.resources.settings
+    if not settings.base_url:
+        name = settings.variable("base_url")
+        log.warning(f"this process sends no mails: set {name}, since mails have links to the service")
+        await asyncio.Event().wait()
+    async with SubprocessCall(render_contents) as renderer:
+        await run(database, partial(render, renderer))
+
+
+async def render(
+    mails: Sequence[Mail],
+    orders: Mapping[int, OrderT],
+    render_contents: Callable[[list[OrderT]], Awaitable[Sequence[bytes]]],
+    *,
+    held: Collection[int] = (),
+) -> RenderedMails:
+    """Render mails together.
+
+    orders    the mails that are not outdated, by id, with recipients as in the outbox
+    held      the ids of the mails that may not be sent yet
+    """
+    rendered: dict[int, Envelope | UnwritableMail | HeldMail] = {id: HeldMail() for id in held}
+    addressed: dict[int, OrderT] = {}
+    for id, order in orders.items():
+        try:
+            order.recipient = envelope_address(order.recipient)
+            addressed[id] = order
+        except NoAddress as error:
+            rendered[id] = UnwritableMail(str(error))
+    if addressed:
+        for (id, order), content in zip(addressed.items(), await render_contents([*addressed.values()]), strict=True):
+            rendered[id] = Envelope(order.recipient, order.message_id, content)
+    return [rendered.get(mail.id) for mail in mails]

@@ -23,7 +23,7 @@ from aiosmtplib.errors import (
 )
 
 from holdfast.kit.compat.smtp_content import send_content
-from holdfast.kit.contract.mail_addresses import NoAddress, envelope_address, sender_address
+from holdfast.kit.contract.addresses import NoAddress, envelope_address, sender_address
 from holdfast.kit.environment.settings import Settings
 from holdfast.kit.mail.message import Envelope, header_text
 

@@ -27,13 +27,11 @@ from holdfast.kit.http.handler import (
     require_one_credential,
 )
 from holdfast.kit.mcp import handshake, stateless
-from holdfast.kit.mcp.client_names import client_name, name_in_session_id
-from holdfast.kit.mcp.handshake import Handshake
+from holdfast.kit.mcp.handshake import Handshake, client_name, name_in_session_id
 from holdfast.kit.mcp.jsonrpc import INVALID_REQUEST, RpcError, RpcMessage, decode_utf8, read_items, read_message
 from holdfast.kit.mcp.model import EndpointConfig
 from holdfast.kit.mcp.resources import ResourceMethods
-from holdfast.kit.mcp.stateless import Stateless
-from holdfast.kit.mcp.streams import ChangeStream, Reauthenticate
+from holdfast.kit.mcp.stateless import ChangeStream, Reauthenticate, Stateless
 from holdfast.kit.mcp.tools import Tools
 from holdfast.kit.running.operation import Operations
 from holdfast.kit.running.rate_limits import Limits

@@ -2,24 +2,77 @@
 
 No state is kept between requests, so any process can answer any request. The answer to `initialize` still has a session
 id, because clients open the stream of changes only if they have one. It carries the name of the client.
+
+The names that the programs of agents give themselves, such as `claude-ai`. Nobody has checked them.
+
+Since 2026-07-28 each request may have one in `_meta`. Before, only `initialize` has one: its answer puts the name into
+the session id, which clients repeat. So no state is kept between requests.
 """
 
 import re
+import secrets
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
-from msgspec import UNSET, Raw, UnsetType
+import msgspec
+from msgspec import UNSET, MsgspecError, Raw, Struct, UnsetType
 
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.http.event_streams import Feed, encode_event, retry_ms
 from holdfast.kit.http.handler import Header, Reply
 from holdfast.kit.mcp import jsonrpc as rpc
-from holdfast.kit.mcp.client_names import client_name, new_session_id
 from holdfast.kit.mcp.model import Change, EndpointConfig
 from holdfast.kit.mcp.resources import NoSuchResource, ResourceMethods
-from holdfast.kit.mcp.streams import ChangeStream, Reauthenticate, encode_notifications
+from holdfast.kit.mcp.stateless import ChangeStream, Reauthenticate, encode_notifications
 from holdfast.kit.mcp.tools import Tools
 from holdfast.kit.running.rate_limits import Limits
+
+MAX_CHARACTERS = 64
+"""The most characters of a name that are kept."""
+
+
+class _ClientInfo(Struct):
+    name: str
+
+
+def client_name(info: Raw | UnsetType) -> str:
+    """Return the name in a client's `clientInfo`; empty if it states none. Nothing is refused for its name."""
+    if isinstance(info, UnsetType):
+        return ""
+    try:
+        return _plain(msgspec.json.decode(info, type=_ClientInfo).name)
+    except MsgspecError:
+        return ""
+
+
+def new_session_id(name: str) -> bytes:
+    """Return a random session id with the name of a client."""
+    encoded = urlsafe_b64encode(name.encode()).rstrip(b"=")
+    return secrets.token_urlsafe(16).encode() + (b"." + encoded if encoded else b"")
+
+
+def name_in_session_id(session_id: bytes) -> str:
+    """Return the name in a session id, which may be made up; empty if there is none."""
+    encoded = session_id.partition(b".")[2][: 8 * MAX_CHARACTERS]
+    return _decoded(encoded) if encoded else ""
+
+
+@lru_cache(1000)
+def _decoded(encoded: bytes) -> str:
+    """The name in a part of a session id. A client repeats it with each request."""
+    try:
+        return _plain(urlsafe_b64decode(encoded + b"=" * (-len(encoded) % 4)).decode())
+    except ValueError:
+        return ""
+
+
+def _plain(name: str) -> str:
+    """Return a name without line breaks and invisible characters, and not too long."""
+    words = "".join(letter if letter.isprintable() else " " for letter in name[: 8 * MAX_CHARACTERS]).split()
+    return " ".join(words)[:MAX_CHARACTERS].strip()
+
 
 VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 WITH_BATCHES = (None, *VERSIONS[:2])

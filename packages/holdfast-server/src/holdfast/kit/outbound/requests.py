@@ -21,8 +21,7 @@ from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.caller import Owner
 from holdfast.kit.contract.messages import message
 from holdfast.kit.running.slots import Share, Slots
-from holdfast.kit.security.certificates import trusted_certificates
-from holdfast.kit.security.http_client import reset_connections
+from holdfast.kit.security.http_client import reset_connections, trusted_certificates
 
 CONNECT_TIMEOUT_SECONDS = 3
 """Seconds that the connection to one of several addresses may take."""

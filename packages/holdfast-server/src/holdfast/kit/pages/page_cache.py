@@ -13,7 +13,7 @@ from starlette.routing import BaseRoute, Route
 from holdfast.kit.contract.bounds import Bound, cache_bound
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.client import create_shared_task
-from holdfast.kit.http.edge import LIVE
+from holdfast.kit.http.answers import LIVE
 from holdfast.kit.http.handler import Access, Handler, Header, Reply, Request
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.pages.site import HTML, Site, security_headers

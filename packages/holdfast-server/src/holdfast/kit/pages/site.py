@@ -18,8 +18,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import Message, Scope
 
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
-from holdfast.kit.http.constant_answers import always
-from holdfast.kit.http.edge import IMMUTABLE
+from holdfast.kit.http.answers import IMMUTABLE, always
 from holdfast.kit.http.handler import NOSNIFF, Header, Reply, Request, headers_of, read_query, routing_problem
 from holdfast.kit.http.path_repair import PATH_REPAIR, PathRepair
 from holdfast.kit.http.query_parameters import known_parameters

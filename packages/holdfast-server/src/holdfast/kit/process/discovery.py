@@ -17,8 +17,7 @@ from urllib.parse import urlsplit
 import msgspec
 from starlette.routing import BaseRoute, Route
 
-from holdfast.kit.http.compression import accepts_gzip
-from holdfast.kit.http.constant_answers import ConstantAnswer, has_version
+from holdfast.kit.http.answers import ConstantAnswer, accepts_gzip, has_version
 from holdfast.kit.http.handler import Header, Headers, Reply
 from holdfast.kit.mcp import EndpointConfig
 from holdfast.kit.mcp.endpoint import VERSIONS

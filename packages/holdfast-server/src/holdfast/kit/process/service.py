@@ -17,16 +17,16 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
 from holdfast.kit import mcp
-from holdfast.kit.background.jobs import Job, PeriodicJob, duplicate_names, run_jobs
-from holdfast.kit.background.leaders import Leaders
+from holdfast.kit.background.loops import Leaders
+from holdfast.kit.background.tasks import Job, PeriodicJob, duplicate_names, run_jobs
 from holdfast.kit.compat.task_ending import end_tasks
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, ErrorBody, Problem
 from holdfast.kit.http import rest
-from holdfast.kit.http.constant_answers import ConstantAnswer, always
-from holdfast.kit.http.draining import drain_on_sigterm, is_draining
+from holdfast.kit.http.answers import ConstantAnswer, always
 from holdfast.kit.http.event_streams import Streams
 from holdfast.kit.http.handler import NO_STORE, Handler
 from holdfast.kit.http.query_parameters import NO_PARAMETERS
+from holdfast.kit.http.sockets import drain_on_sigterm, is_draining
 from holdfast.kit.pages.site import PROGRAM_PATHS, Site
 from holdfast.kit.postgres import machines
 from holdfast.kit.postgres.database import Database

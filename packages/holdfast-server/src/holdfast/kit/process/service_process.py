@@ -20,7 +20,7 @@ from starlette.types import ASGIApp
 from uvicorn.supervisors import Multiprocess
 
 from holdfast import __version__
-from holdfast.kit.background import jobs
+from holdfast.kit.background import tasks as jobs
 from holdfast.kit.contract.problems import CannotStart, ErrorBody, Problem
 from holdfast.kit.environment import logs
 from holdfast.kit.environment.outage_lines import outage_of
@@ -30,12 +30,12 @@ from holdfast.kit.http.connection import Connection
 from holdfast.kit.http.connection_limits import ConnectionLimits, files_for_connections
 from holdfast.kit.http.sockets import BACKLOG, address_of, shared
 from holdfast.kit.mail import outbox
-from holdfast.kit.postgres import bundled, schema_migrations, tasks
+from holdfast.kit.postgres import bundled, tasks
 from holdfast.kit.postgres.connection_errors import connection_failure, connection_remedy
 from holdfast.kit.postgres.database import Database, Tx
-from holdfast.kit.postgres.migration_errors import MigrationError
-from holdfast.kit.postgres.schema_functions import read_functions
-from holdfast.kit.postgres.schema_lineage import Migration, read_migrations
+from holdfast.kit.postgres.schema import migrations
+from holdfast.kit.postgres.schema.functions import read_functions
+from holdfast.kit.postgres.schema.lineage import Migration, MigrationError, read_migrations
 from holdfast.kit.process import database_location
 from holdfast.kit.process.resources import Resources, secret_of
 from holdfast.kit.process.service import Service
@@ -47,7 +47,7 @@ from holdfast.kit.process.serving import (
     tuned_for_serving,
 )
 from holdfast.kit.running.steps import Steps
-from holdfast.kit.security.secret_rotation import SealedTable
+from holdfast.kit.security.secrets import SealedTable
 
 log = structlog.get_logger()
 
@@ -143,17 +143,17 @@ class ServiceProcess(Generic[S, R]):
     def pending(self, url: str) -> list[str]:
         """The names of the migrations that a database lacks. Raises `CannotStart`."""
         with _reported_failures():
-            return schema_migrations.pending_migrations(url, self.schema(), self.other_services)
+            return migrations.pending_migrations(url, self.schema(), self.other_services)
 
-    def try_migrations(self, url: str) -> schema_migrations.Trial:
+    def try_migrations(self, url: str) -> migrations.Trial:
         """Migrate a database in a transaction that is rolled back. Raises `CannotStart`."""
         with _reported_failures():
-            return schema_migrations.try_migrations(url, self.schema(), other_services=self.other_services)
+            return migrations.try_migrations(url, self.schema(), other_services=self.other_services)
 
     def migrate(self, url: str) -> list[str]:
         """Bring a database up to date. Returns the names of the applied migrations. Raises `CannotStart`."""
         with _reported_failures():
-            return schema_migrations.migrate(url, self.schema(), other_services=self.other_services)
+            return migrations.migrate(url, self.schema(), other_services=self.other_services)
 
     def database(self, settings: S) -> Database[R]:
         return Database(

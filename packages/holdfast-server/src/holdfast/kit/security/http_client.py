@@ -3,13 +3,27 @@
 When a connection is open, anyio asks its socket for the address of the server. If the server has reset the connection
 meanwhile, uvloop has no socket any more, and anyio raises an `AttributeError`, which no caller expects: three times in
 a hundred such connections (anyio 4.16, uvloop 0.23).
+
+The certificate authorities that our HTTP clients trust.
 """
 
 import contextlib
+import ssl
 from collections.abc import Generator
+from functools import cache
 from typing import Any
 
 import httpx2
+
+
+@cache
+def trusted_certificates() -> ssl.SSLContext:
+    """Return the context of TLS connections, which trusts the certificate authorities of the system.
+
+    The certificates are read once in a process: that takes as long as many requests. The environment variables
+    `SSL_CERT_FILE` and `SSL_CERT_DIR` name other ones.
+    """
+    return httpx2.create_ssl_context()
 
 
 class HttpClient(httpx2.AsyncClient):

@@ -2,8 +2,8 @@
 
 from starlette.routing import BaseRoute
 
-from holdfast.accounts.session_gate import ACCOUNT
 from holdfast.accounts.sessions import Session
+from holdfast.accounts.signed_in_pages import ACCOUNT
 from holdfast.events.console.frame import Console
 from holdfast.events.organizers import accounts
 from holdfast.events.organizers.accounts import EndAccess
@@ -15,8 +15,7 @@ from holdfast.kit.contract.problems import FORBIDDEN, Problem
 from holdfast.kit.http.handler import Reply, Request
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.pages.site import redirect
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import single
+from holdfast.kit.running.operation import Operation, single
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.security.secrets import Secret
 

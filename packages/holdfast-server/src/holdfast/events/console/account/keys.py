@@ -15,11 +15,9 @@ from holdfast.kit.contract.command import check
 from holdfast.kit.contract.messages import message
 from holdfast.kit.contract.problems import NOT_FOUND
 from holdfast.kit.http.handler import Reply, Request
-from holdfast.kit.pages import single_use_forms
-from holdfast.kit.pages.form_errors import NOT_REFUSED, FormRefusal, try_form
-from holdfast.kit.pages.signed_in_pages import command_in_path, hide_forbidden
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import read
+from holdfast.kit.pages import forms
+from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, command_in_path, hide_forbidden, try_form
+from holdfast.kit.running.operation import Operation, read
 from holdfast.kit.running.runner import Runner
 
 KEYS = "/console/keys"
@@ -59,9 +57,7 @@ class KeysPages:
         fields = await self._console.signed_in.read(session, request)
         values = {"name": fields.get("name") or None}
         key = await try_form(
-            lambda: single_use_forms.run_once(
-                self._create, organizer(session), check(CreateKey, values), fields, ApiKey
-            ),
+            lambda: forms.run_once(self._create, organizer(session), check(CreateKey, values), fields, ApiKey),
             QUOTA_EXCEEDED,
             instructions=INSTRUCTIONS,
         )
@@ -103,7 +99,7 @@ class KeysPages:
             values=values,
             errors=refusal.errors,
             is_full=refusal.code == QUOTA_EXCEEDED.code,
-            once=single_use_forms.new_token(),
+            once=forms.new_token(),
         )
 
     def _page(self, session: Session, request: Request, template: str, status: int = 200, **values: Any) -> Reply:

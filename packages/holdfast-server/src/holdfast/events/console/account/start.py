@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from starlette.routing import BaseRoute
 
-from holdfast.accounts.session_gate import local_path, return_query
 from holdfast.accounts.sessions import Session
+from holdfast.accounts.signed_in_pages import local_path, return_query
 from holdfast.events import ownership
 from holdfast.events.console.frame import BEFORE, HOME, START, Console
 from holdfast.events.organizers import accounts
@@ -14,9 +14,8 @@ from holdfast.events.ownership import GetUnprovedAccount, ProveAccount, Unproved
 from holdfast.kit.contract.command import check
 from holdfast.kit.contract.messages import message
 from holdfast.kit.http.handler import Reply, Request, read_query
-from holdfast.kit.pages.form_errors import NOT_REFUSED, FormRefusal, try_form
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import read, single
+from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, try_form
+from holdfast.kit.running.operation import Operation, read, single
 from holdfast.kit.running.runner import Runner
 
 BECOME_ORGANIZER = Operation("become_organizer", None, single(accounts.become))

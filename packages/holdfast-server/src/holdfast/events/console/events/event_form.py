@@ -25,7 +25,7 @@ from holdfast.events.pricing.model import mismatches
 from holdfast.events.processor.currencies import CURRENCIES, digits, is_payable
 from holdfast.kit.contract.command import Errors
 from holdfast.kit.contract.messages import Message, message, translatable
-from holdfast.kit.pages.form_errors import form_errors
+from holdfast.kit.pages.forms import form_errors
 from holdfast.kit.pages.language import local_time
 
 PRICES = ("price", "min_price", "max_price")

@@ -55,8 +55,7 @@ from holdfast.kit.contract.problems import (
     refuses,
 )
 from holdfast.kit.http.handler import Reply, Request, read_query
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import steps
+from holdfast.kit.running.operation import Operation, steps
 from holdfast.kit.running.runner import Runner
 
 

@@ -20,8 +20,8 @@ from holdfast.kit.contract.command import check
 from holdfast.kit.contract.messages import message
 from holdfast.kit.contract.problems import BAD_REQUEST, IDEMPOTENCY_KEY_REUSED, Problem
 from holdfast.kit.http.handler import Reply, Request
-from holdfast.kit.pages import single_use_forms as form_once
-from holdfast.kit.pages.form_errors import form_errors
+from holdfast.kit.pages import forms as form_once
+from holdfast.kit.pages.forms import form_errors
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.running.runner import Runner
 

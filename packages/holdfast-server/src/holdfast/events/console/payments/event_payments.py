@@ -10,9 +10,8 @@ from holdfast.events.payments import operations
 from holdfast.events.payments.operations import EventPayments, ListPayments
 from holdfast.events.processor.currencies import digits
 from holdfast.kit.http.handler import Reply, Request, read_query
-from holdfast.kit.pages.signed_in_pages import hide_forbidden
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import read
+from holdfast.kit.pages.forms import hide_forbidden
+from holdfast.kit.running.operation import Operation, read
 from holdfast.kit.running.runner import Runner
 
 PAGE_SIZE = 100

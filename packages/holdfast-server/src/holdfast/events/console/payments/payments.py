@@ -22,12 +22,10 @@ from holdfast.kit.contract.command import check
 from holdfast.kit.contract.messages import message
 from holdfast.kit.contract.problems import NOT_FOUND
 from holdfast.kit.http.handler import Reply, Request
-from holdfast.kit.pages import single_use_forms
-from holdfast.kit.pages.form_errors import NOT_REFUSED, FormRefusal, try_form
+from holdfast.kit.pages import forms
+from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, command_in_path, hide_forbidden, try_form
 from holdfast.kit.pages.language import language_of
-from holdfast.kit.pages.signed_in_pages import command_in_path, hide_forbidden
-from holdfast.kit.running.operation import ADDS, Operation
-from holdfast.kit.running.run_modes import read, single
+from holdfast.kit.running.operation import ADDS, Operation, read, single
 from holdfast.kit.running.runner import Runner
 
 READ_PAYER = Operation("look_at_payer", None, read(operations.payer))
@@ -73,9 +71,7 @@ class PaymentsPage:
             return await self._page(session, request, command, fields, FormRefusal({name: [wrong]}))
         refund = {"event_id": command.event_id, "user_id": command.user_id, "payment_id": paid.id, "amount": amount}
         done = await try_form(
-            lambda: single_use_forms.run_once(
-                self._refund, organizer(session), check(RefundPayment, refund), fields, RefundResult
-            )
+            lambda: forms.run_once(self._refund, organizer(session), check(RefundPayment, refund), fields, RefundResult)
         )
         if isinstance(done, FormRefusal):
             left = language_of(request).money(paid.refundable, paid.currency, places)
@@ -109,5 +105,5 @@ class PaymentsPage:
             digits=digits,
             values=typed or {},
             errors=refusal.errors,
-            once=single_use_forms.new_token(),
+            once=forms.new_token(),
         )

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from starlette.routing import BaseRoute
 
-from holdfast.accounts.session_gate import SIGN_IN, address_with_return
 from holdfast.accounts.sessions import Session
+from holdfast.accounts.signed_in_pages import SIGN_IN, address_with_return
 from holdfast.events.console.frame import Console, organizer
 from holdfast.events.payments import payout_accounts
 from holdfast.events.payments.payout_accounts import (
@@ -20,9 +20,8 @@ from holdfast.events.payments.payout_accounts import (
 from holdfast.kit.contract.command import check
 from holdfast.kit.contract.messages import message
 from holdfast.kit.http.handler import Reply, Request, read_query
-from holdfast.kit.pages.form_errors import NOT_REFUSED, FormRefusal, try_form
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import read, single, steps
+from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, try_form
+from holdfast.kit.running.operation import Operation, read, single, steps
 from holdfast.kit.running.runner import Runner
 
 READ_PAYOUTS = Operation("look_at_payouts", None, read(payout_accounts.get))

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from starlette.routing import BaseRoute
 
+from holdfast.accounts.addresses import canonical, usable
 from holdfast.accounts.sessions import Session
-from holdfast.accounts.signin.addresses import canonical, usable
 from holdfast.events.console.frame import Console, organizer
 from holdfast.events.console.people.registrations import SEARCH, adding_path, list_path
 from holdfast.events.paths import id_of
@@ -16,8 +16,7 @@ from holdfast.events.registrations.search import RegistrationsPart, SearchRegist
 from holdfast.events.registrations.sign_up import clean_name
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.handler import Reply, Request
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import batched
+from holdfast.kit.running.operation import Operation, batched
 from holdfast.kit.running.runner import Run, Runner
 
 ADD_PERSON = Operation("add_person", None, batched(registrations.add))

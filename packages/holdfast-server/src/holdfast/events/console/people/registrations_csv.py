@@ -24,7 +24,7 @@ from holdfast.events.registrations.search import (
 from holdfast.events.site import SITE
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.csv_cells import as_csv
-from holdfast.kit.http.downloads import Download
+from holdfast.kit.http.answers import Download
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.pages.language import Language, language_of
 from holdfast.kit.running.runner import Run, Runner

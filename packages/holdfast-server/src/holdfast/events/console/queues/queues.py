@@ -20,12 +20,10 @@ from holdfast.kit.contract.command import check, with_integers
 from holdfast.kit.contract.messages import message, translatable
 from holdfast.kit.contract.problems import BAD_REQUEST
 from holdfast.kit.http.handler import Reply, Request, read_query
-from holdfast.kit.pages import single_use_forms
-from holdfast.kit.pages.form_errors import NOT_REFUSED, FormRefusal, try_form
-from holdfast.kit.pages.signed_in_pages import command_in_path, hide_forbidden
+from holdfast.kit.pages import forms
+from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, command_in_path, hide_forbidden, try_form
 from holdfast.kit.postgres.pagination import OffsetPage, Page
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import read
+from holdfast.kit.running.operation import Operation, read
 from holdfast.kit.running.runner import Runner
 
 LABELS = {
@@ -151,7 +149,7 @@ class QueuesPages:
             return self._form(session, request, values)
         fields = await self._console.signed_in.read(session, request)
         queue = await try_form(
-            lambda: single_use_forms.run_once(self._create, organizer(session), create_command(fields), fields, Queue),
+            lambda: forms.run_once(self._create, organizer(session), create_command(fields), fields, Queue),
             QUOTA_EXCEEDED,
             instructions=INSTRUCTIONS,
         )
@@ -223,5 +221,5 @@ class QueuesPages:
             choices=CHOICES,
             interval=self._interval,
             is_full=refusal.code == QUOTA_EXCEEDED.code,
-            once=single_use_forms.new_token(),
+            once=forms.new_token(),
         )

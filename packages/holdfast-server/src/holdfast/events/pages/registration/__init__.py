@@ -1,0 +1,1 @@
+"""The pages on which people register, and see their registration."""

@@ -11,7 +11,7 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
-from holdfast.accounts.signin.addresses import usable
+from holdfast.accounts.addresses import usable
 from holdfast.events.processor.currencies import is_payable
 from holdfast.events.registrations.model import MAX_NAME_CHARACTERS
 from holdfast.events.registrations.sign_up import SignUp, clean_name

@@ -23,16 +23,15 @@ from holdfast.events.site import SITE
 from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import RATE_LIMITED, SERVICE_UNAVAILABLE, Problem
-from holdfast.kit.http.edge import kept_refusals
+from holdfast.kit.http.answers import kept_refusals
 from holdfast.kit.http.handler import Access, Handler, Reply, Request, admit, headers_of
 from holdfast.kit.pages.forms import read_form, require_same_site
 from holdfast.kit.pages.language import Language, language_of
 from holdfast.kit.pages.page_cache import MAX_CACHE_BYTES, CachedPage, PageCache, cached_page
 from holdfast.kit.pages.site import redirect
 from holdfast.kit.postgres.lookup_cache import LookupCache
-from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.operation import Operation, batched, single
 from holdfast.kit.running.rate_limits import Limits
-from holdfast.kit.running.run_modes import batched, single
 from holdfast.kit.running.runner import Runner
 
 SIGN_UP = Operation("sign_up", None, batched(sign_up.sign_up), limit="forms")

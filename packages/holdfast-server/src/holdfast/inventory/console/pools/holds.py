@@ -13,8 +13,8 @@ from holdfast.inventory.stock.model import ActiveHold, HoldList, ListHolds, Rele
 from holdfast.kit.contract.command import check, with_integers
 from holdfast.kit.contract.problems import NOT_FOUND, VALIDATION_FAILED, Problem
 from holdfast.kit.http.handler import Reply, Request, read_query
-from holdfast.kit.pages import single_use_forms
-from holdfast.kit.pages.form_errors import FormRefusal, try_form
+from holdfast.kit.pages import forms
+from holdfast.kit.pages.forms import FormRefusal, try_form
 
 HOLDS = "/console/holds"
 PAGE_SIZE = 20
@@ -38,7 +38,7 @@ class HoldsPage:
         fields = await self._console.signed_in.read(session, request)
         command = release_command(fields)
         done = await try_form(
-            lambda: single_use_forms.run_once(self._release, merchant(session), command, fields, StockChange),
+            lambda: forms.run_once(self._release, merchant(session), command, fields, StockChange),
             HOLD_ENDED,
         )
         if isinstance(done, FormRefusal):
@@ -61,7 +61,7 @@ class HoldsPage:
             after=hold_list.next_cursor,
             ended=ended,
             scripts=["live.js"],
-            once=single_use_forms.new_token(),
+            once=forms.new_token(),
         )
 
     async def _pools(self, session: Session, holds: Sequence[ActiveHold]) -> Mapping[int, PoolWithMembers]:

@@ -10,7 +10,7 @@ from holdfast.inventory.stock.model import MAX_QUANTITY
 from holdfast.kit.contract.command import check
 from holdfast.kit.contract.messages import translatable
 from holdfast.kit.http.handler import Reply, Request, read_query
-from holdfast.kit.pages.form_errors import FormRefusal, try_form
+from holdfast.kit.pages.forms import FormRefusal, try_form
 
 LOW_STOCK = "/console/low-stock"
 PAGE_SIZE = 50

@@ -33,8 +33,8 @@ from holdfast.kit.contract.command import Command, check
 from holdfast.kit.contract.messages import translatable
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.pages.chart import draw_steps
+from holdfast.kit.pages.forms import command_in_path
 from holdfast.kit.pages.language import language_of
-from holdfast.kit.pages.signed_in_pages import command_in_path
 
 ACTORS = {
     "agent": translatable("An agent"),

@@ -17,8 +17,8 @@ from holdfast.kit.contract.command import Errors, check
 from holdfast.kit.contract.messages import message, translatable
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.handler import Reply, Request
-from holdfast.kit.pages import single_use_forms
-from holdfast.kit.pages.form_errors import NOT_REFUSED, FormRefusal, try_form
+from holdfast.kit.pages import forms
+from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, try_form
 
 NEW_POOL = f"{HOME}/pools/new"
 
@@ -80,9 +80,7 @@ class PoolForms:
             return self._form(session, request, None, NEW_POOL_VALUES)
         fields = await self._console.signed_in.read(session, request)
         pool = await try_form(
-            lambda: single_use_forms.run_once(
-                self._create, merchant(session), _create_command(fields), fields, PoolChange
-            ),
+            lambda: forms.run_once(self._create, merchant(session), _create_command(fields), fields, PoolChange),
             *EXPLAINED,
         )
         if isinstance(pool, FormRefusal):
@@ -145,7 +143,7 @@ class PoolForms:
             code=refusal.code,
             labels=LABELS,
             policies=POLICIES,
-            once=single_use_forms.new_token(),
+            once=forms.new_token(),
         )
 
 

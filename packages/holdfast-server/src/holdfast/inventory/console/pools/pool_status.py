@@ -13,8 +13,8 @@ from holdfast.inventory.problems import NAME_TAKEN, POOL_HAS_HOLDS, POOL_NOT_ACT
 from holdfast.kit.contract.command import check
 from holdfast.kit.contract.messages import translatable
 from holdfast.kit.http.handler import Reply, Request
-from holdfast.kit.pages import single_use_forms
-from holdfast.kit.pages.form_errors import NOT_REFUSED, FormRefusal, try_form
+from holdfast.kit.pages import forms
+from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, try_form
 
 EXPLAINED = (NAME_TAKEN, POOL_HAS_HOLDS, POOL_NOT_ACTIVE)
 
@@ -91,7 +91,7 @@ class PoolStatusPages:
                 command = check(step.kind, {"pool_id": pool.id, **released})
                 run = self._console.run[step.operation]
                 done = await try_form(
-                    lambda: single_use_forms.run_once(run, merchant(session), command, fields, PoolChange), *EXPLAINED
+                    lambda: forms.run_once(run, merchant(session), command, fields, PoolChange), *EXPLAINED
                 )
                 if not isinstance(done, FormRefusal):
                     return self._console.to(request, f"{HOME}/pools/{pool.id}")
@@ -104,7 +104,7 @@ class PoolStatusPages:
                 pool=pool,
                 step=step,
                 code=refusal.code,
-                once=single_use_forms.new_token(),
+                once=forms.new_token(),
             )
 
         return answer

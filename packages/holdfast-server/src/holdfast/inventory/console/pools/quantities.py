@@ -23,8 +23,8 @@ from holdfast.inventory.stock.model import (
 from holdfast.kit.contract.command import Errors, check, with_integers
 from holdfast.kit.contract.messages import message, translatable
 from holdfast.kit.http.handler import Reply, Request
-from holdfast.kit.pages import single_use_forms
-from holdfast.kit.pages.form_errors import NOT_REFUSED, FormRefusal, try_form
+from holdfast.kit.pages import forms
+from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, try_form
 
 EXPLAINED = (NOT_ENOUGH_STOCK, POOL_NOT_ACTIVE, STALE)
 
@@ -136,9 +136,7 @@ class QuantityPages:
 
     async def _run(self, session: Session, form: Form, pool: PoolWithMembers, fields: Mapping[str, str]) -> StockChange:
         command = form.command_of(pool.id, fields)
-        return await single_use_forms.run_once(
-            self._console.run[form.operation], merchant(session), command, fields, StockChange
-        )
+        return await forms.run_once(self._console.run[form.operation], merchant(session), command, fields, StockChange)
 
     async def _form(
         self,
@@ -165,7 +163,7 @@ class QuantityPages:
             labels=LABELS,
             ways=WAYS,
             targets=await self._targets(session, pool) if form.name == "transfer" else [],
-            once=single_use_forms.new_token(),
+            once=forms.new_token(),
         )
 
     async def _targets(self, session: Session, pool: PoolWithMembers) -> Sequence[TransferTarget]:

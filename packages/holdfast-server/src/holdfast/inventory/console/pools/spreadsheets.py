@@ -18,11 +18,11 @@ from holdfast.kit.contract.command import check
 from holdfast.kit.contract.csv_cells import with_separator
 from holdfast.kit.contract.messages import message, translatable
 from holdfast.kit.contract.problems import invalid
-from holdfast.kit.http.downloads import Download
+from holdfast.kit.http.answers import Download
 from holdfast.kit.http.handler import Reply, Request
-from holdfast.kit.pages import single_use_forms
-from holdfast.kit.pages.form_errors import NOT_REFUSED, FormRefusal, try_form
+from holdfast.kit.pages import forms
 from holdfast.kit.pages.form_files import KIND, FileLimits, UploadedFile
+from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, try_form
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.running.slots import MAX_WAITING, SLOT_TIMEOUT_SECONDS, Slots
 
@@ -121,7 +121,7 @@ class SpreadsheetsPage:
         command = import_command(fields)
         if "sure" in fields:
             command = replace(command, dry_run=False)
-            done = await single_use_forms.run_once(self._import, merchant(session), command, fields, Imported)
+            done = await forms.run_once(self._import, merchant(session), command, fields, Imported)
         else:
             done = await self._import(merchant(session), command)
         return self._page(
@@ -132,7 +132,7 @@ class SpreadsheetsPage:
             done=done,
             values=fields,
             read=read,
-            once=single_use_forms.new_token(),
+            once=forms.new_token(),
         )
 
     async def _read(self, session: Session, request: Request) -> tuple[Mapping[str, str], UploadedFile | None]:

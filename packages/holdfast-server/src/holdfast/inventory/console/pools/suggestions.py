@@ -29,8 +29,8 @@ from holdfast.kit.contract.command import Command, check, with_integers
 from holdfast.kit.contract.messages import message, translatable
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from holdfast.kit.http.handler import Reply, Request, read_query
-from holdfast.kit.pages import single_use_forms
-from holdfast.kit.pages.form_errors import NOT_REFUSED, FormRefusal, try_form
+from holdfast.kit.pages import forms
+from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, try_form
 
 SUGGESTIONS = f"{HOME}/suggestions"
 
@@ -75,9 +75,7 @@ class SuggestionsPage:
         suggestions = await self._suggestions(session, fields.get("cursor", ""))
         known = {member.variant.gid: member.variant for pool in suggestions.suggestions for member in pool.members}
         done = await try_form(
-            lambda: single_use_forms.run_once(
-                self._create, merchant(session), _create_command(fields, known), fields, PoolChange
-            ),
+            lambda: forms.run_once(self._create, merchant(session), _create_command(fields, known), fields, PoolChange),
             NAME_TAKEN,
         )
         if isinstance(done, FormRefusal):
@@ -124,7 +122,7 @@ class SuggestionsPage:
             has_pools=bool(pools.pools),
             theme_editor=self._theme_editor(shop_of(session)),
             shop=shop_of(session) if self._client_id else "",
-            once=single_use_forms.new_token(),
+            once=forms.new_token(),
         )
 
     async def _suggestions(self, session: Session, cursor: str) -> PoolSuggestions:

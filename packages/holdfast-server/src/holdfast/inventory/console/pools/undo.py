@@ -10,9 +10,8 @@ from holdfast.inventory.problems import ALREADY_REVERTED, NOT_ENOUGH_STOCK, NOT_
 from holdfast.inventory.stock.model import RevertEntry, StockChange
 from holdfast.kit.contract.command import Id, check
 from holdfast.kit.http.handler import Reply, Request
-from holdfast.kit.pages import single_use_forms
-from holdfast.kit.pages.form_errors import NOT_REFUSED, FormRefusal, try_form
-from holdfast.kit.pages.signed_in_pages import command_in_path
+from holdfast.kit.pages import forms
+from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, command_in_path, try_form
 
 WHY_NOT = (ALREADY_REVERTED, NOT_ENOUGH_STOCK, NOT_REVERTIBLE, POOL_NOT_ACTIVE)
 
@@ -49,7 +48,7 @@ class UndoPage:
         if request.method == "POST":
             command = check(RevertEntry, {"entry_id": entry_id, "reason": fields.get("reason") or None})
             done = await try_form(
-                lambda: single_use_forms.run_once(self._revert, merchant(session), command, fields, StockChange),
+                lambda: forms.run_once(self._revert, merchant(session), command, fields, StockChange),
                 *WHY_NOT,
             )
             if not isinstance(done, FormRefusal):
@@ -68,7 +67,7 @@ class UndoPage:
             code=would.code if isinstance(would, FormRefusal) else "",
             values=fields,
             errors=refusal.errors,
-            once=single_use_forms.new_token(),
+            once=forms.new_token(),
         )
 
 

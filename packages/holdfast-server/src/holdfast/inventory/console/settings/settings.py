@@ -18,10 +18,9 @@ from holdfast.inventory.sync.model import GetSyncStatus
 from holdfast.kit.contract.command import check
 from holdfast.kit.contract.messages import translatable
 from holdfast.kit.http.handler import Reply, Request
-from holdfast.kit.pages.form_errors import NOT_REFUSED, FormRefusal, try_form
+from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, try_form
 from holdfast.kit.pages.language import language_of
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import read, single
+from holdfast.kit.running.operation import Operation, read, single
 
 SETTINGS = "/console/settings"
 NEW_KEY = f"{SETTINGS}/key"

@@ -26,8 +26,8 @@ from holdfast.kit.contract.command import check, with_integers
 from holdfast.kit.contract.messages import translatable
 from holdfast.kit.contract.problems import BAD_REQUEST, NOT_FOUND, SERVICE_UNAVAILABLE, VALIDATION_FAILED, Problem
 from holdfast.kit.http.handler import Reply, Request
-from holdfast.kit.pages import single_use_forms
-from holdfast.kit.pages.form_errors import NOT_REFUSED, FormRefusal, try_form
+from holdfast.kit.pages import forms
+from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, try_form
 
 SYNC = "/console/sync"
 
@@ -87,7 +87,7 @@ class SyncPage:
         pool_id = chosen_pool_id(fields)
         if "sure" in fields:
             command = Reconcile(pool_id=pool_id, dry_run=False)
-            done = await single_use_forms.run_once(self._reconcile, merchant(session), command, fields, Reconciled)
+            done = await forms.run_once(self._reconcile, merchant(session), command, fields, Reconciled)
             if not done.waits_for:
                 return self._console.to(request, SYNC)
         comparison: Reconciled = await self._reconcile(merchant(session), Reconcile(pool_id=pool_id))
@@ -106,7 +106,7 @@ class SyncPage:
         pool_id = chosen_pool_id(fields)
         command = Resync(pool_id=pool_id, dry_run="sure" not in fields)
         if not command.dry_run:
-            await single_use_forms.run_once(self._resync, merchant(session), command, fields, Resynced)
+            await forms.run_once(self._resync, merchant(session), command, fields, Resynced)
             return self._console.to(request, SYNC)
         preview: Resynced = await self._resync(merchant(session), command)
         return await self._confirm(session, request, pool_id, "resync", drift=[], count=preview.levels)
@@ -124,7 +124,7 @@ class SyncPage:
             drift,
             pool=pool,
             does=does,
-            once=single_use_forms.new_token(),
+            once=forms.new_token(),
             **values,
         )
 

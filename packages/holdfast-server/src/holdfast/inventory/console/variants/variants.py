@@ -28,9 +28,8 @@ from holdfast.kit.contract.command import check, with_integers
 from holdfast.kit.contract.messages import message, translatable
 from holdfast.kit.contract.problems import BAD_REQUEST, Problem, invalid
 from holdfast.kit.http.handler import Reply, Request, read_query
-from holdfast.kit.pages import single_use_forms
-from holdfast.kit.pages.form_errors import NOT_REFUSED, FormRefusal, try_form
-from holdfast.kit.pages.signed_in_pages import command_in_path
+from holdfast.kit.pages import forms
+from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, command_in_path, try_form
 
 PAGE_SIZE = 20
 """The most variants in a search. Each has a field in the form, which may have 50."""
@@ -84,7 +83,7 @@ class VariantsPage:
             change = check(LinkVariants, {**msgspec.structs.asdict(change), "initial": sure})
         change = msgspec.structs.replace(change, expected_version=_version(pool.id, fields))
         done = await try_form(
-            lambda: single_use_forms.run_once(self._run[does], merchant(session), change, fields, PoolChange), STALE
+            lambda: forms.run_once(self._run[does], merchant(session), change, fields, PoolChange), STALE
         )
         if isinstance(done, FormRefusal):
             if done.code != STALE.code:
@@ -126,7 +125,7 @@ class VariantsPage:
             names=await names_of(self._console, session, request, [*gids, *affected_gids]),
             gids=gids,
             stale=stale,
-            once=single_use_forms.new_token(),
+            once=forms.new_token(),
         )
 
     async def _list(

@@ -1,6 +1,6 @@
 """The checks that both services have, in the order in which they are shown."""
 
-from holdfast.kit.process.checks import disk, partners, schema, secret, server, work
+from holdfast.kit.process.checks import files, partners, schema, server, work
 from holdfast.kit.process.checks.inspection import AnyCheck, Check, DatabaseCheck
 
 FOUNDATION: tuple[AnyCheck, ...] = (
@@ -14,10 +14,10 @@ FOUNDATION: tuple[AnyCheck, ...] = (
     DatabaseCheck("transactions", server.check_transactions),
     DatabaseCheck("migrations", schema.check_migrations),
     DatabaseCheck("schema", schema.check_schema),
-    Check("secret", secret.check_secret_file),
-    DatabaseCheck("secret", secret.check_sealed),
-    Check("data directory", disk.check_data_directory),
-    DatabaseCheck("backups", disk.check_backups),
+    Check("secret", files.check_secret_file),
+    DatabaseCheck("secret", files.check_sealed),
+    Check("data directory", files.check_data_directory),
+    DatabaseCheck("backups", files.check_backups),
     Check("base address", partners.check_base_address),
     Check("mail server", partners.check_mail_server),
     DatabaseCheck("mails", work.check_outbox),

@@ -1,16 +1,22 @@
-"""Looks at a service without changing it: runs its checks, each with a time limit, and collects their findings."""
+"""Looks at a service without changing it: runs its checks, each with a time limit, and collects their findings.
+
+Words of findings: durations and lists.
+
+What a check has found, and from when on something is wrong.
+"""
 
 import asyncio
 import contextlib
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, LiteralString, TypeVar
+from typing import Any, Generic, Literal, LiteralString, TypeVar
 
 import psycopg
 from psycopg import AsyncConnection, AsyncCursor, errors, sql
 from psycopg.rows import AsyncRowFactory
 
+from holdfast.kit.background.loops import SESSION_TIMEOUT_SECONDS
 from holdfast.kit.contract.problems import CannotStart
 from holdfast.kit.environment.logs import first_line
 from holdfast.kit.environment.settings import Settings
@@ -20,11 +26,86 @@ from holdfast.kit.postgres.connection_errors import connection_failure, connecti
 from holdfast.kit.postgres.connection_pool import KEEPALIVE
 from holdfast.kit.postgres.database import Reader
 from holdfast.kit.postgres.notifications import MACHINE, listener_name
-from holdfast.kit.process.checks.finding import CheckLimits, Finding, Findings, ok, skipped, wrong
+from holdfast.kit.process.database_health import MAX_CLOCK_DIFFERENCE_SECONDS
 from holdfast.kit.process.database_location import location_text
 from holdfast.kit.process.resources import secret_file
 from holdfast.kit.process.service_process import ServiceProcess
 from holdfast.kit.security.secrets import Secret, secret
+from holdfast_verify.terminal import sentences
+
+
+def duration(seconds: float) -> str:
+    """A duration in words, in its largest unit."""
+    for unit, length in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
+        if seconds >= length * 0.95:
+            number = max(1, round(seconds / length))
+            return f"{number} {unit}" if number == 1 else f"{number} {unit}s"
+    return f"{seconds:.0f} seconds"
+
+
+def names_text(names: Sequence[str], limit: int = 3) -> str:
+    """Some names, and how many more there are."""
+    more = len(names) - limit
+    return ", ".join(names[:limit]) + (f" and {more} more" if more > 0 else "")
+
+
+Status = Literal["ok", "warning", "wrong", "skipped"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a check has found.
+
+    message    what is so, or what is wrong
+    remedy     what to do, with the command or the setting; empty if there is nothing to do
+    """
+
+    status: Status
+    message: str
+    remedy: str = ""
+    point: str = ""
+    service: str = ""
+
+
+Findings = Sequence[Finding]
+
+
+def ok(message: str) -> Finding:
+    return Finding("ok", sentences(message))
+
+
+def warning(message: str, remedy: str) -> Finding:
+    return Finding("warning", sentences(message), remedy)
+
+
+def wrong(message: str, remedy: str) -> Finding:
+    return Finding("wrong", sentences(message), remedy)
+
+
+def skipped(reason: str) -> Finding:
+    """A finding that a point was not looked at. `reason` follows "because"."""
+    return Finding("skipped", sentences(f"Not looked at, because {reason}."))
+
+
+@dataclass(frozen=True)
+class CheckLimits:
+    """From when on something is wrong, or a warning.
+
+    min_free_bytes         free space of a disk, below which it is wrong; below five times as much it is a warning
+    max_clock_difference   seconds between the clock of this machine and that of the database
+    max_overdue_seconds    how long work that is due may wait
+    max_idle_seconds       how long a leader may run no statement; each runs one a second
+    max_mail_seconds       how long mails may wait
+    max_backup_days        the age of the last backup
+    """
+
+    min_free_bytes: int = 200_000_000
+    max_clock_difference: float = MAX_CLOCK_DIFFERENCE_SECONDS
+    max_overdue_seconds: float = 60.0
+    max_idle_seconds: float = 3 * SESSION_TIMEOUT_SECONDS
+    max_mail_seconds: float = 900.0
+    max_backup_days: float = 7.0
+
 
 S = TypeVar("S", bound=Settings)
 T = TypeVar("T")

@@ -12,11 +12,9 @@ from limits.storage import storage_from_string
 from msgspec import Struct
 
 from holdfast.kit.mail.transport import MailServerUnavailable, SmtpMailer
-from holdfast.kit.process.checks.finding import Finding, Findings, ok, skipped, warning, wrong
-from holdfast.kit.process.checks.inspection import Inspection
+from holdfast.kit.process.checks.inspection import Finding, Findings, Inspection, ok, skipped, warning, wrong
 from holdfast.kit.process.discovery import RESOURCE_PATH
-from holdfast.kit.security.certificates import trusted_certificates
-from holdfast.kit.security.http_client import HttpClient
+from holdfast.kit.security.http_client import HttpClient, trusted_certificates
 
 REQUEST_TIMEOUT_SECONDS = 5.0
 

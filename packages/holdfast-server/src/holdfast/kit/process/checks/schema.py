@@ -12,10 +12,17 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from holdfast.kit.contract.problems import CannotStart
 from holdfast.kit.postgres.connection_pool import KEEPALIVE
 from holdfast.kit.postgres.database import Reader
-from holdfast.kit.postgres.schema_lineage import Migration
-from holdfast.kit.process.checks.finding import Finding, Findings, ok, skipped, warning, wrong
-from holdfast.kit.process.checks.inspection import Inspection
-from holdfast.kit.process.checks.wording import names_text
+from holdfast.kit.postgres.schema.lineage import Migration
+from holdfast.kit.process.checks.inspection import (
+    Finding,
+    Findings,
+    Inspection,
+    names_text,
+    ok,
+    skipped,
+    warning,
+    wrong,
+)
 
 PENDING_TIMEOUT_SECONDS = 8
 """Seconds in which the applied migrations must be read."""

@@ -6,9 +6,7 @@ from psycopg import errors
 
 from holdfast.kit.environment.logs import first_line
 from holdfast.kit.postgres.database import Reader
-from holdfast.kit.process.checks.finding import Finding, Findings, ok, skipped, warning, wrong
-from holdfast.kit.process.checks.inspection import Inspection
-from holdfast.kit.process.checks.wording import duration
+from holdfast.kit.process.checks.inspection import Finding, Findings, Inspection, duration, ok, skipped, warning, wrong
 
 SUPPORTED_VERSIONS = range(15, 19)
 

@@ -3,9 +3,7 @@
 from typing import Any, LiteralString
 
 from holdfast.kit.postgres.database import Reader
-from holdfast.kit.process.checks.finding import Finding, Findings, ok, skipped, warning, wrong
-from holdfast.kit.process.checks.inspection import Inspection
-from holdfast.kit.process.checks.wording import duration
+from holdfast.kit.process.checks.inspection import Finding, Findings, Inspection, duration, ok, skipped, warning, wrong
 
 MAX_HELD_DAYS = 7
 

@@ -1,0 +1,356 @@
+"""Background jobs, stored in the database by procrastinate. Only one process at a time runs a job.
+
+A transaction enqueues a task (`tasks.py`); a timetable starts a periodic job. Both run in steps. A job that fails is
+retried with exponential backoff. After its last attempt, the job of a task stays in the database until an operator
+retries it (`holdfast events jobs`); a periodic job is deleted, and the timetable starts the next one.
+
+Wakes the job workers when a delayed job is due: by themselves they would find it only at their next poll.
+
+A job without a delay wakes them when it is stored; the job library does that.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import wraps
+from pathlib import Path
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import msgspec
+import procrastinate
+import procrastinate.schema
+import structlog
+from msgspec import Struct
+from procrastinate import JobContext, RetryStrategy
+from procrastinate.jobs import Status
+from procrastinate.manager import JobManager
+
+from holdfast.kit.background.row_work import LEASE_SECONDS, OVERDUE, RENEW_SECONDS
+from holdfast.kit.compat.task_ending import end_tasks
+from holdfast.kit.contract.bounds import Bound
+from holdfast.kit.contract.problems import NOT_FOUND, SERVICE_UNAVAILABLE, Problem
+from holdfast.kit.environment.metrics import JOBS, start_at_zero
+from holdfast.kit.postgres.connection_pool import KEEPALIVE, Pool
+from holdfast.kit.postgres.database import Database, Reader, Tx
+from holdfast.kit.postgres.notifications import POLL_SECONDS, wait_for_notification
+from holdfast.kit.postgres.schema.lineage import Migration, read_migrations
+from holdfast.kit.postgres.tasks import CHANNEL, EnqueuedTask, Task
+from holdfast.kit.running.steps import Steps
+
+log = structlog.get_logger()
+
+RETRY_SECONDS = 1.0
+"""Seconds until the workers are woken again if no worker has claimed the job that is due."""
+
+
+async def wake(database: Database[Any], patrol_seconds: float) -> None:
+    """Wake the workers whenever a delayed job becomes due, until cancelled."""
+    changed = asyncio.Event()
+    with database.listen(CHANNEL, lambda _: changed.set()):
+        while True:
+            changed.clear()
+            try:
+                pause = await _seconds_until_due(database, patrol_seconds)
+            except Exception as error:
+                # The database logs when it is unreachable.
+                if not (isinstance(error, Problem) and error.type is SERVICE_UNAVAILABLE):
+                    log.error("jobs that were put off are found on patrol only", exc_info=error)
+                pause = patrol_seconds
+            await wait_for_notification(changed, pause)
+
+
+async def _seconds_until_due(database: Database[Any], patrol_seconds: float) -> float:
+    """Seconds until the next delayed job is due. Wakes the workers if one is due now."""
+    soon = await database.read(_next_due)
+    if soon is None:
+        return patrol_seconds
+    if soon > 0:
+        return min(soon, patrol_seconds)
+    await database.read(_notify_workers)
+    return RETRY_SECONDS
+
+
+async def _next_due(reader: Reader[Any]) -> float | None:
+    """Seconds until the next delayed job is due; 0 or less if one is due now; None if there is none."""
+    return await reader.value(
+        """
+        select extract(epoch from min(scheduled_at) - clock_timestamp())::float8 from procrastinate_jobs
+         where status = 'todo' and scheduled_at is not null
+        """
+    )
+
+
+async def _notify_workers(reader: Reader[Any]) -> None:
+    """Send the notification that the job library sends when a job is stored."""
+    await reader.value("""select pg_notify('procrastinate_any_queue_v1', '{"type": "job_inserted", "job_id": 0}')""")
+
+
+A = TypeVar("A", bound=Struct)
+R = TypeVar("R")
+
+
+MAX_CONCURRENT_JOBS = 8
+"""Jobs that one process runs concurrently. Most of them wait for other services."""
+
+JOBS_IN_PROGRESS = Bound(
+    name="Jobs in progress",
+    service="both",
+    total=f"{MAX_CONCURRENT_JOBS} in a process",
+    tenant="none: in the order in which they were enqueued",
+    address="none: only organizers and shops enqueue jobs",
+    reserved="-",
+    stranger="Time, as an organizer: the jobs that it enqueued before those of others.",
+)
+
+CONNECTION_TIMEOUT_SECONDS = 2
+"""Seconds to wait for a connection. A process that cannot reach the database waits twice before it ends."""
+
+STALL_TIMEOUT_SECONDS = LEASE_SECONDS
+"""Seconds after the last heartbeat of a process until another process runs its jobs."""
+
+HEARTBEAT_SECONDS = RENEW_SECONDS
+
+MAX_PERIODIC_ATTEMPTS = 4
+
+
+@dataclass(frozen=True)
+class Job(Generic[A]):
+    """The function that runs a task.
+
+    run         `(steps, arguments)`; it may run twice if a process is killed, so it must be idempotent
+    attempts    the maximum number of attempts, with pauses of 2, 4, 8, … seconds between them
+    """
+
+    task: Task[A]
+    run: Callable[[Steps[Any], A], Awaitable[None]]
+    attempts: int = 10
+
+
+@dataclass(frozen=True)
+class PeriodicJob:
+    """A job that a timetable starts.
+
+    cron    the times at which it runs, in UTC
+    run     returns the number of rows that it changed
+    """
+
+    cron: str
+    run: Callable[[Steps[Any]], Awaitable[int]]
+
+    @property
+    def name(self) -> str:
+        """The name of the function. The database identifies the job by it."""
+        return self.run.__name__
+
+
+def duplicate_names(jobs: Sequence[Job[Any]], periodic: Sequence[PeriodicJob]) -> Sequence[str]:
+    """The names that several jobs share. The database identifies jobs by name, so none of these could run."""
+    names = Counter([*(job.task.name for job in jobs), *(periodic_job.name for periodic_job in periodic)])
+    return [name for name, count in names.items() if count > 1]
+
+
+def in_transaction(work: Callable[[Tx[R]], Awaitable[int]]) -> Callable[[Steps[R]], Awaitable[int]]:
+    """Turn work in a single transaction into the function of a periodic job."""
+
+    @wraps(work)
+    async def run(steps: Steps[R]) -> int:
+        return await steps.transact(work)
+
+    return run
+
+
+def in_batches(work: Callable[[Tx[R]], Awaitable[int]]) -> Callable[[Steps[R]], Awaitable[int]]:
+    """Turn work that handles one batch at a time into the function of a periodic job, which runs until none is left.
+
+    Each batch is its own transaction, so that none holds its locks for long or reaches the statement timeout.
+    """
+
+    @wraps(work)
+    async def run(steps: Steps[R]) -> int:
+        total = 0
+        while done := await steps.transact(work):
+            total += done
+        return total
+
+    return run
+
+
+def schema() -> list[Migration]:
+    """The migrations of procrastinate. A later release may add files; then `migrate` applies only the new ones."""
+    directory = Path(procrastinate.schema.SchemaManager.get_migrations_path())
+    return [Migration(f"procrastinate {migration.name}", migration.sql) for migration in read_migrations(directory)]
+
+
+async def run_jobs(database: Database[Any], jobs: Sequence[Job[Any]], periodic: Sequence[PeriodicJob]) -> None:
+    """Run jobs concurrently until cancelled."""
+    app = procrastinate.App(connector=procrastinate.PsycopgConnector())
+    for job in jobs:
+        _register_task(app, database, job)
+    limits = {job.task.name: job.attempts for job in jobs}
+
+    for periodic_job in periodic:
+        _register_periodic(app, database, periodic_job)
+    name = f"{database.name} jobs"
+    # If the library opened its own pool, a cancellation at that moment would leave the pool open.
+    pool = Pool(
+        database.url,
+        min_size=1,
+        max_size=2,
+        timeout=CONNECTION_TIMEOUT_SECONDS,
+        open=False,
+        check=Pool.check_connection,
+        name=name,
+        kwargs={"application_name": name, **KEEPALIVE},
+    )
+    async with pool, app.open_async(pool):
+        waking = asyncio.create_task(wake(database, POLL_SECONDS), name="waking")
+        retrying = asyncio.create_task(_retry_stalled_jobs(database, app.job_manager, limits), name="stalled jobs")
+        try:
+            await app.run_worker_async(
+                install_signal_handlers=False,
+                delete_jobs="successful",
+                concurrency=MAX_CONCURRENT_JOBS,
+                fetch_job_polling_interval=POLL_SECONDS,
+                shutdown_graceful_timeout=10,
+                update_heartbeat_interval=HEARTBEAT_SECONDS,
+                stalled_worker_timeout=STALL_TIMEOUT_SECONDS,
+            )
+        finally:
+            await end_tasks([waking, retrying])
+
+
+async def _retry_stalled_jobs(database: Database[Any], manager: JobManager, limits: Mapping[str, int]) -> None:
+    """Retry the jobs of killed processes, until cancelled. Only one process at a time retries them.
+
+    Every process measures how long jobs wait.
+    """
+
+    async def retry_alone(tx: Tx[Any]) -> None:
+        # Of two concurrent processes, one could treat a job as stalled that the other has just restarted.
+        if await tx.value("select pg_try_advisory_xact_lock(hashtext('stalled jobs'))"):
+            await retry_stalled(manager, limits)
+
+    while True:
+        await asyncio.sleep(HEARTBEAT_SECONDS)
+        try:
+            await database.transact(retry_alone)
+            OVERDUE.labels("jobs").set(await database.read(_overdue_seconds))
+        except Exception as error:
+            # The database logs when it is unreachable.
+            if not (isinstance(error, Problem) and error.type is SERVICE_UNAVAILABLE):
+                log.error("jobs that a process left behind are not tried again yet", exc_info=error)
+
+
+async def _overdue_seconds(reader: Reader[Any]) -> float:
+    """The seconds for which the oldest waiting job has been due; 0 if none waits."""
+    return await reader.value(
+        """
+        select greatest(0, extract(epoch from clock_timestamp() - least(
+            (select min(scheduled_at) from procrastinate_jobs where status = 'todo' and scheduled_at is not null),
+            -- Of jobs that are to be done at once, the first that was stored.
+            (select min(at) from procrastinate_events
+              where job_id = (select min(id) from procrastinate_jobs
+                               where status = 'todo' and scheduled_at is null)))))::float8
+        """
+    )
+
+
+def _register_task(app: procrastinate.App, database: Database[Any], job: Job[Any]) -> None:
+    name, stored = job.task.name, EnqueuedTask[job.task.arguments]
+    retries = RetryStrategy(max_attempts=job.attempts - 1, exponential_wait=2) if job.attempts > 1 else False
+    start_at_zero(JOBS, name, "failed")
+
+    @app.task(name=name, pass_context=True, retry=retries)
+    async def run(context: JobContext, **arguments: Any) -> None:  # pyright: ignore[reportUnusedFunction]
+        enqueued = msgspec.convert(arguments, stored)
+        try:
+            await job.run(Steps(database, enqueued.tenant), enqueued.arguments)
+        except Exception as error:
+            _count_failure(context, job.attempts, error)
+            raise
+        JOBS.labels(name, "done").inc()
+
+
+def _register_periodic(app: procrastinate.App, database: Database[Any], periodic: PeriodicJob) -> None:
+    name = periodic.name
+    retries = RetryStrategy(max_attempts=MAX_PERIODIC_ATTEMPTS - 1, exponential_wait=2)
+    start_at_zero(JOBS, name, "failed")
+
+    @app.periodic(cron=periodic.cron)
+    @app.task(name=name, queueing_lock=name, pass_context=True, retry=retries)
+    async def run(context: JobContext, timestamp: int) -> None:  # pyright: ignore[reportUnusedFunction]
+        try:
+            changed = await periodic.run(Steps(database))
+        except Exception as error:
+            if _count_failure(context, MAX_PERIODIC_ATTEMPTS, error) == "retried":
+                raise
+            return  # the timetable starts it again
+        JOBS.labels(name, "done").inc()
+        # Most runs of a job that runs every minute change nothing; they are logged at the level DEBUG.
+        (log.info if changed else log.debug)("job done", job=name, changed=changed)
+
+
+def _count_failure(context: JobContext, attempts: int, error: Exception) -> str:
+    """Count and log a failed attempt, without the arguments. Returns `retried` or `failed`."""
+    name = context.job.task_name
+    outcome = "retried" if context.job.attempts + 1 < attempts else "failed"
+    log.error("job failed", job=name, id=context.job.id, outcome=outcome, exc_info=error)
+    JOBS.labels(name, outcome).inc()
+    return outcome
+
+
+async def retry_stalled(manager: JobManager, limits: Mapping[str, int]) -> int:
+    """Retry jobs whose process was killed, if they have attempts left. Returns the number of such jobs.
+
+    limits    the maximum number of attempts, by task
+    """
+    stalled = [*await manager.get_stalled_jobs(seconds_since_heartbeat=STALL_TIMEOUT_SECONDS)]
+    for job in stalled:
+        log.warning("a job was left behind by its process", job=job.task_name, id=job.id, attempts=job.attempts)
+        if job.attempts + 1 < limits.get(job.task_name, MAX_PERIODIC_ATTEMPTS):
+            await manager.retry_job(job)
+        else:
+            JOBS.labels(job.task_name, "failed").inc()
+            await manager.finish_job(job, Status.FAILED, delete_job=False)
+    return len(stalled)
+
+
+class FailedJob(NamedTuple):
+    """A job that failed for good. `arguments` holds the beginning of its arguments, as JSON."""
+
+    id: int
+    task_name: str
+    attempts: int
+    arguments: str
+
+
+MAX_LISTED_JOBS = 100
+"""Failed jobs in one list."""
+
+
+async def failed_jobs(manager: JobManager) -> list[FailedJob]:
+    """The jobs that failed for good, newest first, at most `MAX_LISTED_JOBS`."""
+    rows = await manager.connector.execute_query_all_async(
+        "select id, task_name, attempts, left(args::text, 500) as arguments from procrastinate_jobs"
+        " where status = 'failed' order by id desc limit %(listed)s",
+        listed=MAX_LISTED_JOBS,
+    )
+    return [FailedJob(**row) for row in rows]
+
+
+async def retry_job(manager: JobManager, id: int) -> None:
+    """Retry a job that failed for good. Raises `not_found`."""
+    if not await manager.list_jobs_async(id=id, status="failed"):
+        raise NOT_FOUND(f"No job with the id {id} has failed.")
+    await manager.retry_job_by_id_async(id, retry_at=datetime.now(UTC))
+
+
+@asynccontextmanager
+async def open_job_manager(url: str) -> AsyncGenerator[JobManager]:
+    """Open the job manager of a database, for a process that runs no jobs."""
+    connector = procrastinate.PsycopgConnector(conninfo=url, min_size=1, max_size=1)
+    async with procrastinate.App(connector=connector).open_async() as app:
+        yield app.job_manager

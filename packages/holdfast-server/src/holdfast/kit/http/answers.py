@@ -1,0 +1,152 @@
+"""What caches in front of a service may keep, and for how long. A cache is a proxy or a content delivery network.
+
+Answers with one of these headers are the same for everybody who requests the same address in the same language and
+encoding. All other answers are `NO_STORE`. docs/edge.md lists both.
+
+Which clients take compressed answers.
+
+Files that are sent while they are generated, of any length and with only a part in memory.
+
+Answers that are always the same: documents, scripts, signs of life. The table gives them without the framework.
+"""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable, Sequence
+from functools import lru_cache
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from holdfast.kit.contract.problems import Problem
+from holdfast.kit.http.handler import NO_STORE, NOSNIFF, Header, Headers, RenderProblem, Reply, Request
+
+LIVE_SECONDS = 1
+"""Seconds for which a cache gives a page that changes while people look at it."""
+
+RENEWAL_SECONDS = 4
+"""Further seconds for which a cache gives such a page while it requests a new one. If a service takes longer than this,
+caches send it all requests for the page."""
+
+OUTAGE_SECONDS = 600
+"""Seconds for which a cache gives such a page while the service fails. The form on it is valid for two hours, and was
+made at most half an hour before."""
+
+
+def cache_control(seconds: int, renewal: int = 0, outage: int = 0) -> Header:
+    """A header by which browsers ask each time, and shared caches do so after `seconds`."""
+    value = f"public, max-age=0, s-maxage={seconds}"
+    value += f", stale-while-revalidate={renewal}" if renewal else ""
+    value += f", stale-if-error={outage}" if outage else ""
+    return b"cache-control", value.encode()
+
+
+LIVE = cache_control(LIVE_SECONDS, RENEWAL_SECONDS, OUTAGE_SECONDS)
+"""For what people look at while it changes: pages, forms, the progress of a waiting room."""
+
+FEED = cache_control(60, 60, 86_400)
+"""For what programs fetch from time to time."""
+
+BRIEF = cache_control(LIVE_SECONDS)
+"""For an answer that is right only for a moment: that there is no such page, or how much can be sold."""
+
+IMMUTABLE: Header = (b"cache-control", b"public, max-age=31536000, immutable")
+"""For an address whose content never changes. Browsers do not ask again."""
+
+
+def kept_refusals(refuse: RenderProblem) -> RenderProblem:
+    """Return a function that renders problems of a public page. A cache keeps for a moment that there is no such page.
+
+    So a crowd at a page that is gone reaches the service once a second.
+    """
+
+    def render(problem: Problem, request: Request) -> Reply:
+        reply = refuse(problem, request)
+        if problem.status in (404, 410) and request.method in ("GET", "HEAD"):
+            reply.headers = [*(header for header in reply.headers if header[0] != BRIEF[0]), BRIEF]
+        return reply
+
+    return render
+
+
+@lru_cache(256)
+def accepts_gzip(header: bytes) -> bool:
+    """Return whether an `Accept-Encoding` header accepts gzip: by its name, or else by `*`, and not with `q=0`."""
+    weights: dict[str, str] = {}
+    for choice in header.decode("latin-1").lower().split(","):
+        coding, _, weight = choice.partition(";")
+        weights[coding.strip()] = weight
+    weight = weights.get("gzip", weights.get("*"))
+    return weight is not None and not re.fullmatch(r"\s*q\s*=\s*0(\.0*)?\s*", weight)
+
+
+class Download(Reply, kw_only=True):
+    """A file as the answer to a request.
+
+    If it cannot be generated to its end, the connection is closed, so that no client takes a part for the file.
+
+    filename    ASCII letters, digits, dots and dashes
+    parts       consumed one by one, as fast as the client reads, until it disconnects
+    """
+
+    filename: str
+    parts: AsyncIterator[bytes]
+
+    async def send(self, request: Request) -> None:
+        disposition: Header = (b"content-disposition", f'attachment; filename="{self.filename}"'.encode())
+        headers = [NOSNIFF, NO_STORE, *self.headers, (b"content-type", self.media_type), disposition]
+        await request.send({"type": "http.response.start", "status": self.status, "headers": headers})
+        if request.method != "HEAD":
+            gone = asyncio.create_task(_wait_for_disconnect(request))
+            try:
+                async for part in self.parts:
+                    if gone.done():
+                        return
+                    await request.send({"type": "http.response.body", "body": part, "more_body": True})
+            finally:
+                gone.cancel()
+        await request.send({"type": "http.response.body", "body": b""})
+
+
+async def _wait_for_disconnect(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+class ConstantAnswer:
+    """An ASGI application that gives one of a few replies, which the headers of a request choose.
+
+    reply        returns the reply to GET and HEAD
+    preflight    the headers of the answer to OPTIONS, which says who may read the document
+    """
+
+    def __init__(self, reply: Callable[[Headers], Reply], preflight: Sequence[Header] = ()) -> None:
+        self._reply = reply
+        self._preflight = preflight
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers: Headers = {}
+        for name, value in scope["headers"]:
+            headers[name] = headers[name] + b", " + value if name in headers else value
+        request = Request(scope, receive, send, headers)
+        reply = Reply(204, headers=self._preflight) if request.method == "OPTIONS" else self._reply(headers)
+        await reply.send(request)
+
+    def before(self, otherwise: ASGIApp) -> ASGIApp:
+        """An application that gives this answer to GET and HEAD, and passes other methods on."""
+
+        async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+            await (self if scope.get("method") in {"GET", "HEAD"} else otherwise)(scope, receive, send)
+
+        return answer
+
+
+def always(content: bytes, media_type: bytes, *headers: Header) -> ConstantAnswer:
+    """An answer that depends on nothing."""
+    reply = Reply(200, content, headers, media_type)
+    return ConstantAnswer(lambda _: reply)
+
+
+def has_version(condition: bytes, etag: bytes) -> bool:
+    """Whether an `If-None-Match` names this tag (RFC 9110, section 13.1.2)."""
+    tags = {tag.strip().removeprefix(b"W/") for tag in condition.split(b",")}
+    return not tags.isdisjoint({etag, b"*"})

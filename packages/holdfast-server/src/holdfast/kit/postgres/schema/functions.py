@@ -1,0 +1,121 @@
+"""Functions and triggers: `.sql` files, one for each function and the triggers that call it.
+
+They are applied after the migrations, all in one transaction, whenever the text of one has changed. Together they count
+as one migration, whose name is a hash of their texts and the version of the program. What a file no longer has is
+dropped.
+
+A database keeps the functions of the newest version that has migrated it: a process of an earlier version that starts
+during an upgrade leaves them. Versions in development with the same number have no order: the last one that migrates
+has its functions, and the others start with those.
+
+`create or replace trigger` blocks all writers of its table. So each statement has a checksum of its own, and only what
+differs is applied.
+
+A function that a table, an index, a policy or a view uses has no such file. It belongs to the migration that makes
+them: with another text, what is stored could be wrong.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from holdfast import __version__
+from holdfast.kit.postgres.schema.lineage import Migration
+
+DEFINITION = re.compile(
+    r"^create or replace (?:(?P<function>function \w+\([^()]*\))|(?P<trigger>trigger \w+)\s[^;]*?(?P<table>\son \w+))",
+    re.MULTILINE,
+)
+
+NAME = re.compile(
+    r"functions (?P<hash>[0-9a-f]{12})(?: of (?P<major>\d+)\.(?P<minor>\d+)\.(?P<patch>\d+)(?P<development>\.dev\d+)?)?"
+)
+"""The name of a set of functions. Release 0.1.0 gave it no version."""
+
+TABLE = """
+    create table functions (name text primary key, checksum text not null);
+    comment on table functions is 'The functions and triggers that were applied from files.';
+    -- Triggers that older versions made in migrations: each is replaced, or dropped.
+    insert into functions (name, checksum)
+    select format('trigger %s on %s', tgname, tgrelid::regclass), '' from pg_trigger
+     where not tgisinternal and tgrelid::regclass::text not like 'procrastinate%'
+"""
+
+
+@dataclass(frozen=True)
+class Functions(Migration):
+    """All functions and triggers of a service.
+
+    definitions   the statements that define each one, by its kind and name, in the order in which they are applied
+    """
+
+    definitions: Mapping[str, str]
+
+    def is_in(self, applied: Sequence[str]) -> bool:
+        """Whether a database has these functions, or those of a newer version."""
+        sets = [recorded for name in reversed(applied) if (recorded := NAME.fullmatch(name))]
+        own_name = NAME.fullmatch(self.name)
+        newest = max(sets, key=_order, default=None)  # of those with the same version, the one that was applied last
+        assert own_name, f"{self.name} is not of a version such as 1.2.3 or 1.2.3.dev0"
+        return newest is not None and (newest["hash"] == own_name["hash"] or _order(newest) > _order(own_name))
+
+    def apply(self, connection: psycopg.Connection[Any]) -> None:
+        # A body may call a function that is defined after it.
+        connection.execute("set local check_function_bodies = off")
+        if connection.execute("select to_regclass('functions')").fetchone() == (None,):
+            connection.execute(TABLE)
+        applied = dict(connection.execute("select name, checksum from functions").fetchall())
+        for name, sql in self.definitions.items():
+            checksum = _checksum(sql)
+            if applied.pop(name, None) != checksum:
+                try:
+                    connection.execute(sql.encode())
+                except psycopg.Error as error:
+                    error.add_note(name)
+                    raise
+                connection.execute(
+                    "insert into functions (name, checksum) values (%s, %s)"
+                    " on conflict (name) do update set checksum = excluded.checksum",
+                    [name, checksum],
+                )
+        for name in sorted(applied, key=_is_function):
+            connection.execute(f"drop {name}".encode())
+            connection.execute("delete from functions where name = %s", [name])
+
+
+def read_functions(directories: Iterable[Path], version: str = __version__) -> Functions:
+    """The functions and triggers in the files of some directories."""
+    files = [path for directory in directories for path in sorted(directory.glob("*.sql"))]
+    by_file = [definition for path in files for definition in _definitions(path)]
+    definitions = dict(sorted(by_file, key=lambda definition: _is_function(definition[0]), reverse=True))
+    sql = "\n".join(definitions.values())
+    return Functions(f"functions {_checksum(sql)[:12]} of {version}", sql, definitions)
+
+
+def _definitions(path: Path) -> Iterable[tuple[str, str]]:
+    """What a file defines. A statement belongs to the definition before it, such as the grant of a function."""
+    text = path.read_text(encoding="utf-8")
+    starts = list(DEFINITION.finditer(text))
+    for start, end in zip(starts, [*starts[1:], None], strict=True):
+        name = start["function"] or f"{start['trigger']}{start['table']}"
+        yield " ".join(name.split()), text[start.start() : end.start() if end else len(text)].strip()
+
+
+def _order(name: re.Match[str]) -> tuple[int, int, int, bool]:
+    """The place of a set of functions among those of other versions."""
+    major, minor, patch = (int(name[part] or 0) for part in ("major", "minor", "patch"))
+    return major, minor, patch, name["development"] is None
+
+
+def _is_function(name: str) -> bool:
+    """Whether a definition is a function. Triggers are dropped before the functions that they call, and made after."""
+    return name.startswith("function")
+
+
+def _checksum(sql: str) -> str:
+    return hashlib.sha256(sql.encode()).hexdigest()
