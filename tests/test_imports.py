@@ -10,7 +10,7 @@ def test_a_slices_sql_is_imported_by_its_slice_alone() -> None:
         for module in graph.modules
         if module.endswith(".sql")
         for importer in graph.find_modules_that_directly_import(module)
-        if importer.rpartition(".")[0] != module.rpartition(".")[0]
+        if not importer.startswith(module.removesuffix("sql"))
     }
 
     assert strangers == set()

@@ -16,10 +16,11 @@ SOURCE = Path(__file__).parents[1] / "packages" / "holdfast-server" / "src" / "h
 CODE = "de"
 FOLDERS = [
     SOURCE / "kit",
+    SOURCE / "accounts",
     SOURCE / "events",
     *sorted(folder for service in ("accounts", "events", "inventory") for folder in (SOURCE / service).glob("[a-z]*/")),
 ]
-"""The kit and each noun have a catalogue of their own, and so has what lies beside the nouns of the events service."""
+"""The kit and each noun have a catalogue of their own, and so has what lies beside the nouns of a package."""
 
 METHODS = [("**.py", "python"), ("**.html", "jinja2"), ("**.txt", "jinja2")]
 OPTIONS = {"**.html": {"trimmed": "true", "newstyle_gettext": "true"}, "**.txt": {"newstyle_gettext": "true"}}
@@ -37,7 +38,7 @@ def written(folder: Path) -> Catalog:
 
 def _is_inside(folder: str | PathLike[str]) -> bool:
     """Whether the texts of a folder are in the catalogue of the folder around it. A noun has one of its own."""
-    return Path(folder).parent != SOURCE / "events"
+    return Path(folder).parent not in {SOURCE / "accounts", SOURCE / "events"}
 
 
 def file_of(folder: Path) -> Path:
@@ -57,12 +58,16 @@ def texts(catalog: Catalog) -> Iterator[str | tuple[str, ...]]:
 
 
 def update() -> None:
+    """Bring all catalogues up to date. A text that has moved to another folder takes its translation along."""
+    known = {(entry.id, entry.context): entry.string for folder in FOLDERS for entry in stored(folder) if entry.string}
     for folder in FOLDERS:
         new, old = written(folder), stored(folder)
         if not [*texts(new)]:
             continue
         old.update(new, no_fuzzy_matching=True)
         old.obsolete.clear()
+        for entry in old:
+            entry.string = entry.string or known.get((entry.id, entry.context), "")
         file_of(folder).parent.mkdir(exist_ok=True)
         with file_of(folder).open("wb") as file:
             write_po(file, old, no_location=True, omit_header=True, sort_output=True, width=118)

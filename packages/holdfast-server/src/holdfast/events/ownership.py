@@ -3,12 +3,6 @@
 Every visitor can register an organizer with another person's address. The owner, who signs in by a mailed link for the
 first time, sees what was made with it, and keeps it all or ends it all.
 
-Joins an organizer with the person who has the same address, when the owner of the address confirms the organizer.
-
-The account of the organizer stays, with its keys, its events and its id. It gets the public id of the person, which is
-in mails and answers, and with it the registrations. The other account is left without an address, like accounts of
-erased people.
-
 Erasing a person, with everything that another person made with the address.
 """
 
@@ -24,49 +18,16 @@ from holdfast.events.keys.operations import list as list_keys
 from holdfast.events.oauth.operations import move_subjects, unlink_all
 from holdfast.events.organizers import accounts
 from holdfast.events.payments.payout_accounts import end_account
-from holdfast.events.people import operations, sql
-from holdfast.events.people.model import AccountRow, AccountSelector, Erasure
+from holdfast.events.people import operations
+from holdfast.events.people.model import AccountSelector, Erasure
 from holdfast.events.people.proof import EraseOwnData
 from holdfast.events.queues.operations import end_all as end_queues
 from holdfast.events.resources import Reader, Steps, Tx
 from holdfast.events.users.directory import UserDirectory
-from holdfast.events.users.model import find_free_public_id
 from holdfast.kit.contract.caller import Caller, system
 from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, refuses
 from holdfast.kit.postgres.tasks import Task
-
-
-async def join(tx: Tx, organizer_id: int) -> None:
-    """Move the identity and the registrations of a person to the unproved organizer with the same address.
-
-    Afterwards the organizer can be proved: no other account gets the address until the transaction ends. Locks the
-    account of the organizer first, then takes the other locks in the order of `operations.erase`.
-    """
-    organizer = await sql.lock(tx, AccountSelector(id=organizer_id))
-    if organizer is None or organizer.is_owner:
-        return
-    person = await _lock_person(tx, organizer.email)
-    if person:
-        await sql.move_identity(tx, person.id, organizer_id, await find_free_public_id(tx))
-        await sessions.hand_over(tx, person.id, organizer_id)
-
-
-async def _lock_person(tx: Tx, email: str) -> AccountRow | None:
-    """Lock the account of the person with an address, and its events. Returns the account; None if there is none."""
-    selector = AccountSelector(email=email)
-    while True:
-        # If there is none, one is inserted and deleted again: a transaction that registers the address now must wait.
-        fresh_id = await sql.insert_person(tx, email, await find_free_public_id(tx))
-        if fresh_id is not None:
-            await sql.delete_person(tx, fresh_id)
-            return None
-        if account := await sql.find(tx, selector):
-            await sql.lock_events(tx, account.id)
-        if person := await sql.lock(tx, selector):
-            await sql.lock_events(tx, person.id)  # also the events of registrations that came in between
-            return person
-
 
 MAX_TITLES = 5
 """The most events that are shown by their titles."""
@@ -148,7 +109,7 @@ async def prove(tx: Tx, caller: Caller, command: ProveAccount) -> None:
     """Keep or end what was made before the address was proved. Works once."""
     id = command.account_id
     if command.keep:
-        await join(tx, id)
+        await operations.join_organizer(tx, id)
         if await accounts.prove(tx, id):
             await tx.notify(CHANGE_CHANNEL)  # before this process answers; a trigger lets the others know
         return
