@@ -136,6 +136,21 @@ def test_each_alert_is_raised_when_it_should_be_and_not_before() -> None:
     assert named == {rule.split()[0] for _, rule in alerts()}
 
 
+def test_no_alert_is_raised_by_what_was_over_before() -> None:
+    """An alert looks at a shorter time than it waits for, or at a shorter one too."""
+    waiting = {
+        rule.split()[0]: (re.findall(r"\[(\d+)m\]", expression), minutes)
+        for expression, rule in alerts()
+        for minutes in re.findall(r"^ +for: (\d+)m$", rule, re.MULTILINE)
+    }
+
+    windows = {
+        name: (min(map(int, looked_at)), int(minutes)) for name, (looked_at, minutes) in waiting.items() if looked_at
+    }
+    assert len(windows) > 3
+    assert {name for name, (window, minutes) in windows.items() if window >= minutes} == set()
+
+
 def test_every_panel_of_the_dashboard_has_a_place_of_its_own() -> None:
     panels = json.loads((DEPLOY / "grafana/holdfast.json").read_text(encoding="utf-8"))["panels"]
 
