@@ -151,3 +151,20 @@ def test_the_service_goes_on_when_its_bundled_postgresql_was_killed(tmp_path: Pa
             until(lambda: "PostgreSQL runs again" in process.log.read_text())
             until(lambda: is_served(http), seconds=MAX_ANSWER_SECONDS)
         assert process.stop() == 128 + signal.SIGTERM
+
+
+def test_a_process_that_serves_reports_how_many_processes_do_the_background_work(
+    postgres: Cluster, tmp_path: Path
+) -> None:
+    working = 'holdfast_background_processes{service="events"}'
+    url = postgres.url(SUPERUSER, "postgres")
+    EVENTS.migrate(url)
+    with (
+        serving(url, tmp_path, 1, "--no-background") as (process,),
+        httpx2.Client(base_url=process.url, timeout=30) as http,
+    ):
+        until(lambda: figure(http, working) == "0.0")
+        with serving(url, tmp_path, 1) as (worker,):
+            until(lambda: figure(http, working) == "1.0", seconds=30)
+            worker.kill()
+            until(lambda: figure(http, working) == "0.0", seconds=30)

@@ -1,4 +1,4 @@
-"""Asks the database again and again: whether it answers, and whether its clock is that of this machine.
+"""Asks the database again and again: whether it answers, whether its clock is that of this machine, and who works.
 
 A loop does it, so that a database that hangs never holds up a scrape of the metric.
 """
@@ -6,7 +6,7 @@ A loop does it, so that a database that hangs never holds up a scrape of the met
 import asyncio
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, LiteralString, NamedTuple
 
 import structlog
 from prometheus_client import Gauge
@@ -19,6 +19,13 @@ UP = Gauge(
     "Whether the database answers: 1, or 0.",
     ["service"],
     multiprocess_mode="livemin",
+)
+
+BACKGROUND_PROCESSES = Gauge(
+    "holdfast_background_processes",
+    "How many processes do the background work of the service, as the database had it when it answered last.",
+    ["service"],
+    multiprocess_mode="mostrecent",
 )
 
 POLL_SECONDS = 5.0
@@ -44,12 +51,20 @@ class _ClockDifference(NamedTuple):
         return abs(self.seconds) - self.uncertainty > MAX_CLOCK_DIFFERENCE_SECONDS
 
 
+class _Answer(NamedTuple):
+    """What the database said."""
+
+    background_processes: int
+    difference: _ClockDifference
+
+
 async def watch_database(database: Database[Any], clock: Callable[[], float] = time.time) -> None:
-    """Set the metric, and log clocks that differ, until cancelled.
+    """Set the metrics, and log clocks that differ, until cancelled.
 
     clock    the clock of this machine: seconds since 1970
     """
-    up = UP.labels(database.name.removeprefix("holdfast "))
+    service = database.name.removeprefix("holdfast ")
+    up = UP.labels(service)
     was_too_much = False
     while True:
         question = asyncio.create_task(_ask(database, clock), name="question to the database")
@@ -58,13 +73,15 @@ async def watch_database(database: Database[Any], clock: Callable[[], float] = t
             if not question.done():
                 # It is not cancelled: that asks the database to cancel it, and waits for it.
                 up.set(0)
-            difference = await question
+            answer = await question
         finally:
             await end_tasks([question])
-        up.set(difference is not None)
-        if difference and difference.is_too_much != was_too_much:
-            was_too_much = difference.is_too_much
-            _log_clocks(difference)
+        up.set(answer is not None)
+        if answer:
+            BACKGROUND_PROCESSES.labels(service).set(answer.background_processes)
+        if answer and answer.difference.is_too_much != was_too_much:
+            was_too_much = answer.difference.is_too_much
+            _log_clocks(answer.difference)
         await asyncio.sleep(POLL_SECONDS)
 
 
@@ -78,15 +95,24 @@ def _log_clocks(difference: _ClockDifference) -> None:
         log.warning("the clocks of this machine and of the database agree again")
 
 
-async def _ask(database: Database[Any], clock: Callable[[], float]) -> _ClockDifference | None:
-    """How the clocks differ; None if the database does not answer."""
+async def _ask(database: Database[Any], clock: Callable[[], float]) -> _Answer | None:
+    """What the database says; None if it does not answer."""
     asked_at = clock()
     try:
-        now: float = await database.read(
-            lambda reader: reader.value("select extract(epoch from clock_timestamp())::float8")
+        [(now, background_processes)] = await database.read(
+            lambda reader: reader.tuples(QUESTION, {"name": f"{database.name} leaders %"})
         )
     except Exception:
         # The database logs when it is away, and when it is back.
         return None
     answered_at = clock()
-    return _ClockDifference((asked_at + answered_at) / 2 - now, (answered_at - asked_at) / 2)
+    difference = _ClockDifference((asked_at + answered_at) / 2 - now, (answered_at - asked_at) / 2)
+    return _Answer(background_processes, difference)
+
+
+QUESTION: LiteralString = """
+    select extract(epoch from clock_timestamp())::float8,
+           (select count(*) from pg_stat_activity
+             where datname = current_database() and application_name like %(name)s)
+"""
+"""The time of the database, and how many processes have a session of leaders (`background/leaders.py`)."""
