@@ -5,6 +5,7 @@ import subprocess
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
+import psutil
 import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
@@ -127,8 +128,8 @@ def test_connections_that_are_all_in_use_are_not_taken_for_a_password(postgres: 
 
     report = check(tmp_path, make_conninfo(url, user="ann"), "clock")
 
-    assert "All connections of PostgreSQL are in use." in report
-    assert "Raise max_connections" in report
+    assert "All connections of PostgreSQL are in use. See who has them, as a superuser" in report
+    assert "raise max_connections" in report
     assert "password" not in report
 
 
@@ -141,6 +142,22 @@ def test_a_server_that_is_about_to_end_is_waited_for(postgres: Cluster, tmp_path
         report = check(tmp_path, url, "clock")
 
     assert "Wait until it has started. If that lasts, look in its log" in report
+
+
+def test_a_postgresql_that_stands_still_is_not_taken_for_a_network_alone(postgres: Cluster, tmp_path: Path) -> None:
+    url = make_conninfo(postgres.url(SUPERUSER, "postgres"), connect_timeout=2)
+    postmaster = psutil.Process(int((postgres.directory / "postmaster.pid").read_text().split()[0]))
+    postmaster.suspend()
+    try:
+        report = check(tmp_path, url, "clock")
+        shown = holdfast_in(tmp_path, "status", "--service=events", EVENTS_DATABASE_URL=url)
+    finally:
+        postmaster.resume()
+
+    for text in (report, " ".join(shown.stdout.split())):
+        assert "timeout expired. " in text
+        assert "whether PostgreSQL stands still: its disk does not answer, or its processes are suspended." in text
+        assert "the network and the firewall" in text
 
 
 def test_without_the_database_it_is_not_said_that_no_process_runs(postgres: Cluster, tmp_path: Path) -> None:

@@ -21,8 +21,9 @@ _CAUSES = (
     ),
     _Cause(
         words=r"too many (clients|connections)|remaining connection slots",
-        remedy="All connections of PostgreSQL are in use. See who has them: select * from pg_stat_activity. Raise "
-        "max_connections (or the limit of the role or the database), or lower DATABASE_POOL_SIZE.",
+        remedy="All connections of PostgreSQL are in use. See who has them, as a superuser, for whom some are kept: "
+        "select * from pg_stat_activity. End what is not needed, raise max_connections (or the limit of the role or "
+        "the database), or lower DATABASE_POOL_SIZE.",
     ),
     _Cause(
         words=r"database system is|not (yet )?accepting connections",
@@ -57,8 +58,9 @@ _CAUSES = (
     ),
     _Cause(
         words=r"timed out|timeout|unreachable|no route to host",
-        remedy="Look whether that machine runs, and at the network and the firewall between it and this one. If the "
-        "address is another one, correct {variable}.",
+        remedy="Look whether that machine runs, and whether PostgreSQL stands still: its disk does not answer, or its "
+        "processes are suspended. Look at the network and the firewall between it and this one too. If the address is "
+        "another one, correct {variable}.",
     ),
     _Cause(
         words="",
