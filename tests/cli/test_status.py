@@ -7,6 +7,7 @@ import subprocess
 
 import psycopg
 
+from tests.databases import scratch_database
 from tests.support import Service
 from tests.test_cli import holdfast
 
@@ -49,6 +50,35 @@ async def test_both_services_are_told_with_what_waits_and_what_is_wrong(service:
     assert services["events"]["mails"]["waiting"] == 2
     assert services["events"]["missing_migrations"] == []
     assert len(services["inventory"]["missing_migrations"]) == 1
+
+
+async def test_a_database_that_was_never_migrated_is_reported_in_few_words(template_url: str) -> None:
+    with scratch_database(template_url, "never_migrated", "template template0") as url:
+        urls = {"EVENTS_DATABASE_URL": url, "COLUMNS": "200"}
+        screen, listed = await status("--service=events", **urls), await status("--service=events", "--json", **urls)
+        started = await asyncio.to_thread(holdfast, "events", "serve", "--port=0", **urls)
+
+    assert re.findall(r"^  (\S.*?)  ", screen.stdout, re.MULTILINE) == [
+        "database",
+        "schema",
+        "processes",
+        "background work",
+    ]
+    assert "schema            none yet; run holdfast events migrate\n" in screen.stdout
+    assert started.stderr.strip() == "The database has no tables yet. Make them with: holdfast events migrate"
+    assert len(json.loads(listed.stdout)["services"]["events"]["missing_migrations"]) > 50
+
+
+async def test_of_many_missing_migrations_some_are_named(inventory_url: str) -> None:
+    with psycopg.connect(inventory_url, autocommit=True) as connection:
+        connection.execute("delete from migrations where name like '000%'")
+    urls = {"INVENTORY_DATABASE_URL": inventory_url, "INVENTORY_SECRET_KEY": 32 * "s", "COLUMNS": "300"}
+
+    screen = await status("--service=inventory", **urls)
+    started = await asyncio.to_thread(holdfast, "inventory", "serve", "--port=0", **urls)
+
+    assert re.search(r"It lacks 0001\S+, 0002\S+, 0003\S+ and \d+ more$", screen.stdout, re.MULTILINE)
+    assert re.search(r"The database lacks 0001\S+, 0002\S+, 0003\S+ and \d+ more\. Bring it", started.stderr)
 
 
 async def test_a_service_that_cannot_be_read_is_one_line_and_all_of_them_are_an_error(service: Service) -> None:

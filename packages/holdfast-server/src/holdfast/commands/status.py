@@ -144,6 +144,7 @@ def _read(process: "ServiceProcess[Any, Any]") -> dict[str, Any]:
     url = database_location.existing_url(settings)
     state: dict[str, Any] = {"database": database_location.location_text(settings)}
     state["missing_migrations"] = process.pending(url)
+    state["is_migrated"] = len(state["missing_migrations"]) < len(process.schema())
     try:
         with psycopg.Connection[dict[str, Any]].connect(
             url, autocommit=True, row_factory=dict_row, connect_timeout=10, application_name="holdfast status"
@@ -181,15 +182,25 @@ def _print(name: str, state: Mapping[str, Any]) -> None:
         typer.echo(fitted(f"{typer.style(name.capitalize(), bold=True)}  {state['error']}", indent="  "))
         return
     typer.echo(typer.style(name.capitalize(), bold=True))
-    missing = state["missing_migrations"]
     lines = {
         "database": f"{state['database']}, PostgreSQL {state['postgresql']}",
-        "schema": f"old; run holdfast {name} migrate. It lacks {', '.join(missing)}" if missing else "current",
+        "schema": _schema_text(name, state),
         **_session_lines(state["sessions"]),
-        **{figures.name: _figures_text(state[figures.name]) for figures in FIGURES[name]},
     }
+    if state["is_migrated"]:
+        lines |= {figures.name: _figures_text(state[figures.name]) for figures in FIGURES[name]}
     for label, text in lines.items():
         typer.echo(fitted(f"  {label:<16}  {text}", indent=" " * 20))
+
+
+def _schema_text(name: str, state: Mapping[str, Any]) -> str:
+    from holdfast.kit.process.checks.wording import names_text
+
+    if not state["is_migrated"]:
+        return f"none yet; run holdfast {name} migrate"
+    if missing := state["missing_migrations"]:
+        return f"old; run holdfast {name} migrate. It lacks {names_text(missing)}"
+    return "current"
 
 
 def _session_lines(sessions: Sequence[Row]) -> dict[str, str]:

@@ -37,6 +37,7 @@ from holdfast.kit.postgres.schema import migrations
 from holdfast.kit.postgres.schema.functions import read_functions
 from holdfast.kit.postgres.schema.lineage import Migration, MigrationError, read_migrations
 from holdfast.kit.process import database_location
+from holdfast.kit.process.checks.wording import names_text
 from holdfast.kit.process.resources import Resources, secret_of
 from holdfast.kit.process.service import Service
 from holdfast.kit.process.serving import (
@@ -126,9 +127,12 @@ class ServiceProcess(Generic[S, R]):
         return settings.model_copy(update={"database_url": url})
 
     def _require_schema(self, url: str) -> None:
-        if missing := self.pending(url):
+        missing = self.pending(url)
+        if len(missing) == len(self.schema()):
+            raise CannotStart(f"The database has no tables yet. Make them with: holdfast {self.name} migrate")
+        if missing:
             raise CannotStart(
-                f"The database lacks {', '.join(missing)}. Bring it up to date with: holdfast {self.name} migrate"
+                f"The database lacks {names_text(missing)}. Bring it up to date with: holdfast {self.name} migrate"
             )
 
     def schema(self) -> list[Migration]:
