@@ -4,10 +4,12 @@ import contextlib
 import subprocess
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from typing import LiteralString
 
 import psutil
 import psycopg
 import pytest
+from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from holdfast.events.service import EVENTS
@@ -131,6 +133,33 @@ def test_connections_that_are_all_in_use_are_not_taken_for_a_password(postgres: 
     assert "All connections of PostgreSQL are in use. See who has them, as a superuser" in report
     assert "raise max_connections" in report
     assert "password" not in report
+
+
+@pytest.mark.parametrize(
+    ("right", "remedy"),
+    [
+        ("createrole", "→ Run: holdfast inventory migrate, which makes it."),
+        (
+            "nocreaterole",
+            "→ As a user with CREATEROLE, run: create role holdfast_shop nologin; grant holdfast_shop to ann;",
+        ),
+    ],
+)
+def test_the_role_of_shops_is_made_by_the_first_migration_of_a_user_who_may(
+    right: LiteralString, remedy: str, postgres: Cluster, tmp_path: Path
+) -> None:
+    with psycopg.connect(postgres.url(SUPERUSER, "postgres"), autocommit=True) as connection:
+        connection.execute(sql.SQL("create role ann login {}").format(sql.SQL(right)))
+        connection.execute("create database stock owner ann")
+    url = postgres.url("ann", "stock")
+
+    done = holdfast_in(
+        tmp_path, "check", "--service=inventory", "--point=rights", INVENTORY_DATABASE_URL=url, COLUMNS="200"
+    )
+
+    assert "✗ rights The role holdfast_shop is missing: every request of a shop fails. " + remedy in " ".join(
+        done.stdout.split()
+    )
 
 
 def test_a_server_that_is_about_to_end_is_waited_for(postgres: Cluster, tmp_path: Path) -> None:

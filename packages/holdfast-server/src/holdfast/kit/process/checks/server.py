@@ -73,13 +73,15 @@ async def check_server(inspection: Inspection[Any], reader: Reader[None]) -> Fin
 
 async def check_rights(inspection: Inspection[Any], reader: Reader[None]) -> Findings:
     """The rights that migrations and the service need."""
-    user, may_create, role_exists, is_member = (
+    user, may_create, role_exists, is_member, is_made_by_migration = (
         await reader.tuples(
             """
             select current_user, has_schema_privilege('public', 'create'),
                    exists (select from pg_roles where rolname = 'holdfast_shop'),
                    exists (select from pg_roles
-                            where rolname = 'holdfast_shop' and pg_has_role(current_user, oid, 'member'))
+                            where rolname = 'holdfast_shop' and pg_has_role(current_user, oid, 'member')),
+                   to_regclass('migrations') is null
+                       and exists (select from pg_roles where rolname = current_user and (rolcreaterole or rolsuper))
             """
         )
     )[0]
@@ -110,7 +112,10 @@ async def check_rights(inspection: Inspection[Any], reader: Reader[None]) -> Fin
         findings.append(
             wrong(
                 "The role holdfast_shop is missing: every request of a shop fails.",
-                f"As a user with CREATEROLE, run: create role holdfast_shop nologin; grant holdfast_shop to {user};",
+                f"Run: holdfast {inspection.name} migrate, which makes it."
+                if is_made_by_migration
+                else "As a user with CREATEROLE, run: create role holdfast_shop nologin; "
+                f"grant holdfast_shop to {user};",
             )
         )
     elif inspection.product.tenancy is not None and not is_member:
