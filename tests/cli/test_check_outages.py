@@ -1,8 +1,11 @@
 """`holdfast check` says why PostgreSQL takes no connection or no changes, and what to do about that."""
 
 import contextlib
+import socket
+import ssl
 import subprocess
 from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import LiteralString
 
@@ -14,6 +17,7 @@ from psycopg.conninfo import make_conninfo
 
 from holdfast.events.service import EVENTS
 from holdfast.kit.postgres.bundled_server import SUPERUSER, Cluster
+from tests.certificates import Authority
 from tests.faults.processes import port_that_stays_free, serving
 from tests.kit.data_directories import data_directory, until
 from tests.small_disks import small_disk
@@ -187,6 +191,41 @@ def test_a_postgresql_that_stands_still_is_not_taken_for_a_network_alone(postgre
         assert "timeout expired. " in text
         assert "whether PostgreSQL stands still: its disk does not answer, or its processes are suspended." in text
         assert "the network and the firewall" in text
+
+
+@pytest.mark.parametrize("is_set", [True, False])
+def test_a_certificate_of_an_unknown_authority_is_reported_with_the_authorities_that_are_known(
+    postgres: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_set: bool
+) -> None:
+    url = postgres.url(SUPERUSER, "postgres")
+    EVENTS.migrate(url)
+    others = tmp_path / "others.pem"
+    others.write_bytes(Authority(tmp_path).pem)
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    environment = {"SSL_CERT_FILE": str(others)} if is_set else {}
+    context = Authority(tmp_path).issue("127.0.0.1")
+    with (
+        serving(url, tmp_path, 1),
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        ThreadPoolExecutor() as thread,
+    ):
+        until(lambda: "no process of the service runs" not in check(tmp_path, url, "leaders"), seconds=30)
+        thread.submit(refused_handshake, listener, context)
+        address = f"https://127.0.0.1:{listener.getsockname()[1]}"
+        report = check(tmp_path, url, "base address", EVENTS_BASE_URL=address, **environment)
+
+    assert f"✗ base address {address} cannot be reached from here" in report
+    known = f"set to {others}" if is_set else "not set"
+    assert f"see SSL_CERT_FILE in docs/deploy/one-machine.md. It is {known} here." in report
+
+
+def refused_handshake(listener: socket.socket, context: ssl.SSLContext) -> None:
+    """Show a client a certificate, which it refuses."""
+    listener.settimeout(20)
+    with contextlib.suppress(OSError):
+        connection, _ = listener.accept()
+        with connection:
+            context.wrap_socket(connection, server_side=True)
 
 
 def test_without_the_database_it_is_not_said_that_no_process_runs(postgres: Cluster, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Checks of what the service talks to: its own public address, the mail server, the storage of rate limits."""
 
 import asyncio
+import os
 from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
@@ -85,7 +86,11 @@ async def _reached(inspection: Inspection[Any], base_url: str, variable: str) ->
         status, content = await ask(f"{base_url}{RESOURCE_PATH}")
     except httpx2.HTTPError as error:
         if "CERTIFICATE_VERIFY_FAILED" in str(error):
-            remedy += " If your own authority signed the certificate, see SSL_CERT_FILE in docs/deploy/one-machine.md."
+            file = os.environ.get("SSL_CERT_FILE")
+            remedy += (
+                " If your own authority signed the certificate, see SSL_CERT_FILE in docs/deploy/one-machine.md. It is "
+                + (f"set to {file} here." if file else "not set here.")
+            )
         return [wrong(f"{base_url} cannot be reached from here: {_reason(error)}.", remedy)]
     if status != 200:
         return [wrong(f"{base_url} does not lead to the service: {RESOURCE_PATH} is answered with {status}.", remedy)]
