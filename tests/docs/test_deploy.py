@@ -177,6 +177,19 @@ def test_commands_that_alerts_name_are_there(tmp_path: Path) -> None:
     assert [command for command in commands if forks().run([*command.split(), "--help"], tmp_path, {}).returncode] == []
 
 
+@pytest.mark.parametrize(
+    ("page", "words"),
+    [
+        ("README.md", ["Ctrl-C", "`.venv/bin/holdfast status`", "`.venv/bin/holdfast check`"]),
+        ("docs/deploy.md", ["as root", "`holdfast status`", "`holdfast check`", "HAProxy", "alerts for Prometheus"]),
+    ],
+)
+def test_the_first_pages_name_what_an_operator_looks_for_first(page: str, words: list[str]) -> None:
+    text = " ".join((DEPLOY.parent / page).read_text(encoding="utf-8").split())
+
+    assert [word for word in words if word not in text] == []
+
+
 @pytest.mark.parametrize("path", ["haproxy/haproxy.cfg", "nginx/holdfast.conf", "caddy/Caddyfile"])
 def test_a_proxy_sends_requests_to_the_ports_of_the_units(path: str) -> None:
     proxy = (DEPLOY / path).read_text(encoding="utf-8")
