@@ -183,11 +183,11 @@ def test_a_postgresql_that_stands_still_is_not_taken_for_a_network_alone(postgre
     postmaster.suspend()
     try:
         report = check(tmp_path, url, "clock")
-        shown = holdfast_in(tmp_path, "status", "--service=events", EVENTS_DATABASE_URL=url)
+        screen = holdfast_in(tmp_path, "status", "--service=events", EVENTS_DATABASE_URL=url)
     finally:
         postmaster.resume()
 
-    for text in (report, " ".join(shown.stdout.split())):
+    for text in (report, " ".join(screen.stdout.split())):
         assert "timeout expired. " in text
         assert "whether PostgreSQL stands still: its disk does not answer, or its processes are suspended." in text
         assert "the network and the firewall" in text
