@@ -194,7 +194,7 @@ def _print(name: str, state: Mapping[str, Any]) -> None:
 
 
 def _schema_text(name: str, state: Mapping[str, Any]) -> str:
-    from holdfast.kit.process.checks.wording import names_text
+    from holdfast_verify.terminal import names_text
 
     if not state["is_migrated"]:
         return f"none yet; run holdfast {name} migrate"

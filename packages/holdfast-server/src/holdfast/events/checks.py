@@ -24,13 +24,13 @@ from holdfast.kit.process.checks.inspection import (
     Finding,
     Findings,
     Inspection,
-    names_text,
     ok,
     skipped,
     warning,
     wrong,
 )
 from holdfast.kit.process.checks.work import overdue
+from holdfast_verify.terminal import names_text
 
 WEBHOOK_PATH = "/stripe/webhook"
 

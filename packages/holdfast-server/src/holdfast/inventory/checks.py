@@ -12,17 +12,9 @@ from holdfast.kit.environment.logs import first_line
 from holdfast.kit.postgres.database import Reader
 from holdfast.kit.process.checks import partners
 from holdfast.kit.process.checks.common import FOUNDATION
-from holdfast.kit.process.checks.inspection import (
-    AnyCheck,
-    DatabaseCheck,
-    Finding,
-    Findings,
-    Inspection,
-    names_text,
-    ok,
-    wrong,
-)
+from holdfast.kit.process.checks.inspection import AnyCheck, DatabaseCheck, Finding, Findings, Inspection, ok, wrong
 from holdfast.kit.process.checks.work import overdue
+from holdfast_verify.terminal import names_text
 
 LEDGER_TIMEOUT_SECONDS = 30.0
 """Seconds to sum all ledgers."""

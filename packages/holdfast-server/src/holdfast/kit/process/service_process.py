@@ -37,7 +37,6 @@ from holdfast.kit.postgres.schema import migrations
 from holdfast.kit.postgres.schema.functions import read_functions
 from holdfast.kit.postgres.schema.lineage import Migration, MigrationError, read_migrations
 from holdfast.kit.process import database_location
-from holdfast.kit.process.checks.wording import names_text
 from holdfast.kit.process.resources import Resources, secret_of
 from holdfast.kit.process.service import Service
 from holdfast.kit.process.serving import (
@@ -49,6 +48,7 @@ from holdfast.kit.process.serving import (
 )
 from holdfast.kit.running.steps import Steps
 from holdfast.kit.security.secrets import SealedTable
+from holdfast_verify.terminal import names_text
 
 log = structlog.get_logger()
 

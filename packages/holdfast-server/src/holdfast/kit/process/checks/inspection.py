@@ -43,12 +43,6 @@ def duration(seconds: float) -> str:
     return f"{seconds:.0f} seconds"
 
 
-def names_text(names: Sequence[str], limit: int = 3) -> str:
-    """Some names, and how many more there are."""
-    more = len(names) - limit
-    return ", ".join(names[:limit]) + (f" and {more} more" if more > 0 else "")
-
-
 Status = Literal["ok", "warning", "wrong", "skipped"]
 
 

@@ -13,16 +13,8 @@ from holdfast.kit.contract.problems import CannotStart
 from holdfast.kit.postgres.connection_pool import KEEPALIVE
 from holdfast.kit.postgres.database import Reader
 from holdfast.kit.postgres.schema.lineage import Migration
-from holdfast.kit.process.checks.inspection import (
-    Finding,
-    Findings,
-    Inspection,
-    names_text,
-    ok,
-    skipped,
-    warning,
-    wrong,
-)
+from holdfast.kit.process.checks.inspection import Finding, Findings, Inspection, ok, skipped, warning, wrong
+from holdfast_verify.terminal import names_text
 
 PENDING_TIMEOUT_SECONDS = 8
 """Seconds in which the applied migrations must be read."""
