@@ -42,6 +42,21 @@ def test_a_data_directory_that_cannot_be_looked_at_is_refused_in_one_line(
     assert "File name too long" in line
 
 
+@pytest.mark.parametrize("place", ["a file", "a file/in it"])
+@pytest.mark.parametrize("command", [SERVE, ("up", "--port", "0")])
+def test_a_file_in_the_place_of_the_data_directory_is_called_a_file(
+    command: tuple[str, ...], place: str, tmp_path: Path
+) -> None:
+    (tmp_path / "a file").touch()
+
+    line = refused(*command, cwd=tmp_path, HOLDFAST_DATA_DIR=place, EVENTS_SECRET_KEY="")
+
+    assert line == (
+        f"Cannot use the data directory {tmp_path / place}: Not a directory. Set HOLDFAST_DATA_DIR to a directory that "
+        "this user may write to."
+    )
+
+
 def test_a_lost_secret_is_named_and_no_other_one_is_made() -> None:
     directory = bundled.scratch_directory()
     added = holdfast_in(directory, "inventory", "shop", "add", "lost.myshopify.com")
@@ -130,7 +145,7 @@ def test_a_port_that_does_not_exist_is_refused(port: str, tmp_path: Path) -> Non
     assert message in refused("up", f"--inventory-port={port}", "--events-port=0", cwd=tmp_path)
 
 
-@pytest.mark.parametrize("host", ["nowhere.invalid", "a" * 70])
+@pytest.mark.parametrize("host", ["nowhere.invalid", "a" * 70, "999.1.1.1", "[::1", "::zz", "a b", "a/b", "a\tb"])
 def test_a_host_that_does_not_exist_is_refused(host: str, tmp_path: Path) -> None:
     assert refused(*SERVE, "--host", host, cwd=tmp_path).startswith(f"Cannot listen on {host} port 0: ")
 

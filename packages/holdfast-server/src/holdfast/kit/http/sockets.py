@@ -9,6 +9,7 @@ requests to other processes. Some seconds later the process ends as it does with
 import asyncio
 import contextlib
 import signal
+import errno
 import socket
 import time
 from collections.abc import Callable, Generator
@@ -46,7 +47,9 @@ def listen(host: str, port: int) -> socket.socket:
         listener.bind((host, port))
     except (OSError, UnicodeError) as error:
         listener.close()
-        if running := _running_service(host, port):
+        # Only an address that exists can be asked.
+        is_taken = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
+        if is_taken and (running := _running_service(host, port)):
             raise CannotStart(f"{running}. Stop it first, or choose another port.") from error
         reason = error.strerror if isinstance(error, OSError) else "this is no host name"
         raise CannotStart(f"Cannot listen on {host} port {port}: {reason}. Choose another address or port.") from error

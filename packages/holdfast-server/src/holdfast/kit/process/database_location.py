@@ -1,6 +1,8 @@
 """The location of a service's data: the database in its settings, or the embedded one in the data directory."""
 
 import contextlib
+import errno
+import os
 from collections.abc import Generator, Sequence
 from pathlib import Path
 
@@ -84,8 +86,10 @@ def report_unusable_directory(data_dir: Path) -> Generator[None]:
     except OSError as error:
         if reason := reason_of(error):
             raise CannotStart(full_disk_text(reason, data_dir.resolve())) from error
+        # A file in the place of the directory "exists", as a new directory is made.
+        reason = os.strerror(errno.ENOTDIR) if isinstance(error, FileExistsError) else error.strerror or error
         raise CannotStart(
-            f"Cannot use the data directory {data_dir.resolve()}: {error.strerror or error}. Set HOLDFAST_DATA_DIR to "
+            f"Cannot use the data directory {data_dir.resolve()}: {reason}. Set HOLDFAST_DATA_DIR to "
             "a directory that this user may write to."
         ) from error
 
