@@ -19,7 +19,7 @@ from holdfast.events.service import EVENTS
 from holdfast.kit.postgres.bundled_server import SUPERUSER, Cluster
 from tests.certificates import Authority
 from tests.faults.processes import port_that_stays_free, serving
-from tests.kit.data_directories import data_directory, until
+from tests.kit.data_directories import data_directory, started, until
 from tests.small_disks import small_disk
 from tests.test_cli import holdfast_in
 
@@ -78,6 +78,32 @@ def test_a_full_disk_of_postgresql_is_found_and_the_end_that_it_brings_is_not_ta
         assert "PostgreSQL does not run there. Start it, and look in its log for why it has ended; a full disk" in ended
         assert "password" not in ended
         filling.unlink()
+
+
+def test_a_full_data_directory_is_not_taken_for_the_directory_of_another_service() -> None:
+    with data_directory() as directory, small_disk(directory, "300m"), started(directory, "events") as [user]:
+        EVENTS.migrate(user.url)
+        for cached in (directory / "postgres").rglob("pg_internal.init"):
+            cached.unlink()  # as PostgreSQL does after a change of the schema; the next session writes it again
+        fill(directory)
+
+        report = check(directory, "", "database", HOLDFAST_DATA_DIR=str(directory))
+
+    assert f"✗ database The database in the data directory {directory} cannot be used: " in report
+    assert "No space left on device. → Make room on the disk of PostgreSQL" in report
+    assert "HOLDFAST_DATA_DIR" not in report
+
+
+def test_connections_to_a_data_directory_that_are_all_in_use_are_not_taken_for_another_directory() -> None:
+    with data_directory() as directory, started(directory, "events") as [user]:
+        EVENTS.migrate(user.url)
+        with psycopg.connect(user.url, autocommit=True) as connection:
+            connection.execute("alter database events connection limit 0")
+
+        report = check(directory, "", "database", HOLDFAST_DATA_DIR=str(directory))
+
+    assert "→ All connections of PostgreSQL are in use." in report
+    assert "HOLDFAST_DATA_DIR" not in report
 
 
 def without_role(url: str) -> str:

@@ -84,6 +84,15 @@ def connection_failure(error: BaseException) -> str:
 
 def connection_remedy(error: BaseException, variable: str) -> str:
     """What an operator does, for the setting with the URL of the database."""
+    return _remedy(error).format(variable=variable)
+
+
+def remedy_at_server(error: BaseException) -> str | None:
+    """What an operator does at the server, whichever setting leads to it; None if the setting may be wrong."""
+    remedy = _remedy(error)
+    return None if "{variable}" in remedy else remedy
+
+
+def _remedy(error: BaseException) -> str:
     text = "timeout" if isinstance(error, TimeoutError) else str(error)
-    cause = next(cause for cause in _CAUSES if re.search(cause.words, text, re.IGNORECASE))
-    return cause.remedy.format(variable=variable)
+    return next(cause.remedy for cause in _CAUSES if re.search(cause.words, text, re.IGNORECASE))

@@ -22,7 +22,7 @@ from holdfast.kit.environment.logs import first_line
 from holdfast.kit.environment.settings import Settings
 from holdfast.kit.postgres import bundled
 from holdfast.kit.postgres.bundled_server import CannotRun
-from holdfast.kit.postgres.connection_errors import connection_failure, connection_remedy
+from holdfast.kit.postgres.connection_errors import connection_failure, connection_remedy, remedy_at_server
 from holdfast.kit.postgres.connection_pool import KEEPALIVE
 from holdfast.kit.postgres.database import Reader
 from holdfast.kit.postgres.notifications import MACHINE, listener_name
@@ -250,7 +250,8 @@ def _unreachable(settings: Settings, error: Exception) -> Finding:
     reason = _reason(error) if isinstance(error, OSError) else connection_failure(error)
     return wrong(
         f"The database in the data directory {settings.data_dir.resolve()} cannot be used: {reason}.",
-        "Set HOLDFAST_DATA_DIR to the directory that the service uses, and run this as the user of the service.",
+        remedy_at_server(error)
+        or "Set HOLDFAST_DATA_DIR to the directory that the service uses, and run this as the user of the service.",
     )
 
 
