@@ -2,11 +2,13 @@
 
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from holdfast.events.service import EVENTS
 from holdfast.inventory.service import INVENTORY
 from holdfast.kit.postgres import bundled
+from tests.kit.data_directories import started, used_directory
 from tests.test_cli import holdfast_in
 
 PASSWORD = "hunter2hunter2"
@@ -57,6 +59,20 @@ def test_a_file_in_the_place_of_the_data_directory_is_called_a_file(
     )
 
 
+@pytest.mark.parametrize("command", [SERVE, ("events", "worker"), ("events", "jobs"), ("events", "organizer", "list")])
+def test_a_bundled_server_whose_connections_are_all_in_use_is_named_in_one_line(
+    command: tuple[str, ...], tmp_path: Path
+) -> None:
+    with used_directory() as directory, started(directory, "events") as [user]:
+        with psycopg.connect(user.url, autocommit=True) as connection:
+            connection.execute("alter database events connection limit 0")
+
+        line = refused(*command, cwd=tmp_path, HOLDFAST_DATA_DIR=str(directory), EVENTS_SECRET_KEY="")
+
+    assert line.startswith("PostgreSQL takes no connection: ")
+    assert 'too many connections for database "events". All connections of PostgreSQL are in use. See who' in line
+
+
 def test_a_lost_secret_is_named_and_no_other_one_is_made() -> None:
     directory = bundled.scratch_directory()
     added = holdfast_in(directory, "inventory", "shop", "add", "lost.myshopify.com")
@@ -96,6 +112,8 @@ def test_what_is_no_address_of_a_database_is_refused_with_an_example_of_one(url:
         ({"RATE_LIMIT_STORAGE_URL": f"redsi://:{PASSWORD}@host:1"}, "must be memory:// or look like redis://host:6379"),
         ({"RATE_LIMIT_STORAGE_URL": "redis://host:port"}, "must be memory:// or look like redis://host:6379"),
         ({"EVENTS_BASE_URL": "events.example.com"}, "EVENTS_BASE_URL must be an http or https address, such as"),
+        ({"EVENTS_BASE_URL": "http://999.1.1.1:80"}, "EVENTS_BASE_URL must be an http or https address, such as"),
+        ({"EVENTS_BASE_URL": "http://10.0.0"}, "EVENTS_BASE_URL must be an http or https address, such as"),
         ({"EVENTS_BASE_URL": "https://"}, "EVENTS_BASE_URL must be an http or https address, such as"),
         ({"EVENTS_BASE_URL": "https://events.example.com/?a=b"}, "EVENTS_BASE_URL must be an http or https address"),
         ({"CDN_BASE_URL": "cdn"}, "CDN_BASE_URL must be an http or https address"),

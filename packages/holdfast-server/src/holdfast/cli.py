@@ -76,9 +76,22 @@ def _explained(error: Exception) -> str | None:
         case Problem():
             return " ".join([error.message, *_by_field(error.extra.get("errors", {}))])
         case psycopg.Error() | OSError():
-            return bundled.full_disk(error)
+            return bundled.full_disk(error) or _no_connection(error)
         case _:
             return None
+
+
+def _no_connection(error: Exception) -> str | None:
+    """Why the bundled PostgreSQL takes no connection, and what to do; None if no operator can correct that."""
+    import psycopg
+
+    from holdfast.kit.postgres.connection_errors import connection_failure, remedy_at_server
+
+    # An error before there is a connection has no code.
+    if not isinstance(error, psycopg.OperationalError) or error.sqlstate is not None:
+        return None
+    remedy = remedy_at_server(error)
+    return f"PostgreSQL takes no connection: {connection_failure(error)}. {remedy}" if remedy else None
 
 
 def _by_field(errors: "Mapping[str, Sequence[str]]") -> "list[str]":

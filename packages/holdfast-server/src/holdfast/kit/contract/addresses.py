@@ -9,6 +9,7 @@ keyboard makes full-width letters. `identity` is the one form in which addresses
 import re
 import unicodedata
 from email.utils import parseaddr
+from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from holdfast.kit.contract.messages import message
@@ -20,11 +21,15 @@ def is_web_address(text: str) -> bool:
         return False
     try:
         parts = urlsplit(text)
-        return (
-            parts.scheme in {"http", "https"} and bool(parts.hostname) and "@" not in parts.netloc and parts.port != 0
-        )
+        if _last_label(host := parts.hostname or "").isdecimal():
+            ip_address(host)  # by the URL Standard, a host that ends in a number is an IPv4 address or nothing
+        return parts.scheme in {"http", "https"} and bool(host) and "@" not in parts.netloc and parts.port != 0
     except ValueError:
         return False
+
+
+def _last_label(host: str) -> str:
+    return host.rsplit(".", 1)[-1]
 
 
 def is_same_address(text: str, address: str) -> bool:
