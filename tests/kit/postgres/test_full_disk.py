@@ -1,5 +1,6 @@
 """A disk without room is named in one sentence, the server always ends, and the next start works once there is room."""
 
+import contextlib
 import json
 import os
 import re
@@ -9,10 +10,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx2
 import psutil
+import psycopg
 import pytest
 
-from holdfast.kit.postgres.bundled_server import Cluster
+from holdfast.kit.postgres.bundled_server import SUPERUSER, Cluster
+from tests.faults.processes import serving
 from tests.kit.data_directories import User, ask, data_directory, postmaster, started, until, used_directory
 from tests.small_disks import SmallDisk, small_disk
 
@@ -85,6 +89,48 @@ def test_a_disk_that_fills_at_the_first_start_is_named_and_the_next_start_works_
         listed = run(empty, "events", "organizer", "add", "Ada Events", "--email", "ada@example.com")
         assert listed.returncode == 0, listed.stderr
         assert processes_in(empty) == []
+
+
+def test_a_disk_that_fills_while_a_service_runs_loses_nothing_logs_one_line_and_is_gone_with_its_cause(
+    empty: Path,
+) -> None:
+    with small_disk(empty, "300m"), serving("", empty, 1) as (process,), httpx2.Client(base_url=process.url) as http:
+        assert add_organizer(http, "before").status_code == 201
+        filling = empty / "filling"
+        with contextlib.suppress(OSError), filling.open("wb", buffering=0) as file:
+            while file.write(bytes(2**16)):
+                pass
+        os.truncate(filling, filling.stat().st_size - 2**20)  # room for lines of logs, and for no segment
+        with contextlib.suppress(psycopg.OperationalError), psycopg.connect(server_url(empty), autocommit=True) as own:
+            while own.execute("select pg_switch_wal(), pg_logical_emit_message(false, '', repeat('x', 1000000))"):
+                pass  # until the log of changes needs room
+        until(lambda: "PostgreSQL does not start; trying until it does" in process.log.read_text())
+        count = attempts(empty)
+        refused = add_organizer(http, "during")
+        assert (refused.status_code, refused.json()["code"]) == (503, "service_unavailable")
+        assert refused.headers["Retry-After"] == "1"
+        until(lambda: attempts(empty) > count + 2)
+
+        filling.unlink()
+        until(lambda: "PostgreSQL runs again" in process.log.read_text())
+        until(lambda: add_organizer(http, "during").status_code == 201)
+        assert add_organizer(http, "before").status_code == 422
+        for line in ("PostgreSQL has stopped; starting it again", "PostgreSQL does not start; trying until it does"):
+            assert process.log.read_text().count(line) == 1
+
+
+def add_organizer(http: httpx2.Client, slug: str) -> httpx2.Response:
+    organizer = {"name": slug, "email": f"{slug}@example.com", "slug": slug}
+    return http.post("/api/organizers/register", json={"organizer": organizer})
+
+
+def server_url(data_dir: Path) -> str:
+    return Cluster(data_dir / "postgres", data_dir / "postgres.log").url(SUPERUSER, "postgres")
+
+
+def attempts(data_dir: Path) -> int:
+    """How many times the server was started."""
+    return (data_dir / "postgres.log").read_text(errors="replace").count("starting PostgreSQL")
 
 
 def _title(process: psutil.Process) -> str:

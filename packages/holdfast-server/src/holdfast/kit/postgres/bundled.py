@@ -193,7 +193,7 @@ class BundledServer:
             with contextlib.suppress(psycopg.OperationalError):
                 self._wait_until_lost()
             try:
-                self._start_again()
+                self._start_again(is_first=not failing)
                 failing = False
             except (CannotRun, OSError) as error:
                 if not failing:
@@ -207,12 +207,14 @@ class BundledServer:
             for _ in connection.notifies():
                 pass
 
-    def _start_again(self) -> None:
+    def _start_again(self, *, is_first: bool) -> None:
+        """Start the server if it has stopped. The log says so at the first of several attempts."""
         # At its end, this process itself holds the lock.
         with self._hold_lock(LOCK_TIMEOUT_SECONDS, is_reported=False):
             if self._left or self._cluster.answers:
                 return
-            log.warning("PostgreSQL has stopped; starting it again", directory=str(self._cluster.directory))
+            if is_first:
+                log.warning("PostgreSQL has stopped; starting it again", directory=str(self._cluster.directory))
             self._cluster.start()
             log.warning("PostgreSQL runs again", directory=str(self._cluster.directory))
 
