@@ -9,6 +9,8 @@ from textwrap import dedent
 
 import pytest
 
+from holdfast import __version__
+
 ROOT = Path(__file__).parents[2]
 INSTALLING = (ROOT / "docs/deploy.md").read_text(encoding="utf-8").partition("\n## Installing\n")[2].split("\n## ")[0]
 PAGE = (ROOT / "docs/deploy/upgrading.md").read_text(encoding="utf-8")
@@ -70,10 +72,16 @@ def run(tmp_path: Path) -> Callable[[str], None]:
 
     def run(commands: str) -> None:
         script = re.sub(r"/(?:opt|etc)/", lambda path: f"{tmp_path}{path[0]}", commands)
-        script = f"PATH={tmp_path}/stubs:$PATH; VERSION={VERSION}\n{script}".replace("VERSION=0.2.0\n", "")
+        script = f"PATH={tmp_path}/stubs:$PATH; VERSION={VERSION}\n" + re.sub("^VERSION=.+\n", "", script)
         subprocess.run(["bash", "-euo", "pipefail", "-c", script], check=True, cwd=tmp_path)
 
     return run
+
+
+def test_the_page_on_installing_shows_the_present_version() -> None:
+    [shown] = re.findall("^VERSION=(.+)$", INSTALLING, re.MULTILINE)
+
+    assert shown == __version__.partition(".dev")[0], "an older one was not installed where the link leads"
 
 
 def test_the_commands_of_both_pages_lead_from_a_directory_to_a_link_without_a_stop(
