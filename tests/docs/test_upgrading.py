@@ -79,9 +79,9 @@ def run(tmp_path: Path) -> Callable[[str], None]:
 
 
 def test_the_page_on_installing_shows_the_present_version() -> None:
-    [shown] = re.findall("^VERSION=(.+)$", INSTALLING, re.MULTILINE)
+    [example] = re.findall("^VERSION=(.+)$", INSTALLING, re.MULTILINE)
 
-    assert shown == __version__.partition(".dev")[0], "an older one was not installed where the link leads"
+    assert example == __version__.partition(".dev")[0], "an older one was not installed where the link leads"
 
 
 def test_the_commands_of_both_pages_lead_from_a_directory_to_a_link_without_a_stop(

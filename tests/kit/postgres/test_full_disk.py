@@ -101,8 +101,13 @@ def test_a_disk_that_fills_while_a_service_runs_loses_nothing_logs_one_line_and_
             while file.write(bytes(2**16)):
                 pass
         os.truncate(filling, filling.stat().st_size - 2**20)  # room for lines of logs, and for no segment
-        with contextlib.suppress(psycopg.OperationalError), psycopg.connect(server_url(empty), autocommit=True) as own:
-            while own.execute("select pg_switch_wal(), pg_logical_emit_message(false, '', repeat('x', 1000000))"):
+        with (
+            contextlib.suppress(psycopg.OperationalError),
+            psycopg.connect(server_url(empty), autocommit=True) as connection,
+        ):
+            while connection.execute(
+                "select pg_switch_wal(), pg_logical_emit_message(false, '', repeat('x', 1000000))"
+            ):
                 pass  # until the log of changes needs room
         until(lambda: "PostgreSQL does not start; trying until it does" in process.log.read_text())
         count = attempts(empty)
