@@ -8,8 +8,8 @@ requests to other processes. Some seconds later the process ends as it does with
 
 import asyncio
 import contextlib
-import signal
 import errno
+import signal
 import socket
 import time
 from collections.abc import Callable, Generator
