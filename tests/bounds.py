@@ -59,8 +59,8 @@ Of each, what it remembers.
 """
 
 TAKES_BOUND = {
-    "accounts/oauth/client_keys.py:LRUCache",
-    "events/text_rendering.py:LRUCache",
+    "events/oauth/server/clients.py:LRUCache",
+    "events/texts/rendering.py:LRUCache",
     "kit/pages/page_cache.py:LRUCache",
     "kit/postgres/lookup_cache.py:LRUCache",
 }

@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 from joserfc.jwk import KeySet
 
-from holdfast.accounts.oauth.trusted_auth import rotate_trusted_auth_keys
+from holdfast.events.oauth.handover import rotate_trusted_auth_keys
 from holdfast.events.settings import Settings
 from tests.accounts.oauth.scene import Person
 from tests.contract.requirements import requirement

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from pydantic.fields import FieldInfo
 
-from holdfast.accounts.oauth.problems import ALL as OF_CONNECTING
 from holdfast.events.api import OPERATIONS as EVENTS_OPERATIONS
+from holdfast.events.oauth.server.model import ALL as OF_CONNECTING
 from holdfast.events.problems import ALL as OF_EVENTS
 from holdfast.events.service import EVENTS
 from holdfast.inventory.api import OPERATIONS as INVENTORY_OPERATIONS

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.events.markdown import render
+from holdfast.events.texts.markdown import render
 
 
 def links_of(html: str) -> list[str]:

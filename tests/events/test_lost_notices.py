@@ -7,10 +7,10 @@ from collections.abc import AsyncGenerator
 import psycopg
 import pytest
 
-from holdfast.events.images import sizes
 from holdfast.events.mails import sending as announcements
 from holdfast.events.pages.event import live
 from holdfast.events.payments import background
+from holdfast.events.photos import sizes
 from holdfast.events.resources import Steps
 from holdfast.events.seats import settlement
 from holdfast.events.settings import Settings

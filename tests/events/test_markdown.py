@@ -7,7 +7,7 @@ from pathlib import Path
 import nh3
 import pytest
 
-from holdfast.events.markdown import (
+from holdfast.events.texts.markdown import (
     MAX_CPU_SECONDS,
     MAX_HTML_CHARACTERS,
     TAGS,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.events.web_addresses import LINK_BREAK, LINKS, has_link, replace_links
+from holdfast.events.texts.web_addresses import LINK_BREAK, LINKS, has_link, replace_links
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from collections.abc import AsyncGenerator, AsyncIterator
 import httpx2
 import pytest
 
-from holdfast.accounts.oauth import connections
-from holdfast.accounts.oauth.model import Disconnect
+from holdfast.events.oauth.server import grants
+from holdfast.events.oauth.server.model import Disconnect
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import system
 from holdfast.kit.postgres import lookup_cache
@@ -131,7 +131,7 @@ async def test_an_app_that_is_disconnected_and_a_token_that_is_revoked(scene: Sc
     assert await accepts(other_process, others["access_token"]) == 200
 
     await scene.service.database.transact(
-        lambda tx: connections.disconnect(tx, system(scene.ada.id), Disconnect(client_id=another.id))
+        lambda tx: grants.disconnect(tx, system(scene.ada.id), Disconnect(client_id=another.id))
     )
     assert await accepts(other_process, others["access_token"]) == 401
 

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import httpx2
 
-from holdfast.events.images.model import size_name
-from holdfast.events.images.retention import clear_photos
-from holdfast.events.images.sizes import make_sizes
+from holdfast.events.photos.model import size_name
+from holdfast.events.photos.sizes import clear_photos, make_sizes
 from holdfast.kit.running.steps import Steps
 from holdfast.kit.security.http_client import HttpClient
 from tests.events.photos.pictures import picture

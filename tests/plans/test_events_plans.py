@@ -37,7 +37,7 @@ EXCEPTIONS = {
     "events/console/events/event_operations.py _PEOPLE": "counts those of one event on its page",
     "events/events/sql.py COUNT_OPEN": QUOTA,
     "events/events/sql.py TEXT": QUOTA,
-    "events/images/sql.py COUNT": QUOTA,
+    "events/photos/sql.py COUNT": QUOTA,
     "events/payments/operations.py list_for_event": "adds up the payments for an event on its page",
     "events/ownership.py get_unproved_account": "once for an account, before its owner comes",
     "events/payments/reconciliation.py SELECT_PAYMENTS": "once a day; compares the newest payments",
@@ -51,7 +51,7 @@ EXCEPTIONS = {
 
 UNTIL_ANALYZED = {
     "accounts/sessions.py list_open": "a page of somebody's account",
-    "events/images/sql.py insert_photo": QUOTA,
+    "events/photos/sql.py insert_photo": QUOTA,
     "kit/postgres/pagination.py page_of_long_items": "one row for each queue",
 }
 """Those that may do so until statistics have caught up with a load, which takes a minute or two."""

@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from holdfast.accounts import sessions
-from holdfast.accounts.oauth import grants, tokens
-from holdfast.accounts.oauth.clients import insert
-from holdfast.accounts.oauth.model import Client, Consent, OAuthTokens
-from holdfast.accounts.oauth.tokens import challenge_of
+from holdfast.events.oauth.server import grants, tokens
+from holdfast.events.oauth.server.clients import insert
+from holdfast.events.oauth.server.model import Client, Consent, OAuthTokens
+from holdfast.events.oauth.server.tokens import challenge_of
 from holdfast.events.resources import Database
 from holdfast.events.service import EVENTS
 from holdfast.kit.security.api_keys import digest

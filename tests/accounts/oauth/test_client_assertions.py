@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.accounts.oauth import client_keys
+from holdfast.events.oauth.server import clients
 from holdfast.events.settings import Settings
 from tests.accounts.oauth.published import Site, published
 from tests.accounts.oauth.scene import App, Scene, error, furnished, issued
@@ -197,7 +197,7 @@ async def test_the_keys_are_read_once_and_only_for_a_code_that_exists(signer: Si
 
 
 async def test_new_keys_of_a_client_are_found(signer: Signer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client_keys, "MIN_CACHE_SECONDS", 0)
+    monkeypatch.setattr(clients, "MIN_CACHE_SECONDS", 0)
     tokens = issued(await signer.app.redeem(await signer.code(), **signer.client.proof()))
     signer.client = SigningClient(signer.site.address, "key-2")
     assert error(await signer.app.refresh(tokens["refresh_token"], **signer.client.proof())) == (400, "invalid_client")

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from holdfast.accounts.oauth import connections, grants
-from holdfast.accounts.oauth.grants import forget_grants
-from holdfast.accounts.oauth.model import Connection, Disconnect, ListConnections
+from holdfast.events.oauth.server import grants
+from holdfast.events.oauth.server.grants import forget_grants
+from holdfast.events.oauth.server.model import Connection, Disconnect, ListConnections
 from holdfast.kit.contract.caller import person
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from tests.accounts.oauth.scene import Scene, error, issued
@@ -15,12 +15,14 @@ from tests.support import Client, running
 
 async def listed(scene: Scene, who: Client) -> list[Connection]:
     caller = person(1, who.id)
-    return [*await scene.service.database.read(lambda reader: connections.list(reader, caller, ListConnections()))]
+    return [
+        *await scene.service.database.read(lambda reader: grants.list_connections(reader, caller, ListConnections()))
+    ]
 
 
 async def disconnect(scene: Scene, who: Client, client_id: str) -> None:
     caller, command = person(1, who.id), Disconnect(client_id=client_id)
-    await scene.service.database.transact(lambda tx: connections.disconnect(tx, caller, command))
+    await scene.service.database.transact(lambda tx: grants.disconnect(tx, caller, command))
 
 
 async def test_a_client_may_do_what_its_scopes_allow_and_nothing_else(scene: Scene) -> None:

@@ -14,8 +14,8 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 from pydantic import AnyUrl
 
-from holdfast.accounts.oauth import connections
-from holdfast.accounts.oauth.model import Disconnect, ListConnections
+from holdfast.events.oauth.server import grants
+from holdfast.events.oauth.server.model import Disconnect, ListConnections
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import person
 from tests.accounts.oauth.published import Site, published
@@ -123,10 +123,10 @@ async def test_the_official_client_connects_calls_refreshes_and_is_cut_off(desk:
 
     me = person(1, desk.ada.id)
     database = desk.service.database
-    [connection] = await database.read(lambda reader: connections.list(reader, me, ListConnections()))
+    [connection] = await database.read(lambda reader: grants.list_connections(reader, me, ListConnections()))
     assert (connection.name, connection.scopes) == ("Inspector", ["read_events", "write_events"])
     command = Disconnect(client_id=connection.client_id)
-    await database.transact(lambda tx: connections.disconnect(tx, me, command))
+    await database.transact(lambda tx: grants.disconnect(tx, me, command))
 
     assert await desk.slug(provider) == desk.ada.slug
     assert desk.visits == 2

@@ -4,10 +4,9 @@ import re
 
 import httpx2
 
-from holdfast.events.images.retention import clear_photos
-from holdfast.events.images.sizes import make_sizes
 from holdfast.events.organizers import accounts
 from holdfast.events.paths import event_path
+from holdfast.events.photos.sizes import clear_photos, make_sizes
 from holdfast.kit.running.steps import Steps
 from tests.accounts.browser import Browser, token
 from tests.events.console.event_scene import foreign_event, signed_in

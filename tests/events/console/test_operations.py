@@ -18,8 +18,8 @@ from holdfast.events.console.people import add_registration
 from holdfast.events.console.queues import queues
 from holdfast.events.events.model import CreateEvent, GetEvent, UpdateEvent
 from holdfast.events.mails.paragraphs import UpdateMailParagraphs
+from holdfast.events.organizers.look import ChangeLogo
 from holdfast.events.payments.operations import ListPayments, ListPersonPayments
-from holdfast.events.photos.logo import ChangeLogo
 from holdfast.events.problems import QUOTA_EXCEEDED
 from holdfast.events.queues.model import GetQueue
 from holdfast.events.registrations import operations

@@ -1,7 +1,7 @@
 """An occurrence is an event of its own: what it takes over from the one before, and where links to past ones lead."""
 
-from holdfast.events.images.retention import clear_photos
 from holdfast.events.pages.event.cache import find_linked_events
+from holdfast.events.photos.sizes import clear_photos
 from holdfast.kit.running.steps import Steps
 from tests.events.events.series import EVENING, all_events, goes_on, past
 from tests.events.photos.steps import a_day_passes, photo, upload

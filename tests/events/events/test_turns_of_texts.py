@@ -7,7 +7,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from holdfast.events import text_rendering
+from holdfast.events.texts import rendering
 from holdfast.kit.background.subprocess_call import SubprocessCall
 from tests.events.crowds import Crowd, crowd_of
 from tests.support import Client, Service, eventually
@@ -113,7 +113,7 @@ async def test_a_text_that_was_refused_is_not_rendered_again_for_the_same_organi
 async def test_a_text_that_took_long_is_not_rendered_again(
     service: Service, rendered: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(text_rendering, "SLOW_SECONDS", 0)
+    monkeypatch.setattr(rendering, "SLOW_SECONDS", 0)
     ada = await service.organizer()
     event = await ada.create_event()
 

@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from holdfast.events.oauth import issuer as module
-from holdfast.events.oauth import jwks
 from holdfast.events.oauth.issuer import Issuer
 from holdfast.events.settings import Settings
 from tests.events.oauth.authorization_server import AUDIENCE, AuthorizationServer, authorization_server
@@ -21,7 +20,7 @@ def as_it_is() -> dict[str, float]:
 @pytest.fixture(autouse=True)
 def unhurried(as_it_is: dict[str, float], monkeypatch: pytest.MonkeyPatch) -> None:
     """However busy the machine is, a server that answers is not too late, and is not asked again before it should."""
-    monkeypatch.setattr(jwks, "READ_TIMEOUT_SECONDS", 60.0)
+    monkeypatch.setattr(module, "READ_TIMEOUT_SECONDS", 60.0)
     monkeypatch.setattr(module, "NEW_KEY_TIMEOUT_SECONDS", 60.0)
     monkeypatch.setattr(module, "MIN_READ_INTERVAL_SECONDS", 3600.0)
 

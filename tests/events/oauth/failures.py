@@ -8,7 +8,7 @@ from typing import Any
 
 from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 
-from holdfast.events.oauth import jwks
+from holdfast.events.oauth import issuer
 from tests.events.oauth.authorization_server import AuthorizationServer
 
 
@@ -48,7 +48,7 @@ def dripping() -> Response:
 
 def flooding() -> Response:
     async def flood() -> AsyncGenerator[bytes]:
-        for _ in range(4 * jwks.MAX_DOCUMENT_BYTES // 65_536):
+        for _ in range(4 * issuer.MAX_DOCUMENT_BYTES // 65_536):
             yield b" " * 65_536
 
     return StreamingResponse(flood(), media_type="application/json")

@@ -8,7 +8,6 @@ import pytest
 from structlog.testing import capture_logs
 
 from holdfast.events.oauth import issuer as module
-from holdfast.events.oauth import jwks
 from holdfast.events.oauth.issuer import Issuer
 from tests.events.oauth.authorization_server import AuthorizationServer, new_key
 from tests.events.oauth.failures import FAILURES
@@ -21,7 +20,7 @@ async def test_the_last_good_keys_stay_good_while_the_server_fails(
     server: AuthorizationServer, issuer: Issuer, impatient: None, monkeypatch: pytest.MonkeyPatch, failure: str
 ) -> None:
     await issuer.verify(server.token())
-    monkeypatch.setattr(jwks, "READ_TIMEOUT_SECONDS", 0.3)
+    monkeypatch.setattr(module, "READ_TIMEOUT_SECONDS", 0.3)
     await FAILURES[failure][0](server)
 
     with capture_logs() as logs:

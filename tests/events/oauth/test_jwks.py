@@ -8,7 +8,6 @@ from starlette.responses import Response
 from structlog.testing import capture_logs
 
 from holdfast.events.oauth import issuer as module
-from holdfast.events.oauth import jwks
 from holdfast.events.oauth.issuer import Issuer
 from holdfast.kit.security.http_client import trusted_certificates
 from tests.events.oauth.authorization_server import AUDIENCE, AuthorizationServer, authorization_server, self_signed
@@ -95,7 +94,7 @@ async def test_without_keys_it_is_the_service_that_cannot_answer(
 ) -> None:
     fail, reason = FAILURES[failure]
     if reason == "TimeoutError":
-        monkeypatch.setattr(jwks, "READ_TIMEOUT_SECONDS", 0.3)
+        monkeypatch.setattr(module, "READ_TIMEOUT_SECONDS", 0.3)
     await fail(server)
     issuer = Issuer(server.issuer, AUDIENCE)
 

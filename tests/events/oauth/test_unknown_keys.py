@@ -7,7 +7,6 @@ import pytest
 from structlog.testing import capture_logs
 
 from holdfast.events.oauth import issuer as module
-from holdfast.events.oauth import jwks
 from holdfast.events.oauth.issuer import Issuer
 from holdfast.kit.security.public_keys import REGISTRY
 from tests.events.oauth.authorization_server import AuthorizationServer, new_key
@@ -106,9 +105,9 @@ async def test_a_forged_token_is_tried_with_each_key_once(
 async def test_only_so_many_keys_are_used(
     server: AuthorizationServer, issuer: Issuer, tried: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    used = [new_key() for _ in range(jwks.MAX_KEYS)]
+    used = [new_key() for _ in range(module.MAX_KEYS)]
     surplus = new_key()
-    encrypting = [{**new_key().as_dict(private=False), "use": "enc"} for _ in range(jwks.MAX_KEYS)]
+    encrypting = [{**new_key().as_dict(private=False), "use": "enc"} for _ in range(module.MAX_KEYS)]
     server.jwks = [{}, *encrypting, *(key.as_dict(private=False) for key in (*used, surplus))]
 
     with capture_logs() as logs:
@@ -118,7 +117,7 @@ async def test_only_so_many_keys_are_used(
     await is_not_believed(issuer, server.token(key=surplus))
     tried.clear()
     await is_not_believed(issuer, server.token(key=new_key(), header={"kid": None}))
-    assert len(tried) == jwks.MAX_KEYS
+    assert len(tried) == module.MAX_KEYS
 
 
 async def test_a_wrong_signature_by_a_known_key_makes_nobody_ask_the_server(

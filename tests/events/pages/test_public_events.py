@@ -13,10 +13,10 @@ import pytest
 from starlette.routing import Route
 
 from holdfast.events.api import OPERATIONS
-from holdfast.events.markdown import one_line
 from holdfast.events.organizers import accounts
 from holdfast.events.pages.cover import cover_path
 from holdfast.events.service import EVENTS
+from holdfast.events.texts.markdown import one_line
 from holdfast_verify.audit.audit import Audit
 from holdfast_verify.formats.tree import parse_bundle
 from tests.events.events.test_drafts import publish

@@ -5,7 +5,7 @@ from typing import Any
 
 import httpx2
 
-from holdfast.events.images.model import size_names
+from holdfast.events.photos.model import size_names
 from holdfast.events.storage.store import Store
 from tests.events.photos.pictures import picture
 from tests.serving import PLAIN

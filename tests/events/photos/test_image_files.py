@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from holdfast.events.images.image import check_photo
+from holdfast.events.photos.image import check_photo
 from tests.events.photos.pictures import TYPES, animation, encoded, frames, noise, picture, png_chunk, riff
 
 every_type = pytest.mark.parametrize("content_type", TYPES)

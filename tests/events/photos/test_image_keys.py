@@ -3,8 +3,8 @@
 import httpx2
 import pytest
 
-from holdfast.events.images.image import check_photo
-from holdfast.events.images.model import upload_name
+from holdfast.events.photos.image import check_photo
+from holdfast.events.photos.model import upload_name
 from tests.events.photos.pictures import TYPES, animation, frames, picture
 from tests.events.photos.steps import failing, files, photo, presign, put, states, upload
 from tests.support import Client, Service, event_fields

@@ -13,8 +13,8 @@ from holdfast.events.console.events.event_operations import EDIT_EVENT, EditEven
 from holdfast.events.console.events.new_event import COPY_EVENT, CopyEvent
 from holdfast.events.console.events.uploads import STORE_PHOTO, StorePhoto
 from holdfast.events.events.model import CreateEvent, UpdateEvent
-from holdfast.events.images import image, sandbox
-from holdfast.events.images.model import upload_name
+from holdfast.events.photos import image, sandbox
+from holdfast.events.photos.model import upload_name
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import person
 from holdfast.kit.contract.problems import Problem

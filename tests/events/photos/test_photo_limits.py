@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from holdfast.events.images.model import MAX_IDLE_PHOTOS, MAX_PHOTOS
+from holdfast.events.photos.model import MAX_IDLE_PHOTOS, MAX_PHOTOS
 from holdfast.events.settings import Settings
 from tests.events.photos.pictures import picture
 from tests.events.photos.site import Site

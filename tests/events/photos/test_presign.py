@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.events.images.model import MAX_IDLE_PHOTOS
+from holdfast.events.photos.model import MAX_IDLE_PHOTOS
 from holdfast.events.settings import Settings
 from tests.events.photos.pictures import TYPES, picture
 from tests.events.photos.steps import failing, files, photo, presign, put, states, upload

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.events.images.model import MAX_PHOTO_BYTES
+from holdfast.events.photos.model import MAX_PHOTO_BYTES
 from tests.events.photos.pictures import picture
 from tests.events.photos.site import Site
 from tests.events.photos.steps import add, failing, nothing_is_left

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from holdfast.events.images import image, sandbox
-from holdfast.events.images.container import UnfitFile
-from holdfast.events.images.sandbox import MAX_WAITING_FILES_OF_OWNER, CheckedPhoto, check, scale
+from holdfast.events.photos import image, sandbox
+from holdfast.events.photos.container import UnfitFile
+from holdfast.events.photos.sandbox import MAX_WAITING_FILES_OF_OWNER, CheckedPhoto, check, scale
 from holdfast.kit.contract.problems import Problem
 from tests.events.photos.gate import Gate, program
 from tests.events.photos.pictures import TYPES, encoded, frames, picture

@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageCms, ImageOps
 
-from holdfast.events.images.container import UnfitFile
-from holdfast.events.images.image import check_photo
-from holdfast.events.images.scaling import SIZE_WIDTHS, scale, widths_of
+from holdfast.events.photos.container import UnfitFile
+from holdfast.events.photos.image import check_photo
+from holdfast.events.photos.scaling import SIZE_WIDTHS, scale, widths_of
 from tests.events.photos.pictures import TYPES, animation, encoded, picture
 
 every_type = pytest.mark.parametrize("content_type", TYPES)

@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator
 import pytest
 from PIL import Image
 
-from holdfast.events.images import sizes, sql
-from holdfast.events.images.model import ImageAttributes, PhotoSizes, size_name
-from holdfast.events.images.model import image_attributes as picture_of
-from holdfast.events.images.retention import clear_photos
+from holdfast.events.photos import sizes, sql
+from holdfast.events.photos.model import ImageAttributes, PhotoSizes, size_name
+from holdfast.events.photos.model import image_attributes as picture_of
+from holdfast.events.photos.sizes import clear_photos
 from holdfast.events.settings import Settings
 from holdfast.kit.background import row_work
 from holdfast.kit.running.steps import Steps

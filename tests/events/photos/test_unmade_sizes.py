@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from holdfast.events.images import sandbox, scaling, sizes, sql
-from holdfast.events.images.model import size_name, upload_name
-from holdfast.events.images.retention import clear_photos
+from holdfast.events.photos import sandbox, scaling, sizes, sql
+from holdfast.events.photos.model import size_name, upload_name
+from holdfast.events.photos.sizes import clear_photos
 from holdfast.events.settings import Settings
 from holdfast.kit.background import row_work
 from holdfast.kit.contract.problems import Problem

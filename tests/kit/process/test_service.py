@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 from structlog.testing import capture_logs
 
-from holdfast.accounts.oauth import trusted_auth
 from holdfast.events.keys.operations import find_callers
+from holdfast.events.oauth import handover
 from holdfast.events.queues.release_tokens import KEYS as QUEUE_KEYS
 from holdfast.events.resources import Database, Steps
 from holdfast.kit.background.tasks import PeriodicJob
@@ -34,7 +34,7 @@ def with_loops(database: Database, *loops: kit.Loop) -> kit.Service:
 
 
 async def test_the_first_keys_are_made_as_a_service_starts(service: Service) -> None:
-    starting = replace(with_loops(service.database), signing_keys=(QUEUE_KEYS, trusted_auth.KEYS))
+    starting = replace(with_loops(service.database), signing_keys=(QUEUE_KEYS, handover.KEYS))
 
     async def are_made() -> bool:
         counted = "select (select count(*) from queue_signing_keys), (select count(*) from trusted_auth_keys)"

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.events.oauth.access_token import LEEWAY_SECONDS
-from holdfast.events.oauth.issuer import Issuer
+from holdfast.events.oauth.issuer import LEEWAY_SECONDS, Issuer
 from holdfast.events.oauth.model import SCOPES
 from tests.events.oauth.authorization_server import AUDIENCE, AuthorizationServer, encoded
 from tests.events.oauth.outcomes import refusal

@@ -9,8 +9,6 @@ import msgspec
 from holdfast.accounts.signin import links
 from holdfast.events.events import operations as events
 from holdfast.events.events.model import CreateEvent
-from holdfast.events.images import acceptance, sizes
-from holdfast.events.images.model import PhotoRow, new_key
 from holdfast.events.keys.operations import mint
 from holdfast.events.organizers import look
 from holdfast.events.organizers import operations as organizers
@@ -18,6 +16,8 @@ from holdfast.events.organizers.accounts import prove
 from holdfast.events.organizers.model import RegisterOrganizer
 from holdfast.events.paths import event_path
 from holdfast.events.payments.payout_accounts import add_account, store_readiness
+from holdfast.events.photos import acceptance, sizes
+from holdfast.events.photos.model import PhotoRow, new_key
 from holdfast.events.queues import operations as queues
 from holdfast.events.queues.model import CreateQueue
 from holdfast.events.registrations import operations as registrations

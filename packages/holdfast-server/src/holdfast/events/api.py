@@ -3,18 +3,18 @@
 REST routes, the tools of `/mcp`, OpenAPI and the documents are derived from this table.
 """
 
-from holdfast.accounts.oauth import connections
 from holdfast.accounts.signin.operations import SignInOperations
 from holdfast.accounts.stopped_mails import mailboxes
 from holdfast.events.console import routes as console_routes
 from holdfast.events.events import operations as events
+from holdfast.events.events import photos
 from holdfast.events.keys import operations as keys
 from holdfast.events.log.signed_answers import signing
+from holdfast.events.oauth.server import grants
 from holdfast.events.organizers import operations as organizers
 from holdfast.events.pages import routes as page_routes
 from holdfast.events.payments import payout_accounts
 from holdfast.events.payments import webhooks as payment_routes
-from holdfast.events.photos import operations as photos
 from holdfast.events.pricing import operations as pricing
 from holdfast.events.queues import operations as queues
 from holdfast.events.queues import pages as queue_routes
@@ -90,7 +90,7 @@ EVERY = (
     *payment_routes.OPERATIONS,
     *SIGN_IN.all,
     *mailboxes.OPERATIONS,
-    *connections.OPERATIONS,
+    *grants.OPERATIONS,
     *console_routes.OPERATIONS,
 )
 """All operations that the service runs: those of the table, and those of pages."""

@@ -326,7 +326,7 @@ def _person(address: str) -> "AccountSelector":
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from holdfast.accounts.oauth.model import Connection
+    from holdfast.events.oauth.server.model import Connection
     from holdfast.events.resources import Tx
 
 
@@ -340,14 +340,14 @@ def list_apps(slug: Slug) -> None:
     A line each, with tabs between: id, what it calls itself (or -), its scopes, since when, and when it last got
     tokens.
     """
-    from holdfast.accounts.oauth import connections
-    from holdfast.accounts.oauth.model import ListConnections
+    from holdfast.events.oauth.server import grants
+    from holdfast.events.oauth.server.model import ListConnections
     from holdfast.events.organizers.operations import find
     from holdfast.events.service import EVENTS
     from holdfast.kit.contract.caller import system
 
     async def look(tx: "Tx") -> "Sequence[Connection]":
-        return await connections.list(tx, system(await find(tx, slug)), ListConnections())
+        return await grants.list_connections(tx, system(await find(tx, slug)), ListConnections())
 
     app_list, place = EVENTS.look(look)
     for app in app_list:
@@ -361,8 +361,8 @@ def disconnect(
     slug: Slug, id: Annotated[str, typer.Argument(metavar="ID", help="Id of the app, as `list` shows it.")]
 ) -> None:
     """Disconnect an app from an organizer: its tokens end at once. Keys that it has made stay."""
-    from holdfast.accounts.oauth import connections
-    from holdfast.accounts.oauth.model import Disconnect
+    from holdfast.events.oauth.server import grants
+    from holdfast.events.oauth.server.model import Disconnect
     from holdfast.events.organizers.operations import find
     from holdfast.events.service import EVENTS
     from holdfast.kit.contract.caller import system
@@ -371,7 +371,7 @@ def disconnect(
     command = check(Disconnect, {"client_id": id})
 
     async def end(tx: "Tx") -> None:
-        await connections.disconnect(tx, system(await find(tx, slug)), command)
+        await grants.disconnect(tx, system(await find(tx, slug)), command)
 
     EVENTS.change(end)
     typer.echo(f"{id} acts for {slug} no more.")

@@ -8,7 +8,7 @@ from holdfast.events.problems import PAYMENTS_NOT_CONFIGURED
 from holdfast.events.processor.processor import Processor
 from holdfast.events.settings import Settings
 from holdfast.events.storage.store import MissingPackage, Store
-from holdfast.events.text_rendering import TextRenderer
+from holdfast.events.texts.rendering import TextRenderer
 from holdfast.kit.mail.transport import mailer_of
 from holdfast.kit.outbound.requests import OutboundClient
 from holdfast.kit.postgres import database

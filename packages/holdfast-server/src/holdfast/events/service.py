@@ -10,7 +10,6 @@ from pathlib import Path
 from holdfast import accounts
 from holdfast.accounts import sessions
 from holdfast.accounts.identities import unifying
-from holdfast.accounts.oauth import clients, grants, tokens, trusted_auth
 from holdfast.accounts.sessions import Sessions
 from holdfast.accounts.signed_in_pages import SessionGate, SignedInPages
 from holdfast.accounts.signin.pages import SignInPages
@@ -26,17 +25,16 @@ from holdfast.events.console.live_changes import LiveChanges
 from holdfast.events.documents import discovery, openapi
 from holdfast.events.draws import drawing
 from holdfast.events.events import hand_over, recurrence
-from holdfast.events.images import retention as images
-from holdfast.events.images import sizes
 from holdfast.events.keys import operations as keys
 from holdfast.events.log import head_log, sealing
 from holdfast.events.log import keys as log_keys
 from holdfast.events.log import routes as log_routes
 from holdfast.events.log.generations import begin_generations
 from holdfast.events.mails import sending
-from holdfast.events.oauth import own_server
+from holdfast.events.oauth import handover, own_server
 from holdfast.events.oauth.credentials import Credentials
 from holdfast.events.oauth.issuer import configured_issuer
+from holdfast.events.oauth.server import clients, grants, tokens
 from holdfast.events.organizers import operations as organizers
 from holdfast.events.pages import routes as page_routes
 from holdfast.events.pages.event import cache
@@ -44,6 +42,7 @@ from holdfast.events.pages.event.live import LiveEvents
 from holdfast.events.pages.organizer import LiveOrganizers, OrganizerCache
 from holdfast.events.payments import background, reconciliation, webhooks
 from holdfast.events.photos import routes as photo_routes
+from holdfast.events.photos import sizes as images
 from holdfast.events.pricing import operations as prices
 from holdfast.events.problems import ALL
 from holdfast.events.queues import pages as queue_routes
@@ -92,11 +91,11 @@ LEADER_LOOPS = (
 )
 """The loops that only the leader runs: one process at a time."""
 
-LOOPS = (*LEADER_LOOPS, sending.run, sizes.run)
+LOOPS = (*LEADER_LOOPS, sending.run, images.run)
 PAYMENT_LOOPS = (background.run,)
 """The loops that run only if there is a payment processor."""
 
-SIGNING_KEYS = (release_tokens.KEYS, trusted_auth.KEYS)
+SIGNING_KEYS = (release_tokens.KEYS, handover.KEYS)
 
 JOBS = (Job(substring_search.INDEX, substring_search.index), Job(ownership.CANCEL, ownership.cancel_events))
 
@@ -120,7 +119,7 @@ PERIODIC = (
     PeriodicJob("37 4 * * *", reconciliation.report),
     PeriodicJob("31 4 1 * *", in_transaction(release_tokens.rotate_queue_keys)),
     PeriodicJob("53 4 * * *", in_batches(webhooks.forget)),
-    PeriodicJob("41 4 1 * *", in_transaction(trusted_auth.rotate_trusted_auth_keys)),
+    PeriodicJob("41 4 1 * *", in_transaction(handover.rotate_trusted_auth_keys)),
 )
 
 
@@ -269,7 +268,7 @@ EVENTS = ServiceProcess(
         SealedTable("queue_signing_keys", "kid", "text"),
         SealedTable("log_keys", "id", "bigint"),
         SealedTable("idempotency_answers", "id", "bytea"),
-        trusted_auth.SEALED,
+        handover.SEALED,
     ),
     after_restore=begin_generations,
     other_services={"Holdfast Inventory": "ledger"},

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from limits import RateLimitItem, RateLimitItemPerHour, RateLimitItemPerMinute, RateLimitItemPerSecond
 from pydantic import Field, field_validator
 
-from holdfast.accounts.oauth.settings import OAuthSettings
 from holdfast.accounts.settings import SignInSettings
+from holdfast.events.oauth_settings import OAuthSettings
 from holdfast.kit.environment import settings as kit
 from holdfast.kit.running.rate_limits import SharedLimit
 from holdfast_verify.formats.cosignature import CosignatureVerifier

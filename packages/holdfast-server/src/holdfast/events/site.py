@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from holdfast import accounts
-from holdfast.events.outbound_texts import page_title
+from holdfast.events.texts.outbound_texts import page_title
 from holdfast.kit.pages.site import Site
 
 PARAMETERS = (

@@ -8,7 +8,7 @@ from typing import Any, LiteralString, NamedTuple
 
 import psycopg
 
-from holdfast.events.images.model import media_type, size_name
+from holdfast.events.photos.model import media_type, size_name
 from holdfast.events.settings import Settings
 from holdfast.events.storage.store import Store
 from holdfast.kit.contract.problems import CannotStart, Problem

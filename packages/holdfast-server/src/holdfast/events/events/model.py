@@ -17,8 +17,8 @@ from zoneinfo import ZoneInfo
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from holdfast.events.draws.model import DrawColumns
-from holdfast.events.images.model import Keys, repeated_key_error, urls
 from holdfast.events.paths import EventId, event_path
+from holdfast.events.photos.model import Keys, repeated_key_error, urls
 from holdfast.events.pricing.model import Currency, Payment, PricingMode, mismatches, payment, stray_bounds
 from holdfast.events.processor.currencies import CURRENCIES, is_payable
 from holdfast.events.settings import Settings

@@ -7,9 +7,9 @@ If not, the text is rendered when the event is shown.
 from hashlib import sha256
 
 from holdfast.events.events.model import EventRow
-from holdfast.events.markdown import VERSION, RenderedText, plain
 from holdfast.events.resources import Database, Reader, Steps, Tx
-from holdfast.events.text_rendering import MAX_INLINE_CHARACTERS
+from holdfast.events.texts.markdown import VERSION, RenderedText, plain
+from holdfast.events.texts.rendering import MAX_INLINE_CHARACTERS
 from holdfast.events.users.shares import organizer_share, share_of
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.messages import message

@@ -6,9 +6,9 @@ Deletes API keys 30 days after they were revoked.
 from collections.abc import Sequence
 
 from holdfast.accounts import sessions
-from holdfast.accounts.oauth import grants
 from holdfast.events.keys import sql
 from holdfast.events.keys.model import ApiKey, CreateKey, KeyRow, KeyUse, ListKeys, RevokeKey
+from holdfast.events.oauth.server import grants
 from holdfast.events.problems import QUOTA_EXCEEDED
 from holdfast.events.quotas import require_room
 from holdfast.events.resources import Reader, Tx

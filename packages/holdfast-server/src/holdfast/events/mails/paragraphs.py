@@ -12,10 +12,10 @@ from msgspec import Meta, Struct
 
 from holdfast.events.events import operations as events
 from holdfast.events.events.model import EventRow
-from holdfast.events.images.logo import logo_url
 from holdfast.events.mails import sql
 from holdfast.events.mails.kinds import KINDS, ParagraphKind
 from holdfast.events.mails.model import MailFacts
+from holdfast.events.organizers.look import logo_url
 from holdfast.events.pages.look import origin
 from holdfast.events.paths import EventId
 from holdfast.events.problems import QUOTA_EXCEEDED

@@ -23,7 +23,6 @@ import msgspec
 
 from holdfast.accounts.signin import links
 from holdfast.accounts.stopped_mails import mailboxes
-from holdfast.events.images.logo import logo_url
 from holdfast.events.mails import log_waits, sql
 from holdfast.events.mails.kinds import KINDS, Kind
 from holdfast.events.mails.model import (
@@ -34,6 +33,7 @@ from holdfast.events.mails.model import (
     is_true,
 )
 from holdfast.events.mails.writing import write
+from holdfast.events.organizers.look import logo_url
 from holdfast.events.paths import event_path
 from holdfast.events.people import proof
 from holdfast.events.people.model import DataLink, url

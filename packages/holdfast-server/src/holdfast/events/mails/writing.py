@@ -20,9 +20,9 @@ from holdfast.events.events.calendar import calendar_file
 from holdfast.events.mails.kinds import KINDS, Kind, sentences_of
 from holdfast.events.mails.model import DataMail, MailArguments, MailBatch, MailFacts, RegistrationMail
 from holdfast.events.organizers.accent import dark_accent
-from holdfast.events.outbound_texts import outbound
 from holdfast.events.processor.currencies import digits
 from holdfast.events.registrations.code import qr_code, short_code
+from holdfast.events.texts.outbound_texts import outbound
 from holdfast.kit.mail.message import Attachment, MailMessage, content_lines, header_text, joined_lines
 from holdfast.kit.pages.language import Language, language_with_code
 from holdfast.kit.pages.layout import Frame

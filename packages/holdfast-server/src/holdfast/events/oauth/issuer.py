@@ -8,26 +8,238 @@ cause frequent requests. Only before the first reading, a token is answered with
 a token that is called invalid.
 
 Times are compared with the clock of this machine, which may differ from the server's by `LEEWAY_SECONDS`.
+
+The documents of an authorization server: metadata (RFC 8414 or OpenID Connect Discovery) and keys (RFC 7517).
+
+Reads and checks access tokens: JWTs (RFC 9068) that an authorization server signed for this service.
 """
 
 import asyncio
 import math
+import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
+from itertools import islice
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import urlsplit
 
+import httpx2
+import msgspec
 import structlog
 from cachetools import TTLCache
+from joserfc import jws
+from joserfc.errors import JoseError
+from msgspec import UNSET, Struct
 
-from holdfast.events.oauth import jwks
-from holdfast.events.oauth.access_token import AccessToken, check_claims, read, require_unexpired
-from holdfast.events.oauth.model import AccessClaims
+from holdfast.accounts.addresses import Email, usable
+from holdfast.events.oauth.model import SCOPES, AccessClaims, Subject
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE
-from holdfast.kit.security.public_keys import PublicKey
+from holdfast.kit.security.http_client import HttpClient, trusted_certificates
+from holdfast.kit.security.public_keys import ALGORITHMS, REGISTRY, PublicKey, has_signed, usable_keys
 from holdfast.kit.security.signing_keys import InvalidToken
+
+READ_TIMEOUT_SECONDS = 5.0
+"""Seconds that reading the metadata and the keys may take together."""
+
+MAX_DOCUMENT_BYTES = 262_144
+"""The most bytes of one document."""
+
+MAX_KEYS = 10
+"""The most keys of a set that are used: a token without a key id is tried with each of them."""
+
+T = TypeVar("T")
+
+log = structlog.get_logger()
+
+
+class _Metadata(Struct):
+    issuer: str
+    jwks_uri: str
+
+
+class _KeySet(Struct):
+    keys: list[dict[str, Any]]
+
+
+async def read_key_set(issuer: str) -> list[PublicKey]:
+    """The keys with which an issuer signs now. Raises `TimeoutError`, `ValueError`, or an error of the HTTP client."""
+    async with asyncio.timeout(READ_TIMEOUT_SECONDS), await _client() as http:
+        address = await _find_jwks_uri(http, issuer)
+        keys = [*islice(usable_keys((await _get(http, address, _KeySet)).keys), MAX_KEYS + 1)]
+    if len(keys) > MAX_KEYS:
+        log.warning("the authorization server has more keys than are used", issuer=issuer, used=MAX_KEYS)
+    return keys[:MAX_KEYS]
+
+
+async def _client() -> httpx2.AsyncClient:
+    """An HTTP client for one reading."""
+    # Compressed answers are not accepted: they could be far larger than the counted bytes.
+    headers = {"accept": "application/json", "accept-encoding": "identity"}
+    trusted = await asyncio.to_thread(trusted_certificates)
+    return HttpClient(headers=headers, timeout=READ_TIMEOUT_SECONDS, verify=trusted, follow_redirects=False)
+
+
+async def _find_jwks_uri(http: httpx2.AsyncClient, issuer: str) -> str:
+    """The address at which an issuer publishes its keys."""
+    failures: list[str] = []
+    for address in addresses(issuer):
+        try:
+            metadata = await _get(http, address, _Metadata)
+        except ValueError as error:
+            failures.append(f"{address}: {error}")
+            continue
+        if metadata.issuer != issuer:
+            failures.append(f"{address}: it is the metadata of {metadata.issuer[:200]!r}")
+        elif issuer.startswith("https:") and not metadata.jwks_uri.startswith("https:"):
+            failures.append(f"{address}: its jwks_uri is not https")
+        else:
+            return metadata.jwks_uri
+    raise ValueError("; ".join(failures))
+
+
+def addresses(issuer: str) -> list[str]:
+    """The addresses at which the metadata of an issuer may be, in the order in which they are tried."""
+    parts = urlsplit(issuer)
+    origin, path = f"{parts.scheme}://{parts.netloc}", parts.path.removesuffix("/")
+    return [
+        f"{origin}/.well-known/oauth-authorization-server{path}",
+        f"{origin}/.well-known/openid-configuration{path}",
+        *([f"{origin}{path}/.well-known/openid-configuration"] if path else []),
+    ]
+
+
+async def _get(http: httpx2.AsyncClient, address: str, kind: type[T]) -> T:
+    """The document at an address. Raises `ValueError` if it does not exist or cannot be decoded."""
+    content = bytearray()
+    async with http.stream("GET", address) as response:
+        if response.status_code != 200:
+            raise ValueError(f"the answer is {response.status_code}")
+        async for piece in response.aiter_raw():
+            content += piece
+            if len(content) > MAX_DOCUMENT_BYTES:
+                raise ValueError(f"the answer is longer than {MAX_DOCUMENT_BYTES} bytes")
+    return msgspec.json.decode(content, type=kind)  # msgspec's errors are ValueErrors
+
+
+LEEWAY_SECONDS = 30
+"""Seconds by which clocks may differ."""
+
+TYPES = frozenset({None, "at+jwt", "application/at+jwt", "jwt"})
+"""The media types an access token may have in its header, in lower case. None: it has no type."""
+
+_CLAIM_ERROR = re.compile(r"at `\$\.(\w+)|required field `(\w+)`")
+"""Finds the claim that is wrong or missing in the message of a decoder."""
+
+
+class AccessToken(NamedTuple):
+    """A parsed token. Its signature and its claims are not checked yet.
+
+    kid      the id of the key that signed it, according to the token
+    parts    its header, claims and signature
+    """
+
+    kid: str | None
+    parts: jws.CompactSignature
+
+    def is_signed_with(self, key: PublicKey) -> bool:
+        """Whether a key signed the token."""
+        return has_signed(key, self.parts)
+
+
+class _TokenHeader(Struct):
+    """The header of a token. Other members, such as embedded keys or addresses of keys, are ignored."""
+
+    alg: str
+    kid: str | None = None
+    typ: str | None = None
+    crit: Any = UNSET
+
+
+class _TokenClaims(Struct):
+    """The claims of a token."""
+
+    iss: str
+    aud: str | list[str]
+    sub: Subject
+    exp: float
+    nbf: float | None = None
+    iat: float | None = None
+    scope: str | list[str] | None = None
+    scp: str | list[str] | None = None
+    email: Any = None
+    email_verified: Any = None
+
+
+def read_token(token: str) -> AccessToken:
+    """Parse a token. Raises `InvalidToken` if it cannot be an access token with any signature."""
+    try:
+        parts = jws.extract_compact(token.encode(), registry=REGISTRY)
+        header = msgspec.convert(parts.headers(), _TokenHeader)
+    except (JoseError, ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
+        raise InvalidToken("This is neither an API key nor an access token.") from error
+    if (header.typ and header.typ.lower()) not in TYPES:
+        raise InvalidToken("This is a token, but not an access token.")
+    if header.crit is not UNSET:
+        raise InvalidToken("The access token wants an extension that is not known here.")
+    if header.alg not in ALGORITHMS:
+        raise InvalidToken("The access token is signed in a way that is not accepted here.")
+    return AccessToken(header.kid, parts)
+
+
+def check_claims(token: AccessToken, issuer: str, audience: str, now: float) -> AccessClaims:
+    """The claims of a token, whose signature must still be verified.
+
+    Raises `InvalidToken` for a token of another issuer, for another audience, or not valid at `now` (seconds since
+    1970). The signature of such a token need not be verified.
+    """
+    claims = _claims(token.parts.payload)
+    if claims.iss != issuer:
+        raise InvalidToken(f"The access token is of another issuer than {issuer}.")
+    if audience not in ([claims.aud] if isinstance(claims.aud, str) else claims.aud):
+        raise InvalidToken(f"The access token is not for {audience}.")
+    if max(claims.nbf or 0, claims.iat or 0) - LEEWAY_SECONDS > now:
+        raise InvalidToken("The access token is from the future.")
+    scopes = {*_words(claims.scope), *_words(claims.scp)} & SCOPES.keys()
+    return require_unexpired(AccessClaims(claims.sub, frozenset(scopes), _verified_email(claims), claims.exp), now)
+
+
+def require_unexpired(claims: AccessClaims, now: float) -> AccessClaims:
+    """Return the same claims. Raises `InvalidToken` if the token has expired."""
+    if claims.expires_at + LEEWAY_SECONDS <= now:
+        raise InvalidToken("The access token has expired.")
+    return claims
+
+
+def _claims(content: bytes) -> _TokenClaims:
+    try:
+        return msgspec.json.decode(content, type=_TokenClaims)
+    except (ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
+        match = _CLAIM_ERROR.search(str(error))
+        if match is None:
+            raise InvalidToken("The access token's claims are malformed.") from error
+        wrong, missing = match.groups()
+        defect = f"lacks the claim {missing}" if missing else f"has a malformed claim {wrong}"
+        raise InvalidToken(f"The access token {defect}.") from error
+
+
+def _words(scopes: str | list[str] | None) -> Sequence[str]:
+    return scopes.split() if isinstance(scopes, str) else scopes or ()
+
+
+def _verified_email(claims: _TokenClaims) -> str | None:
+    if claims.email_verified is not True:
+        return None
+    try:
+        claimed = msgspec.convert(claims.email, Email)
+    except msgspec.ValidationError:
+        return None
+    # The Kelvin sign becomes an ASCII `k` in lower case. Such an address must not match one that was written with `k`.
+    return usable(claimed) if claimed.rpartition("@")[0].isascii() else None
+
 
 KEYS_TTL_SECONDS = 300.0
 """Seconds after which the keys are read again, at the next request."""
@@ -43,8 +255,6 @@ MAX_CACHED_TOKENS = 10_000
 
 CACHE_TTL_SECONDS = 3600.0
 """The most seconds that a verified token stays in the cache."""
-
-log = structlog.get_logger()
 
 
 VERIFIED_TOKENS = cache_bound(
@@ -111,7 +321,7 @@ class Issuer:
             self._start_reading()
         if keys and (known := keys.verified.get(fingerprint)):
             return require_unexpired(known, self._clock())
-        parts = read(token)
+        parts = read_token(token)
         claims = check_claims(parts, self.name, self.audience, self._clock())
         held, keys = keys, keys or await self._newest_keys()
         if keys is None:
@@ -148,7 +358,7 @@ class Issuer:
     async def _read_keys(self, pause: float) -> None:
         try:
             await asyncio.sleep(pause)
-            keys = await jwks.read(self.name)
+            keys = await read_key_set(self.name)
         except Exception as error:  # another operator's server may fail in any way
             log.warning("the authorization server did not give its keys", issuer=self.name, error=repr(error))
         else:

@@ -2,12 +2,13 @@
 
 from starlette.routing import BaseRoute
 
-from holdfast.accounts.oauth import consent, endpoints, handover, not_a_server, trusted_auth
-from holdfast.accounts.oauth.another_server import AnotherServer
-from holdfast.accounts.oauth.clients import Clients
-from holdfast.accounts.oauth.terms import Terms
 from holdfast.accounts.signed_in_pages import SignedInPages
+from holdfast.events.oauth import handover
+from holdfast.events.oauth.handover import AnotherServer
 from holdfast.events.oauth.model import SCOPES
+from holdfast.events.oauth.server import consent, endpoints
+from holdfast.events.oauth.server.clients import Clients
+from holdfast.events.oauth.server.terms import Terms
 from holdfast.events.resources import Database
 from holdfast.events.settings import Settings
 from holdfast.events.site import SITE
@@ -27,7 +28,7 @@ def terms(settings: Settings) -> Terms:
 def routes(database: Database, runner: Runner, signed_in: SignedInPages, limits: Limits) -> list[BaseRoute]:
     """The routes of the authorization server; if it is off, only the routes that exist in any case."""
     settings = database.resources.settings
-    keys = trusted_auth.routes(database, limits)
+    keys = handover.trusted_auth_routes(database, limits)
     if settings.handover_url:
         server = AnotherServer(
             settings.handover_url,
@@ -38,7 +39,7 @@ def routes(database: Database, runner: Runner, signed_in: SignedInPages, limits:
         )
         return [*handover.routes(database, terms(settings), server, signed_in, limits), *keys]
     if not settings.has_own_server:
-        return [*not_a_server.routes(signed_in, settings.oauth_issuer), *keys]
+        return [*consent.missing_server_routes(signed_in, settings.oauth_issuer), *keys]
     known = Clients(database, database.resources.documents, limits)
     return [
         *consent.routes(database, terms(settings), known, signed_in, limits),

@@ -1,15 +1,24 @@
-"""The look of an organizer: its accent, and its words about itself. Its logo is in `photos/logo.py`."""
+"""The look of an organizer: its accent, and its words about itself. Its logo is in `photos/logo.py`.
 
-from typing import Annotated
+The logo of an organizer: one of its photos, shown small.
+
+The logo of an organizer: one of its photos. The photo that it replaces is deleted after a day, like other photos.
+"""
+
+from typing import Annotated, LiteralString
 
 from msgspec import Meta, Struct
 
 from holdfast.events.organizers.accent import is_color, nearest_passing, passes
+from holdfast.events.photos import acceptance
+from holdfast.events.photos.model import Key, urls
 from holdfast.events.resources import Reader, Tx
+from holdfast.events.settings import Settings
 from holdfast.events.users.model import ORGANIZER_CHANNEL
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command, rule
 from holdfast.kit.contract.messages import message
+from holdfast.kit.contract.problems import VALIDATION_FAILED, invalid, refuses
 
 MAX_ABOUT_CHARACTERS = 1_000
 
@@ -70,3 +79,38 @@ async def change(tx: Tx, caller: Caller, command: ChangeLook) -> None:
         {"id": caller.tenant, "accent": command.accent, "about": command.about},
     )
     await tx.notify(ORGANIZER_CHANNEL, slug)
+
+
+LOGO: LiteralString = """
+    case when organizers.proved_at is not null and organizers.logo_key is not null
+         then (select key || case when cardinality(widths) > 0 then '.w480.webp' else '' end
+                 from photos where key = organizers.logo_key limit 1) end
+"""
+"""SQL: the file to show as the logo of the organizer in a row of `users`, here `organizers`: the smallest size of the
+photo, or the photo while it has none. Null if it has no logo, or has not confirmed its address.
+"""
+
+
+def logo_url(file: str | None, settings: Settings) -> str:
+    """The public address of a logo; empty if there is none."""
+    return urls([file], settings)[0] if file else ""
+
+
+class ChangeLogo(Command):
+    """Asks to make a photo of the organizer its logo. Null: it has none."""
+
+    key: Key | None = None
+
+
+@refuses(VALIDATION_FAILED)
+async def change_logo(tx: Tx, caller: Caller, command: ChangeLogo) -> None:
+    """Make a photo the logo of its organizer."""
+    keys = [command.key] if command.key else []
+    if unknown := await acceptance.unknown_key_errors(tx, caller, caller.tenant, keys):
+        raise invalid({"key": unknown})
+    slug = await tx.value(
+        "update users set logo_key = %(key)s where id = %(id)s and logo_key is distinct from %(key)s returning slug",
+        {"id": caller.tenant, "key": command.key},
+    )
+    if slug:
+        await tx.notify(ORGANIZER_CHANNEL, slug)

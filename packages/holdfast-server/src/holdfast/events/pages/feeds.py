@@ -14,13 +14,13 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 import msgspec
 
 from holdfast.events.events.calendar import calendar_feed, calendar_file
-from holdfast.events.markdown import one_line
-from holdfast.events.outbound_texts import outbound
 from holdfast.events.pages.model import EventContent, FeedContent, FeedEvent, ReadEvent, ReadFeed
 from holdfast.events.pages.organizer import checked_slug
 from holdfast.events.paths import event_path, id_of, organizer_path
 from holdfast.events.settings import Settings
 from holdfast.events.site import SITE
+from holdfast.events.texts.markdown import one_line
+from holdfast.events.texts.outbound_texts import outbound
 from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.http.answers import FEED, LIVE

@@ -4,8 +4,8 @@ import re
 from typing import Any
 from urllib.parse import urlsplit
 
-from holdfast.events.images.logo import logo_url
 from holdfast.events.organizers.accent import passes, stylesheet, stylesheet_path
+from holdfast.events.organizers.look import logo_url
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND

@@ -6,10 +6,10 @@ from msgspec import Struct
 
 from holdfast.events.draws.model import DrawCheck, DrawState
 from holdfast.events.events.model import EventRow
-from holdfast.events.images.model import PhotoSizes
-from holdfast.events.markdown import RenderedText
 from holdfast.events.paths import EventId
+from holdfast.events.photos.model import PhotoSizes
 from holdfast.events.pricing.model import PricingMode
+from holdfast.events.texts.markdown import RenderedText
 from holdfast.kit.contract.command import Command
 
 

@@ -2,7 +2,6 @@
 
 from holdfast.events.events import text
 from holdfast.events.events.operations import find
-from holdfast.events.images.sizes import find_sizes
 from holdfast.events.pages import sql
 from holdfast.events.pages.model import (
     EventCard,
@@ -13,6 +12,7 @@ from holdfast.events.pages.model import (
     ReadFeed,
     ReadOrganizer,
 )
+from holdfast.events.photos.sizes import find_sizes
 from holdfast.events.resources import Reader
 from holdfast.kit.contract.caller import ADMIN, Caller
 from holdfast.kit.contract.problems import NOT_FOUND, refuses

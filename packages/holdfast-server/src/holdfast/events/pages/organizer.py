@@ -27,17 +27,17 @@ from msgspec import Struct
 from starlette.routing import BaseRoute, Route
 
 from holdfast.events.events.model import CHANGE_CHANNEL
-from holdfast.events.images.model import ImageAttributes, image_attributes
-from holdfast.events.markdown import one_line
 from holdfast.events.pages import sql
 from holdfast.events.pages.cover import title_cover
 from holdfast.events.pages.look import look_values, origin
 from holdfast.events.pages.model import EventCard, OrganizerContent, ReadOrganizer
 from holdfast.events.paths import organizer_path
+from holdfast.events.photos.model import ImageAttributes, image_attributes
 from holdfast.events.processor.currencies import digits
 from holdfast.events.resources import Database
 from holdfast.events.settings import Settings
 from holdfast.events.site import SITE
+from holdfast.events.texts.markdown import one_line
 from holdfast.events.users.model import ORGANIZER_CHANNEL
 from holdfast.kit.contract.bounds import Bound, cache_bound
 from holdfast.kit.contract.caller import ADMIN, Caller

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from holdfast.events.draws.model import CHECKED, CheckColumns
 from holdfast.events.events.public import is_public
-from holdfast.events.images.logo import LOGO
+from holdfast.events.organizers.look import LOGO
 from holdfast.events.pages.model import EventCard, FeedEvent, Opening, PricePoint
 from holdfast.events.resources import Reader
 from holdfast.events.seats.drawn import EVENT_DRAWS

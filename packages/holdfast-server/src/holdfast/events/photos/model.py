@@ -1,76 +1,132 @@
-"""Photos of events: commands and answers."""
+"""Images: the files that events show as photos, and their uploads."""
 
-from typing import Annotated
+import re
+import secrets
+from collections.abc import Sequence
+from typing import Annotated, Literal, NamedTuple
 
 from msgspec import Meta, Struct
 
-from holdfast.events.events.model import EventRow
-from holdfast.events.images.model import MAX_PHOTO_BYTES, ContentType, Key, urls
-from holdfast.events.paths import EventId
+from holdfast.events.photos.scaling import SIZE_WIDTHS
 from holdfast.events.settings import Settings
-from holdfast.kit.contract.command import Command, rule
 from holdfast.kit.contract.messages import message
 
+ContentType = Literal["image/jpeg", "image/png", "image/webp", "image/gif"]
 
-class AddPhoto(Command):
-    event_id: EventId
-    url: Annotated[
-        Annotated[str, Meta(min_length=1, max_length=2_000)] | None,
-        Meta(description="Public http or https address on a default port; or else `key`."),
-    ] = None
-    key: Annotated[Key | None, Meta(description="Key of an upload; or else `url`.")] = None
+EXTENSIONS: dict[str, str] = {"image/jpeg": "jpg", "image/png": "png", "image/webp": "webp", "image/gif": "gif"}
+SIZE_TYPE = "image/webp"
+CONTENT_TYPES = {extension: content_type for content_type, extension in EXTENSIONS.items()}
 
-    @rule("url", "key")
-    def _exactly_one_source(self) -> str | None:
-        return message("give exactly one of url and key") if (self.url is None) == (self.key is None) else None
+MAX_PHOTO_BYTES = 5_000_000
+"""The most bytes in a photo."""
 
+MAX_PHOTOS = 50
+"""The most photos of an event."""
 
-class SetPrimaryPhoto(Command):
-    event_id: EventId
-    key: Annotated[Key, Meta(description="One of the event's `image_keys`.")]
+MAX_IDLE_PHOTOS = 200
+"""The most photos and uploads of an organizer that are not shown by an event."""
 
+UPLOAD_LIFETIME_SECONDS = 900
+"""Seconds for which the address of an upload is valid."""
 
-class RemovePhoto(Command):
-    event_id: EventId
-    key: Annotated[Key, Meta(description="One of the event's `image_keys`.")]
+DEFAULT_WIDTH = 960
+"""The width of the size that browsers without `srcset` show."""
 
+_KEY = re.compile(r"photos/(?:[1-9][0-9]{0,18}|admin)/[A-Za-z0-9_-]{22}\.(jpg|png|webp|gif)")
 
-class PresignUpload(Command):
-    content_type: Annotated[ContentType, Meta(description="Type of the file.")]
-    content_length: Annotated[int, Meta(ge=1, le=MAX_PHOTO_BYTES, description="Bytes of the file.")]
-    filename: Annotated[Annotated[str, Meta(max_length=300)] | None, Meta(description="For your own records.")] = None
+_SIZE = re.compile(rf"(.+)\.w(?:{'|'.join(map(str, SIZE_WIDTHS))})\.webp")
 
-
-class EventPhotos(Struct):
-    """The photos of an event."""
-
-    event_id: int
-    image_keys: Annotated[list[str], Meta(description="In order; the first is primary.")]
-    image_urls: list[str]
-    primary_image_url: str | None
+Key = Annotated[str, Meta(min_length=1, max_length=300, description="Key of a photo, as `presign_upload` gave it.")]
+Keys = Annotated[
+    list[Key],
+    Meta(
+        max_length=MAX_PHOTOS,
+        description="Photos, each once; the first is primary.",
+        extra_json_schema={"uniqueItems": True},
+    ),
+]
 
 
-class AddedPhoto(Struct):
-    """A photo that was added, and all the photos of its event."""
+class PhotoRow(Struct):
+    """A photo as it is stored."""
 
     key: str
-    url: str | None
-    event_id: int
-    image_keys: Annotated[list[str], Meta(description="In order; the first is primary.")]
-    image_urls: list[str]
-    primary_image_url: str | None
-
-
-class Upload(Struct):
-    """Where to PUT a file, with exactly this type and length."""
-
-    key: Annotated[str, Meta(description="What to name the photo by once it is uploaded.")]
-    content_type: ContentType
+    organizer_id: int | None
+    content_type: str
     content_length: int
-    expires_in: Annotated[int, Meta(description="Seconds for which the address is good.")]
-    upload_url: str
 
 
-def to_api(event: EventRow, settings: Settings) -> EventPhotos:
-    image_urls = urls(event.image_keys, settings)
-    return EventPhotos(event.id, event.image_keys, image_urls, image_urls[0] if image_urls else None)
+class PhotoSizes(Struct):
+    """The displayed width and height of a photo, and the widths of its sizes, ascending."""
+
+    key: str
+    width: int
+    height: int
+    widths: list[int]
+
+
+class ImageAttributes(NamedTuple):
+    """The attributes of an `img` element. Without sizes, `srcset` is empty, and width and height are unknown."""
+
+    src: str
+    srcset: str
+    width: int | None
+    height: int | None
+
+
+def repeated_key_error(keys: Sequence[str]) -> str | None:
+    """The error message for a key that is given twice; None if there is none."""
+    for place, key in enumerate(keys):
+        if key in keys[:place]:
+            names = {"again": f"image_keys[{place}]", "first": f"image_keys[{keys.index(key)}]"}
+            return message("%(again)s is the same as %(first)s", **names)
+    return None
+
+
+def new_key(organizer_id: int | None, content_type: str) -> str:
+    """A random key of 128 bits, which cannot be guessed. `organizer_id` None stands for an admin."""
+    return f"photos/{organizer_id or 'admin'}/{secrets.token_urlsafe(16)}.{EXTENSIONS[content_type]}"
+
+
+def upload_name(key: str) -> str:
+    """The name of the upload for a key. Uploads are stored apart from photos, so that no unchecked file is public."""
+    return key.replace("photos/", "uploads/", 1)
+
+
+def content_type_of(key: str) -> str | None:
+    """The media type of the photo with a key; None if the text is not a key."""
+    match = _KEY.fullmatch(key)
+    return CONTENT_TYPES[match[1]] if match else None
+
+
+def size_name(key: str, width: int) -> str:
+    """The name of the size of a photo that has this width."""
+    return f"{key}.w{min(slot for slot in SIZE_WIDTHS if slot >= width)}.webp"
+
+
+def size_names(key: str) -> list[str]:
+    """The names of all sizes that a photo may have."""
+    return [size_name(key, slot) for slot in SIZE_WIDTHS]
+
+
+def media_type(name: str) -> str | None:
+    """The media type of a public file: of a photo or of one of its sizes; None if the text names neither."""
+    if (size := _SIZE.fullmatch(name)) and content_type_of(size[1]):
+        return SIZE_TYPE
+    return content_type_of(name)
+
+
+def image_attributes(key: str, sizes: PhotoSizes | None, settings: Settings) -> ImageAttributes:
+    """The `img` attributes of a photo: with its sizes (`sizes.find_sizes`), or of the original while it has none."""
+    if sizes is None:
+        return ImageAttributes(urls([key], settings)[0], "", None, None)
+    names = [size_name(key, width) for width in sizes.widths]
+    addresses = dict(zip(sizes.widths, urls(names, settings), strict=True))
+    usual = max((width for width in sizes.widths if width <= DEFAULT_WIDTH), default=sizes.widths[0])
+    srcset = ", ".join(f"{address} {width}w" for width, address in addresses.items())
+    return ImageAttributes(addresses[usual], srcset, sizes.width, sizes.height)
+
+
+def urls(keys: Sequence[str], settings: Settings) -> list[str]:
+    """The public addresses of photos, or of sizes by their names."""
+    return [f"{settings.media_url}/{key}" for key in keys]

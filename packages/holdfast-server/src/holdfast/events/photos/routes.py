@@ -7,7 +7,7 @@ import structlog
 from starlette.routing import BaseRoute, Route
 from starlette.types import Message, Receive
 
-from holdfast.events.images.model import content_type_of, media_type, upload_name
+from holdfast.events.photos.model import content_type_of, media_type, upload_name
 from holdfast.events.storage.disk import DiskStore
 from holdfast.events.storage.store import CACHE_CONTROL, OpenedFile, Store
 from holdfast.kit.contract.caller import Caller

@@ -23,7 +23,7 @@ from typing import Literal, LiteralString
 import msgspec
 from msgspec import Struct
 
-from holdfast.events.images.logo import LOGO
+from holdfast.events.organizers.look import LOGO
 from holdfast.events.registrations import sql
 from holdfast.events.registrations.cancellation import cancellation_deadline
 from holdfast.events.registrations.links import Link

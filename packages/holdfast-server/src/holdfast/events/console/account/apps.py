@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from starlette.routing import BaseRoute
 
-from holdfast.accounts.oauth import connections
-from holdfast.accounts.oauth.model import Connection, Disconnect, ListConnections
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.frame import Console, organizer
 from holdfast.events.oauth.model import SCOPES
+from holdfast.events.oauth.server import grants
+from holdfast.events.oauth.server.model import Connection, Disconnect, ListConnections
 from holdfast.events.site import SITE
 from holdfast.kit.contract.command import check
 from holdfast.kit.contract.problems import NOT_FOUND, VALIDATION_FAILED, Problem
@@ -24,7 +24,7 @@ class AppsPages:
 
     def __init__(self, console: Console, runner: Runner) -> None:
         self._console = console
-        self._list, self._disconnect = runner[connections.LIST], runner[connections.DISCONNECT]
+        self._list, self._disconnect = runner[grants.LIST], runner[grants.DISCONNECT]
 
     def routes(self) -> list[BaseRoute]:
         return [

@@ -9,9 +9,7 @@ from holdfast.events.console.events.uploads import READ_PHOTOS, FileRefusal, Pho
 from holdfast.events.console.frame import Console, organizer
 from holdfast.events.organizers import look
 from holdfast.events.organizers.accent import OUR_ACCENT, is_color, nearest_passing, passes, stylesheet_path
-from holdfast.events.organizers.look import ChangeLook, GetLook, Look
-from holdfast.events.photos import logo
-from holdfast.events.photos.logo import ChangeLogo
+from holdfast.events.organizers.look import ChangeLogo, ChangeLook, GetLook, Look
 from holdfast.events.site import SITE
 from holdfast.kit.contract.command import check
 from holdfast.kit.http.handler import Reply, Request, read_query
@@ -24,7 +22,7 @@ LOOK_PATH = "/console/look"
 
 GET_LOOK = Operation("get_look", None, read(look.get))
 CHANGE_LOOK = Operation("change_look", None, single(look.change))
-CHANGE_LOGO = Operation("change_logo", None, single(logo.change))
+CHANGE_LOGO = Operation("change_logo", None, single(look.change_logo))
 OPERATIONS = (GET_LOOK, CHANGE_LOOK, CHANGE_LOGO)
 """They have no routes and no tools of their own."""
 

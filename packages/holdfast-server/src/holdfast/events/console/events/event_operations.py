@@ -8,11 +8,11 @@ from msgspec import Struct, field
 from holdfast.events.console.events.event_form import version_of
 from holdfast.events.events import operations as events
 from holdfast.events.events.model import EventRow, GetEvent, UpdateEvent
-from holdfast.events.images.model import ImageAttributes, image_attributes
-from holdfast.events.images.sizes import find_sizes
 from holdfast.events.pages.look import origin
 from holdfast.events.pages.model import PricePoint
 from holdfast.events.pages.operations import list_prices
+from holdfast.events.photos.model import ImageAttributes, image_attributes
+from holdfast.events.photos.sizes import find_sizes
 from holdfast.events.problems import QUOTA_EXCEEDED
 from holdfast.events.resources import Concluded, Reader, Steps, Tx
 from holdfast.kit.contract.caller import Caller

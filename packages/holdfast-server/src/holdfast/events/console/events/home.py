@@ -12,10 +12,10 @@ from starlette.routing import BaseRoute
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.frame import HOME, Console, organizer
 from holdfast.events.events.model import STATUS, Status
-from holdfast.events.images.model import ImageAttributes, PhotoSizes, image_attributes
-from holdfast.events.images.sizes import find_sizes
 from holdfast.events.pages.cover import title_cover
 from holdfast.events.pages.look import origin
+from holdfast.events.photos.model import ImageAttributes, PhotoSizes, image_attributes
+from holdfast.events.photos.sizes import find_sizes
 from holdfast.events.pricing.model import PricingMode
 from holdfast.events.processor.currencies import digits
 from holdfast.events.resources import Reader

@@ -11,9 +11,9 @@ from holdfast.events.console.events.event_operations import READ_EVENT, EventDet
 from holdfast.events.console.events.uploads import FileRefusal, UploadForm, Uploads, too_many_photos
 from holdfast.events.console.frame import HOME, Console, organizer
 from holdfast.events.events.model import GetEvent
-from holdfast.events.images.model import MAX_PHOTOS
+from holdfast.events.events.photos import AddPhoto, RemovePhoto, SetPrimaryPhoto
 from holdfast.events.paths import id_of
-from holdfast.events.photos.model import AddPhoto, RemovePhoto, SetPrimaryPhoto
+from holdfast.events.photos.model import MAX_PHOTOS
 from holdfast.events.problems import TOO_MANY_PHOTOS
 from holdfast.events.site import SITE
 from holdfast.kit.contract.command import check

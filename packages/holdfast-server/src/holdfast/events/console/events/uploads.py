@@ -15,9 +15,10 @@ from msgspec import Struct
 
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.frame import Console, organizer
-from holdfast.events.images import acceptance
-from holdfast.events.images.container import UnfitFile
-from holdfast.events.images.model import (
+from holdfast.events.pages.look import origin
+from holdfast.events.photos import acceptance
+from holdfast.events.photos.container import UnfitFile
+from holdfast.events.photos.model import (
     MAX_IDLE_PHOTOS,
     MAX_PHOTO_BYTES,
     MAX_PHOTOS,
@@ -25,9 +26,8 @@ from holdfast.events.images.model import (
     content_type_of,
     image_attributes,
 )
-from holdfast.events.images.sizes import accept, find_sizes
-from holdfast.events.images.stranger_shares import CONFIRM_HINT
-from holdfast.events.pages.look import origin
+from holdfast.events.photos.sizes import accept, find_sizes
+from holdfast.events.photos.stranger_shares import CONFIRM_HINT
 from holdfast.events.problems import QUOTA_EXCEEDED, TOO_MANY_UPLOADS
 from holdfast.events.resources import Concluded, Reader, Steps, Tx
 from holdfast.events.site import SITE

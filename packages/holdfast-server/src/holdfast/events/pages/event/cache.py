@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from holdfast.events.events.model import CHANGE_CHANNEL, STATUS, Status
 from holdfast.events.events.recurrence import CURRENT_OCCURRENCES
-from holdfast.events.images.logo import LOGO
+from holdfast.events.organizers.look import LOGO
 from holdfast.events.pages.model import Opening
 from holdfast.events.pages.sql import NUMBERED, OPENING, read_opening
 from holdfast.events.paths import EventId

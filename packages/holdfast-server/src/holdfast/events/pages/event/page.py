@@ -19,18 +19,18 @@ from markupsafe import Markup
 from holdfast.events.events import text
 from holdfast.events.events.model import EventRow, zone
 from holdfast.events.events.recurrence import next_occurrence_at
-from holdfast.events.images.model import image_attributes, urls
-from holdfast.events.markdown import one_line, without_links
-from holdfast.events.outbound_texts import OMISSION, outbound, outbound_text
 from holdfast.events.pages.cover import cover_path, cover_svg
 from holdfast.events.pages.event.cache import LinkedEvent
 from holdfast.events.pages.look import look_values, origin
 from holdfast.events.pages.model import EventContent, PricePoint, ReadEvent
 from holdfast.events.pages.registration.form import form_of, period
 from holdfast.events.paths import event_path, id_of, organizer_path
+from holdfast.events.photos.model import image_attributes, urls
 from holdfast.events.processor.currencies import digits
 from holdfast.events.resources import Database
 from holdfast.events.site import SITE
+from holdfast.events.texts.markdown import one_line, without_links
+from holdfast.events.texts.outbound_texts import OMISSION, outbound, outbound_text
 from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND

@@ -16,7 +16,7 @@ from holdfast.events.processor.currencies import is_payable
 from holdfast.events.registrations.model import MAX_NAME_CHARACTERS
 from holdfast.events.registrations.sign_up import SignUp, clean_name
 from holdfast.events.settings import Settings
-from holdfast.events.web_addresses import has_link
+from holdfast.events.texts.web_addresses import has_link
 from holdfast.kit.pages.forms import FormTokens
 from holdfast.kit.pages.language import Language
 from holdfast.kit.pages.site import MAX_REPEAT_SECONDS

@@ -1,0 +1,121 @@
+"""Makes the smaller sizes of photos, one photo at a time in each process, in turns of organizers. No request waits.
+
+The row of a photo says whether its sizes are still to be made, so there is no job that could be lost, and older photos
+need no special handling. If a process is killed or stalls, another process claims the photo
+(`kit/background/row_work.py`), deletes the sizes that were left, and makes them again.
+
+No size file remains after its photo: a photo is claimed only if it cannot be deleted for a long time, and all possible
+sizes of a photo are deleted with it.
+
+Deletes photos and uploads that no event has shown for a day. Within that day, a photo can be attached again.
+
+It marks the row, then deletes the files, then deletes the row. When a process is killed in between, the next run
+completes the work.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+
+import structlog
+
+from holdfast.events.photos import sandbox, sql
+from holdfast.events.photos.container import UnfitFile
+from holdfast.events.photos.model import SIZE_TYPE, size_name, size_names, upload_name
+from holdfast.events.photos.sql import UnscaledPhoto
+from holdfast.events.resources import Database, Reader, Steps, Tx
+from holdfast.kit.background import row_work
+from holdfast.kit.background.row_work import DueWork
+from holdfast.kit.running import steps
+
+CHANNEL = "photos_accepted"
+
+log = structlog.get_logger()
+
+find_sizes = sql.find_sizes
+
+
+async def run(database: Database) -> None:
+    """Make the sizes of accepted photos, until cancelled."""
+    await row_work.run(database, SizesWork(steps.Steps(database)))
+
+
+async def accept(tx: Tx, keys: list[str]) -> None:
+    """Mark photos as accepted, and have their sizes made."""
+    await sql.accept(tx, keys)
+    await tx.notify(CHANNEL)
+
+
+async def make_sizes(steps: Steps) -> int:
+    """Make the sizes of all due photos. Returns the number of handled photos."""
+    return await row_work.handle_all(SizesWork(steps))
+
+
+class SizesWork(DueWork[UnscaledPhoto]):
+    """Makes the sizes of the photos that have none."""
+
+    name = "photo sizes"
+    channels = (CHANNEL,)
+    max_concurrent = 1
+
+    def __init__(self, steps: Steps) -> None:
+        super().__init__()
+        self._steps = steps
+        self._previous = -1
+        """The organizer that had the last turn."""
+
+    async def lease(self, limit: int, excluded_owners: Sequence[int], *, scan_all: bool) -> list[UnscaledPhoto]:
+        photo = await self._steps.transact(lambda tx: sql.claim_unscaled(tx, self._previous))
+        if photo is None:
+            return []
+        self._previous = photo.organizer
+        return [photo]
+
+    async def renew(self, row: UnscaledPhoto) -> bool:
+        return await self._steps.transact(partial(sql.keep_claim, claimed=row))
+
+    async def next_due(self, reader: Reader, excluded_owners: Sequence[int]) -> float | None:
+        return await sql.next_due(reader)
+
+    async def handle(self, row: UnscaledPhoto) -> int:
+        await _make_sizes_of(self._steps, row)
+        return 1
+
+
+async def _make_sizes_of(steps: Steps, claimed: sql.UnscaledPhoto) -> None:
+    key, store = claimed.key, steps.resources.photos
+    if claimed.again:
+        await store.delete(size_names(key))
+    async with store.open(key) as opened:
+        content = await opened.read() if opened else None
+    if content is None:
+        log.error("the file of a photo is missing", key=key)
+        return
+    try:
+        scaled = await sandbox.scale(content)
+    except UnfitFile as reason:
+        log.warning("a photo has no sizes", key=key, reason=str(reason))
+        await steps.transact(lambda tx: sql.leave_unscaled(tx, key))
+        return
+    for width, file in scaled.files.items():
+        await store.write(size_name(key, width), file, SIZE_TYPE)
+    if not await steps.transact(lambda tx: sql.store_sizes(tx, claimed, scaled.width, scaled.height, [*scaled.files])):
+        # The photo is being deleted, or has been.
+        await store.delete(size_names(key))
+
+
+BATCH_SIZE = 100
+
+
+async def clear_photos(steps: Steps) -> int:
+    """Delete photos and uploads that are no longer needed. Returns the number of handled rows."""
+    store = steps.resources.photos
+    total = 0
+    while keys := await steps.transact(lambda tx: sql.mark_idle(tx, BATCH_SIZE)):
+        await store.delete([name for key in keys for name in (key, upload_name(key), *size_names(key))])
+        await steps.transact(lambda tx, keys=keys: sql.delete_marked(tx, keys))
+        total += len(keys)
+    while keys := await steps.read(lambda tx: sql.find_ended_uploads(tx, BATCH_SIZE)):
+        await store.delete([*map(upload_name, keys)])
+        await steps.transact(lambda tx, keys=keys: sql.forget_uploads(tx, keys))
+        total += len(keys)
+    return total

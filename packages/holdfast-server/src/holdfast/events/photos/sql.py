@@ -1,0 +1,263 @@
+"""Statements on photos."""
+
+from collections.abc import Sequence
+from typing import LiteralString
+
+from msgspec import Struct
+
+from holdfast.events.photos.model import MAX_IDLE_PHOTOS, UPLOAD_LIFETIME_SECONDS, PhotoRow, PhotoSizes
+from holdfast.events.photos.stranger_shares import UPLOAD_HOURS
+from holdfast.events.resources import Reader, Tx
+from holdfast.kit.background.row_work import LEASE_SECONDS
+
+COUNT: LiteralString = "select count(*) from photos where organizer_id = %(organizer_id)s"
+
+
+async def insert_photo(tx: Tx, photo: PhotoRow, networks: Sequence[str] | None, *, upload: bool) -> bool:
+    """Store the row of a photo in the state `awaited`. False when its owner has too many that no event shows.
+
+    networks    those whose shares it takes from, if its organizer is unproved
+    """
+    theirs: LiteralString = "is null" if photo.organizer_id is None else "= %(organizer_id)s"
+    inserted = await tx.value(
+        f"""
+        insert into photos (key, organizer_id, content_type, content_length, upload_ends, networks)
+        select %(key)s, %(organizer_id)s, %(content_type)s, %(content_length)s,
+               case when %(upload)s then now() + %(seconds)s * interval '1 second' end, %(networks)s
+         where (select count(*) from photos
+                 where organizer_id {theirs} and idle_since is not null) < %(most)s
+        returning true
+        """,
+        {
+            "key": photo.key,
+            "organizer_id": photo.organizer_id,
+            "content_type": photo.content_type,
+            "content_length": photo.content_length,
+            "upload": upload,
+            "seconds": UPLOAD_LIFETIME_SECONDS,
+            "most": MAX_IDLE_PHOTOS,
+            "networks": None if networks is None else list(networks),
+        },
+    )
+    return bool(inserted)
+
+
+async def find_awaited(reader: Reader, keys: Sequence[str], organizer_id: int | None) -> set[str]:
+    """The keys of photos that are not accepted yet, of one organizer or of all with None."""
+    rows = await reader.tuples(
+        """
+        select key from photos
+         where key = any(%(keys)s) and state = 'awaited'
+           and (%(organizer_id)s::bigint is null or organizer_id = %(organizer_id)s)
+        """,
+        {"keys": list(keys), "organizer_id": organizer_id},
+    )
+    return {key for (key,) in rows}
+
+
+async def find_owners(reader: Reader, keys: Sequence[str]) -> dict[str, int | None]:
+    """The owners of the photos and uploads with these keys."""
+    rows = await reader.tuples(
+        "select key, organizer_id from photos where key = any(%(keys)s) and state in ('awaited', 'accepted')",
+        {"keys": list(keys)},
+    )
+    return dict(rows)
+
+
+async def claim_awaited(tx: Tx, key: str) -> PhotoRow | None:
+    """Keep the photo with a key for a day, if it is not accepted yet. Returns it."""
+    return await tx.row(
+        PhotoRow,
+        """
+        update photos set idle_since = now() where key = %(key)s and state = 'awaited'
+        returning key, organizer_id, content_type, content_length
+        """,
+        {"key": key},
+    )
+
+
+async def accept(tx: Tx, keys: Sequence[str]) -> None:
+    """Mark photos as accepted: events can show them from now on."""
+    await tx.run(
+        """
+        update photos set state = 'accepted', idle_since = now() where key = any(%(keys)s) and state = 'awaited'
+        """,
+        {"keys": list(keys)},
+    )
+
+
+IS_WAITING: LiteralString = """
+    state = 'accepted' and scaling_due is not null
+    and (idle_since is null or idle_since > now() - interval '1 hour')
+"""
+"""SQL condition: the sizes of a photo are to be made, now or later."""
+
+IS_DUE: LiteralString = f"{IS_WAITING} and scaling_due <= now()"
+
+
+class UnscaledPhoto(Struct):
+    """A photo whose sizes are to be made.
+
+    claim        the number of its claims, this one included
+    organizer    the id of its organizer; 0: it is of an admin
+    """
+
+    key: str
+    claim: int
+    organizer: int
+
+    @property
+    def again(self) -> bool:
+        """Whether an earlier claim may have left files."""
+        return self.claim > 1
+
+
+async def claim_unscaled(tx: Tx, previous: int = -1) -> UnscaledPhoto | None:
+    """Claim an accepted photo without sizes. No other process claims it until its lease ends.
+
+    previous    the organizer of the photo before. It is the turn of the organizer with the next id, or else of the
+                first one. Of its photos, the latest is claimed.
+
+    After three failed claims, a photo is not claimed for minutes. A claimed photo is not deleted within the next 22
+    hours: a photo that no event has shown for an hour is not claimed.
+    """
+    return await _claim_unscaled(tx, previous) or (await _claim_unscaled(tx, -1) if previous >= 0 else None)
+
+
+async def _claim_unscaled(tx: Tx, previous: int) -> UnscaledPhoto | None:
+    return await tx.row(
+        UnscaledPhoto,
+        f"""
+        update photos
+           set scaling_tried = scaling_tried + 1,
+               scaling_due = clock_timestamp() + case
+                   when scaling_tried < 3 then %(seconds)s * interval '1 second'
+                   else interval '2 minutes' * 2 ^ least(scaling_tried - 3, 5) end
+         where key = (select key from photos where {IS_DUE} and coalesce(organizer_id, 0) > %(previous)s
+                       order by coalesce(organizer_id, 0), scaling_due desc limit 1 for no key update skip locked)
+        returning key, scaling_tried as claim, coalesce(organizer_id, 0) as organizer
+        """,
+        {"seconds": LEASE_SECONDS, "previous": previous},
+    )
+
+
+async def keep_claim(tx: Tx, claimed: UnscaledPhoto) -> bool:
+    """Renew the lease of a claimed photo. False: another process has claimed it since.
+
+    True for a photo that is being deleted, or was: no other process can claim it.
+    """
+    await tx.run(
+        """
+        update photos
+           set scaling_due = greatest(scaling_due, clock_timestamp() + %(seconds)s * interval '1 second')
+         where key = (select key from photos
+                       where key = %(key)s and scaling_tried = %(claim)s and scaling_due is not null
+                         for no key update skip locked)
+        """,
+        {"key": claimed.key, "claim": claimed.claim, "seconds": LEASE_SECONDS},
+    )
+    claim = await tx.value("select scaling_tried from photos where key = %(key)s", {"key": claimed.key})
+    return claim is None or claim <= claimed.claim
+
+
+async def next_due(reader: Reader) -> float | None:
+    """Seconds until the sizes of the next photo are to be made; negative if that is overdue; None if there is none.
+
+    A photo that no event has shown for an hour is not counted. When an event shows it again, a poll finds it.
+    """
+    return await reader.value(
+        f"""
+        select extract(epoch from scaling_due - clock_timestamp())::float8 from photos
+         where {IS_WAITING} order by scaling_due limit 1
+        """
+    )
+
+
+async def store_sizes(tx: Tx, claimed: UnscaledPhoto, width: int, height: int, widths: Sequence[int]) -> bool:
+    """Store a photo's width, height and sizes, unless another process makes them now. False: it is not accepted now."""
+    return await tx.value(
+        """
+        with stored as (
+            update photos set width = %(width)s, height = %(height)s, widths = %(widths)s, scaling_due = null
+             where key = %(key)s and state = 'accepted' and scaling_tried = %(claim)s)
+        select exists (select from photos where key = %(key)s and state = 'accepted')
+        """,
+        {"key": claimed.key, "claim": claimed.claim, "width": width, "height": height, "widths": list(widths)},
+    )
+
+
+async def leave_unscaled(tx: Tx, key: str) -> None:
+    """Store that the sizes of a photo cannot be made."""
+    await tx.run("update photos set scaling_due = null where key = %(key)s", {"key": key})
+
+
+async def find_sizes(reader: Reader, keys: Sequence[str]) -> dict[str, PhotoSizes]:
+    """The sizes of the photos that have sizes, by key."""
+    rows = await reader.rows(
+        PhotoSizes,
+        "select key, width, height, widths from photos where key = any(%(keys)s) and cardinality(widths) > 0",
+        {"keys": list(keys)},
+    )
+    return {row.key: row for row in rows}
+
+
+async def lock_accepted(tx: Tx, keys: Sequence[str]) -> dict[str, int | None]:
+    """Lock the accepted photos: they cannot be deleted until the transaction ends. Returns their owners by key."""
+    rows = await tx.tuples(
+        """
+        select key, organizer_id from photos
+         where key = any(%(keys)s) and state = 'accepted' order by key for key share
+        """,
+        {"keys": list(keys)},
+    )
+    return dict(rows)
+
+
+async def mark_idle(tx: Tx, limit: int) -> list[str]:
+    """Mark photos and uploads that no event has shown for a day for deletion; skip rows that others lock.
+
+    Uploads of unproved organizers that are no photos are marked after an hour. The address of an upload does not last
+    as long, so nothing is uploaded after its row is deleted.
+    """
+    rows = await tx.tuples(
+        """
+        with idle as (
+            select key from photos where idle_since < now() - interval '1 day'
+             order by idle_since limit %(limit)s for update skip locked),
+        idle_upload as (
+            select key from photos
+             where networks is not null and state = 'awaited' and idle_since < now() - make_interval(hours => %(hours)s)
+             order by idle_since limit %(limit)s for update skip locked)
+        update photos set state = 'doomed' where key in (select key from idle union select key from idle_upload)
+        returning key
+        """,
+        {"limit": limit, "hours": UPLOAD_HOURS},
+    )
+    return [key for (key,) in rows]
+
+
+async def delete_marked(tx: Tx, keys: Sequence[str]) -> None:
+    """Delete the rows of marked photos; skip rows that others lock."""
+    await tx.run(
+        """
+        delete from photos
+         where key in (select key from photos where key = any(%(keys)s) and state = 'doomed' for update skip locked)
+        """,
+        {"keys": list(keys)},
+    )
+
+
+async def find_ended_uploads(reader: Reader, limit: int) -> list[str]:
+    """The keys of accepted photos whose upload address has expired: their uploaded files can be deleted."""
+    rows = await reader.tuples(
+        """
+        select key from photos where state = 'accepted' and upload_ends < now() - interval '1 hour'
+         order by upload_ends limit %(limit)s
+        """,
+        {"limit": limit},
+    )
+    return [key for (key,) in rows]
+
+
+async def forget_uploads(tx: Tx, keys: Sequence[str]) -> None:
+    await tx.run("update photos set upload_ends = null where key = any(%(keys)s)", {"keys": list(keys)})

@@ -1,0 +1,48 @@
+"""Texts of strangers that leave our pages: in mails, calendars and feeds, in titles of pages and previews of links.
+
+There, programs show a web address as a link, or beside the address of this service, and nothing says who wrote it. So
+
+* in mails, no text of a stranger has a web address, whoever the organizer is (`docs/decisions/0063-*.md`)
+* elsewhere, no text of an organizer has one until it has proved its address (`docs/decisions/0067-*.md`)
+
+Pages show the texts as they are, and say who the organizer is. The export of a person's data is complete too.
+`tests/events/pages/test_outbound_texts.py` lists all outputs.
+"""
+
+from typing import TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from holdfast.events.texts.web_addresses import replace_links
+from holdfast.kit.mail.message import header_text, joined_lines
+
+S = TypeVar("S", bound=Struct)
+
+FIELDS = ("title", "location_name", "address", "organizer_name", "name")
+"""The fields with texts of strangers. Other texts are given to `outbound_text`."""
+
+OMISSION = "…"
+"""Stands for an address in the title of a page, and in the preview of a link to it."""
+
+
+def outbound(content: S, replacement: str, *, is_confirmed: bool = False) -> S:
+    """What leaves our pages of an event, a mail or a registration: a copy whose `FIELDS` have no web addresses.
+
+    is_confirmed    whether the organizer has proved its address: then the content is as it was written. Never for mails
+    """
+    if is_confirmed:
+        return content
+    texts = {name: getattr(content, name, None) for name in FIELDS}
+    lines = {name: joined_lines(text) if name == "address" else text for name, text in texts.items() if text}
+    return replace(content, **{name: outbound_text(line, replacement) for name, line in lines.items()})
+
+
+def outbound_text(text: str, replacement: str = OMISSION, *, is_confirmed: bool = False) -> str:
+    """The same of one text."""
+    return text if is_confirmed else replace_links(header_text(text), replacement)
+
+
+def page_title(text: str, is_confirmed: bool) -> str:
+    """The same of a text in the title of a page: a filter of templates."""
+    return outbound_text(text, is_confirmed=is_confirmed)
