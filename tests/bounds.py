@@ -59,7 +59,7 @@ Of each, what it remembers.
 """
 
 TAKES_BOUND = {
-    "events/oauth/server/clients.py:LRUCache",
+    "events/oauth_server/clients.py:LRUCache",
     "events/texts/rendering.py:LRUCache",
     "kit/pages/page_cache.py:LRUCache",
     "kit/postgres/lookup_cache.py:LRUCache",

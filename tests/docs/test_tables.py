@@ -8,7 +8,7 @@ import pytest
 from pydantic.fields import FieldInfo
 
 from holdfast.events.api import OPERATIONS as EVENTS_OPERATIONS
-from holdfast.events.oauth.server.model import ALL as OF_CONNECTING
+from holdfast.events.oauth_server.model import ALL as OF_CONNECTING
 from holdfast.events.problems import ALL as OF_EVENTS
 from holdfast.events.service import EVENTS
 from holdfast.inventory.api import OPERATIONS as INVENTORY_OPERATIONS

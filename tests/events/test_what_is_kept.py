@@ -10,8 +10,8 @@ from collections.abc import AsyncGenerator, AsyncIterator
 import httpx2
 import pytest
 
-from holdfast.events.oauth.server import grants
-from holdfast.events.oauth.server.model import Disconnect
+from holdfast.events.oauth_server import grants
+from holdfast.events.oauth_server.model import Disconnect
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import system
 from holdfast.kit.postgres import lookup_cache

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 import httpx2
 
 from holdfast.accounts import sessions
-from holdfast.events.oauth.server.tokens import challenge_of
+from holdfast.events.oauth_server.tokens import challenge_of
 from holdfast.events.settings import Settings
 from tests.accounts.browser import session_cookie_name
 from tests.kit.mcp.wire import Agent

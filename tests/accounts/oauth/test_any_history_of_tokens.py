@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from holdfast.accounts import sessions
-from holdfast.events.oauth.server import grants, tokens
-from holdfast.events.oauth.server.clients import insert
-from holdfast.events.oauth.server.model import Client, Consent, OAuthTokens
-from holdfast.events.oauth.server.tokens import challenge_of
+from holdfast.events.oauth_server import grants, tokens
+from holdfast.events.oauth_server.clients import insert
+from holdfast.events.oauth_server.model import Client, Consent, OAuthTokens
+from holdfast.events.oauth_server.tokens import challenge_of
 from holdfast.events.resources import Database
 from holdfast.events.service import EVENTS
 from holdfast.kit.security.api_keys import digest

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.events.oauth.server import clients
+from holdfast.events.oauth_server import clients
 from holdfast.events.settings import Settings
 from tests.accounts.oauth.published import Site, published
 from tests.accounts.oauth.scene import App, Scene, error, furnished, issued

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from holdfast.events.oauth.server import grants
-from holdfast.events.oauth.server.grants import forget_grants
-from holdfast.events.oauth.server.model import Connection, Disconnect, ListConnections
+from holdfast.events.oauth_server import grants
+from holdfast.events.oauth_server.grants import forget_grants
+from holdfast.events.oauth_server.model import Connection, Disconnect, ListConnections
 from holdfast.kit.contract.caller import person
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from tests.accounts.oauth.scene import Scene, error, issued

@@ -5,7 +5,7 @@ from urllib.parse import urlencode
 import pytest
 
 from holdfast.accounts import sessions
-from holdfast.events.oauth.server import grants
+from holdfast.events.oauth_server import grants
 from tests.accounts.oauth.scene import Person, Scene, action_in, redirect_parameters, signed_in, token_in
 from tests.accounts.races import ending
 

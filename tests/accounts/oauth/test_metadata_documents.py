@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.events.oauth.server.clients import DEFAULT_CACHE_SECONDS, MAX_CACHE_SECONDS, freshness, is_address
+from holdfast.events.oauth_server.clients import DEFAULT_CACHE_SECONDS, MAX_CACHE_SECONDS, freshness, is_address
 from holdfast.events.settings import Settings
 from tests.accounts.oauth.published import HOST, Site, published
 from tests.accounts.oauth.scene import App, Person, Scene, furnished, issued

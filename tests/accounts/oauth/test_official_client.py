@@ -14,8 +14,8 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 from pydantic import AnyUrl
 
-from holdfast.events.oauth.server import grants
-from holdfast.events.oauth.server.model import Disconnect, ListConnections
+from holdfast.events.oauth_server import grants
+from holdfast.events.oauth_server.model import Disconnect, ListConnections
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import person
 from tests.accounts.oauth.published import Site, published

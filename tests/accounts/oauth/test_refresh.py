@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from holdfast.events.oauth.server.tokens import forget_tokens
+from holdfast.events.oauth_server.tokens import forget_tokens
 from tests.accounts.oauth.scene import Scene, error, issued
 
 

@@ -5,8 +5,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from holdfast.events.oauth.server.clients import forget_clients
-from holdfast.events.oauth.server.grants import forget_grants
+from holdfast.events.oauth_server.clients import forget_clients
+from holdfast.events.oauth_server.grants import forget_grants
 from holdfast.events.settings import Settings
 from tests.accounts.oauth.scene import Scene, error, registered
 from tests.support import running

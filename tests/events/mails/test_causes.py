@@ -247,7 +247,7 @@ async def test_events_that_are_over_are_nobodys_news(post: Post) -> None:
 async def test_an_announcement_reaches_everybody_a_portion_at_a_time(
     post: Post, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("holdfast.events.mails.announcements.BATCH_SIZE", 3)
+    monkeypatch.setattr("holdfast.events.mails.sending.BATCH_SIZE", 3)
     event = await post.organizer.create_event(capacity=20)
     people = [f"{number}@example.com" for number in range(10)]
     await post.register(event["id"], *people)

@@ -105,7 +105,7 @@ async def test_no_secret_of_the_service_is_within_its_reach(monkeypatch: pytest.
 )
 async def test_it_gets_no_more_than_its_share(greedy: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
-    confined = "from holdfast.events.images import image; image.MAX_CPU_SECONDS = 1; image.confine()"
+    confined = "from holdfast.events.photos import image; image.MAX_CPU_SECONDS = 1; image.confine()"
     monkeypatch.setattr(sandbox, "CHECKER", program(f"{confined}\n{greedy}\nprint('image/png')"))
 
     with pytest.raises((UnfitFile, RuntimeError), match=r"too much to decode|MemoryError|File too large"):

@@ -10,7 +10,7 @@ from holdfast.events.events import operations as events
 from holdfast.events.events import photos
 from holdfast.events.keys import operations as keys
 from holdfast.events.log.signed_answers import signing
-from holdfast.events.oauth.server import grants
+from holdfast.events.oauth_server import grants
 from holdfast.events.organizers import operations as organizers
 from holdfast.events.pages import routes as page_routes
 from holdfast.events.payments import payout_accounts

@@ -326,7 +326,7 @@ def _person(address: str) -> "AccountSelector":
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from holdfast.events.oauth.server.model import Connection
+    from holdfast.events.oauth_server.model import Connection
     from holdfast.events.resources import Tx
 
 
@@ -340,8 +340,8 @@ def list_apps(slug: Slug) -> None:
     A line each, with tabs between: id, what it calls itself (or -), its scopes, since when, and when it last got
     tokens.
     """
-    from holdfast.events.oauth.server import grants
-    from holdfast.events.oauth.server.model import ListConnections
+    from holdfast.events.oauth_server import grants
+    from holdfast.events.oauth_server.model import ListConnections
     from holdfast.events.organizers.operations import find
     from holdfast.events.service import EVENTS
     from holdfast.kit.contract.caller import system
@@ -361,8 +361,8 @@ def disconnect(
     slug: Slug, id: Annotated[str, typer.Argument(metavar="ID", help="Id of the app, as `list` shows it.")]
 ) -> None:
     """Disconnect an app from an organizer: its tokens end at once. Keys that it has made stay."""
-    from holdfast.events.oauth.server import grants
-    from holdfast.events.oauth.server.model import Disconnect
+    from holdfast.events.oauth_server import grants
+    from holdfast.events.oauth_server.model import Disconnect
     from holdfast.events.organizers.operations import find
     from holdfast.events.service import EVENTS
     from holdfast.kit.contract.caller import system

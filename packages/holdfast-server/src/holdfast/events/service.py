@@ -34,7 +34,7 @@ from holdfast.events.mails import sending
 from holdfast.events.oauth import handover, own_server
 from holdfast.events.oauth.credentials import Credentials
 from holdfast.events.oauth.issuer import configured_issuer
-from holdfast.events.oauth.server import clients, grants, tokens
+from holdfast.events.oauth_server import clients, grants, tokens
 from holdfast.events.organizers import operations as organizers
 from holdfast.events.pages import routes as page_routes
 from holdfast.events.pages.event import cache

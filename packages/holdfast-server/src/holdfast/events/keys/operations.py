@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from holdfast.accounts import sessions
 from holdfast.events.keys import sql
 from holdfast.events.keys.model import ApiKey, CreateKey, KeyRow, KeyUse, ListKeys, RevokeKey
-from holdfast.events.oauth.server import grants
+from holdfast.events.oauth_server import grants
 from holdfast.events.problems import QUOTA_EXCEEDED
 from holdfast.events.quotas import require_room
 from holdfast.events.resources import Reader, Tx

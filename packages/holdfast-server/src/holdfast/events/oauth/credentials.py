@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from holdfast.events.oauth import operations
 from holdfast.events.oauth.issuer import Issuer
 from holdfast.events.oauth.model import AccessClaims, fingerprint
-from holdfast.events.oauth.server import tokens
-from holdfast.events.oauth.server.tokens import ACCESS
+from holdfast.events.oauth_server import tokens
+from holdfast.events.oauth_server.tokens import ACCESS
 from holdfast.events.resources import Database
 from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.caller import Caller, access_token

@@ -28,8 +28,8 @@ from starlette.routing import BaseRoute, Route
 
 from holdfast.accounts.sessions import Session
 from holdfast.accounts.signed_in_pages import SignedInPages
-from holdfast.events.oauth.server import consent, model
-from holdfast.events.oauth.server.model import (
+from holdfast.events.oauth_server import consent, model
+from holdfast.events.oauth_server.model import (
     CHALLENGE,
     INVALID_CLIENT,
     INVALID_REDIRECT_URI,
@@ -37,7 +37,7 @@ from holdfast.events.oauth.server.model import (
     MAX_NAME_CHARS,
     Client,
 )
-from holdfast.events.oauth.server.terms import AUTHORIZE, Terms
+from holdfast.events.oauth_server.terms import AUTHORIZE, Terms
 from holdfast.events.oauth_settings import DOCUMENTS
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, Problem
@@ -248,7 +248,7 @@ class Handover:
         if decision not in {"allow", "refuse"}:
             return consent.page(
                 self._terms.site,
-                "oauth/server/consent.html",
+                "oauth_server/consent.html",
                 422 if request.method == "POST" else 200,
                 request,
                 forms=model.form_action_source(redirect_uri),

@@ -6,9 +6,9 @@ from holdfast.accounts.signed_in_pages import SignedInPages
 from holdfast.events.oauth import handover
 from holdfast.events.oauth.handover import AnotherServer
 from holdfast.events.oauth.model import SCOPES
-from holdfast.events.oauth.server import consent, endpoints
-from holdfast.events.oauth.server.clients import Clients
-from holdfast.events.oauth.server.terms import Terms
+from holdfast.events.oauth_server import consent, endpoints
+from holdfast.events.oauth_server.clients import Clients
+from holdfast.events.oauth_server.terms import Terms
 from holdfast.events.resources import Database
 from holdfast.events.settings import Settings
 from holdfast.events.site import SITE

@@ -5,7 +5,7 @@ from psycopg.errors import UniqueViolation
 from holdfast.accounts import sessions
 from holdfast.events import quotas
 from holdfast.events.keys.operations import end_all as end_all_keys
-from holdfast.events.oauth.server import grants
+from holdfast.events.oauth_server import grants
 from holdfast.events.organizers import sql
 from holdfast.events.organizers.model import RESERVED_SLUGS, Name, Slug
 from holdfast.events.resources import Tx

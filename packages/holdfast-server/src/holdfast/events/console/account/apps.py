@@ -7,8 +7,8 @@ from starlette.routing import BaseRoute
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.frame import Console, organizer
 from holdfast.events.oauth.model import SCOPES
-from holdfast.events.oauth.server import grants
-from holdfast.events.oauth.server.model import Connection, Disconnect, ListConnections
+from holdfast.events.oauth_server import grants
+from holdfast.events.oauth_server.model import Connection, Disconnect, ListConnections
 from holdfast.events.site import SITE
 from holdfast.kit.contract.command import check
 from holdfast.kit.contract.problems import NOT_FOUND, VALIDATION_FAILED, Problem

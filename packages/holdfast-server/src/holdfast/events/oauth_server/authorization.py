@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from holdfast.events.oauth.server import model
-from holdfast.events.oauth.server.clients import Clients
-from holdfast.events.oauth.server.model import (
+from holdfast.events.oauth_server import model
+from holdfast.events.oauth_server.clients import Clients
+from holdfast.events.oauth_server.model import (
     CHALLENGE,
     INVALID_CLIENT,
     INVALID_REDIRECT_URI,
@@ -22,7 +22,7 @@ from holdfast.events.oauth.server.model import (
     Client,
     description,
 )
-from holdfast.events.oauth.server.terms import Terms
+from holdfast.events.oauth_server.terms import Terms
 from holdfast.kit.contract.addresses import is_same_address
 from holdfast.kit.contract.problems import Problem
 

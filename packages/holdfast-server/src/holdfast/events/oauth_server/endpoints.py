@@ -6,11 +6,11 @@ from typing import Any, TypeVar
 
 from starlette.routing import BaseRoute, Route
 
-from holdfast.events.oauth.server import clients, tokens
-from holdfast.events.oauth.server.authorization import require_resource
-from holdfast.events.oauth.server.client_assertions import ClientAssertion, read_assertion
-from holdfast.events.oauth.server.clients import Clients
-from holdfast.events.oauth.server.model import (
+from holdfast.events.oauth_server import clients, tokens
+from holdfast.events.oauth_server.authorization import require_resource
+from holdfast.events.oauth_server.client_assertions import ClientAssertion, read_assertion
+from holdfast.events.oauth_server.clients import Clients
+from holdfast.events.oauth_server.model import (
     INVALID_CLIENT_METADATA,
     INVALID_GRANT,
     INVALID_REQUEST,
@@ -20,7 +20,7 @@ from holdfast.events.oauth.server.model import (
     OAuthTokens,
     error_body,
 )
-from holdfast.events.oauth.server.terms import METADATA, OLD_TOKEN, REGISTER, REVOKE, TOKEN, Terms
+from holdfast.events.oauth_server.terms import METADATA, OLD_TOKEN, REGISTER, REVOKE, TOKEN, Terms
 from holdfast.events.oauth_settings import ALL_REGISTRATIONS, REGISTRATIONS, TOKENS
 from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.caller import Caller

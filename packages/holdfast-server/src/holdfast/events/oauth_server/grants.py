@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from holdfast.accounts import sessions
-from holdfast.events.oauth.server.model import (
+from holdfast.events.oauth_server.model import (
     CODE_SECONDS,
     INVALID_CLIENT,
     Client,

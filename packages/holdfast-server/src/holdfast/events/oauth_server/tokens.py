@@ -19,8 +19,8 @@ import msgspec
 from cryptography.fernet import Fernet
 from msgspec.structs import replace
 
-from holdfast.events.oauth.server import grants
-from holdfast.events.oauth.server.model import ACCESS_SECONDS, INVALID_GRANT, INVALID_SCOPE, REFRESH_DAYS, OAuthTokens
+from holdfast.events.oauth_server import grants
+from holdfast.events.oauth_server.model import ACCESS_SECONDS, INVALID_GRANT, INVALID_SCOPE, REFRESH_DAYS, OAuthTokens
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.postgres.database import Reader, Tx

@@ -25,8 +25,8 @@ from cachetools import LRUCache
 from msgspec import Struct
 from msgspec.structs import replace
 
-from holdfast.events.oauth.server.client_assertions import ClientAssertion
-from holdfast.events.oauth.server.model import (
+from holdfast.events.oauth_server.client_assertions import ClientAssertion
+from holdfast.events.oauth_server.model import (
     INVALID_CLIENT,
     INVALID_CLIENT_METADATA,
     MAX_ID_CHARS,
@@ -104,19 +104,19 @@ def described(document: Mapping[str, Any], address: str) -> Client:
     keys = _keys_of(document)
     methods = _auth_methods(document, keys)
     if "private_key_jwt" not in methods:
-        keys = _Keys()
+        keys = _ClientKeys()
     client = client_of_metadata(address, document, INVALID_CLIENT)
     return replace(client, auth_methods=methods, jwks=keys.jwks, jwks_uri=keys.jwks_uri)
 
 
-class _Keys(NamedTuple):
+class _ClientKeys(NamedTuple):
     """Where the keys of a client are: in its document, or at an address."""
 
     jwks: list[dict[str, Any]] | None = None
     jwks_uri: str | None = None
 
 
-def _auth_methods(document: Mapping[str, Any], keys: _Keys) -> Sequence[AuthMethod]:
+def _auth_methods(document: Mapping[str, Any], keys: _ClientKeys) -> Sequence[AuthMethod]:
     """The methods by which a client may prove who it is here. Raises `invalid_client` if there is none.
 
     A document names the method that the client prefers, and may list others that it can use.
@@ -127,7 +127,7 @@ def _auth_methods(document: Mapping[str, Any], keys: _Keys) -> Sequence[AuthMeth
     methods: list[AuthMethod] = []
     if "none" in names:
         methods.append("none")
-    if "private_key_jwt" in names and keys != _Keys():
+    if "private_key_jwt" in names and keys != _ClientKeys():
         methods.append("private_key_jwt")
     if "client_secret" in document or not methods:
         raise INVALID_CLIENT(
@@ -137,7 +137,7 @@ def _auth_methods(document: Mapping[str, Any], keys: _Keys) -> Sequence[AuthMeth
     return methods
 
 
-def _keys_of(document: Mapping[str, Any]) -> _Keys:
+def _keys_of(document: Mapping[str, Any]) -> _ClientKeys:
     """Where the keys of a client are, according to its document. Raises `invalid_client`."""
     jwks, address = document.get("jwks"), document.get("jwks_uri")
     if jwks is not None and address is not None:
@@ -145,7 +145,7 @@ def _keys_of(document: Mapping[str, Any]) -> _Keys:
     if address is not None and not (isinstance(address, str) and is_address(address)):
         raise INVALID_CLIENT("The client's jwks_uri must be an https address with a path.")
     try:
-        return _Keys(None if jwks is None else msgspec.convert(jwks, KeySet).keys, address)
+        return _ClientKeys(None if jwks is None else msgspec.convert(jwks, KeySet).keys, address)
     except msgspec.ValidationError as error:
         raise INVALID_CLIENT("The client's jwks is not a key set (RFC 7517).") from error
 

@@ -16,16 +16,16 @@ from starlette.routing import BaseRoute
 from holdfast.accounts import AUTHORIZATION_PARAMETERS
 from holdfast.accounts.sessions import Session
 from holdfast.accounts.signed_in_pages import SIGN_IN, SignedInPages, address_with_return
-from holdfast.events.oauth.server import grants, model
-from holdfast.events.oauth.server.authorization import (
+from holdfast.events.oauth_server import grants, model
+from holdfast.events.oauth_server.authorization import (
     AuthorizationRefusal,
     AuthorizationRequest,
     answer_address,
     read_authorization_request,
     refusal_address,
 )
-from holdfast.events.oauth.server.clients import Clients
-from holdfast.events.oauth.server.model import (
+from holdfast.events.oauth_server.clients import Clients
+from holdfast.events.oauth_server.model import (
     ACCESS_DENIED,
     INVALID_CLIENT,
     INVALID_REDIRECT_URI,
@@ -33,7 +33,7 @@ from holdfast.events.oauth.server.model import (
     UNREADABLE,
     Consent,
 )
-from holdfast.events.oauth.server.terms import AUTHORIZE, Terms
+from holdfast.events.oauth_server.terms import AUTHORIZE, Terms
 from holdfast.events.oauth_settings import CONSENTS
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.handler import Reply, Request, headers_of, read_query
@@ -67,7 +67,7 @@ def page(site: Site, template: str, status: int, request: Request, **values: Any
 def problem_page(site: Site, problem: Problem, request: Request, *, back: str = "") -> Reply:
     """Return the page for an invalid request. `back`: the address that reports the problem to the client."""
     values: dict[str, Any] = {"problem": problem, "back": back, "target": model.target(back) if back else None}
-    return page(site, "oauth/server/unanswered.html", problem.status, request, headers=headers_of(problem), **values)
+    return page(site, "oauth_server/unanswered.html", problem.status, request, headers=headers_of(problem), **values)
 
 
 def ineligibility_page(site: Site, session: Session, request: Request) -> Reply | None:
@@ -75,9 +75,9 @@ def ineligibility_page(site: Site, session: Session, request: Request) -> Reply 
     if not session.is_proved:
         # Any visitor can register an address with a password. Consent must come from the owner of the address.
         again = address_with_return(SIGN_IN, request, site)
-        return page(site, "oauth/server/unproved.html", 403, request, email=session.email, again=again)
+        return page(site, "oauth_server/unproved.html", 403, request, email=session.email, again=again)
     if session.account.tenant_id is None:
-        return page(site, "oauth/server/no_tenant.html", 403, request, email=session.email)
+        return page(site, "oauth_server/no_tenant.html", 403, request, email=session.email)
     return None
 
 
@@ -161,7 +161,7 @@ class ConsentPage:
     ) -> Reply:
         return page(
             self._terms.site,
-            "oauth/server/consent.html",
+            "oauth_server/consent.html",
             status,
             request,
             forms=model.form_action_source(authorization.redirect_uri),
@@ -179,6 +179,6 @@ def missing_server_routes(signed_in: SignedInPages, issuer: str) -> list[BaseRou
 
     async def answer(_: Session, request: Request) -> Reply:
         host = urlsplit(issuer).netloc
-        return signed_in.site.page("oauth/server/absent.html", language=language_of(request), host=host)
+        return signed_in.site.page("oauth_server/absent.html", language=language_of(request), host=host)
 
     return [signed_in.route(AUTHORIZE, "authorize", answer)]
