@@ -59,3 +59,27 @@ def test_every_decision_that_a_page_names_by_its_number_is_that_one() -> None:
             wrong += [f"{page}: {number}" for pair in named for number in pair if number and int(number) not in numbers]
     assert numbers
     assert wrong == []
+
+
+def test_every_module_that_code_or_documents_name_is_there() -> None:
+    paths = [path for top in ("packages", "tests", "benchmarks", "deploy") for path in (ROOT / top).rglob("*.py")]
+    names = {path.name for path in paths}
+    texts = [
+        path
+        for top, kinds in (("packages", {".py", ".html", ".js"}), ("docs/decisions", {".md"}), (".", {".md"}))
+        for path in ((ROOT / top).rglob("*") if top != "." else ROOT.glob("CONTRIBUTING.md"))
+        if path.suffix in kinds
+    ]
+    named = {
+        (str(path.relative_to(ROOT)), name)
+        for path in texts
+        for name in re.findall(r"`([\w/-]+\.py)`", path.read_text(encoding="utf-8"))
+    }
+
+    assert len(named) > 50
+    assert [
+        (path, name)
+        for path, name in sorted(named)
+        if name.rpartition("/")[2] not in names
+        or ("/" in name and not any(known.as_posix().endswith(f"/{name}") for known in paths))
+    ] == []

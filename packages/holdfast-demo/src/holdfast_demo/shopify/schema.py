@@ -11,7 +11,7 @@ from graphql import DocumentNode, ExecutionResult, GraphQLNamedType, GraphQLSche
 VERSION = "2026-10"
 
 FILE = Path(__file__).parent / "schema.graphql"
-"""Made by `tests/doubles/shopify/reduction.py` from the platform's schema, which is two hundred times as large."""
+"""Made by `tests/demo/shopify/reduction.py` from the platform's schema, which is two hundred times as large."""
 
 FUNCTIONS = FILE.with_name("functions.graphql")
 """The schema of functions that check carts, made in the same way."""

@@ -1,7 +1,4 @@
-"""The background work of the events service: loops, jobs and periodic jobs.
-
-The events service, for the command line and for worker processes.
-"""
+"""What the events service is put together of: its routes, its background work, and the process that runs it."""
 
 from collections.abc import Sequence
 from functools import partial

@@ -1,8 +1,5 @@
-"""The background work of the inventory service.
-
-The handler of each topic of the storefront platform's webhooks, one line each, and the hooks after an install.
-
-The inventory service for the command line and worker processes.
+"""What the inventory service is put together of: its routes, its background work, what handles each topic of the
+platform's webhooks, and the process that runs it.
 """
 
 from pathlib import Path

@@ -10,7 +10,7 @@ Any number of processes may do this, and each may end at any moment. Every step 
    freeze was not in the sealed log before the round, and no other round is ever taken.
 5. Draw, once the beacon has signed the round: a place for each ticket, and an entry of the log.
 
-Then a queue lets people in (`queues/release.py`), and an event gives out its seats (`registrations/placing.py`).
+Then a queue lets people in (`queues/release.py`), and an event gives out its seats (`seats/drawn.py`).
 
 Fetches the signature of a round of the beacon. Whoever serves it need not be trusted: it is verified.
 

@@ -1,7 +1,4 @@
-"""The operations on photos.
-
-Photos of events: commands and answers.
-"""
+"""The photos of events: commands, answers and operations."""
 
 from typing import Annotated
 

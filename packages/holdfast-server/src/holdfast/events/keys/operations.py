@@ -1,7 +1,4 @@
-"""The operations on API keys.
-
-Deletes API keys 30 days after they were revoked.
-"""
+"""The operations on API keys, and the deletion of keys 30 days after they were revoked."""
 
 from collections.abc import Sequence
 

@@ -193,7 +193,7 @@ async def delete_pending(tx: Tx, rows: Sequence[PendingRow]) -> None:
 
 
 async def list_unsigned_heads(reader: Reader, limit: int) -> list[UnsignedHead]:
-    """The next heads to sign. Those of the head log are left out: they are signed elsewhere (`publishing.py`)."""
+    """The next heads to sign. Those of the head log are left out: they are signed elsewhere (`head_log.py`)."""
     rows = await reader.tuples(
         """
         select log_id, origin, size, root from log_heads

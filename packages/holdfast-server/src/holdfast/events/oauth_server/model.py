@@ -1,13 +1,13 @@
-"""Redirect addresses of clients: which a client may have, which of them a request names, and where they lead.
+"""Clients, consents and tokens.
+
+The problems of the authorization server, with the codes of RFC 6749, 7591 and 8707.
+
+Redirect addresses of clients: which a client may have, which of them a request names, and where they lead.
 
 The address in a request must be exactly a registered one, unless it leads to the person's own computer. Then the port
 may differ, since a program there takes any free port (RFC 8252, section 7.3), and the path may have one more segment:
 Codex adds an id of the server to it, which its metadata document cannot name. Whatever listens on that computer could
 have the registered path, too.
-
-Clients, consents and tokens.
-
-The problems of the authorization server, with the codes of RFC 6749, 7591 and 8707.
 """
 
 import re

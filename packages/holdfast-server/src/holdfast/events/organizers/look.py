@@ -1,8 +1,7 @@
-"""The look of an organizer: its accent, and its words about itself. Its logo is in `photos/logo.py`.
+"""The look of an organizer: its accent, its words about itself, and its logo.
 
-The logo of an organizer: one of its photos, shown small.
-
-The logo of an organizer: one of its photos. The photo that it replaces is deleted after a day, like other photos.
+A logo is one of the organizer's photos, shown small. The photo that it replaces is deleted after a day, like other
+photos.
 """
 
 from typing import Annotated, LiteralString

@@ -1,7 +1,7 @@
 """Refunds: has the processor make the refunds that are stored in the table `refunds`.
 
 They are inserted where the reason for a refund arises: in `functions/give_back.sql` and `functions/give_back_all.sql`,
-in `registrations/holds.py`, and in `payments/operations.py`.
+in `seats/seats.py`, and in `payments/operations.py`.
 
 Disputes: the holder of a card has the bank take a payment back. The status is read from the processor.
 """

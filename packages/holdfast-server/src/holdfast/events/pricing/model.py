@@ -1,7 +1,4 @@
-"""Prices of seats: modes, bounds, currencies, and the price history.
-
-The payment object of an event.
-"""
+"""Prices of seats: modes, bounds, currencies, the price history, and the payment object of an event."""
 
 from typing import Annotated, Literal
 

@@ -1,7 +1,4 @@
-"""Queues: virtual waiting rooms in front of a merchant's site, and their visitors.
-
-Rows of queues and visitors, as statements read them.
-"""
+"""Queues, their visitors, and their rows as statements read them. A queue is a waiting room of a merchant."""
 
 import datetime as dt
 from typing import Annotated, Literal

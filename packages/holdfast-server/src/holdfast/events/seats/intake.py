@@ -1,13 +1,13 @@
-"""The statements of intake: the one that checks, stamps and stores a batch, and those that wait for what it locks.
+"""Intake: one statement checks a batch of registrations, stamps them with their time of arrival, and stores them.
+
+An accepted registration is stored with the status `pending`. Settlement assigns the seats and the positions
+on the waiting list later, in the stamped order.
+
+The statements of intake: the one that checks, stamps and stores a batch, and those that wait for what it locks.
 
 When registrations that are stored arrived, and what their commitments in public logs are made of.
 
 The cut of the intake: a time up to which every accepted registration is committed.
-
-Intake: one statement checks a batch of registrations, stamps them with their time of arrival, and stores them.
-
-An accepted registration is stored with the status `pending`. Settlement assigns the seats and the positions
-on the waiting list later, in the stamped order.
 """
 
 import datetime as dt
@@ -258,7 +258,7 @@ MAX_ATTEMPTS = 5
 
 ADVISORY_LOCK_ID = 0x696E74616B65
 """Advisory lock ("intake"): shared while registrations are stamped and stored, exclusive while settlement reads the
-clock (`intake_cut.py`)."""
+clock."""
 
 
 class IntakeRequest(Struct, omit_defaults=True):

@@ -14,7 +14,7 @@ event's part of the batch. Waiters settle these events later, so that they do no
 
 A batch of pending registrations that one transaction settles.
 
-Entering: registrations of events that open with a draw become entries of its list (see `draws.py`).
+Entering: registrations of events that open with a draw become entries of its list (see `drawn.py`).
 """
 
 import asyncio

@@ -206,7 +206,7 @@ MIN_SYNC_INTERVAL_SECONDS = 0.5
 same levels are not pushed again earlier anyway (`pushing.MIN_PUSH_INTERVAL_SECONDS`).
 """
 
-# `jobs.py` uses these statements, and imports no `sql`.
+# `service.py` uses these statements, and imports no `sql`.
 forget_lags = sql.forget_lags
 forget_changes = sql.forget_changes
 

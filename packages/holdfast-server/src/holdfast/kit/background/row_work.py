@@ -1,6 +1,6 @@
 """Due work: rows of a table are handled when they are due, and retried with growing pauses.
 
-A process leases rows (`leases.py`), handles them without a transaction, and renews the leases meanwhile. If it is
+A process leases rows, handles them without a transaction, and renews the leases meanwhile. If it is
 killed or stalls, the rows are due again when the leases end, and another process handles them. Due rows are found when
 a notification comes, when the next row becomes due, and by a poll, in case a notification was lost.
 

@@ -44,7 +44,7 @@ def configure(level: str = "INFO") -> None:
         logging.getLogger(noisy).setLevel(max(logging.WARNING, root.level))
     # The pool logs every attempt to connect; `notifications.py` logs when the database is unreachable and back.
     logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
-    # The messages of these loggers quote rows and arguments, and so personal data; `jobs.py` logs failed jobs.
+    # The messages of these loggers quote rows and arguments, and so personal data; `tasks.py` logs failed jobs.
     logging.getLogger("psycopg").setLevel(logging.ERROR)
     logging.getLogger("procrastinate.worker").setLevel(logging.CRITICAL)
     # This logger warns of every malformed form, which is answered with 400.

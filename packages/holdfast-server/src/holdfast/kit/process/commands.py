@@ -1,9 +1,4 @@
-"""The commands `holdfast … mail` of each service, by which operators handle mails that were not sent.
-
-The command `holdfast … address` of each service.
-
-The command `holdfast … jobs` of each service.
-"""
+"""The commands of each service for its address, its jobs and its mails."""
 
 from collections.abc import Callable, Sequence
 from functools import partial

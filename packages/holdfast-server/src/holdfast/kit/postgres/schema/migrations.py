@@ -1,7 +1,7 @@
 """Migrations: numbered `.sql` files, each applied once, in order, in its own transaction.
 
 An applied file must not be edited; its checksum is stored and compared. A file that fails is rolled back completely,
-and is the next one to be applied. `schema_lineage.py` tells which are missing.
+and is the next one to be applied. `lineage.py` tells which are missing.
 """
 
 import threading
