@@ -14,7 +14,9 @@ from holdfast.kit.pages.site import Site
 
 SOURCE = accounts.FOLDER.parent
 
-READ = re.compile(r'(?:read_query\(request\.query\)|\bquery)\.get\("(\w+)"|"(\w+)" in read_query\(request\.query\)')
+READ = re.compile(
+    r'(?:read_query\(request(?:\.query)?\)|\bquery)\.get\("(\w+)"|"(\w+)" in read_query\(request\.query\)'
+)
 
 
 PROOFS = {"code", "exp", "signature", "state", "timestamp"}

@@ -9,7 +9,6 @@ from typing import Any
 
 import typer
 
-from holdfast.commands.check import ServiceName
 from holdfast.events import checks as events
 from holdfast.events.service import EVENTS
 from holdfast.inventory import checks as inventory
@@ -38,7 +37,7 @@ POINT_COLUMNS = 19
 FIELDS = ("service", "point", "status", "message", "remedy")
 
 
-async def find(services: Sequence[ServiceName], points: Sequence[str] = ()) -> list[Finding]:
+async def find(services: Sequence[str], points: Sequence[str] = ()) -> list[Finding]:
     """The findings on services, in the order in which they are shown.
 
     points    the only points that are looked at; none: all
@@ -59,13 +58,13 @@ async def find(services: Sequence[ServiceName], points: Sequence[str] = ()) -> l
 
 
 async def _find_of_each(
-    services: Sequence[ServiceName], points: Sequence[str], *, are_in_use: bool
+    services: Sequence[str], points: Sequence[str], *, are_in_use: bool
 ) -> list[tuple[list[Finding], Inspection[Any] | None]]:
     return await asyncio.gather(*(_find_of(service, points, is_in_use=are_in_use) for service in services))
 
 
 async def _find_of(
-    service: ServiceName, points: Sequence[str], *, is_in_use: bool
+    service: str, points: Sequence[str], *, is_in_use: bool
 ) -> tuple[list[Finding], Inspection[Any] | None]:
     product, checks = PRODUCTS[service]
     try:

@@ -16,6 +16,12 @@ from holdfast.kit.contract.sources import WIDE_SHARE
 from holdfast.kit.environment import settings as kit
 from holdfast.kit.running.rate_limits import SharedLimit
 
+AUTHORIZATION_PARAMETERS = frozenset(
+    {"client_id", "redirect_uri", "response_type", "response_mode", "scope", "state", "resource", "prompt", "nonce"}
+    | {"code_challenge", "code_challenge_method"}
+)
+"""The query parameters that the pages of the authorization server read."""
+
 ALL_REGISTRATIONS_FACTOR = 100
 """How many times the limit of one client address all of them together have for registrations above their shares."""
 

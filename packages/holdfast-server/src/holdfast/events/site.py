@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from holdfast import accounts
+from holdfast.events.oauth_settings import AUTHORIZATION_PARAMETERS
 from holdfast.events.texts.outbound_texts import page_title
 from holdfast.kit.pages.site import Site
 
@@ -28,7 +29,7 @@ PARAMETERS = (
         }
     )
     | accounts.PARAMETERS
-    | accounts.AUTHORIZATION_PARAMETERS
+    | AUTHORIZATION_PARAMETERS
 )
 """The query parameters that the pages read."""
 

@@ -13,7 +13,6 @@ from urllib.parse import urlsplit
 
 from starlette.routing import BaseRoute
 
-from holdfast.accounts import AUTHORIZATION_PARAMETERS
 from holdfast.accounts.sessions import Session
 from holdfast.accounts.signed_in_pages import SIGN_IN, SignedInPages, address_with_return
 from holdfast.events.oauth_server import grants, model
@@ -34,7 +33,7 @@ from holdfast.events.oauth_server.model import (
     Consent,
 )
 from holdfast.events.oauth_server.terms import AUTHORIZE, Terms
-from holdfast.events.oauth_settings import CONSENTS
+from holdfast.events.oauth_settings import AUTHORIZATION_PARAMETERS, CONSENTS
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.handler import Reply, Request, headers_of, read_query
 from holdfast.kit.http.query_parameters import known_parameters
