@@ -194,6 +194,10 @@ SIGN_IN_LINE = "signing in"
 """The line of signing in, registering an organizer and stopping mails."""
 
 
+NESTED_NOUNS = frozenset({"photos"})
+"""Nouns that are one module in the folder of another noun."""
+
+
 @dataclass(frozen=True)
 class Operation:
     """A line of the table.
@@ -322,8 +326,9 @@ class Operation:
 
     @cached_property
     def noun(self) -> str:
-        """The feature that it belongs to, which is the noun in its URL."""
-        return self.mode.function.__module__.split(".")[-2]
+        """The feature that it belongs to, which is the noun in its URL: the folder of its function, or its module."""
+        *_, folder, module = self.mode.function.__module__.split(".")
+        return module if module in NESTED_NOUNS else folder
 
     @cached_property
     def description(self) -> str:
