@@ -4,6 +4,7 @@ UV := .venv/bin/uv
 PYTEST := .venv/bin/pytest
 SERVER := packages/holdfast-server
 PACKAGES := $(SERVER) packages/holdfast-verify packages/holdfast-demo
+VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' $(SERVER)/pyproject.toml)
 
 .PHONY: help run test test-long soak contact-sheet conformance lint format lock bench wheel clean
 help: ## Say what each target does
@@ -44,16 +45,16 @@ lock: $(UV) ## Renew the lock files from the pyproject.toml of each package
 	@$(UV) pip compile $(LOCK) --extra demo --extra redis --extra s3 -o requirements.lock $(SERVER)/pyproject.toml
 	@$(UV) pip compile $(LOCK) --extra demo --constraint requirements.lock -o requirements-run.lock $(SERVER)/pyproject.toml
 	@$(UV) pip compile $(LOCK) --extra demo --extra redis --extra s3 --group dev -o requirements-dev.lock $(SERVER)/pyproject.toml
-LOCK := --quiet --upgrade --no-emit-package holdfast-verify --no-emit-package holdfast-demo --no-emit-package holdfast-server --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
+LOCK := --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate \
+	$(foreach package,$(PACKAGES),--no-emit-package $(notdir $(package)))
 
 clean: ## Remove the environment and the embedded database
 	@rm -rf .venv .holdfast
 
 wheel: $(UV) ## Build the distributions in dist/, and print their files
-	@rm -f dist/*.whl
 	@for package in $(PACKAGES); do \
 		$(UV) build --quiet --wheel --no-build-isolation --python .venv --out-dir dist $$package || exit 1; done
-	@ls dist/*.whl
+	@ls dist/holdfast_*-$(VERSION)-*.whl
 
 # A network that inspects TLS signs with a certificate of its own. uv reads it from SSL_CERT_FILE, pip from PIP_CERT.
 ifdef SSL_CERT_FILE

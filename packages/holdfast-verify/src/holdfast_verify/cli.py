@@ -135,13 +135,19 @@ def witness(
     import socket
     import sys
 
-    import structlog
-    import uvicorn
-
     from holdfast_verify.formats.signed_note import Verifier
-    from holdfast_verify.witness.application import application
-    from holdfast_verify.witness.cosigning import Witness
-    from holdfast_verify.witness.directory import WitnessDirectory, WitnessError
+
+    try:
+        import structlog
+        import uvicorn
+
+        from holdfast_verify.witness.application import application
+        from holdfast_verify.witness.cosigning import Witness
+        from holdfast_verify.witness.directory import WitnessDirectory, WitnessError
+    except ModuleNotFoundError as error:
+        text = f"A witness needs the package {error.name}. Install holdfast-verify with the extra `witness`."
+        typer.echo(fitted(text, err=True), err=True)
+        raise typer.Exit(1) from error
 
     lines = logs.read_text(encoding="utf-8").splitlines() if logs else []
     vkeys = [*(log or ()), *(key for line in lines if (key := line.partition("#")[0].strip()))]
