@@ -12,10 +12,19 @@ from typing import IO, Any
 import uvicorn
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from holdfast.kit.contract.problems import Problem
+from holdfast.kit.http.application import Application
+from holdfast.kit.http.handler import envelope
+from holdfast.kit.http.index import Route
 from tests.support import eventually
 
 PLAIN = ssl.create_default_context()
 """For clients of our own processes, which speak no TLS. Each would otherwise spend 26 ms on reading certificates."""
+
+
+def application(*routes: Route) -> Application:
+    """An application with these routes."""
+    return Application(routes, contextlib.nullcontext, envelope(Problem.body))
 
 
 def listener() -> socket.socket:

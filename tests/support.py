@@ -21,7 +21,7 @@ from holdfast.events.seats import settlement
 from holdfast.events.service import EVENTS
 from holdfast.events.service import service as build_service
 from holdfast.events.settings import Settings
-from holdfast.kit.http.rest import OperationTable
+from holdfast.kit.http.application import Application
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.security import api_keys
 from tests.connections import ReusedConnection
@@ -88,7 +88,7 @@ class Client:
 class Service:
     """The events service, running in this process."""
 
-    def __init__(self, app: OperationTable, http: httpx2.AsyncClient, database: Database, runner: Runner) -> None:
+    def __init__(self, app: Application, http: httpx2.AsyncClient, database: Database, runner: Runner) -> None:
         self.app = app
         self.runner = runner
         self.http = http
@@ -172,7 +172,7 @@ async def running(
     app = service.app(background=False)
     transport = httpx2.ASGITransport(app=app, **options)
     async with (
-        app.otherwise.router.lifespan_context(app.otherwise),
+        app.opened(),
         httpx2.AsyncClient(transport=transport, base_url=settings.base_url) as http,
     ):
         yield Service(app, http, database, service.runner)

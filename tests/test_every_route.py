@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import httpx2
 import pytest
-from starlette.routing import Route
 from structlog.testing import capture_logs
 
 from holdfast.events.service import EVENTS
@@ -63,12 +62,7 @@ async def service_under_test(
 def paths(product: ServiceProcess[Any, Any], database: Any) -> list[str]:
     """Every path of a service, with an id in the place of each field that nothing has."""
     built = product.build(database)
-    known: Iterable[str] = (
-        *(operation.path for operation in built.operations if operation.route),
-        *(route.path for route in built.routes if isinstance(route, Route)),
-        *built.handlers,
-        *("/mcp", "/healthz", "/readyz", "/metrics", "/nothing"),
-    )
+    known: Iterable[str] = (*(route.path for route in built.all_routes()), "/nothing")
     return sorted({re.sub(r"\{[^}]*\}", "4711", path) for path in known})
 
 

@@ -7,7 +7,7 @@ and an update takes back what was read.
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Literal, NamedTuple, cast
 from urllib.parse import urlencode
@@ -24,6 +24,7 @@ from holdfast.events.documents import openapi
 from holdfast.inventory import api as inventory
 from holdfast.kit.contract.command import MAX_EXACT_FLOAT, Command
 from holdfast.kit.contract.problems import Problem
+from holdfast.kit.http.index import field_names
 from holdfast.kit.http.rest import CommandReader
 from holdfast.kit.mcp.jsonrpc import RpcError
 from holdfast.kit.mcp.tools import CLEAR, ArgumentReader, clearable, definition
@@ -60,7 +61,7 @@ def _of_body(operation: Operation) -> Published:
         operation,
         operation.command,
         schema,
-        partial(_read_body, CommandReader(operation), _parts(operation)),
+        partial(_read_body, CommandReader(operation), _path_fields(operation)),
     )
 
 
@@ -78,7 +79,7 @@ def _of_query(operation: Operation) -> Published:
         operation,
         operation.command,
         schema,
-        partial(_read_query, CommandReader(operation), _parts(operation)),
+        partial(_read_query, CommandReader(operation), _path_fields(operation)),
     )
 
 
@@ -94,20 +95,20 @@ def _of_tool(operation: Operation) -> Published:
     )
 
 
-def _read_body(reader: CommandReader, parts: Sequence[str], value: Any) -> object:
-    return reader(parts, b"", json.dumps(value).encode())
+def _read_body(reader: CommandReader, fields: Mapping[str, str], value: Any) -> object:
+    return reader(fields, b"", json.dumps(value).encode())
 
 
-def _read_query(reader: CommandReader, parts: Sequence[str], value: Any) -> object:
-    return reader(parts, urlencode(value).encode(), b"")
+def _read_query(reader: CommandReader, fields: Mapping[str, str], value: Any) -> object:
+    return reader(fields, urlencode(value).encode(), b"")
 
 
 def _read_arguments(reader: ArgumentReader, value: Any) -> object:
     return reader(msgspec.Raw(json.dumps(value).encode()))
 
 
-def _parts(operation: Operation) -> list[str]:
-    return [PATH[part[1:-1]] if part.startswith("{") else part for part in operation.path.split("/")]
+def _path_fields(operation: Operation) -> dict[str, str]:
+    return {name: PATH[name] for name in field_names(operation.path)}
 
 
 BODIES = [_of_body(operation) for operation in events.OPERATIONS if operation.has_body_fields]

@@ -4,13 +4,12 @@ from pathlib import Path
 from typing import Any
 
 from playwright.async_api import Browser, expect
-from starlette.applications import Starlette
 
 from holdfast_demo.mails.viewer import SCRIPTS, SITE, with_viewer
 from tests.browser.looking import looking, looks, too_wide, violations
 from tests.browser.registering import Watch
 from tests.demo.mails.writing import write
-from tests.serving import listener, serving
+from tests.serving import application, listener, serving
 
 
 @looks
@@ -20,7 +19,7 @@ async def test_the_list_and_a_mail_are_accessible_and_fit(
     here = listener()
     address = f"http://127.0.0.1:{here.getsockname()[1]}"
     write(tmp_path / "mail", "one", "W" * 90)
-    service = Starlette(routes=SITE.assets("icon.svg", *SCRIPTS))
+    service = application(*SITE.assets("icon.svg", *SCRIPTS))
     async with serving(with_viewer(service, tmp_path / "mail", address), here):
         context = await looking(chromium, scheme, width, language)
         watch = Watch(context)

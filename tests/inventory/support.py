@@ -21,7 +21,7 @@ from holdfast.inventory.shopify import signatures
 from holdfast.inventory.shops import operations as shops
 from holdfast.inventory.shops.operations import ENDED_SHOPS
 from holdfast.inventory.stock import operations
-from holdfast.kit.http.rest import OperationTable
+from holdfast.kit.http.application import Application
 from holdfast.kit.security import api_keys
 from tests.connections import ReusedConnection
 from tests.databases import empty
@@ -135,7 +135,7 @@ class Shop:
 class Inventory:
     """The inventory service in this process, over its real HTTP interface."""
 
-    def __init__(self, app: OperationTable, http: httpx2.AsyncClient, database: Database) -> None:
+    def __init__(self, app: Application, http: httpx2.AsyncClient, database: Database) -> None:
         self.app = app
         self.http = http
         self.database = database
@@ -192,7 +192,7 @@ async def running(settings: Settings, *, background: bool = False) -> AsyncGener
     database.pool.connection_class = ReusedConnection
     app = INVENTORY.build(database).app(background=background)
     async with (
-        app.otherwise.router.lifespan_context(app.otherwise),
+        app.opened(),
         httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url=settings.base_url) as http,
     ):
         yield Inventory(app, http, database)

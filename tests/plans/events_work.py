@@ -17,7 +17,7 @@ from holdfast.events.registrations import substring_search
 from holdfast.events.registrations.substring_search import IndexArguments
 from holdfast.events.resources import Database
 from holdfast.kit.contract.caller import api_key, system
-from holdfast.kit.http.rest import OperationTable
+from holdfast.kit.http.application import Application
 from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.steps import Steps
 from tests.accounts.browser import Browser
@@ -205,7 +205,7 @@ class Work:
     def __init__(
         self,
         recorder: Recorder,
-        app: OperationTable,
+        app: Application,
         database: Database,
         ada: Client,
         cookies: httpx2.Cookies,

@@ -18,7 +18,7 @@ from holdfast.inventory.resources import Database
 from holdfast.inventory.webhooks.inbox import Inbox
 from holdfast.inventory.webhooks.model import ReceivedDelivery
 from holdfast.kit.contract.caller import api_key, person
-from holdfast.kit.http.rest import OperationTable
+from holdfast.kit.http.application import Application
 from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.steps import Steps
 from tests.inventory.console.scene import BASE_URL
@@ -86,9 +86,7 @@ ORDER = {
 class Work:
     """The service on connections that have statements explained, and a merchant who has its pages open."""
 
-    def __init__(
-        self, recorder: Recorder, app: OperationTable, database: Database, scene: Scene, cookies: httpx2.Cookies
-    ):
+    def __init__(self, recorder: Recorder, app: Application, database: Database, scene: Scene, cookies: httpx2.Cookies):
         self.recorder = recorder
         self.app = app
         self.database = database

@@ -6,13 +6,12 @@ from contextlib import asynccontextmanager
 from typing import Any, Protocol
 
 import psycopg
-from starlette.routing import Route
 
 from holdfast.kit.compat.task_ending import end_tasks
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import check
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.http.rest import OperationTable
+from holdfast.kit.http.application import Application
 from holdfast.kit.postgres.database import Database
 from holdfast.kit.running.operation import Batch, Batched, Call, Operation, Stepwise
 from holdfast.kit.running.steps import Steps
@@ -45,10 +44,10 @@ class Working(Protocol):
 
 @asynccontextmanager
 async def filled(
-    app: OperationTable, work: Working, url: str, fill: Callable[[psycopg.Connection[Any]], None]
+    app: Application, work: Working, url: str, fill: Callable[[psycopg.Connection[Any]], None]
 ) -> AsyncGenerator[None]:
     """Run everything once while there is little in the database, then fill it."""
-    async with app.otherwise.router.lifespan_context(app.otherwise):
+    async with app.opened():
         await work.everything()
         with filling(url) as connection:
             fill(connection)
@@ -103,12 +102,12 @@ async def attempt(
     return None
 
 
-def pages(app: OperationTable) -> list[str]:
+def pages(app: Application) -> list[str]:
     """The paths of all pages, and of what else is opened by GET, without streams: these do not end."""
     return [
         route.path
-        for route in app.otherwise.routes
-        if isinstance(route, Route) and route.methods and "GET" in route.methods and "/stream" not in route.path
+        for route in app.routes
+        if "GET" in route.endpoint.methods and not route.refuses_parameters and "/stream" not in route.path
     ]
 
 

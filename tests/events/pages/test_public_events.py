@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import httpx2
 import pytest
-from starlette.routing import Route
 
 from holdfast.events.api import OPERATIONS
 from holdfast.events.organizers import accounts
@@ -117,7 +116,7 @@ async def scene(service: Service) -> Scene:
 
 
 def routes(service: Service) -> list[str]:
-    return [route.path for route in EVENTS.build(service.database).routes if isinstance(route, Route)]
+    return [route.path for route in EVENTS.build(service.database).routes]
 
 
 def filled(path: str, scene: Scene, kind: str) -> str:
@@ -151,14 +150,12 @@ def faults(checkpoint: str, entries: bytes) -> list[str]:
 
 
 async def test_every_route_is_about_events_or_about_other_things(service: Service) -> None:
-    built = EVENTS.build(service.database)
     known_paths = {*ABOUT_EVENTS, *STREAMS, "/"}
 
     assert [
         path for path in routes(service) if path not in known_paths and not path.startswith(ABOUT_OTHER_THINGS)
     ] == []
     assert {*known_paths} <= {*routes(service)}
-    assert [*built.handlers] == []
 
 
 @pytest.mark.parametrize("kind", [DRAFT, WITHDRAWN, CANCELLED])

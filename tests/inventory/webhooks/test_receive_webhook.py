@@ -10,7 +10,6 @@ import httpx2
 import msgspec
 import pytest
 import pytest_asyncio
-from starlette.applications import Starlette
 
 from holdfast.inventory.service import HANDLERS
 from holdfast.inventory.webhooks.payloads import PAYLOADS, stored_payload
@@ -18,6 +17,7 @@ from holdfast.inventory.webhooks.routes import MAX_BODY_BYTES, routes
 from holdfast.kit.running.rate_limits import Limits
 from tests.inventory.support import Inventory, Shop
 from tests.inventory.webhooks.deliveries import deliver, installed
+from tests.serving import application
 
 ORDER: dict[str, Any] = {
     "id": 820982911946154508,
@@ -59,7 +59,7 @@ async def shop(inventory: Inventory) -> Shop:
 @pytest_asyncio.fixture(loop_scope="module")
 async def taking_orders(inventory: Inventory, shop: Shop) -> Shop:
     """The shop, at a door that takes every topic, whether something handles it or not."""
-    door = Starlette(routes=routes(inventory.database, Limits("memory://", {}), PAYLOADS))
+    door = application(*routes(inventory.database, Limits("memory://", {}), PAYLOADS))
     transport = httpx2.ASGITransport(app=door)
     http = httpx2.AsyncClient(transport=transport, base_url="http://door.test")
     return Shop(http, shop.settings, shop.id, shop.domain, shop.key)

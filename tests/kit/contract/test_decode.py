@@ -7,7 +7,7 @@ from urllib.parse import unquote
 import pytest
 
 from holdfast.kit.http.body import MAX_BODY
-from holdfast.kit.http.paths import segments
+from holdfast.kit.http.index import segments
 from tests.kit.wire import Message, code, errors, straight, with_key
 from tests.support import Client, Service
 

@@ -225,5 +225,5 @@ class Kitchen:
 async def opened(pantry: Pantry) -> AsyncGenerator[Kitchen]:
     """Serve a pantry in this process."""
     app = pantry.service.app(background=False)
-    async with app.otherwise.router.lifespan_context(app.otherwise):
+    async with app.opened():
         yield Kitchen(pantry, app)

@@ -7,19 +7,19 @@ from pathlib import Path
 import httpx2
 import pytest
 from limits import RateLimitItemPerMinute
-from starlette.applications import Starlette
-from starlette.routing import Route
 from structlog.testing import capture_logs
 
 from holdfast.kit.contract.caller import Caller, nobody, person
 from holdfast.kit.contract.problems import COMMON_PROBLEMS, FORBIDDEN, RATE_LIMITED, SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.contract.sources import address
 from holdfast.kit.http.handler import Access, Handler, Reply, Request
+from holdfast.kit.http.index import Route
 from holdfast.kit.pages.forms import ANOTHERS_FORM, FOREIGN_FORM
 from holdfast.kit.pages.language import LANGUAGES
 from holdfast.kit.pages.site import Site
 from holdfast.kit.running.rate_limits import Limits
 from tests.kit.pages.asking import request
+from tests.serving import application
 from tests.support import Service
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
@@ -195,7 +195,7 @@ async def test_a_fault_of_ours_is_a_page_with_the_number_under_which_it_is_logge
         raise RuntimeError("the password of the database is 'mellon'")
 
     page = Handler(Access("page"), Limits("memory://", {}), fail, site.refuse)
-    transport = httpx2.ASGITransport(Starlette(routes=[Route("/page", page)]))
+    transport = httpx2.ASGITransport(application(Route("/page", page)))
     async with httpx2.AsyncClient(transport=transport, base_url="http://tests.example") as http:
         with capture_logs() as logs:
             answer = await http.get("/page", headers=GERMAN)

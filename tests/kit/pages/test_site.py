@@ -7,13 +7,13 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from starlette.applications import Starlette
 
 from holdfast.kit.http.handler import Reply
 from holdfast.kit.pages.language import ENGLISH, GERMAN, Language, language_of
 from holdfast.kit.pages.layout import CONSOLE_STYLE, FRAME
 from holdfast.kit.pages.site import Site, redirect
 from tests.kit.pages.asking import request
+from tests.serving import application
 
 HELLO = """
 {% extends "layout.html" %}
@@ -130,7 +130,7 @@ def test_texts_of_the_code_are_translated_too(site: Site) -> None:
 async def test_an_asset_is_kept_for_good_under_an_address_that_changes_with_its_content(tmp_path: Path) -> None:
     (tmp_path / "script.js").write_text("let a = 1;")
     before = Site("Tests", tmp_path)
-    app = Starlette(routes=before.assets("script.js", "icon.svg"))
+    app = application(*before.assets("script.js", "icon.svg"))
     address, icon = before.asset("script.js"), before.asset("icon.svg")
     (tmp_path / "script.js").write_text("let a = 2;")
     after = Site("Tests", tmp_path)

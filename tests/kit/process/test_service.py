@@ -155,8 +155,8 @@ async def test_what_is_to_be_closed_is_closed_when_the_service_ends(service: Ser
     async def close() -> None:
         closed.append("closed")
 
-    app = replace(with_loops(service.database), closing=(close,)).app(background=False).otherwise
-    async with app.router.lifespan_context(app):
+    app = replace(with_loops(service.database), closing=(close,)).app(background=False)
+    async with app.opened():
         assert closed == []
 
     assert closed == ["closed"]

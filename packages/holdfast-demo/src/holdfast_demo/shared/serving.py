@@ -5,16 +5,20 @@ import contextlib
 import socket
 from collections.abc import AsyncGenerator, Coroutine
 from ipaddress import ip_address
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import uvicorn
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
+from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from holdfast.kit.http.handler import Reply
+from holdfast.kit.http.answers import IMMUTABLE
+from holdfast.kit.http.handler import NOSNIFF, Reply
 from holdfast.kit.http.sockets import address_of
+from holdfast.kit.pages.site import MEDIA_TYPES, Site
 from holdfast.kit.process.serving import ServedService
 
 MAX_FORM_BYTES = 20_000
@@ -97,6 +101,20 @@ async def form_fields(request: Request) -> dict[str, str]:
             return {}
     read = parse_qs(body.decode("utf-8", "replace"), max_num_fields=20)
     return {name: values[-1].strip() for name, values in read.items()}
+
+
+def asset_routes(site: Site, *names: str) -> list[BaseRoute]:
+    """Routes to the assets of a site."""
+
+    def route(name: str) -> Route:
+        reply = Reply(200, site.content(name), [IMMUTABLE, NOSNIFF], MEDIA_TYPES[Path(name).suffix])
+
+        async def answer(_: Request) -> Response:
+            return to_response(reply)
+
+        return Route(site.asset(name), answer)
+
+    return [route(name) for name in names]
 
 
 def to_response(reply: Reply) -> Response:

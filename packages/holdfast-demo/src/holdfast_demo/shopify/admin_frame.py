@@ -28,7 +28,7 @@ def routes(world: PlatformState, oauth: OAuth) -> list[BaseRoute]:
         Route(f"{app}/{{path:path}}", framing.page),
         Route("/{shop}/admin/session-token", framing.token),
         Route(BRIDGE, framing.bridge),
-        *pages.SITE.assets("templates/admin.js", "templates/admin.css"),
+        *serving.asset_routes(pages.SITE, "templates/admin.js", "templates/admin.css"),
     ]
 
 

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from holdfast.kit.pages.site import Site, redirect
-from holdfast_demo.shared.serving import form_fields, to_response
+from holdfast_demo.shared.serving import asset_routes, form_fields, to_response
 from holdfast_demo.shopify import seed, shops
 from holdfast_demo.shopify.errors import ShopifyRefusal
 from holdfast_demo.shopify.oauth import OAuth
@@ -26,7 +26,7 @@ def routes(world: PlatformState, oauth: OAuth) -> list[BaseRoute]:
         Route("/", pages.open, methods=["POST"]),
         Route("/{shop}/admin/oauth/authorize", pages.ask_to_install),
         Route("/{shop}/admin/oauth/authorize", pages.agreed, methods=["POST"]),
-        *SITE.assets("icon.svg", "live.js"),
+        *asset_routes(SITE, "icon.svg", "live.js"),
     ]
 
 

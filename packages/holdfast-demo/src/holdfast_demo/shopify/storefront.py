@@ -46,7 +46,7 @@ def routes(world: PlatformState) -> list[BaseRoute]:
     return [
         Route("/{shop}/products/{handle}", storefront.product),
         Route("/{shop}/cart/add", storefront.buy, methods=["POST"]),
-        *pages.SITE.assets("theme/live-stock.js", "theme/live-stock.css"),
+        *serving.asset_routes(pages.SITE, "theme/live-stock.js", "theme/live-stock.css"),
     ]
 
 

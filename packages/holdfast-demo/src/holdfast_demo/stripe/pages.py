@@ -50,7 +50,7 @@ def routes(world: ProcessorState) -> list[BaseRoute]:
         Route("/pay/{id}", pages.pay, methods=["POST"]),
         Route("/connect/{id}", pages.show_link),
         Route("/connect/{id}", pages.finish, methods=["POST"]),
-        *SITE.assets("icon.svg", "chart.js", "copy.js"),
+        *serving.asset_routes(SITE, "icon.svg", "chart.js", "copy.js"),
     ]
 
 

@@ -12,12 +12,12 @@ from typing import Any
 from urllib.parse import urlencode
 
 from msgspec import Struct
-from starlette.routing import Route
 
 from holdfast.accounts.sessions import Session, Sessions
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from holdfast.kit.http.handler import Access, Handler, Reply, Request, anonymous
+from holdfast.kit.http.index import Route
 from holdfast.kit.http.query_parameters import known_parameters
 from holdfast.kit.pages.form_files import FileLimits, TakeFile, read_files
 from holdfast.kit.pages.forms import ANOTHERS_FORM, FormTokens, read_form, require_same_site
@@ -148,10 +148,10 @@ class SignedInPages:
         every = ("GET", "HEAD", *methods)
         access = Access(name, None, limit)
         handler = Handler(access, self._limits, respond, self.refuse, methods=every, authenticate=self._authenticate)
-        return Route(path, handler, methods=every)
+        return Route(path, handler)
 
     def missing(self, path: str, name: str) -> Route:
-        """Return the route of all other paths below one: there is no such page. It comes after the routes of pages."""
+        """Return the route of all other paths below one: there is no such page."""
 
         async def respond(_: Caller, request: Request) -> Reply:
             raise NOT_FOUND()

@@ -183,7 +183,6 @@ def service(database: Database) -> Service:
         runner=runner,
         operations=OPERATIONS,
         routes=[
-            # Routes are matched in this order, so frequent ones come first.
             *page_routes.routes(
                 database, runner, limits, linked_events, live_events, organizer_cache, live_organizers, streams
             ),

@@ -6,10 +6,9 @@ The texts are in the folder of this file: `auth.md` for an agent that starts, an
 from pathlib import Path
 from typing import Any
 
-from starlette.routing import BaseRoute
-
 from holdfast.inventory.agents.model import JWT_BEARER, SERVICE_AUTH
 from holdfast.inventory.shops.model import SCOPES
+from holdfast.kit.http.index import Route
 from holdfast.kit.mcp import EndpointConfig
 from holdfast.kit.process import discovery
 from holdfast.kit.process.discovery import MARKDOWN, ServiceDescription, document, fill_template
@@ -20,7 +19,7 @@ HERE = Path(__file__).parent
 AUTHORIZATION_SERVER = "/.well-known/oauth-authorization-server"
 
 
-def routes(agents: EndpointConfig, operations: Operations, description: str) -> list[BaseRoute]:
+def routes(agents: EndpointConfig, operations: Operations, description: str) -> list[Route]:
     """Return the routes of all discovery documents."""
     base = agents.base_url
     service = ServiceDescription(

@@ -195,6 +195,7 @@ def service(database: Database) -> Service:
         runner=runner,
         operations=OPERATIONS,
         routes=[
+            *Storefront(settings.base_url, resources, limits, live, streams).routes(),
             *agent_routes.routes(database, limits, credentials),
             *discovery.routes(endpoint, OPERATIONS, DESCRIPTION),
             *home.routes(settings.base_url, limits),
@@ -216,7 +217,6 @@ def service(database: Database) -> Service:
             lambda: database.listen(api_keys.CHANNEL, lambda _: streams.wake()),
             lambda: database.listen(SESSION_CHANNEL, lambda _: streams.wake()),
         ],
-        handlers=Storefront(settings.base_url, resources, limits, live, streams).handlers(),
         agents=endpoint,
         site=SITE,
         streams=streams,

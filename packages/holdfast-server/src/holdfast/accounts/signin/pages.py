@@ -10,8 +10,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from starlette.routing import BaseRoute, Route
-
 from holdfast.accounts import sessions
 from holdfast.accounts.directory import Directory
 from holdfast.accounts.sessions import KNOWN_DAYS, LookAtKnownBrowser, Session, is_secret
@@ -38,6 +36,7 @@ from holdfast.kit.contract.problems import (
     ProblemType,
 )
 from holdfast.kit.http.handler import Access, Handler, Header, Reply, Request, headers_of
+from holdfast.kit.http.index import Route
 from holdfast.kit.pages.forms import FormTokens, read_form, require_same_site
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.pages.site import redirect
@@ -125,11 +124,11 @@ class SignInPages:
         self._base_url = base_url
         self._home, self._more, self._hint = home, more, hint
 
-    def routes(self) -> list[BaseRoute]:
+    def routes(self) -> list[Route]:
         def page(path: str, name: str, answer: Any) -> Route:
             methods = ("GET", "HEAD", "POST")
             handler = Handler(Access(name), self._limits, answer, self._site.refuse, methods=methods)
-            return Route(path, handler, methods=methods)
+            return Route(path, handler)
 
         return [
             page(SIGN_IN, "sign_in", self.sign_in),
@@ -189,7 +188,7 @@ class SignInPages:
 
     async def link(self, caller: Caller, request: Request) -> Reply:
         """Show a button, and sign in when it is pressed."""
-        id = links.decode_token(self._secret, request.scope["path_params"]["link"])
+        id = links.decode_token(self._secret, request.fields["link"])
         if id is None:
             await self._limits.hit(SIGN_INS_OF_CLIENT, caller.name)
             raise NOT_FOUND()

@@ -2,14 +2,13 @@
 
 from collections.abc import Awaitable, Callable
 
-from starlette.routing import BaseRoute, Route
-
 from holdfast.accounts.settings import SIGN_INS_OF_CLIENT
 from holdfast.accounts.stopped_mails import mailboxes
 from holdfast.accounts.stopped_mails.mailboxes import MAILBOX_STATUS, PATH, RESUME, STOP, Mailbox
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND
 from holdfast.kit.http.handler import Access, Handler, Reply, Request
+from holdfast.kit.http.index import Route
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.pages.site import Site, redirect
 from holdfast.kit.running.rate_limits import Limits
@@ -26,11 +25,11 @@ class StoppedMailsPages:
         self._site = site
         self._secret = secret
 
-    def routes(self) -> list[BaseRoute]:
+    def routes(self) -> list[Route]:
         def page(path: str, name: str, answer: Callable[[Caller, Request], Awaitable[Reply]]) -> Route:
             methods = ("GET", "HEAD", "POST")
             handler = Handler(Access(name), self._limits, answer, self._site.refuse, methods=methods)
-            return Route(path, handler, methods=methods)
+            return Route(path, handler)
 
         return [
             page(f"{PATH}/{{link}}", "stop_mails", self.stop),
@@ -63,7 +62,7 @@ class StoppedMailsPages:
 
     async def _opened(self, caller: Caller, request: Request) -> bytes:
         """Return the mailbox that a link names. Raises `not_found` and `rate_limited`."""
-        mailbox = mailboxes.read_link(self._secret, request.scope["path_params"]["link"])
+        mailbox = mailboxes.read_link(self._secret, request.fields["link"])
         if mailbox is None:
             await self._limits.hit(SIGN_INS_OF_CLIENT, caller.name)
             raise NOT_FOUND()

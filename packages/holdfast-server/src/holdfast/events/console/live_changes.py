@@ -15,7 +15,6 @@ from typing import TypeAlias
 import msgspec
 import structlog
 from msgspec import Struct
-from starlette.routing import BaseRoute
 
 from holdfast.accounts import sessions
 from holdfast.accounts.sessions import Session
@@ -34,6 +33,7 @@ from holdfast.kit.http.event_streams import (
     encode_retry,
 )
 from holdfast.kit.http.handler import Reply, Request, require_method
+from holdfast.kit.http.index import Route
 from holdfast.kit.postgres.announced_changes import AnnouncedChanges
 
 STREAM = f"{HOME}/stream"
@@ -137,7 +137,7 @@ class LiveConsole:
         self._changes = changes
         self._streams = streams
 
-    def routes(self) -> list[BaseRoute]:
+    def routes(self) -> list[Route]:
         return [
             self._console.route(STREAM, "stream", self.events),
             self._console.route(QUEUES_STREAM, "queues_stream", self.queues),

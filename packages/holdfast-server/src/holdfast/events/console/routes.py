@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping
 
-from starlette.routing import BaseRoute
-
 from holdfast.accounts.signed_in_pages import ACCOUNT, SignedInPages
 from holdfast.events.check_in import no_shows
 from holdfast.events.check_in import operations as check_in
@@ -45,6 +43,7 @@ from holdfast.events.console.queues.queues import QueuesPages
 from holdfast.events.settings import Settings
 from holdfast.events.site import SITE
 from holdfast.kit.http.event_streams import Streams
+from holdfast.kit.http.index import Route
 from holdfast.kit.running.runner import Run, Runner
 from holdfast.kit.security.secrets import Secret
 
@@ -81,7 +80,7 @@ def routes(
     secret: Secret,
     changes: LiveChanges,
     streams: Streams,
-) -> list[BaseRoute]:
+) -> list[Route]:
     """The routes of the console. `run`: the operations of the API by name."""
     console = Console(signed_in, run)
     uploads = Uploads(console, runner)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from starlette.routing import BaseRoute
 
 from holdfast.events.documents import page, reference
 from holdfast.events.oauth.model import SCOPES
@@ -16,6 +15,7 @@ from holdfast.events.organizers.operations import HEADER
 from holdfast.events.problems import ALL
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.problems import COMMON_PROBLEMS
+from holdfast.kit.http.index import Route
 from holdfast.kit.mcp import Document, ResourceEntry
 from holdfast.kit.mcp.endpoint import VERSIONS
 from holdfast.kit.process import discovery
@@ -40,7 +40,7 @@ Documents = Mapping[str, Document]
 """Documents by their path."""
 
 
-def routes(described: ServiceDescription, documents: Documents, spec: Spec, settings: Settings) -> list[BaseRoute]:
+def routes(described: ServiceDescription, documents: Documents, spec: Spec, settings: Settings) -> list[Route]:
     """The routes of all discovery documents, and of the reference for people."""
     catalog = {"Link": f'<{described.base_url}{CATALOG_PATH}>; rel="api-catalog"'}
     return [

@@ -13,10 +13,10 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup, escape
 from msgspec import Struct
-from starlette.routing import BaseRoute
 
 from holdfast.events.documents.openapi import answer_schemas, in_words, resolver
 from holdfast.events.site import SITE
+from holdfast.kit.http.index import Route
 from holdfast.kit.pages.site import security_headers
 from holdfast.kit.process.discovery import HTML, document
 
@@ -139,7 +139,7 @@ class DocumentedOperation(Struct):
     refusals: dict[str, str]
 
 
-def routes(spec: Spec) -> list[BaseRoute]:
+def routes(spec: Spec) -> list[Route]:
     """The routes of the page, its style sheet and its script. `copy.js` is an asset of the site."""
     headers = {name.decode(): value.decode() for name, value in security_headers() if name != b"cache-control"}
     return [document("/docs", lambda: page(spec).encode(), HTML, headers), *SITE.assets(*ASSETS)]

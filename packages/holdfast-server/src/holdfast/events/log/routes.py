@@ -14,7 +14,6 @@ from hashlib import sha256
 from pathlib import Path
 
 from markupsafe import Markup
-from starlette.routing import BaseRoute, Route
 
 from holdfast.events.log import freeze_proofs, operations
 from holdfast.events.log.keys import CHANNEL, list_public_keys
@@ -27,6 +26,7 @@ from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.answers import BRIEF, IMMUTABLE, accepts_gzip, kept_refusals
 from holdfast.kit.http.handler import Access, Handler, Header, Reply, Request, encode, envelope
+from holdfast.kit.http.index import Route
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.pages.page_cache import FIXED_PAGES, CachedPage, PageCache, cached_page
 from holdfast.kit.pages.site import security_headers
@@ -48,7 +48,7 @@ SCRIPT_SOURCE = f"'sha256-{b64encode(sha256(SCRIPT.encode()).digest()).decode()}
 LOG_KEYS = cache_bound("Public keys of logs that `/verify` shows", "events", "1 text in a process, for a second")
 
 
-def verify_page_routes(database: Database, limits: Limits) -> list[BaseRoute]:
+def verify_page_routes(database: Database, limits: Limits) -> list[Route]:
     """The route of the page."""
     pages = PageCache(FIXED_PAGES)
     name = key_name(database.resources.settings.base_url)
@@ -138,7 +138,7 @@ OF_EVENTS_AND_QUEUES = ("/proofs/{number}", "/head-proof", "/freeze-proof")
 """What the head log does not have."""
 
 
-def routes(runner: Runner, limits: Limits) -> list[BaseRoute]:
+def routes(runner: Runner, limits: Limits) -> list[Route]:
     """The routes of logs. Under overload they are refused like other reads, and each caller has its share of them."""
     require_room = partial(runner.admission.require_room, Priority.READ)
     refuse = kept_refusals(envelope(Problem.body, ANY_ORIGIN))
@@ -148,7 +148,7 @@ def routes(runner: Runner, limits: Limits) -> list[BaseRoute]:
 
     def handler(noun: Noun, resource: LogResource) -> Handler:
         async def answer(caller: Caller, request: Request) -> Reply:
-            fields: Fields = request.scope.get("path_params", {})
+            fields: Fields = request.fields
             generation = id_of(fields["generation"]) if "generation" in fields else None
             log = LogAddress(noun, id_of(fields["id"]) if "id" in fields else 0, generation)
             content = await runner.read(caller, lambda reader: resource.read(reader, log, fields))

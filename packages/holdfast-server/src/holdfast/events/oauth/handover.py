@@ -24,7 +24,6 @@ import httpx2
 import msgspec
 import structlog
 from msgspec import Struct
-from starlette.routing import BaseRoute, Route
 
 from holdfast.accounts.sessions import Session
 from holdfast.accounts.signed_in_pages import SignedInPages
@@ -42,6 +41,7 @@ from holdfast.events.oauth_settings import DOCUMENTS
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.http.handler import Access, Handler, Reply, Request, encode, envelope
+from holdfast.kit.http.index import Route
 from holdfast.kit.mail.message import header_text
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.pages.site import redirect
@@ -156,7 +156,7 @@ KEYS = KeySet("trusted_auth_keys", "RS256", TOKEN_SECONDS)
 SEALED = SealedTable("trusted_auth_keys", "kid", "text")
 
 
-def trusted_auth_routes(database: Database[Any], limits: Limits) -> list[BaseRoute]:
+def trusted_auth_routes(database: Database[Any], limits: Limits) -> list[Route]:
     """The route of the public keys."""
     public = [
         (b"cache-control", f"public, max-age={PUBLISHED_TTL_SECONDS}".encode()),
@@ -198,7 +198,7 @@ _SHOWN_TO_PERSON = frozenset({INVALID_CLIENT, INVALID_REDIRECT_URI, INVALID_REQU
 
 def routes(
     database: Database[Any], terms: Terms, server: AnotherServer, signed_in: SignedInPages, limits: Limits
-) -> list[BaseRoute]:
+) -> list[Route]:
     """The route of the page."""
     return [
         signed_in.route(AUTHORIZE, "authorize", Handover(database, terms, server, signed_in, limits).answer, "POST")

@@ -1,7 +1,5 @@
 """The service as its own authorization server: the terms for clients, and the routes."""
 
-from starlette.routing import BaseRoute
-
 from holdfast.accounts.signed_in_pages import SignedInPages
 from holdfast.events.oauth import handover
 from holdfast.events.oauth.handover import AnotherServer
@@ -12,6 +10,7 @@ from holdfast.events.oauth_server.terms import Terms
 from holdfast.events.resources import Database
 from holdfast.events.settings import Settings
 from holdfast.events.site import SITE
+from holdfast.kit.http.index import Route
 from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.runner import Runner
 
@@ -25,7 +24,7 @@ def terms(settings: Settings) -> Terms:
     return Terms(base, f"{base}/mcp", SCOPES, DEFAULT_SCOPES, f"{base}/agents.md", SITE)
 
 
-def routes(database: Database, runner: Runner, signed_in: SignedInPages, limits: Limits) -> list[BaseRoute]:
+def routes(database: Database, runner: Runner, signed_in: SignedInPages, limits: Limits) -> list[Route]:
     """The routes of the authorization server; if it is off, only the routes that exist in any case."""
     settings = database.resources.settings
     keys = handover.trusted_auth_routes(database, limits)

@@ -11,8 +11,6 @@ The page `/oauth/authorize` of a service without an authorization server: it say
 from typing import Any
 from urllib.parse import urlsplit
 
-from starlette.routing import BaseRoute
-
 from holdfast.accounts.sessions import Session
 from holdfast.accounts.signed_in_pages import SIGN_IN, SignedInPages, address_with_return
 from holdfast.events.oauth_server import grants, model
@@ -36,6 +34,7 @@ from holdfast.events.oauth_server.terms import AUTHORIZE, Terms
 from holdfast.events.oauth_settings import AUTHORIZATION_PARAMETERS, CONSENTS
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.handler import Reply, Request, headers_of, read_query
+from holdfast.kit.http.index import Route
 from holdfast.kit.http.query_parameters import known_parameters
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.pages.site import Site, redirect
@@ -86,7 +85,7 @@ _SHOWN_TO_PERSON = frozenset({INVALID_CLIENT, INVALID_REDIRECT_URI, INVALID_REQU
 
 def routes(
     database: Database[Any], terms: Terms, clients: Clients, signed_in: SignedInPages, limits: Limits
-) -> list[BaseRoute]:
+) -> list[Route]:
     """The route of the page."""
     page = ConsentPage(database, terms, clients, signed_in, limits)
     return [signed_in.route(AUTHORIZE, "authorize", page.answer, "POST")]
@@ -173,7 +172,7 @@ class ConsentPage:
         )
 
 
-def missing_server_routes(signed_in: SignedInPages, issuer: str) -> list[BaseRoute]:
+def missing_server_routes(signed_in: SignedInPages, issuer: str) -> list[Route]:
     """Return the route of the page. `issuer`: the issuer of the authorization server in use; empty: there is none."""
 
     async def answer(_: Session, request: Request) -> Reply:

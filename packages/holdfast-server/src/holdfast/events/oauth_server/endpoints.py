@@ -4,8 +4,6 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
-from starlette.routing import BaseRoute, Route
-
 from holdfast.events.oauth_server import clients, tokens
 from holdfast.events.oauth_server.authorization import require_resource
 from holdfast.events.oauth_server.client_assertions import ClientAssertion, read_assertion
@@ -38,6 +36,7 @@ from holdfast.kit.http.handler import (
     envelope,
     read_query,
 )
+from holdfast.kit.http.index import Route
 from holdfast.kit.http.rest import decode_object
 from holdfast.kit.pages.forms import KIND
 from holdfast.kit.postgres.database import Tx
@@ -60,7 +59,7 @@ PREFLIGHT: tuple[Header, ...] = (
 Answer = Callable[[Caller, Request], Awaitable[Reply]]
 
 
-def routes(runner: Runner, terms: Terms, known: Clients, limits: Limits) -> list[BaseRoute]:
+def routes(runner: Runner, terms: Terms, known: Clients, limits: Limits) -> list[Route]:
     """The routes of the endpoints."""
     endpoints = Endpoints(runner, terms, known, limits)
 
@@ -79,7 +78,6 @@ def routes(runner: Runner, terms: Terms, known: Clients, limits: Limits) -> list
         return Route(
             path,
             Handler(Access(name), limits, respond, envelope(error_body, ALLOW_ANY_ORIGIN), methods=methods),
-            methods=methods,
         )
 
     return [

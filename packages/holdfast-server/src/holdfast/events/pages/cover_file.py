@@ -64,8 +64,8 @@ class CoverImage:
 
     async def answer(self, caller: Caller, request: Request) -> Reply:
         """The cover of an event whose organizer has confirmed its address. Raises `not_found`."""
-        path_params = request.scope["path_params"]
-        event = (await self._linked_events.get(id_of(path_params["event_id"]))).event
+        fields = request.fields
+        event = (await self._linked_events.get(id_of(fields["event_id"]))).event
         title = one_line(event.title)
         if not event.is_confirmed or request.path != cover_path(event.id, title):
             raise NOT_FOUND()

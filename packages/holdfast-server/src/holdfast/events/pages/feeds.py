@@ -42,7 +42,7 @@ class CalendarFile:
 
     async def answer(self, caller: Caller, request: Request) -> Reply:
         """The calendar file of the event in the address. Raises `not_found`."""
-        id = id_of(request.scope["path_params"]["event_id"])
+        id = id_of(request.fields["event_id"])
         content: EventContent = await self._read(caller, ReadEvent(event_id=id))
         texts, is_confirmed = SITE.texts(language_of(request)), content.organizer_name is not None
         event = outbound(content.event, texts.gettext("(see the event's page)"), is_confirmed=is_confirmed)

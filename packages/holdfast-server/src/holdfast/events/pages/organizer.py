@@ -24,7 +24,6 @@ from itertools import groupby
 
 import msgspec
 from msgspec import Struct
-from starlette.routing import BaseRoute, Route
 
 from holdfast.events.events.model import CHANGE_CHANNEL
 from holdfast.events.pages import sql
@@ -53,6 +52,7 @@ from holdfast.kit.http.event_streams import (
     encode_retry,
 )
 from holdfast.kit.http.handler import Access, Handler, Reply, Request, envelope
+from holdfast.kit.http.index import Route
 from holdfast.kit.pages.language import LANGUAGES, Language, language_of
 from holdfast.kit.pages.page_cache import MAX_CACHE_BYTES, CachedPage, PageCache, cached_page
 from holdfast.kit.pages.site import redirect, security_headers
@@ -208,7 +208,7 @@ def _months(cards: Sequence[EventCard], language: Language) -> list[tuple[str, l
 
 def checked_slug(request: Request) -> str:
     """The slug in the path of a request. Raises `not_found` for one that no organizer can have."""
-    slug = request.scope["path_params"]["slug"]
+    slug = request.fields["slug"]
     if not _SLUG.fullmatch(slug):
         raise NOT_FOUND()
     return slug
@@ -251,7 +251,7 @@ class LiveOrganizers:
         self._changes = AnnouncedChanges(database, [CHANGE_CHANNEL], lambda _: bool(self._watched), self._tell)
         self.listening: Callable[[], AbstractContextManager[None]] = self._changes.listening
 
-    def routes(self, limits: Limits, streams: Streams) -> Sequence[BaseRoute]:
+    def routes(self, limits: Limits, streams: Streams) -> Sequence[Route]:
         """The route of the streams."""
 
         async def answer(caller: Caller, request: Request) -> Reply:

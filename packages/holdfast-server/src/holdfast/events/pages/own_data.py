@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import msgspec
 import structlog
-from starlette.routing import BaseRoute, Route
 
 from holdfast.events import ownership
 from holdfast.events.people import proof
@@ -22,6 +21,7 @@ from holdfast.events.site import SITE
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, Problem
 from holdfast.kit.http.handler import Access, Handler, Reply, Request
+from holdfast.kit.http.index import Route
 from holdfast.kit.pages.forms import FormTokens, read_form, require_same_site
 from holdfast.kit.pages.language import Language, language_of
 from holdfast.kit.pages.site import redirect, security_headers
@@ -43,13 +43,13 @@ MAX_LISTED_REGISTRATIONS = 100
 log = structlog.get_logger()
 
 
-def routes(database: Database, runner: Runner, limits: Limits) -> list[BaseRoute]:
+def routes(database: Database, runner: Runner, limits: Limits) -> list[Route]:
     """The routes of the pages of a person's own data."""
     pages = OwnDataPages(database, runner, limits)
 
     def page(suffix: str, name: str, answer: Callable[[Caller, Request], Awaitable[Reply]], *methods: str) -> Route:
         handler = Handler(Access(name), limits, answer, SITE.refuse, methods=("GET", "HEAD", *methods))
-        return Route(f"{PATH}/{{link}}{suffix}", handler, methods=("GET", "HEAD", *methods))
+        return Route(f"{PATH}/{{link}}{suffix}", handler)
 
     return [
         page("", "own_data", pages.look),
@@ -130,7 +130,7 @@ class OwnDataPages:
 
     async def _read_link(self, caller: Caller, request: Request) -> DataLink:
         """The link in the address. Raises `not_found` if its signature is wrong, and `rate_limited`."""
-        link = read(self._secret, request.scope["path_params"]["link"])
+        link = read(self._secret, request.fields["link"])
         if link is None:
             await self._limits.hit("wrong links", caller.name)
             raise NOT_FOUND()

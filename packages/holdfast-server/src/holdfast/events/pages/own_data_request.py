@@ -3,8 +3,6 @@
 People forward mails, and the data covers all organizers. So the link of a registration alone does not open the data.
 """
 
-from starlette.routing import BaseRoute, Route
-
 from holdfast.events.pages.registration import own_registration
 from holdfast.events.people import proof
 from holdfast.events.people.proof import SendDataLink
@@ -16,6 +14,7 @@ from holdfast.events.site import SITE
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from holdfast.kit.http.handler import Access, Handler, Reply, Request
+from holdfast.kit.http.index import Route
 from holdfast.kit.pages.forms import FormTokens, read_form, require_same_site
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.running.operation import Operation, single
@@ -27,13 +26,13 @@ OPERATIONS = (SEND,)
 """The operation of the page. It has no route and no tool of its own."""
 
 
-def routes(database: Database, runner: Runner, limits: Limits) -> list[BaseRoute]:
+def routes(database: Database, runner: Runner, limits: Limits) -> list[Route]:
     """The route of the page."""
     methods = ("GET", "HEAD", "POST")
     handler = Handler(
         Access("data_request"), limits, DataPage(database, runner, limits).answer, SITE.refuse, methods=methods
     )
-    return [Route("/registrations/{link}/data", handler, methods=methods)]
+    return [Route("/registrations/{link}/data", handler)]
 
 
 class DataPage:

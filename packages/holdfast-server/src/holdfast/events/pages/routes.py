@@ -2,8 +2,6 @@
 
 from collections.abc import Awaitable, Callable
 
-from starlette.routing import BaseRoute, Route
-
 from holdfast.events.pages import operations, own_data, own_data_request
 from holdfast.events.pages.cover import cover_svg
 from holdfast.events.pages.cover_file import CoverImage
@@ -21,6 +19,7 @@ from holdfast.kit.contract.caller import Caller
 from holdfast.kit.http.answers import kept_refusals
 from holdfast.kit.http.event_streams import Streams
 from holdfast.kit.http.handler import Access, Handler, Reply, Request
+from holdfast.kit.http.index import Route
 from holdfast.kit.pages.page_cache import constant_page
 from holdfast.kit.postgres.lookup_cache import LookupCache
 from holdfast.kit.process.discovery import document
@@ -62,7 +61,7 @@ def routes(
     organizers: OrganizerCache,
     live_organizers: LiveOrganizers,
     streams: Streams,
-) -> list[BaseRoute]:
+) -> list[Route]:
     """The routes of the pages.
 
     linked_events      the cache of the events that links show

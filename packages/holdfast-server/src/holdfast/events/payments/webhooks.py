@@ -19,7 +19,6 @@ from typing import Literal
 
 import msgspec
 from msgspec import Struct
-from starlette.routing import BaseRoute, Route
 
 from holdfast.events.payments import payout_accounts, refunds
 from holdfast.events.problems import PAYMENTS_NOT_CONFIGURED, SIGNATURE_REFUSED
@@ -32,6 +31,7 @@ from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.problems import BAD_REQUEST, Problem, refuses
 from holdfast.kit.http.body import read_body
 from holdfast.kit.http.handler import Access, Handler, Reply, Request, envelope
+from holdfast.kit.http.index import Route
 from holdfast.kit.pages.site import redirect
 from holdfast.kit.running.operation import Operation, single
 from holdfast.kit.running.rate_limits import Limits
@@ -213,7 +213,7 @@ PROCESSOR = partner("payment processor")
 """The caller of messages whose signature was checked. Its work does not wait behind that of strangers."""
 
 
-def routes(database: Database, runner: Runner, limits: Limits) -> list[BaseRoute]:
+def routes(database: Database, runner: Runner, limits: Limits) -> list[Route]:
     """The routes for the payment processor."""
     receive = runner[RECEIVE]
 
@@ -234,7 +234,6 @@ def routes(database: Database, runner: Runner, limits: Limits) -> list[BaseRoute
         Route(
             "/stripe/webhook",
             Handler(Access("payment_messages"), limits, take, envelope(Problem.body), methods=("POST",)),
-            methods=["POST"],
         ),
         # Onboarding that began before an upgrade ends here: only a session of the console continues.
         Route("/payouts/again/{link}", Handler(Access("payouts_again"), limits, again, SITE.refuse)),

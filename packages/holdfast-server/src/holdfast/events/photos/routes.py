@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 import structlog
-from starlette.routing import BaseRoute, Route
 from starlette.types import Message, Receive
 
 from holdfast.events.photos.model import content_type_of, media_type, upload_name
@@ -13,6 +12,7 @@ from holdfast.events.storage.store import CACHE_CONTROL, OpenedFile, Store
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import BAD_REQUEST, NOT_FOUND, Problem
 from holdfast.kit.http.handler import NO_STORE, NOSNIFF, Access, Handler, Header, Reply, Request, envelope, read_query
+from holdfast.kit.http.index import Route
 from holdfast.kit.running.rate_limits import Limits
 
 UPLOAD_TIMEOUT_SECONDS = 120
@@ -48,7 +48,7 @@ class SentReply(Reply):
 Respond = Callable[[Caller, Request], Awaitable[Reply]]
 
 
-def routes(store: Store, limits: Limits) -> list[BaseRoute]:
+def routes(store: Store, limits: Limits) -> list[Route]:
     """The route of photos, and of uploads if the store is the local disk."""
     media = Handler(Access("get_photo"), limits, _photo_handler(store), envelope(Problem.body))
     if not isinstance(store, DiskStore):

@@ -16,8 +16,6 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
-from starlette.routing import BaseRoute, Route
-
 from holdfast.events.draws.model import DrawCheck, DrawState
 from holdfast.events.log.signed_answers import receipt_file
 from holdfast.events.paths import id_of
@@ -42,6 +40,7 @@ from holdfast.kit.http.handler import (
     envelope,
     headers_of,
 )
+from holdfast.kit.http.index import Route
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.pages.page_cache import CachedPage, PageCache, cached_page
 from holdfast.kit.pages.site import redirect
@@ -217,7 +216,7 @@ _REFUSAL_STATES: Mapping[ProblemType, tuple[State, int]] = {
 """The state and the HTTP status of the page when a visitor cannot get a place."""
 
 
-def routes(database: Database, runner: Runner, limits: Limits) -> list[BaseRoute]:
+def routes(database: Database, runner: Runner, limits: Limits) -> list[Route]:
     """The routes of queues."""
     public = [
         (b"cache-control", f"public, max-age={PUBLISHED_TTL_SECONDS}".encode()),
@@ -231,7 +230,7 @@ def routes(database: Database, runner: Runner, limits: Limits) -> list[BaseRoute
     def page(address: str, *, framed: bool) -> Route:
         page = RoomPage(database, runner, limits, framed=framed)
         methods = ("GET", "HEAD", "POST")
-        return Route(address, Handler(page.access, limits, page.answer, page.refuse, methods=methods), methods=methods)
+        return Route(address, Handler(page.access, limits, page.answer, page.refuse, methods=methods))
 
     return [
         Route(JWKS, Handler(Access("list_queue_keys"), limits, jwks, envelope(Problem.body))),
@@ -293,7 +292,7 @@ class RoomPage:
 
     async def answer(self, caller: Caller, request: Request) -> Reply:
         """Show the status of the visitor with this cookie. A new visitor gets a place first."""
-        queue_id = id_of(request.scope["path_params"]["queue_id"])
+        queue_id = id_of(request.fields["queue_id"])
         secret = request.cookies.get(self._cookie(queue_id))
         if secret is None or not room.is_secret(secret):
             return await self._arrival_page(caller, request, queue_id)
@@ -392,7 +391,7 @@ PROGRESS_PAGES = cache_bound(
 )
 
 
-def progress_routes(database: Database, limits: Limits, queues: LookupCache[int, QueueProgress]) -> list[BaseRoute]:
+def progress_routes(database: Database, limits: Limits, queues: LookupCache[int, QueueProgress]) -> list[Route]:
     """The route of the progress. `queues`: the cache of it."""
     page = ProgressPage(database.resources.settings.queue_interval, queues)
     return [Route("/queues/{queue_id}/progress", Handler(page.access, limits, page.answer, kept_refusals(page.refuse)))]
@@ -413,7 +412,7 @@ class ProgressPage:
 
     async def answer(self, _: Caller, request: Request) -> Reply:
         """The progress of the queue in the address. Raises `not_found`."""
-        queue = await self._queues.get(id_of(request.scope["path_params"]["queue_id"]))
+        queue = await self._queues.get(id_of(request.fields["queue_id"]))
 
         async def render() -> CachedPage:
             reply = show_room(request, _view_of(queue, self._interval), framed=False, is_confirmed=queue.is_confirmed)

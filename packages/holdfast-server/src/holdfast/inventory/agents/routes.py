@@ -3,8 +3,6 @@
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from starlette.routing import BaseRoute, Route
-
 from holdfast.inventory.agents import credentials as operations
 from holdfast.inventory.agents.credentials import Credentials
 from holdfast.inventory.agents.model import requested_grant, requested_key
@@ -26,6 +24,7 @@ from holdfast.kit.http.handler import (
     envelope,
     read_query,
 )
+from holdfast.kit.http.index import Route
 from holdfast.kit.http.rest import decode_object
 from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.slots import MAX_WAITING, SLOT_TIMEOUT_SECONDS, Slots
@@ -50,7 +49,7 @@ IDENTITIES = Bound(
 )
 
 
-def routes(database: Database, limits: Limits, credentials: Credentials) -> list[BaseRoute]:
+def routes(database: Database, limits: Limits, credentials: Credentials) -> list[Route]:
     """The routes by which agents get credentials."""
     registrations = Slots(IDENTITIES, 1, timeout=SLOT_TIMEOUT_SECONDS)
 

@@ -15,7 +15,6 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 from cachetools import LRUCache
-from starlette.types import ASGIApp
 
 from holdfast.inventory.availability.cache import MAX_CACHED_SHOPS, AvailabilityCache, CachedShop
 from holdfast.inventory.problems import INVALID_STREAM_TOKEN, error_body
@@ -30,6 +29,7 @@ from holdfast.kit.contract.sources import address
 from holdfast.kit.http.answers import BRIEF, accepts_gzip
 from holdfast.kit.http.event_streams import EventStream, StreamOwner, Streams, encode_retry
 from holdfast.kit.http.handler import Access, Handler, Header, Reply, Request, envelope, read_query
+from holdfast.kit.http.index import Route
 from holdfast.kit.running.rate_limits import Limits
 
 AVAILABILITY = "/storefront/availability"
@@ -74,7 +74,7 @@ SIGNED_DOMAINS = cache_bound(
 
 
 class Storefront:
-    """The handlers of both routes.
+    """The two routes.
 
     base_url    the service's address, without a slash at the end
     """
@@ -92,13 +92,14 @@ class Storefront:
         self._encoding: dict[tuple[CachedShop, int, int], asyncio.Task[CachedAnswer]] = {}
         self._domains: LRUCache[bytes, tuple[str, float]] = LRUCache(MAX_CACHED_SHOPS)
 
-    def handlers(self) -> Mapping[str, ASGIApp]:
+    def routes(self) -> list[Route]:
         availability = Access("get_storefront_availability")
         stream = Access("stream_storefront")
-        return {
-            AVAILABILITY: Handler(availability, self._limits, self._availability, envelope(error_body)),
-            STREAM: Handler(stream, self._limits, self._stream, envelope(error_body, CORS), methods=("GET",)),
-        }
+        refuse_stream = envelope(error_body, CORS)
+        return [
+            Route(AVAILABILITY, Handler(availability, self._limits, self._availability, envelope(error_body))),
+            Route(STREAM, Handler(stream, self._limits, self._stream, refuse_stream, methods=("GET",))),
+        ]
 
     async def _availability(self, _: Caller, request: Request) -> Reply:
         shop = await self._live.shop(self._signed_domain(request.query))

@@ -11,7 +11,6 @@ from functools import partial
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from msgspec.structs import replace
-from starlette.routing import BaseRoute, Route
 
 from holdfast.accounts.sessions import PLATFORM_HOURS, Session, Sessions
 from holdfast.accounts.signed_in_pages import PageContext, SessionGate, local_path
@@ -26,6 +25,7 @@ from holdfast.inventory.site import SITE
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.handler import Access, Handler, Reply, Request
+from holdfast.kit.http.index import Route
 from holdfast.kit.pages.forms import read_form, require_same_site
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.pages.site import redirect
@@ -57,10 +57,10 @@ class EmbeddedSessionGate(SessionGate):
         self._settings = database.resources.settings
         self._platform = database.resources.platform
 
-    def routes(self, limits: Limits) -> list[BaseRoute]:
+    def routes(self, limits: Limits) -> list[Route]:
         """Return the route that takes session tokens from pages, and the scripts of pages inside the admin."""
         handler = Handler(Access("console_enter", None, "installs"), limits, self.enter, self.refuse, methods=("POST",))
-        return [Route(ENTER, handler, methods=["POST"]), *SITE.assets("console/enter.js", "console/in_admin.js")]
+        return [Route(ENTER, handler), *SITE.assets("console/enter.js", "console/in_admin.js")]
 
     def page_context(self, request: Request) -> PageContext:
         language, shop = language_of(request), self._shop(request)

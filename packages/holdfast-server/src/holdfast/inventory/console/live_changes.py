@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 from msgspec import Struct
-from starlette.routing import BaseRoute
 
 from holdfast.accounts.sessions import Session
 from holdfast.inventory.availability.cache import STATUS, AvailabilityCache
@@ -19,6 +18,7 @@ from holdfast.kit.contract.problems import Problem
 from holdfast.kit.contract.sources import address
 from holdfast.kit.http.event_streams import EndOfStream, EventStream, StreamOwner, Streams, encode_event, encode_retry
 from holdfast.kit.http.handler import Reply, Request, require_method
+from holdfast.kit.http.index import Route
 from holdfast.kit.mcp import Change
 
 STREAM = f"{HOME}/stream"
@@ -43,7 +43,7 @@ class LiveConsole:
         self._live = live
         self._streams = streams
 
-    def routes(self) -> list[BaseRoute]:
+    def routes(self) -> list[Route]:
         return [self._console.route(STREAM, "stream", self.changes)]
 
     async def changes(self, session: Session, request: Request) -> Reply:

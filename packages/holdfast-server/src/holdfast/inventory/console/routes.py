@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping
 
-from starlette.routing import BaseRoute
-
 from holdfast.accounts.signed_in_pages import ACCOUNT, SignedInPages
 from holdfast.inventory.availability.cache import AvailabilityCache
 from holdfast.inventory.catalog import importing, model, pool_suggestions
@@ -29,6 +27,7 @@ from holdfast.inventory.shopify.platform import Platform
 from holdfast.inventory.stock import pool_page
 from holdfast.inventory.sync import pool_figures
 from holdfast.kit.http.event_streams import Streams
+from holdfast.kit.http.index import Route
 from holdfast.kit.running.operation import Operation, read, single
 from holdfast.kit.running.runner import Run
 
@@ -59,7 +58,7 @@ def routes(
     client_id: str,
     live: AvailabilityCache,
     streams: Streams,
-) -> list[BaseRoute]:
+) -> list[Route]:
     """The routes of the console.
 
     run          the operations of agents and of the console, by name
@@ -70,7 +69,7 @@ def routes(
         *LiveConsole(console, live, streams).routes(),
         *PoolsPage(console).routes(),
         *SuggestionsPage(console, platform, client_id).routes(),
-        *PoolForms(console).routes(),  # its path of a new pool would else be the path of a pool
+        *PoolForms(console).routes(),
         *PoolStatusPages(console).routes(),
         *PoolPage(console, platform).routes(),
         *QuantityPages(console).routes(),

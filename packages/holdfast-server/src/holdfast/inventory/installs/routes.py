@@ -15,8 +15,6 @@ import time
 from typing import TypeVar
 from urllib.parse import urlencode
 
-from starlette.routing import BaseRoute, Route
-
 from holdfast.inventory.installs.operations import ShopConnector
 from holdfast.inventory.problems import (
     INSTALL_EXPIRED,
@@ -30,6 +28,7 @@ from holdfast.inventory.site import SITE
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import Problem, invalid
 from holdfast.kit.http.handler import NO_STORE, Access, Handler, Header, Reply, Request, encode, read_query
+from holdfast.kit.http.index import Route
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.pages.site import redirect
 from holdfast.kit.running.rate_limits import Limits
@@ -85,7 +84,7 @@ SESSION = "/auth/session"
 T = TypeVar("T")
 
 
-def routes(database: Database, limits: Limits, connecting: ShopConnector) -> list[BaseRoute]:
+def routes(database: Database, limits: Limits, connecting: ShopConnector) -> list[Route]:
     """The routes for merchants."""
     pages = InstallPages(database, connecting)
     return [
@@ -94,7 +93,6 @@ def routes(database: Database, limits: Limits, connecting: ShopConnector) -> lis
         Route(
             SESSION,
             Handler(Access("open_session", None, "installs"), limits, pages.session, refuse_session, methods=("POST",)),
-            methods=["POST"],
         ),
     ]
 

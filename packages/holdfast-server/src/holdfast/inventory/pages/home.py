@@ -1,8 +1,7 @@
 """The routes of the public pages."""
 
-from starlette.routing import BaseRoute
-
 from holdfast.inventory.site import SITE
+from holdfast.kit.http.index import Route
 from holdfast.kit.pages.page_cache import constant_page
 from holdfast.kit.process.discovery import document
 from holdfast.kit.running.rate_limits import Limits
@@ -10,7 +9,7 @@ from holdfast.kit.running.rate_limits import Limits
 ROBOTS = b"User-agent: *\nDisallow:\n"
 
 
-def routes(base_url: str, limits: Limits) -> list[BaseRoute]:
+def routes(base_url: str, limits: Limits) -> list[Route]:
     """Return the routes of the start page, `robots.txt` and the icon."""
     return [
         constant_page(SITE, "/", "pages/home.html", limits, "home", base_url=base_url),

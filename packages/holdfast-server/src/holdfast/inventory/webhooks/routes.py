@@ -10,7 +10,6 @@ from collections.abc import Collection
 
 import msgspec
 import structlog
-from starlette.routing import BaseRoute, Route
 
 from holdfast.inventory.problems import INVALID_SIGNATURE, error_body
 from holdfast.inventory.resources import Database
@@ -24,6 +23,7 @@ from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import BAD_REQUEST
 from holdfast.kit.http.body import MAX_BODY, read_body
 from holdfast.kit.http.handler import Access, Handler, Headers, Reply, Request, envelope
+from holdfast.kit.http.index import Route
 from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.slots import Slots
 
@@ -58,7 +58,7 @@ ID = re.compile(r"[\x21-\x7e]{1,100}")
 log = structlog.get_logger()
 
 
-def routes(database: Database, limits: Limits, topics: Collection[str]) -> list[BaseRoute]:
+def routes(database: Database, limits: Limits, topics: Collection[str]) -> list[Route]:
     """The route for webhooks. `topics`: those that are handled."""
     inbox = Inbox(database)
     secrets = database.resources.client_secrets
@@ -85,7 +85,7 @@ def routes(database: Database, limits: Limits, topics: Collection[str]) -> list[
         return Reply(200)
 
     handler = Handler(Access("receive_webhook"), limits, receive, envelope(error_body), methods=("POST",))
-    return [Route(PATH, handler, methods=["POST"])]
+    return [Route(PATH, handler)]
 
 
 def _received(headers: Headers, topic: str, body: bytes) -> ReceivedDelivery:

@@ -7,7 +7,7 @@ Which clients take compressed answers.
 
 Files that are sent while they are generated, of any length and with only a part in memory.
 
-Answers that are always the same: documents, scripts, signs of life. The table gives them without the framework.
+Answers that are always the same: documents, scripts, signs of life.
 """
 
 import asyncio
@@ -15,10 +15,19 @@ import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from functools import lru_cache
 
-from starlette.types import ASGIApp, Receive, Scope, Send
+from msgspec.structs import replace
 
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.http.handler import NO_STORE, NOSNIFF, Header, Headers, RenderProblem, Reply, Request
+from holdfast.kit.http.handler import (
+    NO_STORE,
+    NOSNIFF,
+    Header,
+    Headers,
+    RenderProblem,
+    Reply,
+    Request,
+    require_method,
+)
 
 LIVE_SECONDS = 1
 """Seconds for which a cache gives a page that changes while people look at it."""
@@ -112,38 +121,39 @@ async def _wait_for_disconnect(request: Request) -> None:
         pass
 
 
-class ConstantAnswer:
-    """An ASGI application that gives one of a few replies, which the headers of a request choose.
+class PlainEndpoint:
+    """An endpoint that anybody may call, without limit and uncounted. Its replies are in memory.
 
-    reply        returns the reply to GET and HEAD
-    preflight    the headers of the answer to OPTIONS, which says who may read the document
+    reply        returns the reply to GET and HEAD. Of a header that is sent several times, it gets all values
+    preflight    the headers of the answer to OPTIONS, which says who may read the document; None: it refuses OPTIONS
     """
 
-    def __init__(self, reply: Callable[[Headers], Reply], preflight: Sequence[Header] = ()) -> None:
+    def __init__(self, reply: Callable[[Request], Reply], preflight: Sequence[Header] | None = None) -> None:
         self._reply = reply
         self._preflight = preflight
+        self.methods = ("GET", "HEAD") if preflight is None else ("GET", "HEAD", "OPTIONS")
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers: Headers = {}
-        for name, value in scope["headers"]:
-            headers[name] = headers[name] + b", " + value if name in headers else value
-        request = Request(scope, receive, send, headers)
-        reply = Reply(204, headers=self._preflight) if request.method == "OPTIONS" else self._reply(headers)
-        await reply.send(request)
-
-    def before(self, otherwise: ASGIApp) -> ASGIApp:
-        """An application that gives this answer to GET and HEAD, and passes other methods on."""
-
-        async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-            await (self if scope.get("method") in {"GET", "HEAD"} else otherwise)(scope, receive, send)
-
-        return answer
+    async def __call__(self, request: Request) -> Reply:
+        require_method(request, self.methods)
+        if request.method == "OPTIONS":
+            return Reply(204, headers=self._preflight or ())
+        return self._reply(_with_all_values(request))
 
 
-def always(content: bytes, media_type: bytes, *headers: Header) -> ConstantAnswer:
-    """An answer that depends on nothing."""
+def _with_all_values(request: Request) -> Request:
+    """The request with all values of its headers."""
+    if len(request.headers) == len(request.scope["headers"]):
+        return request
+    headers: Headers = {}
+    for name, value in request.scope["headers"]:
+        headers[name] = headers[name] + b", " + value if name in headers else value
+    return replace(request, headers=headers)
+
+
+def always(content: bytes, media_type: bytes, *headers: Header) -> PlainEndpoint:
+    """An endpoint whose answer depends on nothing."""
     reply = Reply(200, content, headers, media_type)
-    return ConstantAnswer(lambda _: reply)
+    return PlainEndpoint(lambda _: reply)
 
 
 def has_version(condition: bytes, etag: bytes) -> bool:

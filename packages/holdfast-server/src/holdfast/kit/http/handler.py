@@ -5,15 +5,15 @@ Interfaces (REST, MCP, pages) differ in how they authenticate and in how they re
 
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import Protocol, Self, TypeVar
 from urllib.parse import parse_qsl
 
 import msgspec
 import structlog
 from msgspec import Struct
-from starlette.exceptions import HTTPException
 from starlette.requests import cookie_parser
 from starlette.types import Receive, Scope, Send
 
@@ -136,13 +136,20 @@ def as_problem(error: Exception, access: Access) -> problems.Problem:
     return problems.INTERNAL_ERROR(hint=hint, request_id=request_id)
 
 
+NO_FIELDS: Mapping[str, str] = MappingProxyType({})
+
+
 class Request(Struct, frozen=True):
-    """A request over HTTP."""
+    """A request over HTTP.
+
+    fields    the fields of its path by name, decoded
+    """
 
     scope: Scope
     receive: Receive
     send: Send
     headers: Headers
+    fields: Mapping[str, str] = NO_FIELDS
 
     @property
     def method(self) -> str:
@@ -238,7 +245,7 @@ async def anonymous(request: Request) -> Caller:
 
 
 class Handler:
-    """An ASGI application of one kind of request, written by hand.
+    """An endpoint of one kind of request, written by hand.
 
     answer          answers a request of a caller, or raises a `Problem`
     refuse          renders a `Problem`
@@ -263,22 +270,19 @@ class Handler:
         self.methods = methods
         self._authenticate = authenticate
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope, receive, send, dict(scope["headers"]))
-
+    async def __call__(self, request: Request) -> Reply:
         async def authenticate() -> Caller:
             # Inside of `handle`, so that a wrong method is refused and counted like other requests.
             require_method(request, self.methods)
             return await self._authenticate(request)
 
-        reply = await handle(
+        return await handle(
             self._access,
             self._limits,
             authenticate,
             lambda caller: self._answer(caller, request),
             lambda problem: self._refused(problem, request),
         )
-        await reply.send(request)
 
     def _refused(self, problem: problems.Problem, request: Request) -> Reply:
         """The problem as `refuse` renders it, with the headers that HTTP requires."""
@@ -312,11 +316,3 @@ def method_not_allowed(path: str, method: str, methods: Sequence[str]) -> proble
     problem = problems.METHOD_NOT_ALLOWED(f"{path} does not answer {method}.", hint=f"It answers {allowed}.")
     problem.allow = allowed
     return problem
-
-
-def routing_problem(scope: Scope, error: HTTPException) -> problems.Problem:
-    """The problem for a request that no route answers: no route has its path, or none of these has its method."""
-    if error.status_code != 405:
-        return problems.NOT_FOUND()
-    allowed = sorted(method.strip() for method in (error.headers or {})["Allow"].split(","))
-    return method_not_allowed(scope["path"], scope["method"], allowed)

@@ -12,7 +12,7 @@ from urllib.parse import unquote_to_bytes
 
 from starlette.types import Scope
 
-from holdfast.kit.http.paths import Paths
+from holdfast.kit.http.index import PathIndex
 from holdfast.kit.http.query_parameters import known_parameters
 
 PATH_REPAIR = "holdfast.path_repair"
@@ -47,8 +47,8 @@ class PathRepair:
     ) -> None:
         self._parameters = parameters
         self._program_prefixes = program_prefixes
-        self._paths: Paths[str] = Paths()
-        self._singular_paths: Paths[str] = Paths()
+        self._paths: PathIndex[str] = PathIndex()
+        self._singular_paths: PathIndex[str] = PathIndex()
         for path in paths:
             parts = path.split("/")
             if f"{path}/".startswith(program_prefixes):
@@ -77,13 +77,13 @@ class PathRepair:
         """The path of a page, as the service writes it."""
         parts = path.split("/")
         lower = [part.lower() for part in parts]
-        pattern = self._paths.find(path.lower(), lower)
-        if pattern is None:
+        found = self._paths.find(path.lower(), lower)
+        if found is None:
             singular = [_singular(part) for part in lower]
-            pattern = self._singular_paths.find("/".join(singular), singular)
-        if pattern is None:
+            found = self._singular_paths.find("/".join(singular), singular)
+        if found is None:
             return None
-        names = pattern.split("/")
+        names = found[0].split("/")
         return "/".join(
             _value(name, part) if name.startswith("{") else name for name, part in zip(names, parts, strict=True)
         )

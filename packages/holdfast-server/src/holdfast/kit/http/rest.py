@@ -8,20 +8,14 @@ A valid command is read in one step. Anything else is read field by field, so th
 """
 
 import re
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Mapping
 from functools import partial
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import msgspec
 from msgspec import Struct
-from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
-from starlette.requests import Request as StarletteRequest
-from starlette.responses import Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holdfast.kit.contract.caller import Caller
-from holdfast.kit.contract.client import begin_request
 from holdfast.kit.contract.command import (
     Command,
     body_type,
@@ -32,14 +26,12 @@ from holdfast.kit.contract.command import (
     read_field,
     with_integers,
 )
-from holdfast.kit.contract.problems import BAD_REQUEST, INVALID_JSON, NOT_FOUND, ErrorBody, invalid
+from holdfast.kit.contract.problems import BAD_REQUEST, INVALID_JSON, NOT_FOUND, invalid
 from holdfast.kit.contract.sources import address
 from holdfast.kit.contract.validation import json_error
-from holdfast.kit.http.answers import ConstantAnswer
 from holdfast.kit.http.body import has_body, read_body
 from holdfast.kit.http.handler import (
     NO_STORE,
-    NOSNIFF,
     Access,
     Headers,
     RenderProblem,
@@ -47,17 +39,12 @@ from holdfast.kit.http.handler import (
     Request,
     anonymous,
     encode,
-    envelope,
     handle,
-    headers_of,
     method_not_allowed,
     read_query,
     require_one_credential,
-    routing_problem,
 )
-from holdfast.kit.http.path_repair import PATH_REPAIR, PathRepair
-from holdfast.kit.http.paths import Paths, fields_of, has_route, redirect_without_slash, segments, without_slash
-from holdfast.kit.http.query_parameters import NO_PARAMETERS, has_other_parameters
+from holdfast.kit.http.index import Route, field_names
 from holdfast.kit.running.operation import Operation, Operations
 from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.read_only import ReadOnlyMembers
@@ -76,29 +63,29 @@ class CommandReader:
 
     def __init__(self, operation: Operation) -> None:
         self._kind = operation.command
-        self._field_indexes = fields_of(operation.path)
-        self._in_path = {field.name: field for field in fields(self._kind) if field.name in self._field_indexes}
+        self._path_fields = field_names(operation.path)
+        self._in_path = {field.name: field for field in fields(self._kind) if field.name in self._path_fields}
         self._path_kind = msgspec.defstruct("Path", [(field.name, field.type) for field in self._in_path.values()])
-        self._other_fields = tuple(field.name for field in fields(self._kind) if field.name not in self._field_indexes)
+        self._other_fields = tuple(field.name for field in fields(self._kind) if field.name not in self._path_fields)
         self._has_body_fields = operation.has_body_fields
         self._answer_fields = operation.answer_fields
         self._read_only = operation.read_only_fields
         self._body_member = operation.body_member
-        body = body_type(self._kind, self._field_indexes, self._body_member) if self._has_body_fields else None
+        body = body_type(self._kind, self._path_fields, self._body_member) if self._has_body_fields else None
         self._decode = msgspec.json.Decoder(body).decode if body else None
         # Only the slow path converts times to UTC; no frequent operation takes a time.
         self._quick = not has_times(self._kind)
 
-    def __call__(self, path_parts: Sequence[str], query_string: bytes, body: bytes) -> Command:
+    def __call__(self, path_fields: Mapping[str, str], query_string: bytes, body: bytes) -> Command:
         """The command of a request. Raises `not_found` for an id that cannot exist, `validation_failed` and others."""
         if not self._other_fields and not self._has_body_fields and not query_string:
-            return self._from_path(path_parts)
+            return self._from_path(path_fields)
         if self._decode and self._quick and not query_string and b"\\u0000" not in body:
             try:
-                return self._quickly(path_parts, self._decode(body))
+                return self._quickly(path_fields, self._decode(body))
             except (msgspec.MsgspecError, UnicodeDecodeError):
                 pass  # the slow path reports every error
-        path = self._path(path_parts) if self._field_indexes else {}
+        path = self._path(path_fields) if self._path_fields else {}
         query = read_query(query_string) if query_string else {}
         if not self._has_body_fields:
             return self._checked(path, with_integers(self._kind, query))
@@ -110,38 +97,35 @@ class CommandReader:
         """The members of a body that was read before."""
         return self._unwrapped(decode_object(body))
 
-    def _from_path(self, parts: Sequence[str]) -> Command:
+    def _from_path(self, texts: Mapping[str, str]) -> Command:
         """The command of a request whose fields are all in its path."""
         try:
-            return self._converted(parts, self._kind)
+            return self._converted(texts, self._kind)
         except msgspec.ValidationError:
-            return self._kind(**self._path(parts))  # or the error
+            return self._kind(**self._path(texts))  # or the error
 
-    def _converted(self, parts: Sequence[str], kind: type[S]) -> S:
+    def _converted(self, texts: Mapping[str, str], kind: type[S]) -> S:
         """The fields of a path as a struct. Raises `msgspec.ValidationError`."""
-        if "\0" in "".join(parts):
+        if "\0" in "".join(texts.values()):
             raise msgspec.ValidationError("A path contains NUL.")
-        return msgspec.convert(self._texts(parts), kind)
+        return msgspec.convert(with_integers(self._kind, texts), kind)
 
-    def _texts(self, parts: Sequence[str]) -> dict[str, Any]:
-        return with_integers(self._kind, {name: parts[index] for name, index in self._field_indexes.items()})
-
-    def _path(self, parts: Sequence[str]) -> dict[str, Any]:
-        texts = self._texts(parts)
+    def _path(self, texts: Mapping[str, str]) -> dict[str, Any]:
+        raw = with_integers(self._kind, texts)
         values: dict[str, Any] = {}
         for name, field in self._in_path.items():
             try:
-                values[name] = read_field(field, texts[name])
+                values[name] = read_field(field, raw[name])
             except ValueError as error:
                 # An id that cannot exist is not found.
                 raise NOT_FOUND(f"Nothing can have this address: {name} {error}.") from error
         return values
 
-    def _quickly(self, parts: Sequence[str], decoded: Any) -> Command:
+    def _quickly(self, texts: Mapping[str, str], decoded: Any) -> Command:
         content = getattr(decoded, self._body_member) if self._body_member else decoded
         values = {name: getattr(content, name) for name in self._other_fields}
         if self._in_path:
-            path = self._converted(parts, self._path_kind)
+            path = self._converted(texts, self._path_kind)
             values |= {name: getattr(path, name) for name in self._in_path}
         command = self._kind(**values)
         if errors := broken_rules(command):
@@ -149,11 +133,7 @@ class CommandReader:
         return command
 
     def _checked(self, path: Mapping[str, Any], values: Mapping[str, Any]) -> Command:
-        clash = {
-            name
-            for name in self._field_indexes.keys() & values.keys()
-            if not self._echoes_path_field(name, path, values)
-        }
+        clash = {name for name in values.keys() & self._path_fields if not self._echoes_path_field(name, path, values)}
         if clash:
             raise invalid({name: ["unknown field: it is part of the path"] for name in clash})
         return check(self._kind, {**values, **path}, self._read_only)
@@ -192,136 +172,39 @@ def decode_object(body: bytes) -> dict[str, Any]:
     return raw  # pyright: ignore[reportUnknownVariableType]
 
 
-Methods = dict[str, "OperationEndpoint"]
+def query_parameters(operations: Operations) -> frozenset[str]:
+    """The names of the query parameters that operations read.
 
-
-class HandlerWithFields(NamedTuple):
-    """A handler outside the table, and the fields of its path, each with the index of its part."""
-
-    handler: ASGIApp
-    fields: Mapping[str, int]
-
-
-class OperationTable:
-    """The table of operations as an ASGI application. It finds the operation of a path by a dictionary look-up.
-
-    Other handlers can be added, by their paths, and constant answers to GET, by paths without fields. All other
-    requests are passed to `otherwise`, whose middleware runs only for those.
-
-    parameters    query parameters that a redirect to the path without a slash at its end keeps, in addition to the
-                  fields of commands that are read from queries. Pages read no others. An operation refuses others, so
-                  a request for an operation that has others is not redirected
-    keeps_slash   the prefixes of paths that are not redirected in this way
-    pages         the paths of pages, to which links as people pass them on lead
-    program_prefixes    the prefixes of paths that are for programs
+    Only fields of queries: fields of bodies may be secrets, such as a password, and must not be in an address.
     """
-
-    def __init__(
-        self,
-        operations: Operations,
-        runner: Runner,
-        authenticate: Authenticate,
-        limits: Limits,
-        *,
-        handlers: Mapping[str, ASGIApp],
-        constants: Mapping[str, ConstantAnswer],
-        otherwise: Starlette,
-        error_body: ErrorBody,
-        parameters: Collection[str] = NO_PARAMETERS,
-        keeps_slash: tuple[str, ...] = (),
-        pages: Collection[str] = (),
-        program_prefixes: tuple[str, ...] = (),
-    ) -> None:
-        self._keeps_slash = keeps_slash
-        # Only fields of queries: fields of bodies may be secrets, such as a password, and must not be in an address.
-        query_commands = (
-            operation.command for operation in operations if operation.route and not operation.has_body_fields
-        )
-        query_fields = (field.name for command in query_commands for field in fields(command))
-        self._parameters = frozenset((*query_fields, *parameters, "lang"))
-        self._path_repair = PathRepair(pages, self._parameters, (*program_prefixes, *keeps_slash))
-        self._methods: Paths[Methods] = Paths()
-        self._refuse = envelope(error_body)
-        for operation in operations:
-            if not operation.route:
-                continue
-            methods = self._methods.setdefault(operation.path, {})
-            methods[operation.method] = OperationEndpoint(operation, runner, authenticate, limits, self._refuse)
-
-        async def pass_on(scope: Scope, receive: Receive, send: Send) -> None:
-            await otherwise(scope, receive, without_sniffing(send))
-
-        self._fixed_handlers = {path: handler for path, handler in handlers.items() if "{" not in path}
-        self._fixed_handlers |= {path: constant.before(pass_on) for path, constant in constants.items()}
-        self._handlers_with_fields: Paths[HandlerWithFields] = Paths()
-        for path in handlers.keys() - self._fixed_handlers.keys():
-            self._handlers_with_fields.setdefault(path, HandlerWithFields(handlers[path], fields_of(path)))
-        self.otherwise = otherwise
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        begin_request(scope)
-        if handler := self._fixed_handlers.get(scope.get("path", "")):
-            await handler(scope, receive, send)
-        elif scope["type"] != "http":
-            await self.otherwise(scope, receive, send)
-        else:
-            parts = segments(scope)
-            if methods := self._methods.find(scope["path"], parts):
-                request = Request(scope, receive, send, dict(scope["headers"]))
-                # A path that answers GET also answers HEAD; the server leaves out the body.
-                endpoint = methods.get("GET" if request.method == "HEAD" else request.method)
-                reply = await endpoint(request, parts) if endpoint else self._not_allowed(methods, request)
-                await reply.send(request)
-            elif direct := self._handlers_with_fields.find(scope["path"], parts):
-                scope["path_params"] = {name: parts[index] for name, index in direct.fields.items()}
-                scope[PATH_REPAIR] = self._path_repair
-                await direct.handler(scope, receive, send)
-            elif self._has_handler_without_slash(scope, parts):
-                request = Request(scope, receive, send, dict(scope["headers"]))
-                await self._answer_slash(request, parts).send(request)
-            else:
-                scope[PATH_REPAIR] = self._path_repair
-                await self.otherwise(scope, receive, without_sniffing(send))
-
-    def _not_allowed(self, methods: Methods, request: Request) -> Reply:
-        allowed = sorted({*methods, *({"HEAD"} if "GET" in methods else ())})
-        return self._refuse(method_not_allowed(request.path, request.method, allowed), request)
-
-    def _answer_slash(self, request: Request, parts: Sequence[str]) -> Reply:
-        """The reply to a request whose path has a handler only without the slash at its end."""
-        path = request.path[:-1]
-        if self._methods.find(path, parts[:-1]) and has_other_parameters(request.query, self._parameters):
-            # A redirect without them would leave out a misspelt filter. One with them might show a signature.
-            problem = NOT_FOUND(
-                "No operation has a path that ends with a slash.", hint="Leave out the slash at the end of the path."
-            )
-            return self._refuse(problem, request)
-        return redirect_without_slash(request.scope, self._parameters)
-
-    def _has_handler_without_slash(self, scope: Scope, parts: Sequence[str]) -> bool:
-        """Whether a path has a handler only without the slash at its end."""
-        path = without_slash(scope)
-        if (
-            path is None
-            or scope["path"].startswith(self._keeps_slash)
-            or has_route(scope["path"], scope, self.otherwise.routes)
-        ):
-            return False
-        known = path in self._fixed_handlers or bool(
-            self._methods.find(path, parts[:-1]) or self._handlers_with_fields.find(path, parts[:-1])
-        )
-        return known or has_route(path, scope, self.otherwise.routes)
+    commands = (operation.command for operation in operations if operation.route and not operation.has_body_fields)
+    return frozenset(field.name for command in commands for field in fields(command))
 
 
-def without_sniffing(send: Send) -> Send:
-    """Return a `send` that adds `NOSNIFF` to answers that are no `Reply`."""
+def routes(
+    operations: Operations, runner: Runner, authenticate: Authenticate, limits: Limits, refuse: RenderProblem
+) -> list[Route]:
+    """The routes of the table of operations. `refuse` renders the problems of operations."""
+    paths: dict[str, dict[str, OperationEndpoint]] = {}
+    for operation in operations:
+        if operation.route:
+            endpoint = OperationEndpoint(operation, runner, authenticate, limits, refuse)
+            paths.setdefault(operation.path, {})[operation.method] = endpoint
+    return [Route(path, OperationsOfPath(methods), refuses_parameters=True) for path, methods in paths.items()]
 
-    async def forward(message: Message) -> None:
-        if message["type"] == "http.response.start" and NOSNIFF not in message["headers"]:
-            message["headers"] = [NOSNIFF, *message["headers"]]
-        await send(message)
 
-    return forward
+class OperationsOfPath:
+    """The operations of one path, by their methods. A path that answers GET also answers HEAD."""
+
+    def __init__(self, methods: Mapping[str, "OperationEndpoint"]) -> None:
+        self.methods = sorted({*methods, *({"HEAD"} if "GET" in methods else ())})
+        # The server leaves out the body of the answer to HEAD.
+        self._endpoints = {method: methods["GET" if method == "HEAD" else method] for method in self.methods}
+
+    async def __call__(self, request: Request) -> Reply:
+        if endpoint := self._endpoints.get(request.method):
+            return await endpoint(request)
+        raise method_not_allowed(request.path, request.method, self.methods)
 
 
 class OperationEndpoint:
@@ -341,12 +224,12 @@ class OperationEndpoint:
         self._read_only = ReadOnlyMembers(operation, runner)
         self._wraps_answer = not (operation.bare or operation.is_paginated)
 
-    async def __call__(self, request: Request, parts: Sequence[str]) -> Reply:
+    async def __call__(self, request: Request) -> Reply:
         return await handle(
             self._access,
             self._limits,
             partial(anonymous, request) if self._operation.public else partial(self._caller, request),
-            partial(self._answer, request, parts),
+            partial(self._answer, request),
             lambda problem: self._refuse(problem, request),
         )
 
@@ -354,12 +237,12 @@ class OperationEndpoint:
         require_one_credential(request)
         return self._authenticate(credential(request.headers))
 
-    async def _answer(self, request: Request, parts: Sequence[str], caller: Caller) -> Reply:
+    async def _answer(self, request: Request, caller: Caller) -> Reply:
         operation = self._operation
         body = await read_body(request) if operation.has_body_fields else b""
         if operation.method_has_body and not operation.has_body_fields and has_body(request):
             require_empty(await read_body(request))
-        command = self._command(parts, request.query, body)
+        command = self._command(request.fields, request.query, body)
         if self._operation.read_only_fields:
             await self._read_only.check(caller, command, self._command.members(body))
         if self._content_limit:
@@ -386,15 +269,3 @@ def idempotency_key(headers: Headers) -> str | None:
             "The Idempotency-Key cannot be one.", hint="Send 1 to 255 printable ASCII characters, best a random UUID."
         )
     return key
-
-
-def render_routing_errors(error_body: ErrorBody) -> Callable[[StarletteRequest, Exception], Awaitable[Response]]:
-    """Return a function that renders refusals of the router (unknown paths, wrong methods) in the error envelope."""
-
-    async def refuse(request: StarletteRequest, error: Exception) -> Response:
-        assert isinstance(error, HTTPException)
-        problem = routing_problem(request.scope, error)
-        headers = {name.decode(): value.decode() for name, value in (NO_STORE, *headers_of(problem))}
-        return Response(encode(error_body(problem)), problem.status, headers, "application/json")
-
-    return refuse

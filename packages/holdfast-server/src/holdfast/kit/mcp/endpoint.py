@@ -6,7 +6,6 @@ from functools import partial
 from urllib.parse import urlsplit
 
 from msgspec.structs import replace
-from starlette.types import Receive, Scope, Send
 
 from holdfast.kit.contract import problems
 from holdfast.kit.contract.caller import Caller, nobody
@@ -57,7 +56,9 @@ _ARRAY = re.compile(r"[ \t\r\n]*\[")
 
 
 class Endpoint:
-    """The endpoint as an ASGI application."""
+    """The endpoint. The methods that it answers depend on the version of the protocol."""
+
+    methods = ("GET", "POST")
 
     def __init__(
         self,
@@ -83,8 +84,7 @@ class Endpoint:
         self._own_origin = f"{address.scheme}://{address.netloc}".encode()
         self._origins = {origin.encode() for origin in config.origins}
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope, receive, send, dict(scope["headers"]))
+    async def __call__(self, request: Request) -> Reply:
         authenticated = partial(self._authenticate, credential(request.headers))
         preflight = request.method == "OPTIONS" and request.headers.get(b"origin") in self._origins
         answer = self._post if request.method == "POST" else self._allow if preflight else self._get
@@ -109,7 +109,7 @@ class Endpoint:
             *self._cross_origin(request.headers),
             *reply.headers,
         ]
-        await reply.send(request)
+        return reply
 
     def _refuse(self, request: Request, problem: problems.Problem) -> Reply:
         headers = [header for header in headers_of(problem) if header[0] != b"www-authenticate"]

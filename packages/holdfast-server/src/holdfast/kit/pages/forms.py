@@ -243,7 +243,7 @@ C = TypeVar("C", bound=Command)
 def command_in_path(kind: type[C], request: Request) -> C:
     """The command in the path of a request. Raises `not_found` for fields that cannot exist."""
     try:
-        return check(kind, with_integers(kind, request.scope["path_params"]))
+        return check(kind, with_integers(kind, request.fields))
     except Problem as problem:
         if problem.type is VALIDATION_FAILED:
             raise NOT_FOUND() from problem

@@ -8,13 +8,13 @@ from typing import Any
 
 from cachetools import LRUCache
 from msgspec import Struct
-from starlette.routing import BaseRoute, Route
 
 from holdfast.kit.contract.bounds import Bound, cache_bound
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.client import create_shared_task
 from holdfast.kit.http.answers import LIVE
 from holdfast.kit.http.handler import Access, Handler, Header, Reply, Request
+from holdfast.kit.http.index import Route
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.pages.site import HTML, Site, security_headers
 from holdfast.kit.running.rate_limits import Limits
@@ -115,7 +115,7 @@ def _retrieve_error(task: asyncio.Task[CachedPage]) -> None:
         task.exception()
 
 
-def constant_page(site: Site, path: str, template: str, limits: Limits, name: str, **values: Any) -> BaseRoute:
+def constant_page(site: Site, path: str, template: str, limits: Limits, name: str, **values: Any) -> Route:
     """The route of a page that is the same for every visitor, in each language.
 
     name    its name in logs and metrics

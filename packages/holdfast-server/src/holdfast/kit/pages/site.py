@@ -5,21 +5,18 @@ itself, so that the first paint needs no second request; the policy allows exact
 """
 
 from base64 import b64encode
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from starlette.exceptions import HTTPException
-from starlette.requests import Request as StarletteRequest
-from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
-from starlette.types import Message, Scope
+from starlette.types import Scope
 
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from holdfast.kit.http.answers import IMMUTABLE, always
-from holdfast.kit.http.handler import NOSNIFF, Header, Reply, Request, headers_of, read_query, routing_problem
+from holdfast.kit.http.handler import Header, RenderProblem, Reply, Request, headers_of, read_query
+from holdfast.kit.http.index import Route
 from holdfast.kit.http.path_repair import PATH_REPAIR, PathRepair
 from holdfast.kit.http.query_parameters import known_parameters
 from holdfast.kit.pages.language import ENGLISH, Language, language_of
@@ -47,8 +44,6 @@ MAX_REPEAT_SECONDS = 60
 
 PROGRAM_PATHS = ("/api/", "/mcp/", "/.well-known/", "/oauth/")
 """The prefixes of paths where browsers also get errors as JSON."""
-
-Unrouted = Callable[[StarletteRequest, Exception], Awaitable[Response]]
 
 
 class Place(NamedTuple):
@@ -154,31 +149,27 @@ class Site(Frame):
         """
         return read_query(known_parameters(request.query, self.parameters))
 
-    def unrouted(self, otherwise: Unrouted) -> Unrouted:
-        """Return a function that renders routing errors: as a page for browsers, and by `otherwise` for programs."""
+    def unrouted(self, otherwise: RenderProblem) -> RenderProblem:
+        """Return a function that renders unknown paths and wrong methods: as a page for browsers, and by `otherwise`
+        for programs.
+        """
 
-        async def refuse(request: StarletteRequest, error: Exception) -> Response:
+        def refuse(problem: Problem, request: Request) -> Reply:
             if _takes_page(request) and (location := _repaired_location(request.scope)):
-                headers = {name.decode(): value.decode() for name, value in (NOSNIFF, *moved(location).headers)}
-                return Response(b"", 301, headers)
+                return moved(location)
             if not _wants_page(request):
-                return await otherwise(request, error)
-            assert isinstance(error, HTTPException)
-            problem = routing_problem(request.scope, error)
-            unread = Request(request.scope, request.receive, _send_nothing, dict(request.scope["headers"]))
-            page = self.refuse(problem, unread, query=b"")
-            headers = {name.decode(): value.decode() for name, value in (NOSNIFF, *page.headers)}
-            return Response(page.content, page.status, headers, page.media_type.decode())
+                return otherwise(problem, request)
+            return self.refuse(problem, request, query=b"")
 
         return refuse
 
-    def assets(self, *names: str) -> list[BaseRoute]:
+    def assets(self, *names: str) -> list[Route]:
         """Routes to assets."""
         return [self._route(name) for name in names]
 
     def _route(self, name: str) -> Route:
         content, media_type = self.content(name), MEDIA_TYPES[Path(name).suffix]
-        return Route(self.asset(name), always(content, media_type, IMMUTABLE), methods=["GET"])
+        return Route(self.asset(name), always(content, media_type, IMMUTABLE))
 
 
 def redirect(address: str, *, framed: bool = False, ancestors: str = "") -> Reply:
@@ -231,20 +222,16 @@ def _repaired_location(scope: Scope) -> bytes | None:
     return repair and repair.location(scope)
 
 
-def _takes_page(request: StarletteRequest) -> bool:
+def _takes_page(request: Request) -> bool:
     """Whether a request may be answered with a page: programs that draw previews of links accept everything.
 
     Programs with a key are told that there is nothing.
     """
-    if "x-api-key" in request.headers or "authorization" in request.headers:
+    if b"x-api-key" in request.headers or b"authorization" in request.headers:
         return False
-    accept = request.headers.get("accept", "*/*")
-    return "text/html" in accept or "*/*" in accept
+    accept = request.headers.get(b"accept", b"*/*")
+    return b"text/html" in accept or b"*/*" in accept
 
 
-def _wants_page(request: StarletteRequest) -> bool:
-    return "text/html" in request.headers.get("accept", "") and not f"{request.url.path}/".startswith(PROGRAM_PATHS)
-
-
-async def _send_nothing(message: Message) -> None:
-    raise AssertionError("an error page is not sent by itself")
+def _wants_page(request: Request) -> bool:
+    return b"text/html" in request.headers.get(b"accept", b"") and not f"{request.path}/".startswith(PROGRAM_PATHS)

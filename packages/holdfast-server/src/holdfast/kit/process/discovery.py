@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import msgspec
-from starlette.routing import BaseRoute, Route
 
-from holdfast.kit.http.answers import ConstantAnswer, accepts_gzip, has_version
-from holdfast.kit.http.handler import Header, Headers, Reply
+from holdfast.kit.http.answers import PlainEndpoint, accepts_gzip, has_version
+from holdfast.kit.http.handler import Header, Reply, Request
+from holdfast.kit.http.index import Route
 from holdfast.kit.mcp import EndpointConfig
 from holdfast.kit.mcp.endpoint import VERSIONS
 from holdfast.kit.running.operation import Operations
@@ -90,7 +90,7 @@ def reverse_dns(base_url: str, noun: str) -> str:
     return f"{'.'.join(reversed(_host(base_url).split('.')))}/{noun}"
 
 
-def routes(service: ServiceDescription, resource: Mapping[str, Any], llms: str) -> list[BaseRoute]:
+def routes(service: ServiceDescription, resource: Mapping[str, Any], llms: str) -> list[Route]:
     """The routes of the documents that both services have.
 
     resource    the metadata of `/mcp` as a protected resource
@@ -250,12 +250,12 @@ def document(
         built = build(compressed)
         return Reply(304 if known else 200, b"" if known else built.content, [*built.headers.items()], declared_type)
 
-    def show(request_headers: Headers) -> Reply:
-        compressed = accepts_gzip(request_headers.get(b"accept-encoding", b""))
-        condition = request_headers.get(b"if-none-match")
+    def show(request: Request) -> Reply:
+        compressed = accepts_gzip(request.headers.get(b"accept-encoding", b""))
+        condition = request.headers.get(b"if-none-match")
         return reply(compressed, condition is not None and has_version(condition, build(compressed).etag))
 
-    return Route(path, ConstantAnswer(show, _encoded(CORS)), methods=["GET", "OPTIONS"])
+    return Route(path, PlainEndpoint(show, _encoded(CORS)))
 
 
 class EncodedDocument(NamedTuple):

@@ -6,13 +6,12 @@ A proxy on the same machine adds a header to the requests that it forwards. Requ
 import hmac
 from ipaddress import ip_address
 
-from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route
-
 from holdfast.kit.environment import metrics
+from holdfast.kit.http.answers import PlainEndpoint
+from holdfast.kit.http.handler import NO_STORE, Reply, Request
+from holdfast.kit.http.index import Route
 
-PROXY_HEADERS = {"forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip"}
+PROXY_HEADERS = {b"forwarded", b"via", b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto", b"x-real-ip"}
 """Headers that proxies add."""
 
 CLOSED = (
@@ -20,31 +19,32 @@ CLOSED = (
     " METRICS_TOKEN on the service and send it as `Authorization: Bearer …`.\n"
 )
 WRONG = "Send the METRICS_TOKEN of this service as `Authorization: Bearer …`.\n"
-NOT_KEPT = {"Cache-Control": "no-store"}
+TEXT = b"text/plain; charset=utf-8"
 
 
 def route(token: str) -> Route:
     """The route of `/metrics`. `token`: the required token; empty: only programs on the same machine may read it."""
 
-    async def answer(request: Request) -> Response:
+    def answer(request: Request) -> Reply:
         if token and not _has_token(request, token):
-            return PlainTextResponse(WRONG, 401, {**NOT_KEPT, "WWW-Authenticate": "Bearer"})
+            return Reply(401, WRONG.encode(), [NO_STORE, (b"www-authenticate", b"Bearer")], TEXT)
         if not token and not _is_local(request):
-            return PlainTextResponse(CLOSED, 403, NOT_KEPT)
-        return Response(metrics.exposition(), headers=NOT_KEPT, media_type=metrics.CONTENT_TYPE)
+            return Reply(403, CLOSED.encode(), [NO_STORE], TEXT)
+        return Reply(200, metrics.exposition(), [NO_STORE], metrics.CONTENT_TYPE.encode())
 
-    return Route("/metrics", answer)
+    return Route("/metrics", PlainEndpoint(answer))
 
 
 def _has_token(request: Request, token: str) -> bool:
-    scheme, _, sent = request.headers.get("authorization", "").partition(" ")
-    return scheme.lower() == "bearer" and hmac.compare_digest(sent.strip().encode(), token.encode())
+    scheme, _, sent = request.headers.get(b"authorization", b"").partition(b" ")
+    return scheme.lower() == b"bearer" and hmac.compare_digest(sent.strip(), token.encode())
 
 
 def _is_local(request: Request) -> bool:
-    if request.client is None or PROXY_HEADERS & {*request.headers.keys()}:
+    client = request.scope.get("client")
+    if client is None or PROXY_HEADERS & request.headers.keys():
         return False
     try:
-        return ip_address(request.client.host).is_loopback
+        return ip_address(client[0]).is_loopback
     except ValueError:
         return False

@@ -3,18 +3,12 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import structlog
-from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
-from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
-from starlette.routing import BaseRoute, Route
-from starlette.types import ASGIApp
 
 from holdfast.kit import mcp
 from holdfast.kit.background.loops import Leaders
@@ -22,9 +16,11 @@ from holdfast.kit.background.tasks import Job, PeriodicJob, duplicate_names, run
 from holdfast.kit.compat.task_ending import end_tasks
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, ErrorBody, Problem
 from holdfast.kit.http import rest
-from holdfast.kit.http.answers import ConstantAnswer, always
+from holdfast.kit.http.answers import PlainEndpoint, always
+from holdfast.kit.http.application import Application
 from holdfast.kit.http.event_streams import Streams
-from holdfast.kit.http.handler import NO_STORE, Handler
+from holdfast.kit.http.handler import NO_STORE, Reply, Request, envelope
+from holdfast.kit.http.index import Route
 from holdfast.kit.http.query_parameters import NO_PARAMETERS
 from holdfast.kit.http.sockets import drain_on_sigterm, is_draining
 from holdfast.kit.pages.site import PROGRAM_PATHS, Site
@@ -39,6 +35,8 @@ from holdfast.kit.security.api_keys import Authenticate
 from holdfast.kit.security.signing_keys import KeySet
 
 log = structlog.get_logger()
+
+TEXT = b"text/plain; charset=utf-8"
 
 RESTART_SECONDS = 0.5
 """Seconds until a failed loop is restarted."""
@@ -55,10 +53,9 @@ class Service:
 
     runner         runs its operations
     operations     its table of operations
-    routes         routes that are neither in the table nor `/mcp`
+    routes         its other routes: pages, documents, webhooks
     authenticate   turns the credential of a request into its caller
     caches         contexts in which notifications keep the caches of this process up to date
-    handlers       handlers of frequent paths, by path; they are looked up before the routes
     agents         the endpoint for agents, `/mcp`; None: there is none
     site           its pages; None: there are none
     streams        its open event streams
@@ -78,12 +75,11 @@ class Service:
     database: Database[Any]
     runner: Runner
     operations: Operations
-    routes: Sequence[BaseRoute]
+    routes: Sequence[Route]
     authenticate: Authenticate
     limits: Limits
     streams: Streams
     caches: Sequence[Callable[[], contextlib.AbstractContextManager[None]]] = ()
-    handlers: Mapping[str, ASGIApp] = field(default_factory=dict[str, ASGIApp])
     agents: mcp.EndpointConfig | None = None
     site: Site | None = None
     error_body: ErrorBody = Problem.body
@@ -102,59 +98,50 @@ class Service:
         if names := duplicate_names(self.jobs, self.periodic):
             raise ValueError(f"Several jobs have the name {', '.join(names)}; each needs a name of its own.")
 
-    def app(self, *, background: bool = True) -> rest.OperationTable:
-        """The ASGI application: the table, and the other routes behind it.
-
-        With `background` it also runs the loops and the jobs while it serves.
-        """
+    def app(self, *, background: bool = True) -> Application:
+        """The ASGI application. With `background` it also runs the loops and the jobs while it serves."""
 
         @contextlib.asynccontextmanager
-        async def lifespan(_: Starlette) -> AsyncGenerator[None]:
+        async def opened() -> AsyncGenerator[None]:
             with drain_on_sigterm(self.drain_seconds, self.streams.close):
                 async with self.opened(background=background):
                     yield
 
-        async def ready(_: Request) -> Response:
-            # The database is not asked: while it is away, every process would be taken out of service at once. So
-            # clients would get the words of the proxy, and no process would count the refused requests.
-            if is_draining():
-                problem = SERVICE_UNAVAILABLE("This process is stopping. Ask another one.", retry_after=1)
-                return JSONResponse(self.error_body(problem), 503, {"Retry-After": "1", "Cache-Control": "no-store"})
-            return PlainTextResponse("ready\n", headers={"Cache-Control": "no-store"})
-
-        unrouted = rest.render_routing_errors(self.error_body)
-        routes = [
-            *self.routes,
-            Route("/healthz", always(b"alive\n", b"text/plain; charset=utf-8", NO_STORE), methods=["GET"]),
-        ]
-        plain = Starlette(
-            routes=[
-                *routes,
-                Route("/readyz", ready),
-                metrics_page.route(self.metrics_token),
-            ],
-            lifespan=lifespan,
-            exception_handlers={HTTPException: self.site.unrouted(unrouted) if self.site else unrouted},
-        )
-        plain.router.redirect_slashes = False
-        return rest.OperationTable(
-            self.operations,
-            self.runner,
-            self.authenticate,
-            self.limits,
-            handlers={**_own_handlers(routes), **self.handlers, **self._for_agents()},
-            constants=_constants(routes),
-            otherwise=plain,
-            error_body=self.error_body,
-            parameters=self.site.parameters if self.site else NO_PARAMETERS,
+        refuse = envelope(self.error_body)
+        site_parameters = self.site.parameters if self.site else NO_PARAMETERS
+        return Application(
+            self.all_routes(),
+            opened,
+            self.site.unrouted(refuse) if self.site else refuse,
+            parameters=frozenset({*rest.query_parameters(self.operations), *site_parameters, "lang"}),
             keeps_slash=self.keeps_slash,
-            pages=_pages(self.routes) if self.site else (),
+            pages=[route.path for route in self.routes if "GET" in route.endpoint.methods] if self.site else (),
             program_prefixes=PROGRAM_PATHS,
         )
 
-    def _for_agents(self) -> Mapping[str, ASGIApp]:
+    def all_routes(self) -> Sequence[Route]:
+        """Its routes, those of its operations, and those that every service has."""
+        refuse = envelope(self.error_body)
+        operations = rest.routes(self.operations, self.runner, self.authenticate, self.limits, refuse)
+        return [
+            *operations,
+            *self.routes,
+            *self._for_agents(),
+            Route("/healthz", always(b"alive\n", TEXT, NO_STORE)),
+            Route("/readyz", PlainEndpoint(self._ready)),
+            metrics_page.route(self.metrics_token),
+        ]
+
+    def _ready(self, request: Request) -> Reply:
+        # The database is not asked: while it is away, every process would be taken out of service at once. So
+        # clients would get the words of the proxy, and no process would count the refused requests.
+        if is_draining():
+            raise SERVICE_UNAVAILABLE("This process is stopping. Ask another one.", retry_after=1)
+        return Reply(200, b"ready\n", [NO_STORE], TEXT)
+
+    def _for_agents(self) -> Sequence[Route]:
         if self.agents is None:
-            return {}
+            return ()
         endpoint = mcp.Endpoint(
             self.agents,
             self.operations,
@@ -164,7 +151,7 @@ class Service:
             self.streams,
             self.error_body,
         )
-        return {"/mcp": endpoint}
+        return (Route("/mcp", endpoint),)
 
     @contextlib.asynccontextmanager
     async def opened(self, *, background: bool) -> AsyncGenerator[None]:
@@ -245,27 +232,3 @@ async def _keep_running(loop: Loop, database: Database[Any]) -> None:
 
 def _name(loop: Loop) -> str:
     return f"{loop.__module__.rpartition('.')[2]}.{loop.__name__}"
-
-
-def _own_handlers(routes: Sequence[BaseRoute]) -> dict[str, ASGIApp]:
-    """The routes with our own handlers, by path. They are found by a look-up, without the router."""
-    ours = [route for route in routes if isinstance(route, Route) and isinstance(route.endpoint, Handler)]
-    direct = {route.path: route.endpoint for route in ours if ":" not in route.path}
-    assert len(direct) == sum(":" not in route.path for route in ours), "two routes of ours have the same path"
-    return direct
-
-
-def _pages(routes: Sequence[BaseRoute]) -> list[str]:
-    """The paths that answer GET, without those whose last field takes whatever is left."""
-    plain_routes = [route for route in routes if isinstance(route, Route) and ":" not in route.path]
-    return [route.path for route in plain_routes if "GET" in _methods(route)]
-
-
-def _methods(route: Route) -> Collection[str]:
-    return route.endpoint.methods if isinstance(route.endpoint, Handler) else route.methods or ()
-
-
-def _constants(routes: Sequence[BaseRoute]) -> dict[str, ConstantAnswer]:
-    """The routes with constant answers, by path."""
-    plain_routes = [route for route in routes if isinstance(route, Route)]
-    return {route.path: route.endpoint for route in plain_routes if isinstance(route.endpoint, ConstantAnswer)}

@@ -1,7 +1,5 @@
 """The account pages of the console: end all access to the account, and open the page of one's own data."""
 
-from starlette.routing import BaseRoute
-
 from holdfast.accounts.sessions import Session
 from holdfast.accounts.signed_in_pages import ACCOUNT
 from holdfast.events.console.frame import Console
@@ -13,6 +11,7 @@ from holdfast.events.people.proof import DataLinkResult, OpenDataLink
 from holdfast.events.site import SITE
 from holdfast.kit.contract.problems import FORBIDDEN, Problem
 from holdfast.kit.http.handler import Reply, Request
+from holdfast.kit.http.index import Route
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.pages.site import redirect
 from holdfast.kit.running.operation import Operation, single
@@ -36,7 +35,7 @@ class AccountPages:
         self._secret = secret
         self._secure, self._open = runner[END_ACCESS], runner[OPEN_OWN_DATA]
 
-    def routes(self) -> list[BaseRoute]:
+    def routes(self) -> list[Route]:
         return [
             self._signed_in.route("/account/secure", "secure_account", self.secure, "POST", at_once=True),
             self._signed_in.route("/account/data", "account_data", self.data, "POST", at_once=True),

@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-from starlette.routing import BaseRoute
-
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.frame import Console, organizer
 from holdfast.events.oauth.model import SCOPES
@@ -13,6 +11,7 @@ from holdfast.events.site import SITE
 from holdfast.kit.contract.command import check
 from holdfast.kit.contract.problems import NOT_FOUND, VALIDATION_FAILED, Problem
 from holdfast.kit.http.handler import Reply, Request, read_query
+from holdfast.kit.http.index import Route
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.running.runner import Runner
 
@@ -26,7 +25,7 @@ class AppsPages:
         self._console = console
         self._list, self._disconnect = runner[grants.LIST], runner[grants.DISCONNECT]
 
-    def routes(self) -> list[BaseRoute]:
+    def routes(self) -> list[Route]:
         return [
             self._console.route(APPS, "apps", self.list),
             self._console.route(f"{APPS}/disconnect", "disconnect_app", self.disconnect, "POST"),

@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-from starlette.routing import BaseRoute
-
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.events.uploads import READ_PHOTOS, FileRefusal, PhotoList, ReadPhotos, UploadForm, Uploads
 from holdfast.events.console.frame import Console, organizer
@@ -13,6 +11,7 @@ from holdfast.events.organizers.look import ChangeLogo, ChangeLook, GetLook, Loo
 from holdfast.events.site import SITE
 from holdfast.kit.contract.command import check
 from holdfast.kit.http.handler import Reply, Request, read_query
+from holdfast.kit.http.index import Route
 from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, try_form
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.running.operation import Operation, read, single
@@ -36,7 +35,7 @@ class LookPage:
         self._get, self._change, self._change_logo = runner[GET_LOOK], runner[CHANGE_LOOK], runner[CHANGE_LOGO]
         self._photos = runner[READ_PHOTOS]
 
-    def routes(self) -> list[BaseRoute]:
+    def routes(self) -> list[Route]:
         return [self._console.route(LOOK_PATH, "look", self.answer, "POST")]
 
     async def answer(self, session: Session, request: Request) -> Reply:

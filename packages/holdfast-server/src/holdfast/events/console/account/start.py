@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping
 
-from starlette.routing import BaseRoute
-
 from holdfast.accounts.sessions import Session
 from holdfast.accounts.signed_in_pages import local_path, return_query
 from holdfast.events import ownership
@@ -14,6 +12,7 @@ from holdfast.events.ownership import GetUnprovedAccount, ProveAccount, Unproved
 from holdfast.kit.contract.command import check
 from holdfast.kit.contract.messages import message
 from holdfast.kit.http.handler import Reply, Request, read_query
+from holdfast.kit.http.index import Route
 from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, try_form
 from holdfast.kit.running.operation import Operation, read, single
 from holdfast.kit.running.runner import Runner
@@ -38,7 +37,7 @@ class StartPages:
         self._console = console
         self._become, self._look_before, self._prove = runner[BECOME_ORGANIZER], runner[READ_PREVIOUS], runner[PROVE]
 
-    def routes(self) -> list[BaseRoute]:
+    def routes(self) -> list[Route]:
         return [
             self._console.signed_in.route(BEFORE, "console_before", self.before, "POST", at_once=True),
             self._console.signed_in.route(START, "console_start", self.start, "POST", at_once=True),

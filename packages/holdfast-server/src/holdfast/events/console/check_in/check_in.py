@@ -5,8 +5,6 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
-from starlette.routing import BaseRoute
-
 from holdfast.accounts.sessions import Session
 from holdfast.events.check_in import operations
 from holdfast.events.check_in.model import (
@@ -26,6 +24,7 @@ from holdfast.events.paths import id_of
 from holdfast.kit.contract.command import check
 from holdfast.kit.contract.problems import BAD_REQUEST, NOT_FOUND, VALIDATION_FAILED, Problem
 from holdfast.kit.http.handler import Reply, Request, read_query
+from holdfast.kit.http.index import Route
 from holdfast.kit.running.runner import Runner
 
 PAGE_SCRIPTS = (
@@ -62,7 +61,7 @@ class CheckInPage:
         self._look, self._find = runner[operations.READ_STATUS], runner[operations.FIND_PEOPLE]
         self._scan, self._take_back = runner[operations.STORE_SCANS], runner[operations.TAKE_BACK]
 
-    def routes(self) -> list[BaseRoute]:
+    def routes(self) -> list[Route]:
         path = check_in_path("{event_id}")
         return [
             self._console.route(path, "check_in", self.answer, "POST"),
@@ -71,7 +70,7 @@ class CheckInPage:
 
     async def answer(self, session: Session, request: Request) -> Reply:
         """Show the status of the check-in; with POST store a scan or undo one."""
-        event_id = id_of(request.scope["path_params"]["event_id"])
+        event_id = id_of(request.fields["event_id"])
         if request.method != "POST":
             return await self._show(session, request, event_id, read_query(request.query))
         fields = await self._console.signed_in.read(session, request)
@@ -90,7 +89,7 @@ class CheckInPage:
 
     async def shell(self, session: Session, request: Request) -> Reply:
         """The page without any people. Browsers cache it and open it offline."""
-        event_id = id_of(request.scope["path_params"]["event_id"])
+        event_id = id_of(request.fields["event_id"])
         standing: CheckInStatus = await self._look(organizer(session), LookAtCheckIn(event_id=event_id))
         return self._page(session, request, standing.event)
 

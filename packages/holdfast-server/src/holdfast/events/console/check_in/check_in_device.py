@@ -1,11 +1,9 @@
 """The requests of the scripts of the check-in page: read the list, changes and the service worker; send scans."""
 
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
-from starlette.requests import Request as StarletteRequest
-from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
 
 from holdfast.accounts.sessions import Session
 from holdfast.events.check_in import operations
@@ -16,7 +14,10 @@ from holdfast.events.paths import id_of
 from holdfast.events.site import SITE
 from holdfast.kit.contract.command import C, check, with_integers
 from holdfast.kit.contract.problems import INVALID_JSON
+from holdfast.kit.http.answers import PlainEndpoint
 from holdfast.kit.http.handler import NO_STORE, Reply, Request, encode, read_query
+from holdfast.kit.http.index import Route
+from holdfast.kit.pages.site import MEDIA_TYPES
 from holdfast.kit.running.runner import Runner
 
 WORKER_SCRIPTS = ("console/check_in/store.js", "console/check_in/sync.js", "console/check_in/worker.js")
@@ -31,13 +32,13 @@ class CheckInDevice:
         self._people, self._list_changes = runner[operations.LIST_PEOPLE], runner[operations.LIST_CHANGES]
         self._scan = runner[operations.STORE_SCANS]
 
-    def routes(self) -> list[BaseRoute]:
+    def routes(self) -> list[Route]:
         path = check_in_path("{event_id}")
         return [
             self._console.route(f"{path}/list", "check_in_list", self.list),
             self._console.route(f"{path}/news", "check_in_news", self.news),
             self._console.route(f"{path}/scans", "check_in_scans", self.scans, "POST"),
-            Route(f"{path}/worker.js", worker_script),
+            Route(f"{path}/worker.js", PlainEndpoint(_worker_script)),
             *SITE.assets(*PAGE_SCRIPTS),
         ]
 
@@ -61,20 +62,19 @@ class CheckInDevice:
         return _json(await self._scan(organizer(session), check(StoreScans, raw)))
 
 
-async def worker_script(request: StarletteRequest) -> Response:
+def _worker_script(request: Request) -> Reply:
     """The service worker of one check-in. Its scope is the check-in page, not the rest of the site."""
     content = b"\n".join(SITE.content(path) for path in WORKER_SCRIPTS)
-    headers = {
-        "Cache-Control": "no-cache",
-        "Content-Security-Policy": "default-src 'none'; connect-src 'self'",
-        "Service-Worker-Allowed": request.url.path.removesuffix("/worker.js"),
-        "X-Content-Type-Options": "nosniff",
-    }
-    return Response(content, headers=headers, media_type="text/javascript")
+    headers = [
+        (b"cache-control", b"no-cache"),
+        (b"content-security-policy", b"default-src 'none'; connect-src 'self'"),
+        (b"service-worker-allowed", quote(request.path.removesuffix("/worker.js")).encode()),
+    ]
+    return Reply(200, content, headers, MEDIA_TYPES[".js"])
 
 
 def _event(request: Request) -> int:
-    return id_of(request.scope["path_params"]["event_id"])
+    return id_of(request.fields["event_id"])
 
 
 def _command(kind: type[C], request: Request) -> C:

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from starlette.routing import BaseRoute
-
 from holdfast.accounts.sessions import Session
 from holdfast.events.check_in import no_shows
 from holdfast.events.check_in.model import LookAtCheckIn
@@ -14,6 +12,7 @@ from holdfast.events.paths import id_of
 from holdfast.kit.contract.command import check
 from holdfast.kit.contract.problems import BAD_REQUEST, VALIDATION_FAILED, Problem
 from holdfast.kit.http.handler import Reply, Request
+from holdfast.kit.http.index import Route
 from holdfast.kit.running.runner import Runner
 
 
@@ -24,13 +23,13 @@ class NoShowsPage:
         self._console = console
         self._preview, self._give = runner[no_shows.PREVIEW], runner[no_shows.GIVE_SEATS]
 
-    def routes(self) -> list[BaseRoute]:
+    def routes(self) -> list[Route]:
         path = f"{check_in_path('{event_id}')}/no-shows"
         return [self._console.route(path, "no_shows", self.answer, "POST")]
 
     async def answer(self, session: Session, request: Request) -> Reply:
         """Show who would get a seat; with POST give the seats away."""
-        event_id = id_of(request.scope["path_params"]["event_id"])
+        event_id = id_of(request.fields["event_id"])
         handover: SeatHandover | None = None
         if request.method == "POST":
             fields = await self._console.signed_in.read(session, request)

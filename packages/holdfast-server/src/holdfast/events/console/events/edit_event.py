@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import structs
-from starlette.routing import BaseRoute
 
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.events.event import PATH
@@ -34,6 +33,7 @@ from holdfast.kit.contract.command import Errors, check
 from holdfast.kit.contract.messages import message
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.handler import Reply, Request
+from holdfast.kit.http.index import Route
 from holdfast.kit.running.runner import Runner
 
 EMPTY_MEANS = {
@@ -52,12 +52,12 @@ class EditEventPage:
         self._console = console
         self._look, self._edit = runner[READ_EVENT], runner[EDIT_EVENT]
 
-    def routes(self) -> list[BaseRoute]:
+    def routes(self) -> list[Route]:
         return [self._console.route(f"{PATH}/edit", "edit_event", self.answer, "POST")]
 
     async def answer(self, session: Session, request: Request) -> Reply:
         """Show the form of an event; with POST change the event."""
-        event_id = id_of(request.scope["path_params"]["event_id"])
+        event_id = id_of(request.fields["event_id"])
         fields = await self._console.signed_in.read(session, request) if request.method == "POST" else None
         details: EventDetails = await self._look(organizer(session), GetEvent(event_id=event_id))
         if fields is None:

@@ -6,8 +6,6 @@ A draft is published here, and a published event becomes a draft again, as long 
 from collections.abc import Sequence
 from functools import partial
 
-from starlette.routing import BaseRoute
-
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.events.event_operations import COUNT_FIGURES, READ_EVENT, EventDetails, EventFigures
 from holdfast.events.console.events.share import COPY_SCRIPT, share_of
@@ -21,6 +19,7 @@ from holdfast.events.processor.currencies import digits, is_payable, rules_of
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.handler import Reply, Request
+from holdfast.kit.http.index import Route
 from holdfast.kit.pages.chart import draw_bars
 from holdfast.kit.pages.language import Language
 from holdfast.kit.running.runner import Runner
@@ -39,7 +38,7 @@ class ConsoleEventPage:
         self._settings = settings
         self._look, self._count = runner[READ_EVENT], runner[COUNT_FIGURES]
 
-    def routes(self) -> list[BaseRoute]:
+    def routes(self) -> list[Route]:
         return [
             self._console.route(PATH, "event", self.show),
             self._console.route(f"{PATH}/publication", "event_publication", self.publish, "POST"),
@@ -47,7 +46,7 @@ class ConsoleEventPage:
 
     async def publish(self, session: Session, request: Request) -> Reply:
         """Publish a draft with POST, or make an event a draft again. With GET, lead to the page of the event."""
-        event_id = id_of(request.scope["path_params"]["event_id"])
+        event_id = id_of(request.fields["event_id"])
         if request.method == "POST":
             fields = await self._console.signed_in.read(session, request)
             changes = UpdateEvent(event_id=event_id, published=fields.get("do") == "publish")
@@ -63,7 +62,7 @@ class ConsoleEventPage:
         self, session: Session, request: Request, status: int = 200, *, problem: Sequence[str] = ()
     ) -> Reply:
         """Show the status of an event. `problem`: the messages of a change that was refused."""
-        event_id = id_of(request.scope["path_params"]["event_id"])
+        event_id = id_of(request.fields["event_id"])
         details: EventDetails = await self._look(organizer(session), GetEvent(event_id=event_id))
         event, language = details.event, self._console.signed_in.gate.page_context(request).language
         figures: EventFigures | None = await self._count(organizer(session), GetEvent(event_id=event_id))

@@ -7,7 +7,6 @@ from typing import Annotated, Literal, LiteralString
 from urllib.parse import urlencode
 
 from msgspec import Meta, Struct
-from starlette.routing import BaseRoute
 
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.frame import HOME, Console, organizer
@@ -23,6 +22,7 @@ from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
 from holdfast.kit.http.handler import Reply, Request, read_query
+from holdfast.kit.http.index import Route
 from holdfast.kit.running.operation import Operation, read
 from holdfast.kit.running.runner import Runner
 
@@ -136,7 +136,7 @@ class EventsPage:
         self._list = runner[LIST_OWN]
         self._settings = settings
 
-    def routes(self) -> list[BaseRoute]:
+    def routes(self) -> list[Route]:
         return [self._console.route(HOME, "events", self.list)]
 
     async def list(self, session: Session, request: Request) -> Reply:

@@ -10,7 +10,6 @@ from typing import Literal
 
 import msgspec
 from msgspec import Struct
-from starlette.routing import BaseRoute
 
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.events.event_form import (
@@ -55,6 +54,7 @@ from holdfast.kit.contract.problems import (
     refuses,
 )
 from holdfast.kit.http.handler import Reply, Request, read_query
+from holdfast.kit.http.index import Route
 from holdfast.kit.running.operation import Operation, steps
 from holdfast.kit.running.runner import Runner
 
@@ -116,7 +116,7 @@ class NewEventPage:
             runner[COPY_EVENT],
         )
 
-    def routes(self) -> list[BaseRoute]:
+    def routes(self) -> list[Route]:
         return [self._console.route(NEW, "new_event", self.answer, "POST"), *SITE.assets(PREVIEW_SCRIPT)]
 
     async def answer(self, session: Session, request: Request) -> Reply:

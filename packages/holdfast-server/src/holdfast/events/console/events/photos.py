@@ -3,8 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from starlette.routing import BaseRoute
-
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.events.event import PATH
 from holdfast.events.console.events.event_operations import READ_EVENT, EventDetails
@@ -20,6 +18,7 @@ from holdfast.kit.contract.command import check
 from holdfast.kit.contract.messages import message
 from holdfast.kit.contract.problems import BAD_REQUEST, IDEMPOTENCY_KEY_REUSED, Problem
 from holdfast.kit.http.handler import Reply, Request
+from holdfast.kit.http.index import Route
 from holdfast.kit.pages import forms as form_once
 from holdfast.kit.pages.forms import form_errors
 from holdfast.kit.pages.language import language_of
@@ -39,7 +38,7 @@ class PhotosPage:
         self._uploads = uploads
         self._look = runner[READ_EVENT]
 
-    def routes(self) -> list[BaseRoute]:
+    def routes(self) -> list[Route]:
         return [
             self._console.route(f"{PATH}/photos", "event_photos", self.answer, "POST"),
             *SITE.assets("console/events/upload.js"),
@@ -47,7 +46,7 @@ class PhotosPage:
 
     async def answer(self, session: Session, request: Request) -> Reply:
         """Show the photos of an event; with POST change them."""
-        event_id = id_of(request.scope["path_params"]["event_id"])
+        event_id = id_of(request.fields["event_id"])
         if request.method != "POST":
             return await self._page(session, request, event_id)
         details: EventDetails = await self._look(organizer(session), GetEvent(event_id=event_id))

@@ -4,7 +4,6 @@ from io import BytesIO
 
 from markupsafe import Markup
 from msgspec import Struct
-from starlette.routing import BaseRoute
 
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.events.event_operations import READ_EVENT, EventDetails
@@ -16,6 +15,7 @@ from holdfast.events.registrations.code import qr_code
 from holdfast.events.settings import Settings
 from holdfast.events.site import SITE
 from holdfast.kit.http.handler import NO_STORE, Header, Reply, Request
+from holdfast.kit.http.index import Route
 from holdfast.kit.running.runner import Runner
 
 COPY_SCRIPT = "copy.js"
@@ -52,7 +52,7 @@ class SharePages:
         self._settings = settings
         self._look = runner[READ_EVENT]
 
-    def routes(self) -> list[BaseRoute]:
+    def routes(self) -> list[Route]:
         return [
             self._console.route(f"{HOME}/events/{{event_id}}/qr.svg", "event_qr", self.qr_file),
             self._console.route(f"{HOME}/events/{{event_id}}/share", "share_event", self.show),
@@ -83,6 +83,6 @@ class SharePages:
         )
 
     async def _event(self, session: Session, request: Request) -> EventRow:
-        command = GetEvent(event_id=id_of(request.scope["path_params"]["event_id"]))
+        command = GetEvent(event_id=id_of(request.fields["event_id"]))
         details: EventDetails = await self._look(organizer(session), command)
         return details.event

@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-from starlette.routing import BaseRoute
-
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.events.event import PATH
 from holdfast.events.console.frame import HOME, Console, organizer
@@ -16,6 +14,7 @@ from holdfast.events.site import SITE
 from holdfast.kit.contract.command import check
 from holdfast.kit.contract.problems import BAD_REQUEST, Problem
 from holdfast.kit.http.handler import Reply, Request, read_query
+from holdfast.kit.http.index import Route
 from holdfast.kit.pages.forms import form_errors
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.running.operation import Operation, read, single
@@ -34,12 +33,12 @@ class MailParagraphsPage:
         self._console = console
         self._get, self._update = runner[GET], runner[UPDATE]
 
-    def routes(self) -> list[BaseRoute]:
+    def routes(self) -> list[Route]:
         return [self._console.route(f"{PATH}/mails", "mail_paragraphs", self.answer, "POST")]
 
     async def answer(self, session: Session, request: Request) -> Reply:
         """Show the paragraphs of an event; with POST preview a mail, or change the paragraphs."""
-        event_id = id_of(request.scope["path_params"]["event_id"])
+        event_id = id_of(request.fields["event_id"])
         fields = await self._console.signed_in.read(session, request) if request.method == "POST" else None
         of: MailParagraphs = await self._get(organizer(session), GetMailParagraphs(event_id=event_id))
         if fields is None:

@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 
-from starlette.routing import BaseRoute
-
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.frame import Console, organizer
 from holdfast.events.mails import delivery_status
 from holdfast.events.mails.delivery_status import MAIL_STATUSES, ListMails, MailStatus, MailStatusFilter, RetryMail
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from holdfast.kit.http.handler import Reply, Request, read_query
+from holdfast.kit.http.index import Route
 from holdfast.kit.pages.forms import command_in_path
 from holdfast.kit.running.operation import Operation, read, single
 from holdfast.kit.running.runner import Runner
@@ -30,7 +29,7 @@ class MailsPage:
         self._console = console
         self._list, self._retry = runner[LIST], runner[RETRY]
 
-    def routes(self) -> list[BaseRoute]:
+    def routes(self) -> list[Route]:
         return [
             self._console.route(MAILS, "mails", self.list),
             self._console.route(f"{MAILS}/{{mail_id}}/retry", "retry_mail", self.retry, "POST"),

@@ -1,7 +1,5 @@
 """The page of all payments for one event, including those of deleted registrations."""
 
-from starlette.routing import BaseRoute
-
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.events.event import PATH
 from holdfast.events.console.frame import Console, organizer
@@ -10,6 +8,7 @@ from holdfast.events.payments import operations
 from holdfast.events.payments.operations import EventPayments, ListPayments
 from holdfast.events.processor.currencies import digits
 from holdfast.kit.http.handler import Reply, Request, read_query
+from holdfast.kit.http.index import Route
 from holdfast.kit.pages.forms import hide_forbidden
 from holdfast.kit.running.operation import Operation, read
 from holdfast.kit.running.runner import Runner
@@ -28,14 +27,14 @@ class EventPaymentsPage:
         self._console = console
         self._list = hide_forbidden(runner[LIST])
 
-    def routes(self) -> list[BaseRoute]:
+    def routes(self) -> list[Route]:
         return [self._console.route(f"{PATH}/payments", "event_payments", self.show)]
 
     async def show(self, session: Session, request: Request) -> Reply:
         """Show the payments and refunds, newest payments first."""
         text = read_query(request.query).get("before", "")
         before = int(text) if text.isascii() and text.isdigit() and 0 < len(text) < 19 and int(text) else None
-        command = ListPayments(id_of(request.scope["path_params"]["event_id"]), PAGE_SIZE + 1, before)
+        command = ListPayments(id_of(request.fields["event_id"]), PAGE_SIZE + 1, before)
         result: EventPayments = await self._list(organizer(session), command)
         payments = result.payments[:PAGE_SIZE]
         return self._console.page(

@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-from starlette.routing import BaseRoute
-
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.events.event_form import minor_units
 from holdfast.events.console.frame import Console, organizer
@@ -22,6 +20,7 @@ from holdfast.kit.contract.command import check
 from holdfast.kit.contract.messages import message
 from holdfast.kit.contract.problems import NOT_FOUND
 from holdfast.kit.http.handler import Reply, Request
+from holdfast.kit.http.index import Route
 from holdfast.kit.pages import forms
 from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, command_in_path, hide_forbidden, try_form
 from holdfast.kit.pages.language import language_of
@@ -43,7 +42,7 @@ class PaymentsPage:
         self._who = hide_forbidden(runner[READ_PAYER])
         self._look, self._refund = hide_forbidden(runner[READ_PAYMENTS]), hide_forbidden(runner[REFUND])
 
-    def routes(self) -> list[BaseRoute]:
+    def routes(self) -> list[Route]:
         path = f"{list_path('{event_id}')}/{{user_id}}/payments"
         return [self._console.route(path, "payments", self.answer, "POST")]
 

@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping
 
-from starlette.routing import BaseRoute
-
 from holdfast.accounts.sessions import Session
 from holdfast.accounts.signed_in_pages import SIGN_IN, address_with_return
 from holdfast.events.console.frame import Console, organizer
@@ -20,6 +18,7 @@ from holdfast.events.payments.payout_accounts import (
 from holdfast.kit.contract.command import check
 from holdfast.kit.contract.messages import message
 from holdfast.kit.http.handler import Reply, Request, read_query
+from holdfast.kit.http.index import Route
 from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, try_form
 from holdfast.kit.running.operation import Operation, read, single, steps
 from holdfast.kit.running.runner import Runner
@@ -44,7 +43,7 @@ class PayoutsPage:
         self._look, self._set_rule = runner[READ_PAYOUTS], runner[SET_RULE]
         self._open, self._confirm, self._refresh = runner[OPEN], runner[CONFIRM], runner[REFRESH]
 
-    def routes(self) -> list[BaseRoute]:
+    def routes(self) -> list[Route]:
         return [
             self._console.route(PAYOUTS, "payouts", self.show),
             self._console.route(f"{PAYOUTS}/connect", "connect_payouts", self.connect, "POST", limit="keys"),

@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-from starlette.routing import BaseRoute
-
 from holdfast.accounts.addresses import canonical, usable
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.frame import Console, organizer
@@ -16,6 +14,7 @@ from holdfast.events.registrations.search import RegistrationsPart, SearchRegist
 from holdfast.events.registrations.sign_up import clean_name
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.handler import Reply, Request
+from holdfast.kit.http.index import Route
 from holdfast.kit.running.operation import Operation, batched
 from holdfast.kit.running.runner import Run, Runner
 
@@ -35,12 +34,12 @@ class AddRegistrationPage:
         self._search: Run = runner[SEARCH]
         self._add: Run = runner[ADD_PERSON]
 
-    def routes(self) -> list[BaseRoute]:
+    def routes(self) -> list[Route]:
         return [self._console.route(adding_path("{event_id}"), "add_registration", self.answer, "POST")]
 
     async def answer(self, session: Session, request: Request) -> Reply:
         """Show the form; with POST register the person."""
-        event_id = id_of(request.scope["path_params"]["event_id"])
+        event_id = id_of(request.fields["event_id"])
         if request.method != "POST":
             return await self._form(session, request, event_id, {"notify": "yes"}, ())
         fields = await self._console.signed_in.read(session, request)

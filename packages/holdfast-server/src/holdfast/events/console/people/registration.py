@@ -5,8 +5,6 @@ What takes a seat from somebody is confirmed on a page of its own, which says wh
 
 from typing import Any
 
-from starlette.routing import BaseRoute
-
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.frame import Console, organizer
 from holdfast.events.console.people.registrations import SEARCH, list_path
@@ -19,6 +17,7 @@ from holdfast.events.registrations.search import RegistrationsPart, SearchRegist
 from holdfast.kit.contract.command import check
 from holdfast.kit.contract.problems import BAD_REQUEST, NOT_FOUND, VALIDATION_FAILED, Problem
 from holdfast.kit.http.handler import Reply, Request, read_query
+from holdfast.kit.http.index import Route
 from holdfast.kit.running.runner import Run, Runner
 
 MOVES = {"seat": "registered", "wait": "waitlisted"}
@@ -35,14 +34,14 @@ class RegistrationPage:
         self._search: Run = runner[SEARCH]
         self._timeline: Run = runner[READ_TIMELINE]
 
-    def routes(self) -> list[BaseRoute]:
+    def routes(self) -> list[Route]:
         return [self._console.route(f"{list_path('{event_id}')}/{{user_id}}", "registration", self.answer, "POST")]
 
     async def answer(self, session: Session, request: Request) -> Reply:
         """Show a registration; with POST move it between a seat and the waiting list, or remove it."""
         ids = {
-            "event_id": id_of(request.scope["path_params"]["event_id"]),
-            "user_id": request.scope["path_params"]["user_id"],
+            "event_id": id_of(request.fields["event_id"]),
+            "user_id": request.fields["user_id"],
         }
         if request.method != "POST":
             return await self._show(session, request, ids, change=read_query(request.query).get("do", ""))

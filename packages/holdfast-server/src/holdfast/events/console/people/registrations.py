@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 import msgspec
-from starlette.routing import BaseRoute
 
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.frame import HOME, Console, organizer
@@ -22,6 +21,7 @@ from holdfast.events.registrations.search import RegistrationsPart, Registration
 from holdfast.events.site import SITE
 from holdfast.kit.contract.command import check
 from holdfast.kit.http.handler import Reply, Request, read_query
+from holdfast.kit.http.index import Route
 from holdfast.kit.running.operation import Operation, single
 from holdfast.kit.running.runner import Run, Runner
 
@@ -100,7 +100,7 @@ class RegistrationsPage:
         self._console = console
         self._search: Run = runner[SEARCH]
 
-    def routes(self) -> list[BaseRoute]:
+    def routes(self) -> list[Route]:
         return [self._console.route(list_path("{event_id}"), "registrations", self.list), *SITE.assets(CHOOSE_SCRIPT)]
 
     async def list(self, session: Session, request: Request) -> Reply:
@@ -150,7 +150,7 @@ class RegistrationsPage:
 def search_command(request: Request, query: Mapping[str, str]) -> SearchRegistrations:
     """The search that the path and the query of a page ask for. Raises `not_found` and `validation_failed`."""
     fields: dict[str, Any] = {
-        "event_id": id_of(request.scope["path_params"]["event_id"]),
+        "event_id": id_of(request.fields["event_id"]),
         "state": query.get("state") or None,
         "text": query.get("q", "").strip() or None,
         "after": query.get("after") or None,

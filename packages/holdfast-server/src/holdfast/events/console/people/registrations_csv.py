@@ -8,7 +8,6 @@ from decimal import Decimal
 from typing import Any
 
 import msgspec
-from starlette.routing import BaseRoute
 
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.frame import Console, organizer
@@ -26,6 +25,7 @@ from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.csv_cells import as_csv
 from holdfast.kit.http.answers import Download
 from holdfast.kit.http.handler import Reply, Request, read_query
+from holdfast.kit.http.index import Route
 from holdfast.kit.pages.language import Language, language_of
 from holdfast.kit.running.runner import Run, Runner
 
@@ -40,7 +40,7 @@ class RegistrationsFile:
         self._console = console
         self._search: Run = runner[SEARCH]
 
-    def routes(self) -> list[BaseRoute]:
+    def routes(self) -> list[Route]:
         return [self._console.route(f"{list_path('{event_id}')}.csv", "registrations_csv", self.answer)]
 
     async def answer(self, session: Session, request: Request) -> Reply:

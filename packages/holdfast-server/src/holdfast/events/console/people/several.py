@@ -7,8 +7,6 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from starlette.routing import BaseRoute
-
 from holdfast.accounts.sessions import Session
 from holdfast.events.check_in.operations import CHECK_IN_SEVERAL, CheckInSeveral
 from holdfast.events.console.frame import Console, organizer
@@ -26,6 +24,7 @@ from holdfast.events.registrations.search import RegistrationsPart, SearchRegist
 from holdfast.events.site import SITE
 from holdfast.kit.contract.problems import BAD_REQUEST
 from holdfast.kit.http.handler import Reply, Request, read_query
+from holdfast.kit.http.index import Route
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.running.runner import Run, Runner
 
@@ -48,12 +47,12 @@ class SeveralRegistrationsPage:
         self._remove, self._move = runner[REMOVE_SEVERAL], runner[MOVE_SEVERAL]
         self._check_in = runner[CHECK_IN_SEVERAL]
 
-    def routes(self) -> list[BaseRoute]:
+    def routes(self) -> list[Route]:
         return [self._console.route(several_path("{event_id}"), "several_registrations", self.answer, "POST")]
 
     async def answer(self, session: Session, request: Request) -> Reply:
         """Ask for the confirmation; with POST do it."""
-        event_id = id_of(request.scope["path_params"]["event_id"])
+        event_id = id_of(request.fields["event_id"])
         is_confirmed = request.method == "POST"
         fields = await self._console.signed_in.read(session, request) if is_confirmed else read_query(request.query)
         action = fields.get("do", "")

@@ -7,8 +7,6 @@ import datetime as dt
 from collections.abc import Mapping
 from typing import Any
 
-from starlette.routing import BaseRoute
-
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.events.share import COPY_SCRIPT
 from holdfast.events.console.frame import Console, organizer
@@ -20,6 +18,7 @@ from holdfast.kit.contract.command import check, with_integers
 from holdfast.kit.contract.messages import message, translatable
 from holdfast.kit.contract.problems import BAD_REQUEST
 from holdfast.kit.http.handler import Reply, Request, read_query
+from holdfast.kit.http.index import Route
 from holdfast.kit.pages import forms
 from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, command_in_path, hide_forbidden, try_form
 from holdfast.kit.postgres.pagination import OffsetPage, Page
@@ -124,7 +123,7 @@ class QueuesPages:
         )
         self._look = runner[READ_HISTORY]
 
-    def routes(self) -> list[BaseRoute]:
+    def routes(self) -> list[Route]:
         one = f"{QUEUES}/{{queue_id}}"
         return [
             self._console.route(QUEUES, "queues", self.list),

@@ -17,7 +17,6 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
-from starlette.routing import BaseRoute, Route
 
 from holdfast.events.events.model import CHANGE_CHANNEL, STATUS, Status
 from holdfast.events.events.public import is_public
@@ -43,6 +42,7 @@ from holdfast.kit.http.event_streams import (
     encode_retry,
 )
 from holdfast.kit.http.handler import Access, Handler, Reply, Request, envelope
+from holdfast.kit.http.index import Route
 from holdfast.kit.pages.language import Language, language_of
 from holdfast.kit.postgres.announced_changes import AnnouncedChanges
 from holdfast.kit.running.rate_limits import Limits
@@ -316,7 +316,7 @@ async def find_numbers(reader: Reader, event_ids: Sequence[int]) -> list[EventNu
     )
 
 
-def routes(limits: Limits, live_events: LiveEvents, streams: Streams) -> Sequence[BaseRoute]:
+def routes(limits: Limits, live_events: LiveEvents, streams: Streams) -> Sequence[Route]:
     def route(path: str, name: str, *, framed: bool) -> Route:
         async def answer(_: Caller, request: Request) -> Reply:
             return await open_stream(request, live_events, streams, framed=framed)
@@ -332,7 +332,7 @@ def routes(limits: Limits, live_events: LiveEvents, streams: Streams) -> Sequenc
 async def open_stream(request: Request, live_events: LiveEvents, streams: Streams, *, framed: bool) -> Reply:
     """Open a stream. Raises `not_found`, `rate_limited`, and `service_unavailable`."""
     owners: Mapping[StreamOwner, object] = {"address": address(request.scope)}
-    event_id = id_of(request.scope["path_params"]["event_id"])
+    event_id = id_of(request.fields["event_id"])
     event = await live_events.watch(event_id, language_of(request), framed=framed)
     position, start = -1, encode_retry()
 

@@ -143,12 +143,12 @@ class EventPage:
         A visitor whom a waiting room lets in arrives with a token for other sites. The page does not need it, and its
         address is short again without it.
         """
-        path_params = request.scope["path_params"]
+        fields = request.fields
         language = language_of(request)
         if _RELEASE_TOKEN in request.query:
             return redirect(language.at(request.path))
-        linked_event = await self._linked_events.get(id_of(path_params["event_id"]))
-        if linked_event.slug != path_params["slug"]:
+        linked_event = await self._linked_events.get(id_of(fields["event_id"]))
+        if linked_event.slug != fields["slug"]:
             raise NOT_FOUND()
         key = (linked_event.event.id, linked_event.version, linked_event.is_asked, language, period())
 
@@ -159,7 +159,7 @@ class EventPage:
 
     async def find(self, caller: Caller, request: Request) -> Reply:
         """Redirect an address without the organizer to the page of the event. Raises `not_found`."""
-        linked_event = await self._linked_events.get(id_of(request.scope["path_params"]["event_id"]))
+        linked_event = await self._linked_events.get(id_of(request.fields["event_id"]))
         path = event_path(linked_event.slug, linked_event.requested_id)
         return redirect(language_of(request).at(path))
 

@@ -7,8 +7,6 @@ values and one sentence that gives the reason.
 from collections.abc import Mapping
 from typing import Any
 
-from starlette.routing import BaseRoute, Route
-
 from holdfast.events.pages.event.cache import LinkedEvent, RegistrableEvent
 from holdfast.events.pages.event.page import EventPage
 from holdfast.events.pages.look import look_values, origin
@@ -25,6 +23,7 @@ from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import RATE_LIMITED, SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.http.answers import kept_refusals
 from holdfast.kit.http.handler import Access, Handler, Reply, Request, admit, headers_of
+from holdfast.kit.http.index import Route
 from holdfast.kit.pages.forms import read_form, require_same_site
 from holdfast.kit.pages.language import Language, language_of
 from holdfast.kit.pages.page_cache import MAX_CACHE_BYTES, CachedPage, PageCache, cached_page
@@ -49,14 +48,14 @@ def routes(
     limits: Limits,
     linked_events: LookupCache[int, LinkedEvent],
     event_page: EventPage,
-) -> list[BaseRoute]:
+) -> list[Route]:
     """The routes of the form. `linked_events`: the cache of the events that links show."""
 
     def route(path: str, *, framed: bool) -> Route:
         form_page = FormPage(database, runner, limits, linked_events, None if framed else event_page)
         methods = ("GET", "HEAD", "POST")
         handler = Handler(form_page.access, limits, form_page.answer, kept_refusals(form_page.refuse), methods=methods)
-        return Route(path, handler, methods=methods)
+        return Route(path, handler)
 
     return [
         route("/events/{event_id}/registrations", framed=False),
@@ -107,7 +106,7 @@ class FormPage:
     async def answer(self, caller: Caller, request: Request) -> Reply:
         """Show the form; with POST register the person."""
         language = language_of(request)
-        event_id = id_of(request.scope["path_params"]["event_id"])
+        event_id = id_of(request.fields["event_id"])
         linked_event = await self._linked_events.get(event_id)
         event = linked_event.event
         if request.method != "POST":

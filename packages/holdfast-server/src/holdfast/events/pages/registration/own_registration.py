@@ -10,7 +10,6 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from markupsafe import Markup
-from starlette.routing import BaseRoute, Route
 
 from holdfast.events.log.signed_answers import receipt_file
 from holdfast.events.pages.look import look_values, origin
@@ -35,6 +34,7 @@ from holdfast.events.site import SITE
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from holdfast.kit.http.handler import Access, Handler, Reply, Request
+from holdfast.kit.http.index import Route
 from holdfast.kit.pages.forms import FormTokens, read_form, require_same_site
 from holdfast.kit.pages.language import Language, language_of
 from holdfast.kit.pages.site import redirect
@@ -77,7 +77,7 @@ def asks_receipt(request: Request) -> bool:
 
 async def read_link(kind: LinkKind, request: Request, secret: Secret, limits: Limits, caller: Caller) -> Link:
     """The link in the address of a request. Raises `not_found` if its signature is wrong, and `rate_limited`."""
-    link = read(secret, kind, request.scope["path_params"]["link"])
+    link = read(secret, kind, request.fields["link"])
     if link is None:
         await limits.hit("wrong links", caller.name)
         raise NOT_FOUND()
@@ -110,13 +110,13 @@ OPERATIONS = (CANCEL, CONFIRM, STOP_MAILS)
 Notice = Literal["old", "late"]
 
 
-def routes(database: Database, runner: Runner, limits: Limits) -> list[BaseRoute]:
+def routes(database: Database, runner: Runner, limits: Limits) -> list[Route]:
     """The routes of the pages of a person's own registration."""
     pages = OwnRegistrationPages(database, runner, limits)
 
     def page(path: str, name: str, answer: Callable[[Caller, Request], Awaitable[Reply]], *methods: str) -> Route:
         handler = Handler(Access(name), limits, answer, pages.refuse, methods=("GET", "HEAD", *methods))
-        return Route(path, handler, methods=("GET", "HEAD", *methods))
+        return Route(path, handler)
 
     return [
         page("/registrations/{link}", "own_registration", pages.look),

@@ -5,8 +5,6 @@ It shows neither the mail address nor a way to cancel, since the visitor may hav
 
 import random
 
-from starlette.routing import BaseRoute, Route
-
 from holdfast.events.pages.look import look_values, origin
 from holdfast.events.pages.registration import own_registration
 from holdfast.events.pages.registration.own_registration import qr
@@ -26,6 +24,7 @@ from holdfast.events.site import SITE
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from holdfast.kit.http.handler import Access, Handler, Reply, Request
+from holdfast.kit.http.index import Route
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.runner import Runner
@@ -36,12 +35,12 @@ payment for that seat returns to this page.
 """
 
 
-def routes(database: Database, runner: Runner, limits: Limits) -> list[BaseRoute]:
+def routes(database: Database, runner: Runner, limits: Limits) -> list[Route]:
     """The routes of the page."""
 
     def route(path: str, *, framed: bool) -> Route:
         page = OutcomePage(database, runner, limits, framed=framed)
-        return Route(path, Handler(page.access, limits, page.answer, page.refuse), methods=("GET", "HEAD"))
+        return Route(path, Handler(page.access, limits, page.answer, page.refuse))
 
     return [
         route("/registrations/{link}/outcome", framed=False),

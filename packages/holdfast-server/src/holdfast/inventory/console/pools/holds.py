@@ -3,8 +3,6 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from starlette.routing import BaseRoute
-
 from holdfast.accounts.sessions import Session
 from holdfast.inventory.console.frame import Console, merchant
 from holdfast.inventory.pools.model import GetPool, PoolWithMembers
@@ -13,6 +11,7 @@ from holdfast.inventory.stock.model import ActiveHold, HoldList, ListHolds, Rele
 from holdfast.kit.contract.command import check, with_integers
 from holdfast.kit.contract.problems import NOT_FOUND, VALIDATION_FAILED, Problem
 from holdfast.kit.http.handler import Reply, Request, read_query
+from holdfast.kit.http.index import Route
 from holdfast.kit.pages import forms
 from holdfast.kit.pages.forms import FormRefusal, try_form
 
@@ -28,7 +27,7 @@ class HoldsPage:
         self._list, self._release = console.run["list_holds"], console.run["release_hold"]
         self._pool = console.run["get_pool"]
 
-    def routes(self) -> list[BaseRoute]:
+    def routes(self) -> list[Route]:
         return [self._console.route(HOLDS, "holds", self.answer, "POST")]
 
     async def answer(self, session: Session, request: Request) -> Reply:

@@ -1,7 +1,5 @@
 """The pools that run low."""
 
-from starlette.routing import BaseRoute
-
 from holdfast.accounts.sessions import Session
 from holdfast.inventory.availability.model import ListLowStock, LowStockList
 from holdfast.inventory.console.frame import Console, merchant
@@ -10,6 +8,7 @@ from holdfast.inventory.stock.model import MAX_QUANTITY
 from holdfast.kit.contract.command import check
 from holdfast.kit.contract.messages import translatable
 from holdfast.kit.http.handler import Reply, Request, read_query
+from holdfast.kit.http.index import Route
 from holdfast.kit.pages.forms import FormRefusal, try_form
 
 LOW_STOCK = "/console/low-stock"
@@ -31,7 +30,7 @@ class LowStockPage:
         self._console = console
         self._list = console.run["list_low_stock"]
 
-    def routes(self) -> list[BaseRoute]:
+    def routes(self) -> list[Route]:
         return [self._console.route(LOW_STOCK, "low_stock", self.answer)]
 
     async def answer(self, session: Session, request: Request) -> Reply:

@@ -9,7 +9,6 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
-from starlette.routing import BaseRoute
 
 from holdfast.accounts.sessions import Session
 from holdfast.inventory.agents.access import NameKeys
@@ -32,6 +31,7 @@ from holdfast.inventory.stock.pool_page import (
 from holdfast.kit.contract.command import Command, check
 from holdfast.kit.contract.messages import translatable
 from holdfast.kit.http.handler import Reply, Request, read_query
+from holdfast.kit.http.index import Route
 from holdfast.kit.pages.chart import draw_steps
 from holdfast.kit.pages.forms import command_in_path
 from holdfast.kit.pages.language import language_of
@@ -239,7 +239,7 @@ class PoolPage:
         self._look, self._available = console.run["look_at_pool"], console.run["get_availability"]
         self._rows = HistoryRows(console, platform)
 
-    def routes(self) -> list[BaseRoute]:
+    def routes(self) -> list[Route]:
         return [
             *SITE.assets("live.js", "chart.js"),
             self._console.route(POOL, "pool", self.show),

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
-from starlette.routing import BaseRoute
 
 from holdfast.accounts.sessions import Session
 from holdfast.inventory.console.frame import HOME, Console, merchant
@@ -17,6 +16,7 @@ from holdfast.kit.contract.command import Errors, check
 from holdfast.kit.contract.messages import message, translatable
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.handler import Reply, Request
+from holdfast.kit.http.index import Route
 from holdfast.kit.pages import forms
 from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, try_form
 
@@ -68,7 +68,7 @@ class PoolForms:
         self._console = console
         self._create, self._update = console.run["create_pool"], console.run["update_pool"]
 
-    def routes(self) -> list[BaseRoute]:
+    def routes(self) -> list[Route]:
         return [
             self._console.route(NEW_POOL, "new_pool", self.create, "POST"),
             self._console.route(f"{POOL}/edit", "edit_pool", self.edit, "POST"),

@@ -3,8 +3,6 @@
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
-from starlette.routing import BaseRoute
-
 from holdfast.accounts.sessions import Session
 from holdfast.inventory.console.frame import HOME, Console, merchant
 from holdfast.inventory.console.pools.pool import POOL, pool_of
@@ -13,6 +11,7 @@ from holdfast.inventory.problems import NAME_TAKEN, POOL_HAS_HOLDS, POOL_NOT_ACT
 from holdfast.kit.contract.command import check
 from holdfast.kit.contract.messages import translatable
 from holdfast.kit.http.handler import Reply, Request
+from holdfast.kit.http.index import Route
 from holdfast.kit.pages import forms
 from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, try_form
 
@@ -75,7 +74,7 @@ class PoolStatusPages:
     def __init__(self, console: Console) -> None:
         self._console = console
 
-    def routes(self) -> list[BaseRoute]:
+    def routes(self) -> list[Route]:
         return [
             self._console.route(f"{POOL}/{step.name}", f"{step.name}_pool", self._answer(step), "POST")
             for step in STEPS

@@ -3,8 +3,6 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from starlette.routing import BaseRoute
-
 from holdfast.accounts.sessions import Session
 from holdfast.inventory.console.frame import HOME, Console, merchant
 from holdfast.inventory.pools.model import GetPool, ListPools, Pool, PoolList
@@ -12,6 +10,7 @@ from holdfast.inventory.sync.pool_figures import GetPoolFigures, ListUnsyncedPoo
 from holdfast.kit.contract.command import check
 from holdfast.kit.contract.messages import translatable
 from holdfast.kit.http.handler import Reply, Request, read_query
+from holdfast.kit.http.index import Route
 
 PAGE_SIZE = 50
 
@@ -32,7 +31,7 @@ class PoolsPage:
         self._list, self._pool = console.run["list_pools"], console.run["get_pool"]
         self._figures, self._list_unsynced = console.run["get_pool_figures"], console.run["list_unsynced_pools"]
 
-    def routes(self) -> list[BaseRoute]:
+    def routes(self) -> list[Route]:
         return [self._console.route(HOME, "pools", self.list)]
 
     async def list(self, session: Session, request: Request) -> Reply:

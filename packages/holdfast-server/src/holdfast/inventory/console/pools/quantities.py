@@ -4,7 +4,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from msgspec import Struct
-from starlette.routing import BaseRoute
 
 from holdfast.accounts.sessions import Session
 from holdfast.inventory.console.frame import HOME, Console, merchant
@@ -23,6 +22,7 @@ from holdfast.inventory.stock.model import (
 from holdfast.kit.contract.command import Errors, check, with_integers
 from holdfast.kit.contract.messages import message, translatable
 from holdfast.kit.http.handler import Reply, Request
+from holdfast.kit.http.index import Route
 from holdfast.kit.pages import forms
 from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, try_form
 
@@ -115,7 +115,7 @@ class QuantityPages:
         self._console = console
         self._list = console.run["list_pools"]
 
-    def routes(self) -> list[BaseRoute]:
+    def routes(self) -> list[Route]:
         return [
             self._console.route(f"{POOL}/{form.name}", f"{form.name}_pool", self._answer(form), "POST")
             for form in FORMS

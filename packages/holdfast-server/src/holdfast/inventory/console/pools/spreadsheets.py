@@ -5,7 +5,6 @@ from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
-from starlette.routing import BaseRoute
 
 from holdfast.accounts.sessions import Session
 from holdfast.inventory.console.frame import Console, merchant
@@ -20,6 +19,7 @@ from holdfast.kit.contract.messages import message, translatable
 from holdfast.kit.contract.problems import invalid
 from holdfast.kit.http.answers import Download
 from holdfast.kit.http.handler import Reply, Request
+from holdfast.kit.http.index import Route
 from holdfast.kit.pages import forms
 from holdfast.kit.pages.form_files import KIND, FileLimits, UploadedFile
 from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, try_form
@@ -69,7 +69,7 @@ class SpreadsheetsPage:
         self._export, self._import = console.run["export_csv"], console.run["import_csv"]
         self._slots = Slots(READ_SPREADSHEETS, MAX_CONCURRENT_FILES, timeout=SLOT_TIMEOUT_SECONDS)
 
-    def routes(self) -> list[BaseRoute]:
+    def routes(self) -> list[Route]:
         return [
             self._console.route(SPREADSHEETS, "spreadsheets", self.answer, "POST"),
             *(

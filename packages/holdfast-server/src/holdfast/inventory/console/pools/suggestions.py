@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
-from starlette.routing import BaseRoute
-
 from holdfast.accounts.sessions import Session
 from holdfast.inventory.catalog.importing import ImportProducts
 from holdfast.inventory.catalog.model import ONLY_VARIANT
@@ -29,6 +27,7 @@ from holdfast.kit.contract.command import Command, check, with_integers
 from holdfast.kit.contract.messages import message, translatable
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from holdfast.kit.http.handler import Reply, Request, read_query
+from holdfast.kit.http.index import Route
 from holdfast.kit.pages import forms
 from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, try_form
 
@@ -59,7 +58,7 @@ class SuggestionsPage:
         self._import, self._status = console.run["import_products"], console.run["get_sync_status"]
         self._pool, self._list = console.run["get_pool"], console.run["list_pools"]
 
-    def routes(self) -> list[BaseRoute]:
+    def routes(self) -> list[Route]:
         return [self._console.route(SUGGESTIONS, "suggestions", self.answer, "POST")]
 
     async def answer(self, session: Session, request: Request) -> Reply:

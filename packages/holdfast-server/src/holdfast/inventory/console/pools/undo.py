@@ -1,7 +1,6 @@
 """The page that undoes an entry of the history. It first shows the effect, or why it cannot be undone."""
 
 from msgspec import Struct
-from starlette.routing import BaseRoute
 
 from holdfast.accounts.sessions import Session
 from holdfast.inventory.console.frame import HOME, Console, merchant
@@ -10,6 +9,7 @@ from holdfast.inventory.problems import ALREADY_REVERTED, NOT_ENOUGH_STOCK, NOT_
 from holdfast.inventory.stock.model import RevertEntry, StockChange
 from holdfast.kit.contract.command import Id, check
 from holdfast.kit.http.handler import Reply, Request
+from holdfast.kit.http.index import Route
 from holdfast.kit.pages import forms
 from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, command_in_path, try_form
 
@@ -36,7 +36,7 @@ class UndoPage:
         self._console = console
         self._revert = console.run["revert_entry"]
 
-    def routes(self) -> list[BaseRoute]:
+    def routes(self) -> list[Route]:
         return [self._console.route(f"{POOL}/entries/{{entry_id}}/undo", "undo", self.answer, "POST")]
 
     async def answer(self, session: Session, request: Request) -> Reply:

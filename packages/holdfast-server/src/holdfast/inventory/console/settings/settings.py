@@ -5,8 +5,6 @@ for.
 from collections.abc import Sequence
 from typing import Any
 
-from starlette.routing import BaseRoute
-
 from holdfast.accounts.sessions import Session
 from holdfast.inventory.agents import access
 from holdfast.inventory.agents.access import Key, RenewKey, ShowAccess
@@ -18,6 +16,7 @@ from holdfast.inventory.sync.model import GetSyncStatus
 from holdfast.kit.contract.command import check
 from holdfast.kit.contract.messages import translatable
 from holdfast.kit.http.handler import Reply, Request
+from holdfast.kit.http.index import Route
 from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, try_form
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.running.operation import Operation, read, single
@@ -55,7 +54,7 @@ class SettingsPages:
         self._get_low_stock, self._want = console.run["ask_low_stock"], console.run["want_low_stock"]
         self._base_url = base_url
 
-    def routes(self) -> list[BaseRoute]:
+    def routes(self) -> list[Route]:
         return [
             *SITE.assets("copy.js"),
             self._console.route(SETTINGS, "settings", self.show),

@@ -3,8 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from starlette.routing import BaseRoute
-
 from holdfast.accounts.sessions import Session
 from holdfast.inventory.catalog.importing import ImportProducts
 from holdfast.inventory.console.frame import Console, merchant, shop_of
@@ -26,6 +24,7 @@ from holdfast.kit.contract.command import check, with_integers
 from holdfast.kit.contract.messages import translatable
 from holdfast.kit.contract.problems import BAD_REQUEST, NOT_FOUND, SERVICE_UNAVAILABLE, VALIDATION_FAILED, Problem
 from holdfast.kit.http.handler import Reply, Request
+from holdfast.kit.http.index import Route
 from holdfast.kit.pages import forms
 from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, try_form
 
@@ -61,7 +60,7 @@ class SyncPage:
         self._import_products = console.run["import_products"]
         self._pools, self._pool = console.run["list_pools"], console.run["get_pool"]
 
-    def routes(self) -> list[BaseRoute]:
+    def routes(self) -> list[Route]:
         return [self._console.route(SYNC, "sync", self.answer, "POST")]
 
     async def answer(self, session: Session, request: Request) -> Reply:

@@ -1,7 +1,5 @@
 """The page on why just so many of a variant can be sold: the computation for every pool that it draws on."""
 
-from starlette.routing import BaseRoute
-
 from holdfast.accounts.sessions import Session
 from holdfast.inventory.availability.model import ExplainAvailability, Explanation
 from holdfast.inventory.console.frame import HOME, Console, merchant
@@ -9,6 +7,7 @@ from holdfast.inventory.console.variants.variant_names import names_of
 from holdfast.kit.contract.command import check
 from holdfast.kit.contract.problems import NOT_FOUND, VALIDATION_FAILED, Problem
 from holdfast.kit.http.handler import Reply, Request, read_query
+from holdfast.kit.http.index import Route
 
 VARIANT = f"{HOME}/variant"
 
@@ -20,7 +19,7 @@ class VariantPage:
         self._console = console
         self._explain = console.run["explain_availability"]
 
-    def routes(self) -> list[BaseRoute]:
+    def routes(self) -> list[Route]:
         return [self._console.route(VARIANT, "variant", self.show)]
 
     async def show(self, session: Session, request: Request) -> Reply:

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
-from starlette.routing import BaseRoute
 
 from holdfast.accounts.sessions import Session
 from holdfast.inventory.catalog.model import ONLY_VARIANT
@@ -28,6 +27,7 @@ from holdfast.kit.contract.command import check, with_integers
 from holdfast.kit.contract.messages import message, translatable
 from holdfast.kit.contract.problems import BAD_REQUEST, Problem, invalid
 from holdfast.kit.http.handler import Reply, Request, read_query
+from holdfast.kit.http.index import Route
 from holdfast.kit.pages import forms
 from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, command_in_path, try_form
 
@@ -53,7 +53,7 @@ class VariantsPage:
         self._get, self._search = console.run["get_pool"], console.run["search_variants"]
         self._run = {name: console.run[operation] for name, operation in OPERATION_OF.items()}
 
-    def routes(self) -> list[BaseRoute]:
+    def routes(self) -> list[Route]:
         return [self._console.route("/console/pools/{pool_id}/variants", "variants", self.answer, "POST")]
 
     async def answer(self, session: Session, request: Request) -> Reply:
