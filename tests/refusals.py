@@ -37,8 +37,8 @@ def declared() -> set[Refusal]:
 
 def operations() -> Operations:
     """Every operation that the services run."""
-    from holdfast.events import api as events
-    from holdfast.inventory import api as inventory
+    from holdfast.events import service as events
+    from holdfast.inventory import service as inventory
 
     # People sign in to both services in the same way.
     return tuple(

@@ -1,8 +1,7 @@
 """The check at the end of a whole run (`refusals.py`) finds what is declared in vain and what is not declared."""
 
-from holdfast.accounts.stopped_mails import mailboxes
-from holdfast.events import api as events
-from holdfast.inventory import api as inventory
+from holdfast.events import service as events
+from holdfast.inventory import service as inventory
 from tests.refusals import counted, differences, operations
 from tests.support import Service
 
@@ -29,7 +28,7 @@ def test_every_operation_is_looked_at_and_has_a_name_of_its_own() -> None:
     names = [operation.name for operation in (*events.EVERY, *inventory.ALL_OPERATIONS, *inventory.ACROSS)]
 
     twice = {name for name in names if names.count(name) > 1}
-    assert twice == {operation.name for operation in (*events.SIGN_IN.all, *mailboxes.OPERATIONS)}
+    assert twice == {operation.name for operation in inventory.ACCOUNTS.operations}
     assert {*names} == {operation.name for operation in operations()}
     assert {"get_event", "adjust_pool_quantity", "edit_event", "sign_in_by_link", "erase_own_data"} <= {*names}
 

@@ -10,7 +10,7 @@ from playwright.async_api import Browser, BrowserContext, Page, expect
 from holdfast.accounts import sessions
 from holdfast.events.log import sealing
 from holdfast.events.mails import sending
-from holdfast.events.payments import background
+from holdfast.events.payments import part as payments
 from holdfast.events.registrations.links import own_url
 from holdfast.events.seats import settlement
 from holdfast.events.settings import Settings
@@ -43,7 +43,7 @@ async def open_for_payment(settings: Settings, **fields: Any) -> AsyncGenerator[
         processor.webhooks.endpoints.append(Endpoint(f"{stage.base_url}/stripe/webhook", SECRET))
         database = stage.service.database
         async with at_work(
-            settlement.run(database), sealing.run(database), sending.run(database), background.run(database)
+            settlement.run(database), sealing.run(database), sending.run(database), payments.run(database)
         ):
             account = (await stage.ada.post("/api/stripe/onboarding_link")).json()["data"]["stripe_account_id"]
             processor.finish(account)

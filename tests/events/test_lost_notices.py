@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.events.mails import sending as announcements
 from holdfast.events.pages.event import live
-from holdfast.events.payments import background
+from holdfast.events.payments import part as payments
 from holdfast.events.photos import sizes
 from holdfast.events.resources import Steps
 from holdfast.events.seats import settlement
@@ -143,7 +143,7 @@ async def test_a_payment_of_which_nobody_heard_is_attended_to_on_patrol(settings
     async with paying(settings) as scene, unheard(scene.service) as other:
         event_id = await scene.event(await scene.organizer(), capacity=2)
         first, second = [await scene.register(event_id, email) for email in (ANN, "ben@example.com")]
-        async with at_work(background.run(scene.service.database)):
+        async with at_work(payments.run(scene.service.database)):
             await first.pay()
             await scene.hear()
             await eventually(lambda: paid(scene, event_id, 1))
@@ -159,7 +159,7 @@ async def test_payments_are_attended_to_while_what_listens_is_cut_off(settings: 
     async with paying(settings) as scene:
         event_id = await scene.event(await scene.organizer())
         ann = await scene.register(event_id, ANN)
-        async with at_work(background.run(scene.service.database)), deaf(scene.service.database.url):
+        async with at_work(payments.run(scene.service.database)), deaf(scene.service.database.url):
             await ann.pay()
             await scene.hear()
             await eventually(lambda: paid(scene, event_id, 1), row_work.POLL_SECONDS + SLACK_SECONDS)

@@ -3,7 +3,8 @@
 import asyncio
 import time
 
-from holdfast.events.payments import background, due
+from holdfast.events.payments import due
+from holdfast.events.payments import part as payments
 from holdfast.events.settings import Settings
 from holdfast_demo.stripe.faults import Fault
 from tests.events.pages.visitor import Visitor
@@ -28,7 +29,7 @@ async def test_while_the_processor_does_not_answer_everything_else_goes_on(setti
             return bool(scene.processor.things("checkout.session"))
 
         began = time.monotonic()
-        calling = asyncio.create_task(due.handle_all(database, background.DUE_TABLES[0]))
+        calling = asyncio.create_task(due.handle_all(database, payments.DUE_TABLES[0]))
         try:
             # The call is on its way: the session exists, and its answer does not come.
             await eventually(is_called)

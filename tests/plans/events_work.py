@@ -12,7 +12,7 @@ from holdfast.events.console.people.registrations import SEARCH
 from holdfast.events.events.model import CHANGE_CHANNEL
 from holdfast.events.log import head_log, sealing
 from holdfast.events.ownership import CancelEventsArguments
-from holdfast.events.pages.routes import READ_ORGANIZER
+from holdfast.events.pages.part import READ_ORGANIZER
 from holdfast.events.registrations import substring_search
 from holdfast.events.registrations.substring_search import IndexArguments
 from holdfast.events.resources import Database
@@ -228,9 +228,9 @@ class Work:
 
     async def everything(self) -> None:
         """Run each operation and each job, turn each loop, and open each page."""
-        for operation in api.EVERY:
+        for operation in service.EVERY:
             await self.operation(operation)
-        for job in service.JOBS:
+        for job in (job for part in service.PARTS for job in part.tasks):
             self.recorder.doing = f"the job {job.task.name}"
             await job.run(Steps(self.database), OF_JOBS[job.task.name])
         await self.operation(PROVE, account_id=next(self.strangers), session_id=0, keep=False)
@@ -243,11 +243,11 @@ class Work:
         await self.for_admins()
         await self.database.transact(lambda tx: tx.run(PENDING))
         await self.enter()
-        for loop in (*service.LOOPS, *service.PAYMENT_LOOPS):
+        for loop in (loop for part in service.PARTS for loop in (*part.led, *part.loops)):
             await turn(self.recorder, loop, self.database)
         await eventually(self.head_is_published)
         await self.log()
-        for periodic in service.PERIODIC:
+        for periodic in (job for part in service.PARTS for job in part.timed):
             self.recorder.doing = f"the job {periodic.name}"
             await periodic.run(Steps(self.database))
         self.recorder.doing = ""

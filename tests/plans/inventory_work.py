@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx2
 
-from holdfast.inventory import api, service
+from holdfast.inventory import service
 from holdfast.inventory.catalog import importing
 from holdfast.inventory.catalog.model import IMPORT, ImportTask
 from holdfast.inventory.installs.model import REDACT, SUBSCRIBE, ShopTask
@@ -103,10 +103,10 @@ class Work:
 
     async def everything(self) -> None:
         """Run each operation and each job, turn each loop, and open each page."""
-        for operation in (*api.ALL_OPERATIONS, *api.ACROSS):
+        for operation in (*service.ALL_OPERATIONS, *service.ACROSS):
             await self.operation(operation)
         for name, arguments in SEARCHES:
-            [searched] = (operation for operation in api.ALL_OPERATIONS if operation.name == name)
+            [searched] = (operation for operation in service.ALL_OPERATIONS if operation.name == name)
             await self.operation(searched, arguments)
         await self.pages()
         self.recorder.doing = "webhook"
@@ -114,9 +114,9 @@ class Work:
             received = ReceivedDelivery(DOMAIN, topic, f"new {topic}", None, None, json.dumps(payload).encode())
             await Inbox(self.database).take(received)
         await self.tasks()
-        for loop in service.LOOPS:
+        for loop in (loop for part in service.PARTS for loop in (*part.led, *part.loops)):
             await turn(self.recorder, loop, self.database)
-        for periodic in service.PERIODIC:
+        for periodic in (job for part in service.PARTS for job in part.timed):
             self.recorder.doing = f"job {periodic.name}"
             await periodic.run(Steps(self.database))
         self.recorder.doing = ""
@@ -125,12 +125,12 @@ class Work:
         """Run an operation, with its arguments among the samples unless others are given."""
         self.recorder.doing = operation.name
         assert operation.name in self.arguments, f"{operation.name}: give it arguments in {__file__}"
-        if operation in api.ACROSS:
+        if operation in service.ACROSS:
             caller, database = person(1, self.shop.id), self.database.across_tenants()
         else:
             caller, database = api_key(1, self.shop.id), self.database
         refused = await attempt(database, operation, caller, arguments or self.arguments[operation.name])
-        assert not refused or operation in api.ACROSS, (operation.name, refused)
+        assert not refused or operation in service.ACROSS, (operation.name, refused)
 
     async def tasks(self) -> None:
         """Run each task that transactions enqueue: an import to its end, and another shop is deleted."""
@@ -144,7 +144,7 @@ class Work:
             SUBSCRIBE.name: ShopTask(self.shop.id),
             IMPORT.name: ImportTask(self.shop.id, import_id),
         }
-        for job in service.JOBS:
+        for job in (job for part in service.PARTS for job in part.tasks):
             self.recorder.doing = f"task {job.task.name}"
             assert job.task.name in arguments, f"{job.task.name}: give it arguments in {__file__}"
             run: Any = job.run

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 import pytest_asyncio
 
-from holdfast.events import api
+from holdfast.events import service
 from holdfast.events.registrations import search, substring_search
 from holdfast.events.service import EVENTS
 from tests.databases import scratch_database
@@ -116,7 +116,7 @@ async def test_every_statement_reads_what_it_touches(work: Work, url: str) -> No
 
 
 async def test_an_index_that_is_missing_is_found(work: Work, url: str) -> None:
-    [listing] = (operation for operation in api.EVERY if operation.name == "search_registrations")
+    [listing] = (operation for operation in service.EVERY if operation.name == "search_registrations")
     with filling(url) as connection:
         connection.execute("drop index registrations_of_event")
     work.recorder.forget()

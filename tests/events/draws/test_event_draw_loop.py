@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.events import service as jobs
 from holdfast.events.log import sealing
 from holdfast.events.seats import settlement
 from holdfast.events.seats.drawn import EVENT_DRAWS
+from holdfast.events.service import draw
 from holdfast.events.settings import Settings
 from holdfast_verify.check.promise_watch import GOT
 from holdfast_verify.formats import beacon, drawn_order
@@ -48,18 +48,18 @@ async def test_two_processes_draw_an_event_by_themselves_and_it_is_verified_over
             service.database.resources = replace(resources, settings=changed, beacon=reaching(double.server))
             ada = await service.organizer()
             event = await ada.create_event(opens_at=closes.isoformat(), capacity=2)
-            draw = EventDraw(service, closes, double, EVENT_DRAWS, ada, event, {})
-            loops = (settlement.run, settlement.run, sealing.run, jobs.draw, jobs.draw)
+            event_draw = EventDraw(service, closes, double, EVENT_DRAWS, ada, event, {})
+            loops = (settlement.run, settlement.run, sealing.run, draw, draw)
             tasks = [asyncio.create_task(loop(service.database)) for loop in loops]
             receipt = tmp_path / "receipt.json"
             for name in PEOPLE:
                 registration = {"event_id": event["id"], "email": f"{name}@example.com"}
                 answer = (await ada.post("/api/registrations", {"registration": registration})).json()
-                draw.polls[name] = answer["next"]["url"]
+                event_draw.polls[name] = answer["next"]["url"]
                 receipt.write_text(json.dumps(answer))
 
             async def is_placed() -> bool:
-                return "registration_pending" not in await draw.statuses(*PEOPLE)
+                return "registration_pending" not in await event_draw.statuses(*PEOPLE)
 
             await eventually(is_placed, 30)
             for task in tasks:
@@ -67,7 +67,7 @@ async def test_two_processes_draw_an_event_by_themselves_and_it_is_verified_over
                 with contextlib.suppress(asyncio.CancelledError):
                     await task
             await seal_logs(service)
-            statuses = await draw.statuses(*PEOPLE)
+            statuses = await event_draw.statuses(*PEOPLE)
             code, report = await asyncio.to_thread(verify, receipt)
             service.database.resources = resources
     assert sorted(statuses) == ["registered", "registered", "registration_rejected"]

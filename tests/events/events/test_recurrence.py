@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.events import service as jobs
 from holdfast.events.events import recurrence
+from holdfast.events.events.part import PART
 from tests.events.events.series import EVENING, all_events, dates, goes_on, past
 from tests.support import Service, eventually
 
@@ -159,7 +159,7 @@ async def test_an_event_that_is_put_off_after_it_was_continued_is_not_continued_
 
 
 async def test_the_loop_continues_what_passes(service: Service) -> None:
-    assert recurrence.run in jobs.LOOPS
+    assert recurrence.run in PART.led
     ada = await service.organizer()
     await past(service, ada)
     running = asyncio.create_task(recurrence.run(service.database))

@@ -15,7 +15,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from holdfast.events.payments import background, due
+from holdfast.events.payments import due
+from holdfast.events.payments import part as payments
 from holdfast.events.settings import Settings
 from holdfast_demo.stripe.processor import StripeDouble
 from holdfast_demo.stripe.webhooks import Endpoint
@@ -70,7 +71,7 @@ class Scene:
     async def work(self) -> int:
         """Do everything that is due with the processor. Returns how much that was."""
         done = 0
-        while more := sum([await due.handle_all(self.service.database, line) for line in background.DUE_TABLES]):
+        while more := sum([await due.handle_all(self.service.database, line) for line in payments.DUE_TABLES]):
             done += more
         return done
 

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from holdfast.events import service
 from holdfast.events.pricing.operations import tick
+from holdfast.events.pricing.part import PART
 from tests.events.pricing.sale import Sale, opened
 from tests.support import Service
 
@@ -21,7 +21,7 @@ async def test_time_without_sales_lowers_the_price_at_the_next_tick(sale: Sale) 
 
 
 def test_the_service_ticks_once_a_minute() -> None:
-    assert ("* * * * *", tick.__name__) in [(periodic.cron, periodic.run.__name__) for periodic in service.PERIODIC]
+    assert ("* * * * *", tick.__name__) in [(periodic.cron, periodic.run.__name__) for periodic in PART.timed]
 
 
 async def test_a_tick_that_moves_no_level_is_no_change(sale: Sale) -> None:

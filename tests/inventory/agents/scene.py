@@ -21,6 +21,7 @@ from holdfast.inventory.shops import operations as shops
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
 from holdfast.kit.http.event_streams import Streams
+from holdfast.kit.process.part import Doors
 from holdfast.kit.process.service import Service
 from holdfast.kit.running.operation import Operation, read
 from holdfast.kit.running.rate_limits import Limits
@@ -107,10 +108,9 @@ async def running(settings: Settings) -> AsyncGenerator[tuple[httpx2.AsyncClient
         database=database,
         runner=Runner(OPERATIONS, database),
         operations=OPERATIONS,
-        routes=routes(database, limits, credentials),
+        doors=Doors(routes(database, limits, credentials), caches=[ring.forgetting]),
         authenticate=credentials.caller,
         limits=limits,
-        caches=[ring.forgetting],
         streams=Streams(ANY_BOUND),
         error_body=error_body,
     ).app(background=False)

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from holdfast.inventory import service as inventory_jobs
+from holdfast.inventory.catalog.part import PART
 from holdfast.inventory.settings import Settings
 from holdfast.kit.background import tasks
 from tests.inventory.installs.merchants import BASE_URL, beside_the_platform
@@ -21,7 +21,7 @@ async def test_it_is_done_without_a_patrol(settings: Settings, monkeypatch: pyte
         async def is_waiting() -> bool:
             return bool(await scene.inventory.sql("select from pg_stat_activity where query like 'LISTEN \"proc%%'"))
 
-        working = asyncio.create_task(tasks.run_jobs(scene.inventory.database, inventory_jobs.JOBS, ()))
+        working = asyncio.create_task(tasks.run_jobs(scene.inventory.database, PART.tasks, ()))
         await eventually(is_waiting)
         await scene.install(BASE_URL)
         await eventually(is_done, 20)

@@ -77,8 +77,7 @@ def test_the_path_with_fewer_fields_is_found_whatever_came_first(order: int) -> 
         "/z/7/add": "/{noun}/{id}/add",
         "/z/7/y": "/{noun}/{id}/{part}",
     }.items():
-        found = paths.find(path, path.split("/"))
-        assert found == (value, ANY)
+        assert paths.find(path, path.split("/")) == (value, ANY)
 
 
 def test_the_fields_of_a_path_have_names() -> None:

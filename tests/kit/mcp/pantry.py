@@ -21,6 +21,7 @@ from holdfast.kit.contract.problems import (
 )
 from holdfast.kit.http.event_streams import Feed, Streams
 from holdfast.kit.postgres.database import Database, Reader, Tx
+from holdfast.kit.process.part import Doors
 from holdfast.kit.process.service import Service
 from holdfast.kit.running.operation import (
     ADDS,
@@ -268,9 +269,8 @@ class Pantry:
             database=self.database,
             runner=Runner(operations, self.database),
             operations=operations,
-            routes=(),
             authenticate=ring.caller,
-            caches=[ring.forgetting, self.listening],
+            doors=Doors(caches=[ring.forgetting, self.listening]),
             limits=Limits("memory://", {"calls": RateLimitItemPerHour(per_hour)}),
             streams=Streams(ANY_BOUND),
             agents=replace(AGENTS, changes=changes, **agents),

@@ -13,6 +13,7 @@ from holdfast.events.resources import Database, Steps
 from holdfast.kit.background.tasks import PeriodicJob
 from holdfast.kit.http.event_streams import Streams
 from holdfast.kit.process import service as kit
+from holdfast.kit.process.part import Doors, Part
 from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.security.api_keys import KeyRing
@@ -25,16 +26,15 @@ def with_loops(database: Database, *loops: kit.Loop) -> kit.Service:
         database=database,
         runner=Runner((), database),
         operations=(),
-        routes=(),
         authenticate=KeyRing(database, find_callers).caller,
         limits=Limits("memory://", {}),
         streams=Streams(ANY_BOUND),
-        loops=loops,
+        parts=(Part(loops=loops),),
     )
 
 
 async def test_the_first_keys_are_made_as_a_service_starts(service: Service) -> None:
-    starting = replace(with_loops(service.database), signing_keys=(QUEUE_KEYS, handover.KEYS))
+    starting = replace(with_loops(service.database), parts=(Part(keys=(QUEUE_KEYS, handover.KEYS)),))
 
     async def are_made() -> bool:
         counted = "select (select count(*) from queue_signing_keys), (select count(*) from trusted_auth_keys)"
@@ -85,7 +85,7 @@ async def test_a_service_whose_jobs_share_a_name_is_not_made(service: Service) -
 
     twice = (PeriodicJob("1 * * * *", clean_up), PeriodicJob("2 * * * *", clean_up))
     with pytest.raises(ValueError, match="Several jobs have the name clean_up"):
-        replace(with_loops(service.database), periodic=twice)
+        replace(with_loops(service.database), parts=(Part(timed=twice),))
 
 
 async def test_a_loop_that_fails_is_logged_and_started_again(service: Service) -> None:
@@ -155,7 +155,7 @@ async def test_what_is_to_be_closed_is_closed_when_the_service_ends(service: Ser
     async def close() -> None:
         closed.append("closed")
 
-    app = replace(with_loops(service.database), closing=(close,)).app(background=False)
+    app = replace(with_loops(service.database), doors=Doors(closing=(close,))).app(background=False)
     async with app.opened():
         assert closed == []
 

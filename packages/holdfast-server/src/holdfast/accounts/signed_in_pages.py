@@ -101,8 +101,12 @@ class SignedInPages:
     """Makes the routes of pages for signed-in people.
 
     entrance   finds the session of a request, and how its page is shown
+    home       the path to which a person is sent who signs in without a target
     first      returns the path that a session has to visit before any other page; None: there is none
     places     returns the navigation of a session: its entries by path
+    account    the template that the service adds to the page of the account; it has the variable `account`
+    hint       the template with what the service says about who can sign in; it has the variables `state`, which is
+               empty on the form, `email` and `is_unbound`. Without it the service says nothing
     scripts    files of the site that run on pages with a button to sign out
     """
 
@@ -113,16 +117,22 @@ class SignedInPages:
         limits: Limits,
         secret: Secret,
         base_url: str,
-        first: Callable[[Session], str | None],
+        *,
+        home: str,
         places: Callable[[Session], Mapping[str, Place]],
+        account: str,
+        first: Callable[[Session], str | None] = lambda _: None,
+        hint: str = "",
         scripts: Sequence[str] = (),
     ) -> None:
         self.gate = gate
         self.sessions = gate.sessions
         self.site = site
-        self._limits = limits
+        self.limits = limits
+        self.secret = secret
+        self.base_url = base_url
+        self.home, self.account, self.hint = home, account, hint
         self._tokens = FormTokens(secret.own_signer("forms of sessions"))
-        self._base_url = base_url
         self._first = first
         self._places = places
         self._scripts = scripts
@@ -147,7 +157,7 @@ class SignedInPages:
 
         every = ("GET", "HEAD", *methods)
         access = Access(name, None, limit)
-        handler = Handler(access, self._limits, respond, self.refuse, methods=every, authenticate=self._authenticate)
+        handler = Handler(access, self.limits, respond, self.refuse, methods=every, authenticate=self._authenticate)
         return Route(path, handler)
 
     def missing(self, path: str, name: str) -> Route:
@@ -156,7 +166,7 @@ class SignedInPages:
         async def respond(_: Caller, request: Request) -> Reply:
             raise NOT_FOUND()
 
-        handler = Handler(Access(name), self._limits, respond, self.refuse, authenticate=self._authenticate)
+        handler = Handler(Access(name), self.limits, respond, self.refuse, authenticate=self._authenticate)
         return Route(f"{path}/{{path:path}}", handler)
 
     async def _authenticate(self, request: Request) -> Caller:
@@ -173,7 +183,7 @@ class SignedInPages:
 
         Raises `foreign_form` if another site sent it, and `anothers_form` if it was shown in another session.
         """
-        require_same_site(request, self._base_url)
+        require_same_site(request, self.base_url)
         fields = await read_form(request)
         self._require_own_form(session, fields)
         return _without_token(fields)
@@ -185,7 +195,7 @@ class SignedInPages:
 
         `take` may have got some files of a form that is then refused.
         """
-        require_same_site(request, self._base_url)
+        require_same_site(request, self.base_url)
         fields = await read_files(request, bounds, lambda fields: self._require_own_form(session, fields), take)
         return _without_token(fields)
 

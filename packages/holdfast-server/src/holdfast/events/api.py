@@ -3,26 +3,18 @@
 REST routes, the tools of `/mcp`, OpenAPI and the documents are derived from this table.
 """
 
-from holdfast.accounts.signin.operations import SignInOperations
-from holdfast.accounts.stopped_mails import mailboxes
-from holdfast.events.console import routes as console_routes
 from holdfast.events.events import operations as events
 from holdfast.events.events import photos
 from holdfast.events.keys import operations as keys
 from holdfast.events.log.signed_answers import signing
-from holdfast.events.oauth_server import grants
 from holdfast.events.organizers import operations as organizers
-from holdfast.events.pages import routes as page_routes
 from holdfast.events.payments import payout_accounts
-from holdfast.events.payments import webhooks as payment_routes
 from holdfast.events.pricing import operations as pricing
 from holdfast.events.queues import operations as queues
-from holdfast.events.queues import pages as queue_routes
 from holdfast.events.queues.model import Joined
 from holdfast.events.registrations import operations as registrations
 from holdfast.events.registrations.model import Accepted
 from holdfast.events.users import operations as users
-from holdfast.events.users.directory import UserDirectory
 from holdfast.kit.running.operation import (
     ADDS,
     FETCHES,
@@ -57,10 +49,10 @@ OPERATIONS = (
     Operation("cancel_event",         "DELETE /api/events/{event_id}", single(events.cancel), OVERWRITES, scope="write_events"),
     Operation("get_price_history",    "GET    /api/events/{event_id}/price_history", read(pricing.history), READS, scope="read_events"),
 
-    Operation("add_event_photo",      "POST   /api/events/{event_id}/photos", steps(photos.add), FETCHES, scope="write_events", status=201, limit="photos"),
-    Operation("set_primary_photo",    "PUT    /api/events/{event_id}/photos/primary", single(photos.set_primary), SETS, scope="write_events"),
-    Operation("remove_event_photo",   "DELETE /api/events/{event_id}/photos", single(photos.remove), OVERWRITES, scope="write_events"),
-    Operation("presign_upload",       "POST   /api/uploads/presign", steps(photos.presign), ADDS, scope="write_events", status=201, limit="uploads"),
+    Operation("add_event_photo",      "POST   /api/events/{event_id}/photos", steps(photos.add), FETCHES, scope="write_events", status=201, limit="photos", noun="photos"),
+    Operation("set_primary_photo",    "PUT    /api/events/{event_id}/photos/primary", single(photos.set_primary), SETS, scope="write_events", noun="photos"),
+    Operation("remove_event_photo",   "DELETE /api/events/{event_id}/photos", single(photos.remove), OVERWRITES, scope="write_events", noun="photos"),
+    Operation("presign_upload",       "POST   /api/uploads/presign", steps(photos.presign), ADDS, scope="write_events", status=201, limit="uploads", noun="photos"),
 
     Operation("list_registrations",   "GET    /api/registrations", read(registrations.list_registrations), READS, scope="read_events"),
     Operation("create_registration",  "POST   /api/registrations", batched(registrations.accept, signing(Accepted)), SETS, scope="write_events", body_member="registration", status=202, bare=True, limit="registrations"),
@@ -80,21 +72,6 @@ OPERATIONS = (
     Operation("verify_queue_token",   "POST   /api/queues/verify_token", single(queues.verify), scope="write_events", bare=True, follows_up=True),
 )
 # fmt: on
-
-SIGN_IN = SignInOperations(UserDirectory())
-
-EVERY = (
-    *OPERATIONS,
-    *queue_routes.OPERATIONS,
-    *page_routes.OPERATIONS,
-    *payment_routes.OPERATIONS,
-    *SIGN_IN.all,
-    *mailboxes.OPERATIONS,
-    *grants.OPERATIONS,
-    *console_routes.OPERATIONS,
-)
-"""All operations that the service runs: those of the table, and those of pages."""
-
 
 INSTRUCTIONS = """\
 Publish events and register people for them. An organizer's key reaches that organizer's data only.

@@ -22,12 +22,14 @@ from holdfast.events.people import operations
 from holdfast.events.people.model import AccountSelector, Erasure
 from holdfast.events.people.proof import EraseOwnData
 from holdfast.events.queues.operations import end_all as end_queues
-from holdfast.events.resources import Reader, Steps, Tx
+from holdfast.events.resources import Context, Reader, Steps, Tx
 from holdfast.events.users.directory import UserDirectory
+from holdfast.kit.background.tasks import Job
 from holdfast.kit.contract.caller import Caller, system
 from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, refuses
 from holdfast.kit.postgres.tasks import Task
+from holdfast.kit.process.part import Part
 
 MAX_TITLES = 5
 """The most events that are shown by their titles."""
@@ -188,3 +190,6 @@ async def erase_own(tx: Tx, caller: Caller, command: EraseOwnData) -> Erasure:
 async def _end(tx: Tx, organizer_id: int) -> None:
     await unlink_all(tx, organizer_id)
     await end_stranger(tx, organizer_id)
+
+
+PART: Part[Context] = Part(tasks=(Job(CANCEL, cancel_events),))

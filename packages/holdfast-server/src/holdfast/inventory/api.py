@@ -4,13 +4,9 @@ They are tools of the endpoint for agents, `/mcp`. The routes of storefronts, an
 below the table.
 """
 
-from holdfast.accounts.signin.operations import SignInOperations
-from holdfast.accounts.stopped_mails import mailboxes
 from holdfast.inventory.availability import operations as availability
 from holdfast.inventory.availability.cache import STATUS
 from holdfast.inventory.catalog import operations as catalog
-from holdfast.inventory.console import routes as console_routes
-from holdfast.inventory.merchants.operations import MerchantDirectory
 from holdfast.inventory.pools import operations as pools
 from holdfast.inventory.pools.model import PoolList
 from holdfast.inventory.sales import operations as sales
@@ -77,13 +73,6 @@ OPERATIONS = (
     Operation("import_csv",           None, single(spreadsheets.load), REWRITES, scope="write_pools"),
 )
 # fmt: on
-
-ALL_OPERATIONS = (*OPERATIONS, *console_routes.OPERATIONS)
-"""All operations that run for a shop: those of the table, and those of pages only."""
-
-SIGN_IN = SignInOperations(MerchantDirectory())
-ACROSS = (*console_routes.ACROSS, *SIGN_IN.all, *mailboxes.OPERATIONS)
-"""The operations that run for no shop: for people before they are signed in, and on keys."""
 
 INSTRUCTIONS = """\
 Stock is kept in pools. A pool is one physical stock with a quantity in whole units (units, g, ml). A variant draws on

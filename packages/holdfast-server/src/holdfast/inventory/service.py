@@ -1,69 +1,58 @@
-"""What the inventory service is put together of: its routes, its background work, what handles each topic of the
-platform's webhooks, and the process that runs it.
-"""
+"""The inventory service: its parts, what handles each topic of webhooks, its endpoint for agents, and its process."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from holdfast import accounts
-from holdfast.accounts import sessions
-from holdfast.accounts.identities import unifying
+from holdfast.accounts.part import account_part
 from holdfast.accounts.sessions import CHANNEL as SESSION_CHANNEL
 from holdfast.accounts.sessions import Sessions
 from holdfast.accounts.signed_in_pages import SignedInPages
-from holdfast.accounts.signin.pages import SignInPages
-from holdfast.accounts.stopped_mails.pages import StoppedMailsPages
 from holdfast.inventory import discovery, resources
+from holdfast.inventory.agents import part as agent_credentials
 from holdfast.inventory.agents import routes as agent_routes
 from holdfast.inventory.agents.credentials import Credentials
-from holdfast.inventory.agents.tokens import KEYS, TokenSigner
-from holdfast.inventory.api import (
-    ACROSS,
-    ALL_OPERATIONS,
-    DESCRIPTION,
-    INSTRUCTIONS,
-    OPERATIONS,
-    SIGN_IN,
-    SIGNED,
-    TEMPLATES,
-    TITLE,
-    VERSION,
-    entries,
-)
+from holdfast.inventory.agents.tokens import TokenSigner
+from holdfast.inventory.api import DESCRIPTION, INSTRUCTIONS, OPERATIONS, SIGNED, TEMPLATES, TITLE, VERSION, entries
+from holdfast.inventory.availability import part as availability
 from holdfast.inventory.availability.cache import AvailabilityCache
-from holdfast.inventory.availability.storefront import Storefront
 from holdfast.inventory.bounds import STREAMS
 from holdfast.inventory.catalog import importing
-from holdfast.inventory.catalog import webhooks as catalog
-from holdfast.inventory.catalog.model import IMPORT
-from holdfast.inventory.console import routes as console_routes
+from holdfast.inventory.catalog import part as catalog
+from holdfast.inventory.catalog import webhooks as catalog_webhooks
+from holdfast.inventory.console import part as console
 from holdfast.inventory.console.embedded import EmbeddedSessionGate
 from holdfast.inventory.console.frame import HINT, HOME, MORE, places
-from holdfast.inventory.installs import routes as installs
+from holdfast.inventory.context import Context
+from holdfast.inventory.installs import part as installs
+from holdfast.inventory.installs import routes as install_routes
 from holdfast.inventory.installs import subscriptions, uninstalling
-from holdfast.inventory.installs.model import REDACT, SUBSCRIBE, ShopTask
+from holdfast.inventory.installs.model import SUBSCRIBE, ShopTask
 from holdfast.inventory.installs.operations import InstallHooks, ShopConnector
-from holdfast.inventory.mails import sending
+from holdfast.inventory.mails import part as mails
 from holdfast.inventory.merchants.operations import MerchantDirectory
 from holdfast.inventory.orders import catching_up
 from holdfast.inventory.orders import handling as orders
-from holdfast.inventory.pages import home
+from holdfast.inventory.pages import part as pages
 from holdfast.inventory.problems import error_body
 from holdfast.inventory.resources import IDEMPOTENCY, Database, Steps
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shops import operations as shops
 from holdfast.inventory.site import SITE
-from holdfast.inventory.stock import expiry, operations
-from holdfast.inventory.sync import cart_check, shop_sync
+from holdfast.inventory.stock import part as stock
+from holdfast.inventory.sync import cart_check
+from holdfast.inventory.sync import part as sync
 from holdfast.inventory.webhooks import inbox
-from holdfast.inventory.webhooks import routes as webhooks
+from holdfast.inventory.webhooks import routes as webhook_routes
 from holdfast.inventory.webhooks.inbox import WebhookWork
 from holdfast.inventory.webhooks.model import BatchHandler, Handlers
 from holdfast.kit import mcp
 from holdfast.kit.background import row_work
-from holdfast.kit.background.tasks import Job, PeriodicJob, in_batches, in_transaction
-from holdfast.kit.http.event_streams import Streams
-from holdfast.kit.mail import outbox
+from holdfast.kit.background.tasks import Job, PeriodicJob, in_batches
+from holdfast.kit.http.event_streams import StreamOwner, Streams
 from holdfast.kit.process.discovery import reverse_dns
+from holdfast.kit.process.part import Doors, Part
 from holdfast.kit.process.service import Service
 from holdfast.kit.process.service_process import ServiceProcess
 from holdfast.kit.running.rate_limits import Limits
@@ -73,7 +62,7 @@ from holdfast.kit.security.api_keys import KeyRing
 from holdfast.kit.security.secrets import SealedTable
 
 ORDERS = BatchHandler(orders.handle_changed_orders)
-LEVELS = BatchHandler(catalog.store_levels)
+LEVELS = BatchHandler(catalog_webhooks.store_levels)
 
 HANDLERS: Handlers = {
     "app/scopes_update": uninstalling.store_granted_scopes,
@@ -86,17 +75,17 @@ HANDLERS: Handlers = {
     "refunds/create": orders.handle_refund,
     "inventory_levels/connect": LEVELS,
     "inventory_levels/update": LEVELS,
-    "inventory_levels/disconnect": catalog.forget_level,
-    "inventory_items/update": catalog.store_item,
-    "inventory_items/delete": catalog.forget_item,
-    "products/create": catalog.store_product,
-    "products/update": catalog.store_product,
-    "products/delete": catalog.forget_product,
-    "locations/create": catalog.store_location,
-    "locations/update": catalog.store_location,
-    "locations/activate": catalog.store_location,
-    "locations/deactivate": catalog.store_location,
-    "locations/delete": catalog.forget_location,
+    "inventory_levels/disconnect": catalog_webhooks.forget_level,
+    "inventory_items/update": catalog_webhooks.store_item,
+    "inventory_items/delete": catalog_webhooks.forget_item,
+    "products/create": catalog_webhooks.store_product,
+    "products/update": catalog_webhooks.store_product,
+    "products/delete": catalog_webhooks.forget_product,
+    "locations/create": catalog_webhooks.store_location,
+    "locations/update": catalog_webhooks.store_location,
+    "locations/activate": catalog_webhooks.store_location,
+    "locations/deactivate": catalog_webhooks.store_location,
+    "locations/delete": catalog_webhooks.forget_location,
 }
 
 AFTER_INSTALL: InstallHooks = (subscriptions.enqueue, importing.begin, cart_check.forget)
@@ -113,39 +102,49 @@ async def handle_webhooks(database: Database) -> None:
     await row_work.run(database, WebhookWork(database, HANDLERS))
 
 
-LED = (expiry.run, unifying("merchants"))
-"""One process at a time runs these."""
+def webhook_doors(context: Context) -> Doors:
+    """The route for the webhooks of the storefront platform."""
+    return Doors(webhook_routes.routes(context.database, context.limits, HANDLERS))
 
-LOOPS = (*LED, handle_webhooks, shop_sync.run, sending.run)
 
-SIGNING_KEYS = (KEYS,)
-
-JOBS = (
-    Job(REDACT, uninstalling.delete),
-    Job(SUBSCRIBE, subscribe),
-    Job(IMPORT, importing.advance_import),
+WEBHOOKS = Part(
+    doors=webhook_doors,
+    loops=(handle_webhooks,),
+    tasks=(Job(SUBSCRIBE, subscribe),),
+    timed=(PeriodicJob("13 4 * * *", in_batches(inbox.forget)),),
 )
 
-PERIODIC = (
-    PeriodicJob("11 * * * *", in_batches(sessions.forget_links)),
-    PeriodicJob("21 4 * * *", in_batches(sessions.forget_known)),
-    PeriodicJob("27 4 * * *", in_batches(sessions.forget_sessions)),
-    PeriodicJob("7 4 * * *", in_batches(outbox.forget_mails)),
-    PeriodicJob("23 3 * * *", in_batches(IDEMPOTENCY.forget_answers)),
-    PeriodicJob("53 3 * * *", in_batches(operations.forget_holds)),
-    PeriodicJob("3 4 * * *", in_batches(operations.forget_drawn)),
-    PeriodicJob("33 4 * * *", uninstalling.redact_forgotten),
-    PeriodicJob("7 * * * *", subscriptions.subscribe_all),
-    PeriodicJob("23 2 * * *", importing.import_all),
-    PeriodicJob("13 4 * * *", in_batches(inbox.forget)),
-    PeriodicJob("17 * * * *", in_batches(shop_sync.forget_lags)),
-    PeriodicJob("37 * * * *", in_batches(shop_sync.forget_changes)),
-    PeriodicJob("41 4 * * 1", in_transaction(KEYS.rotate)),
+ANSWERS: Part[Context] = Part(
+    timed=(PeriodicJob("23 3 * * *", in_batches(IDEMPOTENCY.forget_answers)),),
+    sealed=(SealedTable("api_keys", "id", "bigint"), SealedTable("idempotency_answers", "id", "bytea")),
 )
+
+ACCOUNTS = account_part("merchants", MerchantDirectory(), Context)
+
+PARTS: Sequence[Part[Any]] = (
+    ACCOUNTS,
+    console.PART,
+    pages.PART,
+    mails.PART,
+    catalog.PART,
+    sync.PART,
+    WEBHOOKS,
+    availability.PART,
+    agent_credentials.PART,
+    stock.PART,
+    installs.PART,
+    ANSWERS,
+)
+
+ALL_OPERATIONS = (*OPERATIONS, *console.PART.operations)
+"""All operations that run for a shop: those of the table, and those of pages only."""
+
+ACROSS = (*console.ACROSS, *ACCOUNTS.operations)
+"""The operations that run for no shop: for people before they are signed in, and on keys."""
 
 
 def service(database: Database) -> Service:
-    """The inventory service on a database."""
+    """The inventory service on its database."""
     resources = database.resources
     settings = resources.settings
     runner = Runner(ALL_OPERATIONS, database, IDEMPOTENCY)
@@ -153,85 +152,70 @@ def service(database: Database) -> Service:
     ring = KeyRing(database, shops.find_callers, waiting=runner.admission.work)
     limits = Limits(settings.rate_limit_storage_url, settings.limits, shared=settings.sign_in_shared_limits)
     credentials = Credentials(ring, TokenSigner(database, settings.base_url, settings.is_issuer), settings.base_url)
-    live = AvailabilityCache(database)
-    streams = Streams(
-        STREAMS,
-        {
-            "address": settings.streams_per_address,
-            "key": settings.streams_per_key,
-            "tenant": settings.streams_per_shop,
-        },
-        settings.max_streams,
-    )
-    endpoint = agents(settings.base_url, live)
-    # People in the console do not wait behind the programs of their own shop.
-    console_runner = Runner(ALL_OPERATIONS, database, IDEMPOTENCY)
     connecting = ShopConnector(database, AFTER_INSTALL)
-    across = Runner(ACROSS, database.across_tenants())
-    directory = MerchantDirectory()
-    sessions = Sessions(database, directory, settings.base_url)
-    gate = EmbeddedSessionGate(sessions, database, connecting)
-    signed_in = SignedInPages(
-        gate, SITE, limits, resources.secret, settings.base_url, first=lambda _: None, places=places
+    gate = EmbeddedSessionGate(Sessions(database, MerchantDirectory(), settings.base_url), database, connecting)
+    context = Context(
+        database,
+        runner,
+        console_runner=Runner(ALL_OPERATIONS, database, IDEMPOTENCY),
+        account_runner=Runner(ACROSS, database.across_tenants()),
+        limits=limits,
+        streams=streams(settings),
+        signed_in=SignedInPages(
+            gate,
+            SITE,
+            limits,
+            resources.secret,
+            settings.base_url,
+            home=HOME,
+            places=places,
+            account=MORE,
+            hint=HINT,
+        ),
+        live=AvailabilityCache(database),
     )
-    signing_in = SignInPages(
-        SIGN_IN,
-        directory,
-        across,
-        limits,
-        signed_in,
-        resources.secret,
-        base_url=settings.base_url,
-        home=HOME,
-        more=MORE,
-        hint=HINT,
+    endpoint = agents(settings.base_url, context.live)
+    own_doors = Doors(
+        [
+            *discovery.routes(endpoint, OPERATIONS, DESCRIPTION),
+            *agent_routes.routes(database, limits, credentials),
+            *install_routes.routes(database, limits, connecting),
+            *gate.routes(limits),
+        ],
+        caches=[
+            ring.forgetting,
+            lambda: database.listen(api_keys.CHANNEL, lambda _: context.streams.wake()),
+            lambda: database.listen(SESSION_CHANNEL, lambda _: context.streams.wake()),
+        ],
+        closing=[resources.platform.close],
     )
-    run = {
-        **{operation.name: console_runner[operation] for operation in ALL_OPERATIONS},
-        **{operation.name: across[operation] for operation in ACROSS},
-    }
     return Service(
         database=database,
         runner=runner,
         operations=OPERATIONS,
-        routes=[
-            *Storefront(settings.base_url, resources, limits, live, streams).routes(),
-            *agent_routes.routes(database, limits, credentials),
-            *discovery.routes(endpoint, OPERATIONS, DESCRIPTION),
-            *home.routes(settings.base_url, limits),
-            *webhooks.routes(database, limits, HANDLERS),
-            *installs.routes(database, limits, connecting),
-            *gate.routes(limits),
-            *signing_in.routes(),
-            *StoppedMailsPages(across, limits, SITE, resources.secret).routes(),
-            *console_routes.routes(
-                signed_in, run, settings.base_url, resources.platform, settings.client_id, live, streams
-            ),
-        ],
+        parts=PARTS,
+        doors=Doors.joined([own_doors, *(part.doors(context) for part in PARTS)]),
         authenticate=credentials.caller,
         limits=limits,
-        caches=[
-            ring.forgetting,
-            sessions.forgetting,
-            live.listening,
-            lambda: database.listen(api_keys.CHANNEL, lambda _: streams.wake()),
-            lambda: database.listen(SESSION_CHANNEL, lambda _: streams.wake()),
-        ],
         agents=endpoint,
         site=SITE,
-        streams=streams,
+        streams=context.streams,
         error_body=error_body,
         keeps_slash=SIGNED,
-        loops=LOOPS,
-        led=LED,
-        kept_by_each=resources.settings.kept_by_each(),
-        drain_seconds=resources.settings.drain_seconds,
-        metrics_token=resources.settings.metrics_token,
-        jobs=JOBS,
-        periodic=PERIODIC,
-        signing_keys=SIGNING_KEYS,
-        closing=(resources.platform.close,),
+        kept_by_each=settings.kept_by_each(),
+        drain_seconds=settings.drain_seconds,
+        metrics_token=settings.metrics_token,
     )
+
+
+def streams(settings: Settings) -> Streams:
+    """The open event streams of a process."""
+    shares: Mapping[StreamOwner, int] = {
+        "address": settings.streams_per_address,
+        "key": settings.streams_per_key,
+        "tenant": settings.streams_per_shop,
+    }
+    return Streams(STREAMS, shares, settings.max_streams)
 
 
 def agents(base_url: str, live: AvailabilityCache) -> mcp.EndpointConfig:
@@ -260,12 +244,7 @@ INVENTORY = ServiceProcess(
     build=service,
     schema_folders=(accounts.FOLDER, Path(__file__).parent),
     factory="holdfast.inventory.service:worker",
-    sealed=(
-        SealedTable("api_keys", "id", "bigint"),
-        SealedTable("signing_keys", "kid", "text"),
-        SealedTable("idempotency_answers", "id", "bytea"),
-        SealedTable("platform_tokens", "shop_id", "bigint"),
-    ),
+    sealed=tuple(table for part in PARTS for table in part.sealed),
     tenancy=resources.TENANCY,
     error_body=error_body,
     other_services={"Holdfast Events": "registrations"},

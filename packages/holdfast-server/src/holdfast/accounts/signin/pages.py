@@ -40,9 +40,7 @@ from holdfast.kit.http.index import Route
 from holdfast.kit.pages.forms import FormTokens, read_form, require_same_site
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.pages.site import redirect
-from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.runner import Runner
-from holdfast.kit.security.secrets import Secret
 
 # A browser also names those that it is compatible with, so the order matters.
 _BROWSERS = (
@@ -88,41 +86,24 @@ TRY_LATER: Mapping[ProblemType, FormNotice] = {RATE_LIMITED: "crowded", SERVICE_
 
 
 class SignInPages:
-    """Answers requests to sign in and out.
-
-    home    the path to which a person is sent who signs in without a target
-    more    the template that the service adds to the page of the account; it has the variable `account`
-    hint    the template with what the service says about who can sign in; it has the variables `state`, which is empty
-            on the form, `email` and `is_unbound`. Without it the service says nothing.
-    """
+    """Answers requests to sign in and out."""
 
     def __init__(
-        self,
-        operations: SignInOperations,
-        directory: Directory,
-        runner: Runner,
-        limits: Limits,
-        signed_in: SignedInPages,
-        secret: Secret,
-        *,
-        base_url: str,
-        home: str,
-        more: str,
-        hint: str = "",
+        self, operations: SignInOperations, directory: Directory, runner: Runner, signed_in: SignedInPages
     ) -> None:
         self._ask, self._look, self._use = runner[operations.ask], runner[operations.look], runner[operations.use]
         self._by_password, self._list = runner[operations.by_password], runner[operations.list]
         self._known = runner[operations.known]
         self._end = runner[operations.end]
         self._directory = directory
-        self._limits = limits
         self._signed_in = signed_in
+        self._limits = signed_in.limits
         self._sessions = signed_in.sessions
         self._site = signed_in.site
-        self._secret = secret
-        self._tokens = FormTokens(secret.own_signer("sign-in forms"))
-        self._base_url = base_url
-        self._home, self._more, self._hint = home, more, hint
+        self._secret = signed_in.secret
+        self._tokens = FormTokens(signed_in.secret.own_signer("sign-in forms"))
+        self._base_url = signed_in.base_url
+        self._home, self._more, self._hint = signed_in.home, signed_in.account, signed_in.hint
 
     def routes(self) -> list[Route]:
         def page(path: str, name: str, answer: Any) -> Route:

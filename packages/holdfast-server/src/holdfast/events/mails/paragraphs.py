@@ -15,8 +15,7 @@ from holdfast.events.events.model import EventRow
 from holdfast.events.mails import sql
 from holdfast.events.mails.kinds import KINDS, ParagraphKind
 from holdfast.events.mails.model import MailFacts
-from holdfast.events.organizers.look import logo_url
-from holdfast.events.pages.look import origin
+from holdfast.events.organizers.look import logo_url, photo_origin
 from holdfast.events.paths import EventId
 from holdfast.events.problems import QUOTA_EXCEEDED
 from holdfast.events.quotas import require_room
@@ -90,7 +89,7 @@ async def get(reader: Reader, caller: Caller, command: GetMailParagraphs) -> Mai
     texts = await sql.find_paragraphs(reader, event.id)
     settings = reader.resources.settings
     logo = logo_url(known[0].logo, settings)
-    return MailParagraphs(event, known[0], texts, settings.base_url, logo, origin(settings))
+    return MailParagraphs(event, known[0], texts, settings.base_url, logo, photo_origin(settings))
 
 
 @refuses(NOT_FOUND, FORBIDDEN, QUOTA_EXCEEDED)

@@ -5,6 +5,7 @@ photos.
 """
 
 from typing import Annotated, LiteralString
+from urllib.parse import urlsplit
 
 from msgspec import Meta, Struct
 
@@ -113,3 +114,10 @@ async def change_logo(tx: Tx, caller: Caller, command: ChangeLogo) -> None:
     )
     if slug:
         await tx.notify(ORGANIZER_CHANNEL, slug)
+
+
+def photo_origin(settings: Settings) -> str:
+    """The origin of photos; empty if it is that of the pages."""
+    media, base = urlsplit(settings.media_url), urlsplit(settings.base_url)
+    same = (media.scheme, media.netloc) == (base.scheme, base.netloc)
+    return "" if same else f"{media.scheme}://{media.netloc}"

@@ -1,8 +1,7 @@
-"""How the pages of an organizer look: its accent as a stylesheet, its logo, and the origin of its images."""
+"""How the pages of an organizer look: its accent as a stylesheet, and its logo."""
 
 import re
 from typing import Any
-from urllib.parse import urlsplit
 
 from holdfast.events.organizers.accent import passes, stylesheet, stylesheet_path
 from holdfast.events.organizers.look import logo_url
@@ -30,10 +29,3 @@ async def answer_stylesheet(_: Caller, request: Request) -> Reply:
     if not match or not passes(accent) or request.path != stylesheet_path(accent):
         raise NOT_FOUND()
     return Reply(200, stylesheet(accent).encode(), _HEADERS, b"text/css; charset=utf-8")
-
-
-def origin(settings: Settings) -> str:
-    """The origin of photos; empty if it is that of the pages."""
-    media, base = urlsplit(settings.media_url), urlsplit(settings.base_url)
-    same = (media.scheme, media.netloc) == (base.scheme, base.netloc)
-    return "" if same else f"{media.scheme}://{media.netloc}"

@@ -26,9 +26,10 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.events.events.model import CHANGE_CHANNEL
+from holdfast.events.organizers.look import photo_origin
 from holdfast.events.pages import sql
 from holdfast.events.pages.cover import title_cover
-from holdfast.events.pages.look import look_values, origin
+from holdfast.events.pages.look import look_values
 from holdfast.events.pages.model import EventCard, OrganizerContent, ReadOrganizer
 from holdfast.events.paths import organizer_path
 from holdfast.events.photos.model import ImageAttributes, image_attributes
@@ -194,7 +195,7 @@ class OrganizerPage:
             cover=title_cover,
             digits=digits,
         )
-        return cached_page(content, security_headers(language, images=origin(self._settings)))
+        return cached_page(content, security_headers(language, images=photo_origin(self._settings)))
 
     def _photo(self, organizer: OrganizerContent, card: EventCard) -> ImageAttributes | None:
         return image_attributes(card.photo, organizer.sizes.get(card.photo), self._settings) if card.photo else None

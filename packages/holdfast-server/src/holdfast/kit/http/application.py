@@ -94,8 +94,8 @@ class Application:
         path = without_slash(request.scope)
         if path is None or request.path.startswith(self._keeps_slash):
             return None
-        found = self._index.find(path, parts[:-1])
-        return found and found[0]
+        route, _ = self._index.find(path, parts[:-1]) or (None, NO_FIELDS)
+        return route
 
 
 def without_slash(scope: Scope) -> str | None:

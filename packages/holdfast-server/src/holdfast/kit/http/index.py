@@ -66,13 +66,13 @@ class _PartWithField(NamedTuple):
 class _Pattern(NamedTuple, Generic[T]):
     """The parts of a path that are not literal, and the value of the path.
 
-    whole      the index of each field that is a whole part
-    inside     the fields that are the middle of a part
-    rest       the index of the first part of the last field, which is all that is left, and its name
+    whole_fields    the index of each field that is a whole part
+    inside          the fields that are the middle of a part
+    rest            the index of the first part of the last field, which is all that is left, and its name
     """
 
     value: T
-    whole: Mapping[str, int]
+    whole_fields: Mapping[str, int]
     inside: Sequence[_PartWithField]
     rest: tuple[int, str] | None
 
@@ -87,7 +87,7 @@ class _Pattern(NamedTuple, Generic[T]):
         return [(part.place, part.before, part.after) for part in self.inside]
 
     def fields(self, parts: Sequence[str]) -> Fields:
-        fields = {name: parts[index] for name, index in self.whole.items()}
+        fields = {name: parts[index] for name, index in self.whole_fields.items()}
         if self.inside:
             fields |= {part.name: part.value(parts[part.place]) for part in self.inside}
         if self.rest:
@@ -139,7 +139,7 @@ class PathIndex(Generic[T]):
         """The value of a path. A path without a value gets `value`."""
         if "{" not in path:
             return self._literal.setdefault(path, value)
-        whole: dict[str, int] = {}
+        whole_fields: dict[str, int] = {}
         inside: list[_PartWithField] = []
         parts = path.split("/")
         rest: tuple[int, str] | None = None
@@ -151,12 +151,12 @@ class PathIndex(Generic[T]):
             if field[2]:
                 rest = index, field[1]
             elif field[0] == part:
-                whole[field[1]] = index
+                whole_fields[field[1]] = index
             else:
                 inside.append(_PartWithField(index, field[1], part[: field.start()], part[field.end() :]))
         lengths, parts = (self._by_start, parts[: rest[0]]) if rest else (self._by_length, parts)
         patterns = lengths.setdefault(len(parts), _PatternsOfLength())
-        return patterns.setdefault(parts, _Pattern(value, whole, inside, rest))
+        return patterns.setdefault(parts, _Pattern(value, whole_fields, inside, rest))
 
     def find(self, path: str, parts: Sequence[str]) -> tuple[T, Fields] | None:
         """The value of a request's path, which is given as a text and in parts, and the fields of the path."""
@@ -166,8 +166,8 @@ class PathIndex(Generic[T]):
         pattern = patterns and patterns.find(parts)
         if not pattern:
             starts = sorted((length for length in self._by_start if length < len(parts)), reverse=True)
-            found = (self._by_start[length].find(parts[:length]) for length in starts)
-            pattern = next((pattern for pattern in found if pattern), None)
+            candidates = (self._by_start[length].find(parts[:length]) for length in starts)
+            pattern = next((candidate for candidate in candidates if candidate), None)
         return (pattern.value, pattern.fields(parts)) if pattern else None
 
 

@@ -77,13 +77,13 @@ class PathRepair:
         """The path of a page, as the service writes it."""
         parts = path.split("/")
         lower = [part.lower() for part in parts]
-        found = self._paths.find(path.lower(), lower)
-        if found is None:
+        pattern_and_fields = self._paths.find(path.lower(), lower)
+        if pattern_and_fields is None:
             singular = [_singular(part) for part in lower]
-            found = self._singular_paths.find("/".join(singular), singular)
-        if found is None:
+            pattern_and_fields = self._singular_paths.find("/".join(singular), singular)
+        if pattern_and_fields is None:
             return None
-        names = found[0].split("/")
+        names = pattern_and_fields[0].split("/")
         return "/".join(
             _value(name, part) if name.startswith("{") else name for name, part in zip(names, parts, strict=True)
         )

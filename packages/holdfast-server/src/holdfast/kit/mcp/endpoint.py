@@ -55,7 +55,7 @@ _NOT_WANTED = re.compile(rb"q[ \t]*=[ \t]*0(\.0{0,3})?")
 _ARRAY = re.compile(r"[ \t\r\n]*\[")
 
 
-class Endpoint:
+class McpEndpoint:
     """The endpoint. The methods that it answers depend on the version of the protocol."""
 
     methods = ("GET", "POST")

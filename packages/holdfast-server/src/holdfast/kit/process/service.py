@@ -3,8 +3,8 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -28,11 +28,11 @@ from holdfast.kit.postgres import machines
 from holdfast.kit.postgres.database import Database
 from holdfast.kit.process import metrics_page
 from holdfast.kit.process.database_health import watch_database
+from holdfast.kit.process.part import Doors, Loop, Part
 from holdfast.kit.running.operation import Operations
 from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.security.api_keys import Authenticate
-from holdfast.kit.security.signing_keys import KeySet
 
 log = structlog.get_logger()
 
@@ -44,8 +44,6 @@ RESTART_SECONDS = 0.5
 REPEATED_FAILURE_SECONDS = 60
 """Seconds within which the same failure of a loop counts as a repetition, and is not logged again."""
 
-Loop = Callable[[Database[Any]], Awaitable[None]]
-
 
 @dataclass(frozen=True)
 class Service:
@@ -53,20 +51,14 @@ class Service:
 
     runner         runs its operations
     operations     its table of operations
-    routes         its other routes: pages, documents, webhooks
+    parts          what runs in the background: loops, jobs, keys
+    doors          what answers requests besides the operations: the doors of its parts
     authenticate   turns the credential of a request into its caller
-    caches         contexts in which notifications keep the caches of this process up to date
     agents         the endpoint for agents, `/mcp`; None: there is none
     site           its pages; None: there are none
     streams        its open event streams
     error_body     its error envelope
     keeps_slash    the prefixes of paths that are not redirected if they end with a slash
-    loops          work that runs as long as the process does, in any number of processes
-    led            the loops among them that only their leader runs
-    jobs           the jobs that run the tasks which transactions enqueue
-    periodic       jobs on a timetable; only one process runs each
-    signing_keys   the sets of keys that it signs with; the first keys are created at start
-    closing        functions that are called when the process ends, such as to close connections to other services
     kept_by_each   descriptions of state that each machine keeps for itself, for warnings to operators
     drain_seconds  the seconds for which it serves after SIGTERM
     metrics_token  the token for its metrics; empty: only programs on the same machine may read them
@@ -75,28 +67,32 @@ class Service:
     database: Database[Any]
     runner: Runner
     operations: Operations
-    routes: Sequence[Route]
     authenticate: Authenticate
     limits: Limits
     streams: Streams
-    caches: Sequence[Callable[[], contextlib.AbstractContextManager[None]]] = ()
+    parts: Sequence[Part[Any]] = ()
+    doors: Doors = field(default_factory=Doors)
     agents: mcp.EndpointConfig | None = None
     site: Site | None = None
     error_body: ErrorBody = Problem.body
     keeps_slash: tuple[str, ...] = ()
-    loops: Sequence[Loop] = ()
-    led: Sequence[Loop] = ()
-    jobs: Sequence[Job[Any]] = ()
-    periodic: Sequence[PeriodicJob] = ()
-    signing_keys: Sequence[KeySet] = ()
-    closing: Sequence[Callable[[], Awaitable[None]]] = ()
     kept_by_each: Sequence[str] = ()
     drain_seconds: float = 0
     metrics_token: str = ""
 
     def __post_init__(self) -> None:
-        if names := duplicate_names(self.jobs, self.periodic):
+        if names := duplicate_names(self.tasks, self.timed):
             raise ValueError(f"Several jobs have the name {', '.join(names)}; each needs a name of its own.")
+
+    @property
+    def tasks(self) -> Sequence[Job[Any]]:
+        """The jobs that run the tasks which transactions enqueue."""
+        return [job for part in self.parts for job in part.tasks]
+
+    @property
+    def timed(self) -> Sequence[PeriodicJob]:
+        """The jobs on a timetable."""
+        return [job for part in self.parts for job in part.timed]
 
     def app(self, *, background: bool = True) -> Application:
         """The ASGI application. With `background` it also runs the loops and the jobs while it serves."""
@@ -115,7 +111,7 @@ class Service:
             self.site.unrouted(refuse) if self.site else refuse,
             parameters=frozenset({*rest.query_parameters(self.operations), *site_parameters, "lang"}),
             keeps_slash=self.keeps_slash,
-            pages=[route.path for route in self.routes if "GET" in route.endpoint.methods] if self.site else (),
+            pages=[route.path for route in self.doors.routes if "GET" in route.endpoint.methods] if self.site else (),
             program_prefixes=PROGRAM_PATHS,
         )
 
@@ -125,7 +121,7 @@ class Service:
         operations = rest.routes(self.operations, self.runner, self.authenticate, self.limits, refuse)
         return [
             *operations,
-            *self.routes,
+            *self.doors.routes,
             *self._for_agents(),
             Route("/healthz", always(b"alive\n", TEXT, NO_STORE)),
             Route("/readyz", PlainEndpoint(self._ready)),
@@ -142,7 +138,7 @@ class Service:
     def _for_agents(self) -> Sequence[Route]:
         if self.agents is None:
             return ()
-        endpoint = mcp.Endpoint(
+        endpoint = mcp.McpEndpoint(
             self.agents,
             self.operations,
             self.runner,
@@ -163,9 +159,9 @@ class Service:
         async with contextlib.AsyncExitStack() as stack:
             stack.push_async_callback(self.database.close)
             stack.push_async_callback(self.limits.close)
-            for close in self.closing:
+            for close in self.doors.closing:
                 stack.push_async_callback(close)
-            for cache in self.caches:
+            for cache in self.doors.caches:
                 stack.enter_context(cache())
             health = asyncio.create_task(_keep_running(watch_database, self.database), name="database health")
             stack.push_async_callback(end_tasks, [health])
@@ -179,19 +175,20 @@ class Service:
     @contextlib.asynccontextmanager
     async def background(self) -> AsyncGenerator[None]:
         """Run the loops and the jobs while the block lasts."""
-        leaders = Leaders(self.database, [_name(loop) for loop in self.led])
+        led = [loop for part in self.parts for loop in part.led]
+        leaders = Leaders(self.database, [_name(loop) for loop in led])
         async with asyncio.TaskGroup() as group:
             tasks = [
                 group.create_task(_keep_running(loop, self.database), name=_name(loop))
-                for loop in self.loops
-                if loop not in self.led
+                for part in self.parts
+                for loop in part.loops
             ]
-            if self.led:
+            if led:
                 tasks.append(group.create_task(_keep_running(leaders.run, self.database), name="leaders"))
-            for loop in self.led:
+            for loop in led:
                 run = partial(_keep_running, loop, self.database)
                 tasks.append(group.create_task(leaders.lead(_name(loop), run), name=f"leader of {_name(loop)}"))
-            if self.jobs or self.periodic:
+            if self.tasks or self.timed:
                 tasks.append(group.create_task(_keep_running(self._jobs, self.database), name="jobs"))
             tasks.append(group.create_task(self._make_keys(), name="signing keys"))
             try:
@@ -200,13 +197,14 @@ class Service:
                 await end_tasks(tasks)
 
     async def _jobs(self, database: Database[Any]) -> None:
-        await run_jobs(database, self.jobs, self.periodic)
+        await run_jobs(database, self.tasks, self.timed)
 
     async def _make_keys(self) -> None:
         """Create the first keys, so that no request waits for them. If this fails, they are created when needed."""
         with contextlib.suppress(Problem):
-            for keys in self.signing_keys:
-                await self.database.transact(keys.read)
+            for part in self.parts:
+                for keys in part.keys:
+                    await self.database.transact(keys.read)
 
     async def _warn(self, database: Database[Any]) -> None:
         await machines.warn_of_several_machines(database, self.kept_by_each)

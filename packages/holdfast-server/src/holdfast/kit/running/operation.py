@@ -194,10 +194,6 @@ SIGN_IN_LINE = "signing in"
 """The line of signing in, registering an organizer and stopping mails."""
 
 
-NESTED_NOUNS = frozenset({"photos"})
-"""Nouns that are one module in the folder of another noun."""
-
-
 @dataclass(frozen=True)
 class Operation:
     """A line of the table.
@@ -217,6 +213,7 @@ class Operation:
     follows_up       whether it asks about something that was accepted: under overload it is refused last
     live             the members of its answer that change by themselves: their old values may be sent back
     line             the line that it waits in, which has slots apart from other lines; empty: the usual one
+    noun             the noun by which documents group it; empty: the folder of its function
     """
 
     name: str
@@ -234,6 +231,7 @@ class Operation:
     follows_up: bool = False
     live: tuple[str, ...] = ()
     line: str = ""
+    noun: str = ""
 
     @cached_property
     def priority(self) -> Priority:
@@ -325,10 +323,9 @@ class Operation:
         return tuple(sorted(types, key=lambda kind: (kind.status, kind.code)))
 
     @cached_property
-    def noun(self) -> str:
-        """The feature that it belongs to, which is the noun in its URL: the folder of its function, or its module."""
-        *_, folder, module = self.mode.function.__module__.split(".")
-        return module if module in NESTED_NOUNS else folder
+    def feature(self) -> str:
+        """The noun by which documents group it."""
+        return self.noun or self.mode.function.__module__.split(".")[-2]
 
     @cached_property
     def description(self) -> str:

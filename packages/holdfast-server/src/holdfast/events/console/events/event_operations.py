@@ -8,7 +8,7 @@ from msgspec import Struct, field
 from holdfast.events.console.events.event_form import version_of
 from holdfast.events.events import operations as events
 from holdfast.events.events.model import EventRow, GetEvent, UpdateEvent
-from holdfast.events.pages.look import origin
+from holdfast.events.organizers.look import photo_origin
 from holdfast.events.pages.model import PricePoint
 from holdfast.events.pages.operations import list_prices
 from holdfast.events.photos.model import ImageAttributes, image_attributes
@@ -125,7 +125,7 @@ async def read_event(reader: Reader, caller: Caller, command: GetEvent) -> Event
     photos = [image_attributes(key, known_sizes.get(key), settings) for key in event.image_keys]
     prices = await list_prices(reader, event.id)
     order = await reader.row(PublicOrder, _ORDER, {"event_id": event.id})
-    return EventDetails(event, pending, prices, photos, origin(settings), now, order)
+    return EventDetails(event, pending, prices, photos, photo_origin(settings), now, order)
 
 
 @refuses(NOT_FOUND, FORBIDDEN)

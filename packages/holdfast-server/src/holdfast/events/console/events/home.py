@@ -11,8 +11,8 @@ from msgspec import Meta, Struct
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.frame import HOME, Console, organizer
 from holdfast.events.events.model import STATUS, Status
+from holdfast.events.organizers.look import photo_origin
 from holdfast.events.pages.cover import title_cover
-from holdfast.events.pages.look import origin
 from holdfast.events.photos.model import ImageAttributes, PhotoSizes, image_attributes
 from holdfast.events.photos.sizes import find_sizes
 from holdfast.events.pricing.model import PricingMode
@@ -157,7 +157,7 @@ class EventsPage:
             photo=partial(self._photo, page),
             cover=title_cover,
             digits=digits,
-            images=origin(self._settings),
+            images=photo_origin(self._settings),
         )
 
     def _photo(self, page: OwnEvents, event: OwnEvent) -> ImageAttributes | None:

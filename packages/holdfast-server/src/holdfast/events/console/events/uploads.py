@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.frame import Console, organizer
-from holdfast.events.pages.look import origin
+from holdfast.events.organizers.look import photo_origin
 from holdfast.events.photos import acceptance
 from holdfast.events.photos.container import UnfitFile
 from holdfast.events.photos.model import (
@@ -91,7 +91,7 @@ async def read_photos(reader: Reader, caller: Caller, command: ReadPhotos) -> Ph
     known_sizes = await find_sizes(reader, [*own_keys]) if own_keys else {}
     settings = reader.resources.settings
     photos = [(key, image_attributes(key, known_sizes.get(key), settings)) for key in keys if key in own_keys]
-    return PhotoList(photos, origin(settings))
+    return PhotoList(photos, photo_origin(settings))
 
 
 _OWN_PHOTOS: LiteralString = """

@@ -19,9 +19,10 @@ from markupsafe import Markup
 from holdfast.events.events import text
 from holdfast.events.events.model import EventRow, zone
 from holdfast.events.events.recurrence import next_occurrence_at
+from holdfast.events.organizers.look import photo_origin
 from holdfast.events.pages.cover import cover_path, cover_svg
 from holdfast.events.pages.event.cache import LinkedEvent
-from holdfast.events.pages.look import look_values, origin
+from holdfast.events.pages.look import look_values
 from holdfast.events.pages.model import EventContent, PricePoint, ReadEvent
 from holdfast.events.pages.registration.form import form_of, period
 from holdfast.events.paths import event_path, id_of, organizer_path
@@ -171,7 +172,7 @@ class EventPage:
         return Reply(status, content.encode(), self._headers(language), HTML)
 
     def _headers(self, language: Language) -> list[Header]:
-        return security_headers(language, images=origin(self._settings))
+        return security_headers(language, images=photo_origin(self._settings))
 
     async def _render(self, caller: Caller, language: Language, linked_event: LinkedEvent, **form_values: Any) -> str:
         content: EventContent = await self._read(caller, ReadEvent(event_id=linked_event.event.id))

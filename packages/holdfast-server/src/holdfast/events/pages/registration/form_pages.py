@@ -7,9 +7,10 @@ values and one sentence that gives the reason.
 from collections.abc import Mapping
 from typing import Any
 
+from holdfast.events.organizers.look import photo_origin
 from holdfast.events.pages.event.cache import LinkedEvent, RegistrableEvent
 from holdfast.events.pages.event.page import EventPage
-from holdfast.events.pages.look import look_values, origin
+from holdfast.events.pages.look import look_values
 from holdfast.events.pages.registration import form
 from holdfast.events.paths import event_path, id_of
 from holdfast.events.problems import EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, PAYMENT_UNAVAILABLE
@@ -201,7 +202,7 @@ class FormPage:
             language=language,
             framed=self._framed,
             headers=headers,
-            images=origin(self._settings),
+            images=photo_origin(self._settings),
             **look_values(event.accent, event.logo, self._settings),
             event=event,
             opening=event.opening,

@@ -12,7 +12,8 @@ from typing import Any, Literal
 from markupsafe import Markup
 
 from holdfast.events.log.signed_answers import receipt_file
-from holdfast.events.pages.look import look_values, origin
+from holdfast.events.organizers.look import photo_origin
+from holdfast.events.pages.look import look_values
 from holdfast.events.paths import event_path, organizer_path
 from holdfast.events.processor.currencies import digits
 from holdfast.events.registrations import links, own_registration
@@ -238,7 +239,7 @@ class OwnRegistrationPages:
         return {
             "own": registration,
             **look_values(registration.accent, registration.logo, self._settings),
-            "images": origin(self._settings),
+            "images": photo_origin(self._settings),
             "zone": registration.timezone or "UTC",
             "digits": digits(registration.currency),
             "organizer_path": language.at(organizer_path(registration.organizer_slug)),

@@ -5,7 +5,8 @@ It shows neither the mail address nor a way to cancel, since the visitor may hav
 
 import random
 
-from holdfast.events.pages.look import look_values, origin
+from holdfast.events.organizers.look import photo_origin
+from holdfast.events.pages.look import look_values
 from holdfast.events.pages.registration import own_registration
 from holdfast.events.pages.registration.own_registration import qr
 from holdfast.events.paths import event_path
@@ -86,7 +87,7 @@ class OutcomePage:
             language=language,
             framed=self._framed,
             own=registration,
-            images=origin(self._settings),
+            images=photo_origin(self._settings),
             **look_values(registration.accent, registration.logo, self._settings),
             zone=registration.timezone or "UTC",
             digits=digits(registration.currency),

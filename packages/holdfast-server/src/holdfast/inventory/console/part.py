@@ -1,9 +1,7 @@
-"""The routes of the merchants' console."""
+"""What the merchants' console registers: its pages and their operations."""
 
-from collections.abc import Mapping
-
-from holdfast.accounts.signed_in_pages import ACCOUNT, SignedInPages
-from holdfast.inventory.availability.cache import AvailabilityCache
+from holdfast.accounts.signed_in_pages import ACCOUNT
+from holdfast.inventory import api
 from holdfast.inventory.catalog import importing, model, pool_suggestions
 from holdfast.inventory.console.frame import HOME, Console
 from holdfast.inventory.console.live_changes import LiveConsole
@@ -17,19 +15,17 @@ from holdfast.inventory.console.pools.quantities import QuantityPages
 from holdfast.inventory.console.pools.spreadsheets import SpreadsheetsPage
 from holdfast.inventory.console.pools.suggestions import SuggestionsPage
 from holdfast.inventory.console.pools.undo import UndoPage
-from holdfast.inventory.console.settings import settings
+from holdfast.inventory.console.settings import settings as settings_pages
 from holdfast.inventory.console.settings.settings import SettingsPages
 from holdfast.inventory.console.sync.sync import SyncPage
 from holdfast.inventory.console.variants.variant import VariantPage
 from holdfast.inventory.console.variants.variants import VariantsPage
+from holdfast.inventory.context import Context
 from holdfast.inventory.merchants import operations as merchants
-from holdfast.inventory.shopify.platform import Platform
 from holdfast.inventory.stock import pool_page
 from holdfast.inventory.sync import pool_figures
-from holdfast.kit.http.event_streams import Streams
-from holdfast.kit.http.index import Route
+from holdfast.kit.process.part import Doors, Part
 from holdfast.kit.running.operation import Operation, read, single
-from holdfast.kit.running.runner import Run
 
 OPERATIONS = (
     Operation("list_actors", None, read(merchants.list_actors)),
@@ -46,41 +42,40 @@ OPERATIONS = (
 )
 """The operations of the console that agents do not have. They run for the shop of the merchant."""
 
-ACROSS = settings.ACROSS
+ACROSS = settings_pages.ACROSS
 """Operations that run for no shop, because they use what no transaction of a shop can reach."""
 
 
-def routes(
-    signed_in: SignedInPages,
-    run: Mapping[str, Run],
-    base_url: str,
-    platform: Platform,
-    client_id: str,
-    live: AvailabilityCache,
-    streams: Streams,
-) -> list[Route]:
-    """The routes of the console.
-
-    run          the operations of agents and of the console, by name
-    client_id    of the app at the platform
-    """
+def doors(context: Context) -> Doors:
+    """The routes of the console."""
+    signed_in, resources = context.signed_in, context.database.resources
+    settings, platform = resources.settings, resources.platform
+    run = {
+        **{operation.name: context.console_runner[operation] for operation in (*api.OPERATIONS, *OPERATIONS)},
+        **{operation.name: context.account_runner[operation] for operation in ACROSS},
+    }
     console = Console(signed_in, run)
-    return [
-        *LiveConsole(console, live, streams).routes(),
-        *PoolsPage(console).routes(),
-        *SuggestionsPage(console, platform, client_id).routes(),
-        *PoolForms(console).routes(),
-        *PoolStatusPages(console).routes(),
-        *PoolPage(console, platform).routes(),
-        *QuantityPages(console).routes(),
-        *UndoPage(console).routes(),
-        *VariantPage(console).routes(),
-        *VariantsPage(console).routes(),
-        *HoldsPage(console).routes(),
-        *LowStockPage(console).routes(),
-        *SyncPage(console).routes(),
-        *SpreadsheetsPage(console).routes(),
-        *SettingsPages(console, base_url).routes(),
-        signed_in.missing(HOME, "console_missing"),
-        signed_in.missing(ACCOUNT, "account_missing"),
-    ]
+    return Doors(
+        [
+            *LiveConsole(console, context.live, context.streams).routes(),
+            *PoolsPage(console).routes(),
+            *SuggestionsPage(console, platform, settings.client_id).routes(),
+            *PoolForms(console).routes(),
+            *PoolStatusPages(console).routes(),
+            *PoolPage(console, platform).routes(),
+            *QuantityPages(console).routes(),
+            *UndoPage(console).routes(),
+            *VariantPage(console).routes(),
+            *VariantsPage(console).routes(),
+            *HoldsPage(console).routes(),
+            *LowStockPage(console).routes(),
+            *SyncPage(console).routes(),
+            *SpreadsheetsPage(console).routes(),
+            *SettingsPages(console, settings.base_url).routes(),
+            signed_in.missing(HOME, "console_missing"),
+            signed_in.missing(ACCOUNT, "account_missing"),
+        ]
+    )
+
+
+PART = Part(operations=OPERATIONS, doors=doors)

@@ -1,8 +1,7 @@
-"""The routes of the console, for signed-in organizers."""
+"""What the console of signed-in organizers registers: its pages and their operations."""
 
-from collections.abc import Mapping
-
-from holdfast.accounts.signed_in_pages import ACCOUNT, SignedInPages
+from holdfast.accounts.signed_in_pages import ACCOUNT
+from holdfast.events import api
 from holdfast.events.check_in import no_shows
 from holdfast.events.check_in import operations as check_in
 from holdfast.events.console.account import account, keys, look, start
@@ -40,12 +39,9 @@ from holdfast.events.console.people.registrations_csv import RegistrationsFile
 from holdfast.events.console.people.several import SeveralRegistrationsPage
 from holdfast.events.console.queues import queues
 from holdfast.events.console.queues.queues import QueuesPages
-from holdfast.events.settings import Settings
+from holdfast.events.resources import Context
 from holdfast.events.site import SITE
-from holdfast.kit.http.event_streams import Streams
-from holdfast.kit.http.index import Route
-from holdfast.kit.running.runner import Run, Runner
-from holdfast.kit.security.secrets import Secret
+from holdfast.kit.process.part import Doors, Part
 
 OPERATIONS = (
     *start.OPERATIONS,
@@ -72,21 +68,16 @@ OPERATIONS = (
 """The operations that only the console runs."""
 
 
-def routes(
-    signed_in: SignedInPages,
-    runner: Runner,
-    run: Mapping[str, Run],
-    settings: Settings,
-    secret: Secret,
-    changes: LiveChanges,
-    streams: Streams,
-) -> list[Route]:
-    """The routes of the console. `run`: the operations of the API by name."""
-    console = Console(signed_in, run)
+def doors(context: Context) -> Doors:
+    """The routes of the console, and the changes that its open pages show."""
+    signed_in, runner = context.signed_in, context.console_runner
+    settings, secret = context.database.resources.settings, context.database.resources.secret
+    changes = LiveChanges(context.database)
+    console = Console(signed_in, {operation.name: runner[operation] for operation in api.OPERATIONS})
     uploads = Uploads(console, runner)
-    return [
+    routes = [
         *SITE.assets("live.js"),
-        *LiveConsole(console, changes, streams).routes(),
+        *LiveConsole(console, changes, context.streams).routes(),
         *StartPages(console, runner).routes(),
         *AccountPages(console, runner, secret).routes(),
         *EventsPage(console, runner, settings).routes(),
@@ -116,3 +107,7 @@ def routes(
         signed_in.missing(HOME, "console_missing"),
         signed_in.missing(ACCOUNT, "account_missing"),
     ]
+    return Doors(routes, caches=[changes.listening])
+
+
+PART = Part(operations=OPERATIONS, doors=doors)

@@ -1,4 +1,4 @@
-"""The routes of the public pages."""
+"""What public pages register: their routes and their operations."""
 
 from collections.abc import Awaitable, Callable
 
@@ -6,26 +6,22 @@ from holdfast.events.pages import operations, own_data, own_data_request
 from holdfast.events.pages.cover import cover_svg
 from holdfast.events.pages.cover_file import CoverImage
 from holdfast.events.pages.event import cache, live
-from holdfast.events.pages.event.cache import LinkedEvent
 from holdfast.events.pages.event.live import LiveEvents
 from holdfast.events.pages.event.page import EventPage
 from holdfast.events.pages.feeds import CalendarFile, OrganizerFeeds
 from holdfast.events.pages.look import STYLESHEETS, answer_stylesheet
 from holdfast.events.pages.organizer import LiveOrganizers, OrganizerCache, OrganizerPage
 from holdfast.events.pages.registration import form_pages, own_registration, status
-from holdfast.events.resources import Database
+from holdfast.events.resources import Context
 from holdfast.events.site import SITE
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.http.answers import kept_refusals
-from holdfast.kit.http.event_streams import Streams
 from holdfast.kit.http.handler import Access, Handler, Reply, Request
 from holdfast.kit.http.index import Route
 from holdfast.kit.pages.page_cache import constant_page
-from holdfast.kit.postgres.lookup_cache import LookupCache
 from holdfast.kit.process.discovery import document
+from holdfast.kit.process.part import Doors, Part
 from holdfast.kit.running.operation import Operation, read
-from holdfast.kit.running.rate_limits import Limits
-from holdfast.kit.running.runner import Runner
 
 READ = Operation("read_event_page", None, read(operations.read))
 READ_ORGANIZER = Operation("read_organizer_page", None, read(operations.read_organizer))
@@ -52,24 +48,13 @@ ROBOTS = b"User-agent: *\nDisallow: /registrations/\nDisallow: /people/\n"
 """Search engines may index every page except those about one person."""
 
 
-def routes(
-    database: Database,
-    runner: Runner,
-    limits: Limits,
-    linked_events: LookupCache[int, LinkedEvent],
-    live_events: LiveEvents,
-    organizers: OrganizerCache,
-    live_organizers: LiveOrganizers,
-    streams: Streams,
-) -> list[Route]:
-    """The routes of the pages.
-
-    linked_events      the cache of the events that links show
-    live_events        the numbers of the events that streams show
-    organizers         the cache of the first pages of organizers
-    live_organizers    the organizers whose pages are read
-    """
+def doors(context: Context) -> Doors:
+    """The routes of the pages, and the caches of what they show."""
+    database, runner, limits, streams = context.database, context.runner, context.limits, context.streams
     settings = database.resources.settings
+    linked_events = cache.linked_event_cache(database, runner)
+    organizers = OrganizerCache(database, runner[READ_ORGANIZER])
+    live_events, live_organizers = LiveEvents(database), LiveOrganizers(database, runner, organizers)
 
     def page(path: str, access: Access, answer: Callable[[Caller, Request], Awaitable[Reply]]) -> Route:
         return Route(path, Handler(access, limits, answer, kept_refusals(SITE.refuse)))
@@ -79,7 +64,7 @@ def routes(
     calendar = CalendarFile(settings, runner[READ])
     organizer = OrganizerPage(settings, organizers, runner[READ_ORGANIZER])
     feeds = OrganizerFeeds(settings, runner[READ_FEED])
-    return [
+    routes = [
         page("/organizers/{slug}/events/{event_id}", event.access, event.answer),
         page("/events/{event_id}", Access("short_event_page"), event.find),
         *form_pages.routes(database, runner, limits, linked_events, event),
@@ -102,3 +87,15 @@ def routes(
         *own_data.routes(database, runner, limits),
         *SITE.assets("pages/local_time.js", "chart.js"),
     ]
+    return Doors(
+        routes,
+        caches=[
+            linked_events.forgetting,
+            live_events.listening,
+            organizers.forgetting,
+            live_organizers.listening,
+        ],
+    )
+
+
+PART = Part(operations=OPERATIONS, doors=doors)

@@ -1,0 +1,55 @@
+"""What accounts register with a service: signing in and out, sessions, and stopping all mails to a mailbox."""
+
+from typing import LiteralString, Protocol, TypeVar
+
+from holdfast.accounts import sessions
+from holdfast.accounts.directory import Directory
+from holdfast.accounts.identities import unifying
+from holdfast.accounts.signed_in_pages import SignedInPages
+from holdfast.accounts.signin.operations import SignInOperations
+from holdfast.accounts.signin.pages import SignInPages
+from holdfast.accounts.stopped_mails import mailboxes
+from holdfast.accounts.stopped_mails.pages import StoppedMailsPages
+from holdfast.kit.background.tasks import PeriodicJob, in_batches
+from holdfast.kit.process.part import Doors, Part
+from holdfast.kit.running.runner import Runner
+
+
+class AccountContext(Protocol):
+    """What the parts of a service share, for accounts.
+
+    account_runner    runs operations for people who are not signed in
+    """
+
+    @property
+    def signed_in(self) -> SignedInPages: ...
+
+    @property
+    def account_runner(self) -> Runner: ...
+
+
+C = TypeVar("C", bound=AccountContext)
+
+
+def account_part(table: LiteralString, directory: Directory, context: type[C]) -> Part[C]:
+    """The part of accounts in a service whose accounts are the rows of `table`."""
+    operations = SignInOperations(directory)
+
+    def doors(context: C) -> Doors:
+        runner, signed_in = context.account_runner, context.signed_in
+        stopping = StoppedMailsPages(runner, signed_in.limits, signed_in.site, signed_in.secret)
+        return Doors(
+            routes=[*SignInPages(operations, directory, runner, signed_in).routes(), *stopping.routes()],
+            caches=[signed_in.sessions.forgetting],
+        )
+
+    return Part(
+        operations=(*operations.all, *mailboxes.OPERATIONS),
+        doors=doors,
+        led=(unifying(table),),
+        timed=(
+            PeriodicJob("11 * * * *", in_batches(sessions.forget_links)),
+            PeriodicJob("21 4 * * *", in_batches(sessions.forget_known)),
+            PeriodicJob("27 4 * * *", in_batches(sessions.forget_sessions)),
+        ),
+    )

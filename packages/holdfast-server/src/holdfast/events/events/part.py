@@ -1,0 +1,8 @@
+"""What events register: the next occurrences of series, and events that are handed over."""
+
+from holdfast.events.events import hand_over, recurrence
+from holdfast.events.resources import Context
+from holdfast.kit.background.tasks import PeriodicJob
+from holdfast.kit.process.part import Part
+
+PART: Part[Context] = Part(led=(recurrence.run,), timed=(PeriodicJob("* * * * *", hand_over.file_anew),))

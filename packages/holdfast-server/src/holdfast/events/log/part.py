@@ -1,0 +1,20 @@
+"""What logs register: their routes, the page that verifies them, and the work that seals and publishes them."""
+
+from functools import partial
+
+from holdfast.events.log import head_log, keys, routes, sealing
+from holdfast.events.resources import Context
+from holdfast.kit.process.part import Doors, Part
+from holdfast.kit.security.secrets import SealedTable
+
+
+def doors(context: Context) -> Doors:
+    """The routes of logs and of the page `/verify`, and the cache of keys."""
+    database, limits = context.database, context.limits
+    return Doors(
+        [*routes.routes(context.runner, limits), *routes.verify_page_routes(database, limits)],
+        caches=[partial(keys.forgetting, database)],
+    )
+
+
+PART = Part(doors=doors, led=(sealing.run, head_log.run), sealed=(SealedTable("log_keys", "id", "bigint"),))

@@ -1,0 +1,62 @@
+"""What OAuth registers: the service as its own authorization server, or its part of another one."""
+
+from holdfast.events.oauth import handover
+from holdfast.events.oauth.handover import AnotherServer
+from holdfast.events.oauth.model import SCOPES
+from holdfast.events.oauth_server import clients, consent, endpoints, grants, tokens
+from holdfast.events.oauth_server.clients import Clients
+from holdfast.events.oauth_server.terms import Terms
+from holdfast.events.resources import Context
+from holdfast.events.settings import Settings
+from holdfast.events.site import SITE
+from holdfast.kit.background.tasks import PeriodicJob, in_batches, in_transaction
+from holdfast.kit.process.part import Doors, Part
+
+DEFAULT_SCOPES = ("read_events", "write_events")
+"""The scopes of a client that asks for none. Only clients that ask for `manage_keys` can create and revoke keys."""
+
+
+def terms(settings: Settings) -> Terms:
+    """The terms for clients: addresses and scopes."""
+    base = settings.base_url
+    return Terms(base, f"{base}/mcp", SCOPES, DEFAULT_SCOPES, f"{base}/agents.md", SITE)
+
+
+def doors(context: Context) -> Doors:
+    """The routes of the authorization server; if it is off, only the routes that exist in any case."""
+    database, signed_in, limits = context.database, context.signed_in, context.limits
+    settings = database.resources.settings
+    keys = handover.trusted_auth_routes(database, limits)
+    if settings.handover_url:
+        server = AnotherServer(
+            settings.handover_url,
+            settings.handover_id,
+            settings.handover_secret,
+            settings.handover_profile,
+            settings.handover_audience,
+        )
+        return Doors([*handover.routes(database, terms(settings), server, signed_in, limits), *keys])
+    if not settings.has_own_server:
+        return Doors([*consent.missing_server_routes(signed_in, settings.oauth_issuer), *keys])
+    known = Clients(database, database.resources.documents, limits)
+    return Doors(
+        [
+            *consent.routes(database, terms(settings), known, signed_in, limits),
+            *endpoints.routes(context.runner, terms(settings), known, limits),
+            *keys,
+        ]
+    )
+
+
+PART = Part(
+    operations=grants.OPERATIONS,
+    doors=doors,
+    timed=(
+        PeriodicJob("13 * * * *", in_batches(grants.forget_grants)),
+        PeriodicJob("19 * * * *", in_batches(tokens.forget_tokens)),
+        PeriodicJob("43 * * * *", in_batches(clients.forget_clients)),
+        PeriodicJob("41 4 1 * *", in_transaction(handover.rotate_trusted_auth_keys)),
+    ),
+    keys=(handover.KEYS,),
+    sealed=(handover.SEALED,),
+)

@@ -1,0 +1,30 @@
+"""What queues register: their pages, their release, and the forgetting of visitors."""
+
+from holdfast.events.queues import pages, release, release_tokens, room
+from holdfast.events.resources import Context
+from holdfast.kit.background.tasks import PeriodicJob, in_transaction
+from holdfast.kit.process.part import Doors, Part
+from holdfast.kit.security.secrets import SealedTable
+
+
+def doors(context: Context) -> Doors:
+    """The pages of waiting rooms, and the cache of what they show."""
+    database, runner, limits = context.database, context.runner, context.limits
+    progress = room.progress_cache(database, runner)
+    return Doors(
+        [*pages.routes(database, runner, limits), *pages.progress_routes(database, limits, progress)],
+        caches=[progress.forgetting],
+    )
+
+
+PART = Part(
+    operations=pages.OPERATIONS,
+    doors=doors,
+    led=(release.run,),
+    timed=(
+        PeriodicJob("*/10 * * * *", in_transaction(release.forget_visitors)),
+        PeriodicJob("31 4 1 * *", in_transaction(release_tokens.rotate_queue_keys)),
+    ),
+    keys=(release_tokens.KEYS,),
+    sealed=(SealedTable("queue_signing_keys", "kid", "text"),),
+)

@@ -1,0 +1,7 @@
+"""What seats register: the settlement of registrations."""
+
+from holdfast.events.resources import Context
+from holdfast.events.seats import settlement
+from holdfast.kit.process.part import Part
+
+PART: Part[Context] = Part(led=(settlement.run,))

@@ -1,0 +1,15 @@
+"""What availability registers: the routes of storefronts, and the cache of what can be sold."""
+
+from holdfast.inventory.availability.storefront import Storefront
+from holdfast.inventory.context import Context
+from holdfast.kit.process.part import Doors, Part
+
+
+def doors(context: Context) -> Doors:
+    """The two routes that storefronts read, and the cache behind them."""
+    resources = context.database.resources
+    storefront = Storefront(resources.settings.base_url, resources, context.limits, context.live, context.streams)
+    return Doors(storefront.routes(), caches=[context.live.listening])
+
+
+PART = Part(doors=doors)

@@ -1,0 +1,24 @@
+"""What public pages register: the start page, `robots.txt` and the icon."""
+
+from holdfast.inventory.context import Context
+from holdfast.inventory.site import SITE
+from holdfast.kit.pages.page_cache import constant_page
+from holdfast.kit.process.discovery import document
+from holdfast.kit.process.part import Doors, Part
+
+ROBOTS = b"User-agent: *\nDisallow:\n"
+
+
+def doors(context: Context) -> Doors:
+    """The start page, `robots.txt` and the icon."""
+    base_url = context.database.resources.settings.base_url
+    return Doors(
+        [
+            constant_page(SITE, "/", "pages/home.html", context.limits, "home", base_url=base_url),
+            document("/robots.txt", ROBOTS, "text/plain"),
+            *SITE.assets("icon.svg"),
+        ]
+    )
+
+
+PART = Part(doors=doors)
