@@ -52,8 +52,8 @@ def decisions() -> str:
     unused = f"{UNUSED_NUMBERS[0]} to {UNUSED_NUMBERS[-1]}"
     lines = [
         "# Decisions",
-        "Why things are as they are, one page each, in the order in which they were decided. A page is mended when the",
-        f"code moves; a decision that is taken back says so. No page has ever had the numbers {unused}.",
+        "Why things are as they are, one page each, in the order of the decisions. A page changes with the code, and says",
+        f"so when another decision replaces it. The numbers {unused} were never used.",
         "",
         *(f"* [{title}]({path.name})" for path, title in zip(pages, titles, strict=True)),
     ]
