@@ -270,7 +270,7 @@ How to read the tables:
 
 Words in capitals are [settings](../settings.md), with their defaults. Rate limits are counted in each process; with
 `RATE_LIMIT_STORAGE_URL` all processes count together. Why the shares are as they are, and what is left:
-[decision 95](../decisions/0095-shared-limits-have-shares.md).
+[decision 95](../decisions/0095-shared-limits-have-a-share-for-each-address.md).
 """
 
 HEAD = """\

@@ -52,8 +52,8 @@ def decisions() -> str:
     unused = f"{UNUSED_NUMBERS[0]} to {UNUSED_NUMBERS[-1]}"
     lines = [
         "# Decisions",
-        "Why things are as they are, one page each, in the order of the decisions. A page changes with the code, and says",
-        f"so when another decision replaces it. The numbers {unused} were never used.",
+        "Why things are as they are, one page each, in the order of the decisions. A page changes with the code, and",
+        f"says so when another decision replaces it. The numbers {unused} were never used.",
         "",
         *(f"* [{title}]({path.name})" for path, title in zip(pages, titles, strict=True)),
     ]
