@@ -76,12 +76,6 @@ class _Pattern(NamedTuple, Generic[T]):
     inside: Sequence[_PartWithField]
     rest: tuple[int, str] | None
 
-    def matches(self, parts: Sequence[str]) -> bool:
-        """Whether its fields match these parts, which are those before the rest."""
-        if "" in parts[1:]:
-            return False
-        return not self.inside or all(part.matches(parts[part.place]) for part in self.inside)
-
     def surroundings(self) -> Sequence[tuple[int, str, str]]:
         """What surrounds its fields, whatever their names."""
         return [(part.place, part.before, part.after) for part in self.inside]
@@ -116,9 +110,11 @@ class _PatternsOfLength(Generic[T]):
         return pattern.value
 
     def find(self, parts: Sequence[str]) -> _Pattern[T] | None:
+        if parts.count("") > 1:  # the first part is always empty
+            return None
         for mask, patterns in self._masks.items():
             for pattern in patterns.get(tuple(compress(parts, mask)), ()):
-                if pattern.matches(parts):
+                if not pattern.inside or all(part.matches(parts[part.place]) for part in pattern.inside):
                     return pattern
         return None
 
