@@ -64,11 +64,13 @@ def files_of(release: str, directory: Path) -> None:
 
 
 def migrations_of(release: str) -> dict[str, str]:
-    """The texts of the migrations of a release, by their paths in the package. Raises `MissingRelease`."""
+    """The texts of the migrations of a release, by the paths that they have now. Raises `MissingRelease`."""
     commit = commit_of(release)
     paths = _git("ls-tree", "-r", "--name-only", commit, "src", "packages").splitlines()
     return {
-        path.rpartition("src/")[2]: _git("show", f"{commit}:{path}", is_text=True)
+        re.sub(r"(?<!/schema)/migrations/", "/schema/migrations/", path.rpartition("src/")[2]): _git(
+            "show", f"{commit}:{path}", is_text=True
+        )
         for path in paths
         if "/migrations/" in path
     }

@@ -22,7 +22,7 @@ from holdfast.kit.process.service_process import ServiceProcess
 
 SERVICES: dict[str, ServiceProcess[Any, Any]] = {"events": EVENTS, "inventory": INVENTORY}
 
-MAIL_KIND_FILE = Path(holdfast.__file__).parent / "events" / "functions" / "mail_kind.sql"
+MAIL_KIND_FILE = Path(holdfast.__file__).parent / "events" / "schema" / "functions" / "mail_kind.sql"
 
 LIBRARY = re.compile(r"\bprocrastinate_")
 """Tables and functions of the job library, which brings its own schema."""
@@ -52,7 +52,7 @@ class Object(NamedTuple):
 
 
 def schema_file(service: str) -> Path:
-    return Path(holdfast.__file__).parent / service / "schema.sql"
+    return Path(holdfast.__file__).parent / service / "schema" / "schema.sql"
 
 
 def schema_of(service: str, url: str) -> str:

@@ -11,14 +11,14 @@ import pytest
 
 from holdfast.kit.contract.problems import CannotStart
 from holdfast.kit.postgres.schema.lineage import BASELINE
-from holdfast.kit.process.service_process import KIT_FOLDERS
+from holdfast.kit.process.service_process import KIT_SCHEMA_FOLDERS
 from tests.databases import scratch_database
 from tests.releases import migrations_of, releases
 from tests.schema import MAIL_KIND_FILE, SERVICES, mail_kind_function, schema_file, schema_of
 
 CHECKOUT = Path(__file__).parents[1]
 
-FOLDERS = sorted({*KIT_FOLDERS, *(folder for service in SERVICES.values() for folder in service.schema_folders)})
+FOLDERS = sorted({*KIT_SCHEMA_FOLDERS, *(folder for service in SERVICES.values() for folder in service.schema_folders)})
 
 FILES = [path for folder in FOLDERS for path in sorted(folder.glob("functions/*.sql"))]
 
@@ -90,7 +90,7 @@ def test_an_older_database_is_told_that_it_is_older_than_the_first_release(servi
                 )
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parents[1].name}-{path.stem}")
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parents[2].name}-{path.stem}")
 def test_a_file_of_functions_has_one_function_and_the_triggers_that_call_it(path: Path) -> None:
     text = re.sub(r"^--.*\n", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
     function, *triggers = re.split(r"^(?=create or replace trigger)", text, flags=re.MULTILINE)

@@ -228,7 +228,9 @@ def _last_migrations(service: str) -> "Sequence[str]":
     """The last migrations of a service and of what both share. Read from their files: imports would take time."""
     package = Path(__file__).parent
     folders = [package / service, package / "accounts", *sorted((package / "kit").iterdir())]
-    return [max(path.name for path in files) for folder in folders if (files := [*folder.glob("migrations/*.sql")])]
+    return [
+        max(path.name for path in files) for folder in folders if (files := [*folder.glob("schema/migrations/*.sql")])
+    ]
 
 
 def _show_version(is_requested: bool) -> None:

@@ -1,6 +1,6 @@
 """People with an account: how they sign in, their sessions, and the programs they let act for them.
 
-A service that has accounts finds migrations and templates in `FOLDER`, and implements
+A service that has accounts finds `schema/migrations` and templates in `FOLDER`, and implements
 `accounts.directory.Directory` for its accounts. This package does not import the service.
 """
 

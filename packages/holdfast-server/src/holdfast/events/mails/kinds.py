@@ -1,6 +1,7 @@
 """The kinds of mails about registrations: what causes each one, with which statuses it is true, and what it says.
 
-`functions/mail_kind.sql` is made from the causes here (`python -m tests.schema`), for the triggers of registrations.
+`schema/functions/mail_kind.sql` is made of the causes here (`python -m tests.schema`), for the triggers of
+registrations.
 """
 
 from collections.abc import Mapping
@@ -97,7 +98,7 @@ _BY_ORGANIZER = MailSentences(
 )
 
 KINDS: Mapping[Kind, MailKind] = {
-    # Only people whose address is not confirmed get it (`functions/mail_registrations.sql`).
+    # Only people whose address is not confirmed get it (`schema/functions/mail_registrations.sql`).
     "confirm": MailKind(
         causes=(("pending", "in_draw"), ("in_draw", "repeated")),
         true_with=("in_draw",),
@@ -231,7 +232,7 @@ KINDS: Mapping[Kind, MailKind] = {
             )
         },
     ),
-    # Caused by `functions/announce.sql`.
+    # Caused by `schema/functions/announce.sql`.
     "event_changed": MailKind(
         recipients=("registered", "waitlisted"),
         true_with=("registered", "waitlisted"),
@@ -259,7 +260,7 @@ KINDS: Mapping[Kind, MailKind] = {
             )
         },
     ),
-    # Caused by `functions/mail_refund.sql`.
+    # Caused by `schema/functions/mail_refund.sql`.
     "refund": MailKind(
         paragraph="refund",
         paid_only=True,

@@ -52,8 +52,8 @@ from holdfast_verify.terminal import names_text
 
 log = structlog.get_logger()
 
-KIT_FOLDERS = (Path(tasks.__file__).parent, Path(outbox.__file__).parent)
-"""The folders of the kit with a part of the schema."""
+KIT_SCHEMA_FOLDERS = (Path(tasks.__file__).parent, Path(outbox.__file__).parent / "schema")
+"""The folders of the kit with a part of the schema: a function of tasks, and all about mails."""
 
 S = TypeVar("S", bound=Settings)
 R = TypeVar("R", bound=Resources[Any])
@@ -137,7 +137,7 @@ class ServiceProcess(Generic[S, R]):
 
     def schema(self) -> list[Migration]:
         """The migrations, in their order: first those of the job library, last the functions."""
-        folders = (*KIT_FOLDERS, *self.schema_folders)
+        folders = (*KIT_SCHEMA_FOLDERS, *self.schema_folders)
         return [
             *jobs.schema(),
             *(migration for folder in folders for migration in read_migrations(folder / "migrations")),
