@@ -1,7 +1,8 @@
-"""The schema of each service: `schema.sql` shows it, and files of functions hold each one once."""
+"""The schema of each service: `schema.sql` shows it, and a file for each table shows what a change causes."""
 
 import os
 import re
+from collections import defaultdict
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,7 +21,28 @@ CHECKOUT = Path(__file__).parents[1]
 
 FOLDERS = sorted({*KIT_SCHEMA_FOLDERS, *(folder for service in SERVICES.values() for folder in service.schema_folders)})
 
-FILES = [path for folder in FOLDERS for path in sorted(folder.glob("functions/*.sql"))]
+FUNCTION_FILES = [path for folder in FOLDERS for path in sorted(folder.glob("functions/*.sql"))]
+TABLE_FILES = [path for folder in FOLDERS for path in sorted(folder.glob("tables/*.sql"))]
+FILES = [*FUNCTION_FILES, *TABLE_FILES]
+
+FUNCTION = re.compile(r"^create or replace function (\w+)", re.MULTILINE)
+TRIGGER = re.compile(
+    r"^create or replace trigger (?P<name>\w+)\s+(?P<changes>[^;]*?)\son (?P<table>\w+)"
+    r"[^;]*?\sexecute function (?P<function>\w+)\(\);",
+    re.MULTILINE,
+)
+CHANGE = r"\b(?:insert|update|delete|truncate)\b"
+
+
+def place(path: Path) -> str:
+    """The owner of a file and its name, such as `events-registrations`."""
+    return f"{path.parents[2].name}-{path.stem}"
+
+
+def triggers_in(folder: Path) -> list[re.Match[str]]:
+    """All triggers of a folder with a part of the schema."""
+    texts = [path.read_text(encoding="utf-8") for path in FILES if path.parents[1] == folder]
+    return [trigger for text in texts for trigger in TRIGGER.finditer(text)]
 
 
 @pytest.fixture
@@ -90,15 +112,54 @@ def test_an_older_database_is_told_that_it_is_older_than_the_first_release(servi
                 )
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parents[2].name}-{path.stem}")
-def test_a_file_of_functions_has_one_function_and_the_triggers_that_call_it(path: Path) -> None:
-    text = re.sub(r"^--.*\n", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    function, *triggers = re.split(r"^(?=create or replace trigger)", text, flags=re.MULTILINE)
+@pytest.mark.parametrize("path", FUNCTION_FILES, ids=place)
+def test_a_file_of_functions_has_one_function_and_no_trigger(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert FUNCTION.findall(text) == [path.stem]
+    assert TRIGGER.search(text) is None
 
-    assert re.findall(r"^create or replace function (\w+)", text, re.MULTILINE) == [path.stem]
-    assert function.startswith("create or replace function")
+
+@pytest.mark.parametrize("path", TABLE_FILES, ids=place)
+def test_a_file_of_a_table_has_its_triggers_and_their_functions_after_a_list_of_what_a_change_causes(
+    path: Path,
+) -> None:
+    text = path.read_text(encoding="utf-8")
+    triggers = list(TRIGGER.finditer(text))
+    head = re.match(r"-- What a change of a row causes:\n--\n((?:-- (?:\* |  )\S.*\n)+)\n", text)
+    assert head, "its first line is “-- What a change of a row causes:”, and a list follows"
+    listed: dict[str, set[str]] = defaultdict(set)
+    for causes in re.split(r"^-- \* ", head[1], flags=re.MULTILINE)[1:]:
+        changes = re.match(rf"{CHANGE}(?:(?:, | or ){CHANGE})*", causes)
+        assert changes, f"{causes!r} does not begin with insert, update, delete or truncate"
+        for change in re.findall(CHANGE, changes[0]):
+            listed[change] |= {*re.findall(r"\((\w+)\)", causes)}
+
+    called: dict[str, set[str]] = defaultdict(set)
     for trigger in triggers:
-        assert re.search(rf"execute function {path.stem}\(\);\s*$", trigger)
+        for change in re.findall(CHANGE, trigger["changes"]):
+            called[change].add(trigger["function"])
+    assert {trigger["table"] for trigger in triggers} == {path.stem}
+    assert listed == called
+    users: dict[str, set[str]] = defaultdict(set)
+    for trigger in triggers_in(path.parents[1]):
+        users[trigger["function"]].add(trigger["table"])
+    assert {*FUNCTION.findall(text)} == {function for function, tables in users.items() if tables == {path.stem}}
+
+
+@pytest.mark.parametrize("path", TABLE_FILES, ids=place)
+def test_a_file_of_a_table_is_in_the_order_refuse_count_log_mail_tell(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    groups = re.findall(r"^-- (\w+) -{50,}$", text, re.MULTILINE)
+    assert groups == [group for group in ("refuse", "count", "log", "mail", "tell") if group in groups]
+    assert text.index(f"-- {groups[0]} ---") < text.index("create or replace")
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.parent.name)
+def test_each_function_and_trigger_is_defined_once(folder: Path) -> None:
+    texts = [path.read_text(encoding="utf-8") for path in FILES if path.parents[1] == folder]
+    names = [" ".join((match["name"], match["table"])) for text in texts for match in TRIGGER.finditer(text)]
+    names += [name for text in texts for name in FUNCTION.findall(text)]
+    assert sorted({*names}) == sorted(names)
 
 
 @pytest.mark.parametrize("service", SERVICES)

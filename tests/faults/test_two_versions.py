@@ -9,9 +9,10 @@ import random
 from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack
 from functools import cache
-from typing import Any
+from typing import Any, LiteralString
 
 import httpx2
+import psycopg
 import pytest
 
 from holdfast.events.service import EVENTS
@@ -19,6 +20,7 @@ from holdfast.inventory.service import INVENTORY
 from holdfast.inventory.stock.operations import audit
 from holdfast.kit.process.service_process import ServiceProcess
 from holdfast.kit.security.http_client import HttpClient
+from tests.databases import scratch_database
 from tests.faults.processes import outcomes
 from tests.faults.test_selling_out import assert_places_went_in_order, organizer_with_event, rows
 from tests.faults.test_waiting_room import stored
@@ -156,6 +158,33 @@ async def test_stock_goes_on_without_an_error_while_the_code_is_exchanged(
     assert differences == []
     assert stored == {key: ids for agent in agents for key, ids in agent.acknowledged.items()}
     assert upgraded == schema_of("inventory", inventory_template)
+
+
+DEFINITIONS: LiteralString = """
+    select 'function ' || oid::regprocedure, pg_get_functiondef(oid), xmin::text from pg_proc
+     where pronamespace = 'public'::regnamespace and proname !~ '^procrastinate'
+    union all
+    select format('trigger %s on %s', tgname, tgrelid::regclass), pg_get_triggerdef(oid), xmin::text from pg_trigger
+     where not tgisinternal and tgrelid::regclass::text !~ '^procrastinate'
+"""
+"""Functions and triggers, what each one is, and the transaction that has made this version of it."""
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+@pytest.mark.parametrize("release", releases())
+def test_an_upgrade_makes_no_function_and_no_trigger_again_that_stays_as_it_was(
+    release: str, name: str, database_of: DatabaseOf
+) -> None:
+    product, _ = PRODUCTS[name]
+    with scratch_database(database_of(release, name).url, "upgraded") as url, psycopg.connect(url) as connection:
+        before = {object: made for object, *made in connection.execute(DEFINITIONS).fetchall()}
+        connection.rollback()
+        product.migrate(url)
+        after = {object: made for object, *made in connection.execute(DEFINITIONS).fetchall()}
+
+    alike = [object for object, (text, _) in before.items() if object in after and after[object][0] == text]
+    assert len(alike) > 10
+    assert [object for object in alike if after[object] != before[object]] == []
 
 
 def client(headers: dict[str, str]) -> httpx2.AsyncClient:

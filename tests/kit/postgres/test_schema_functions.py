@@ -113,6 +113,23 @@ def test_what_no_file_has_any_more_is_dropped(empty_url: str, tmp_path: Path) ->
     assert rows(empty_url, "select name from functions union all select tgname from pg_trigger") == []
 
 
+def test_a_statement_that_moves_to_another_file_or_gets_comments_beside_it_is_not_applied_again(
+    empty_url: str, tmp_path: Path
+) -> None:
+    before = program(tmp_path / "one", "1.0.0", note=NOTE, shout=SHOUT)
+    one_file = f"-- Books.\n\n{SHOUT}\n\n-- What is noted.\n-- In two lines.\n\n-- note ----\n{NOTE}\n-- The end.\n"
+    migrate(empty_url, before)
+
+    assert migrate(empty_url, program(tmp_path / "two", "1.1.0", shelf=one_file)) == []
+    with_more = program(tmp_path / "three", "1.2.0", shelf=one_file + SHOUT.replace("shout", "cry"))
+    versions = (
+        "select xmin::text from pg_proc where proname in ('note', 'shout') union all select xmin::text from pg_trigger"
+    )
+    applied = rows(empty_url, versions)
+    assert migrate(empty_url, with_more) == [with_more[-1].name]
+    assert rows(empty_url, versions) == applied
+
+
 def test_a_program_with_functions_of_before_leaves_the_newer_ones(empty_url: str, tmp_path: Path) -> None:
     before = program(tmp_path / "one", "1.9.0", note=NOTE, shout=SHOUT)
     newer = program(tmp_path / "two", "1.10.0.dev0", note=NOTE.replace("shout('new')", "'newer'"))

@@ -98,7 +98,7 @@ _BY_ORGANIZER = MailSentences(
 )
 
 KINDS: Mapping[Kind, MailKind] = {
-    # Only people whose address is not confirmed get it (`schema/functions/mail_registrations.sql`).
+    # Only people whose address is not confirmed get it (`mail_registrations` in `schema/tables/`).
     "confirm": MailKind(
         causes=(("pending", "in_draw"), ("in_draw", "repeated")),
         true_with=("in_draw",),
@@ -232,7 +232,7 @@ KINDS: Mapping[Kind, MailKind] = {
             )
         },
     ),
-    # Caused by `schema/functions/announce.sql`.
+    # Caused by `announce` in `schema/tables/events.sql`.
     "event_changed": MailKind(
         recipients=("registered", "waitlisted"),
         true_with=("registered", "waitlisted"),
@@ -260,7 +260,7 @@ KINDS: Mapping[Kind, MailKind] = {
             )
         },
     ),
-    # Caused by `schema/functions/mail_refund.sql`.
+    # Caused by `mail_refund` in `schema/tables/refunds.sql`.
     "refund": MailKind(
         paragraph="refund",
         paid_only=True,

@@ -1,6 +1,6 @@
 """Refunds: has the processor make the refunds that are stored in the table `refunds`.
 
-They are inserted where the reason for a refund arises: in `give_back` and `give_back_all` of `schema/functions/`,
+They are inserted where the reason for a refund arises: in `give_back` and `give_back_all` of `schema/tables/`,
 in `seats/seats.py`, and in `payments/operations.py`.
 
 Disputes: the holder of a card has the bank take a payment back. The status is read from the processor.

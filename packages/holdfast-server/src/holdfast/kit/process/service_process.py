@@ -70,7 +70,7 @@ class ServiceProcess(Generic[S, R]):
 
     resources       builds its resources
     build           builds the service
-    schema_folders  the folders with its `migrations/` and `functions/`, in the order in which they are applied
+    schema_folders  the folders with its `migrations/`, `functions/` and `tables/`, in the order of their migrations
     factory         the `module:function` of a worker process's application; the function calls `worker`
     tenancy         the statement by which a transaction enters a tenant; see `Database`
     error_body      its error envelope
@@ -141,7 +141,7 @@ class ServiceProcess(Generic[S, R]):
         return [
             *jobs.schema(),
             *(migration for folder in folders for migration in read_migrations(folder / "migrations")),
-            read_functions(folder / "functions" for folder in folders),
+            read_functions(folder / kind for folder in folders for kind in ("functions", "tables")),
         ]
 
     def pending(self, url: str) -> list[str]:

@@ -23,11 +23,3 @@ begin
     end if;
     return null;
 end $$;
-
-create or replace trigger check_draw
-    after insert or update of draw_at, draw_round, draw_round_at, draw_entries, drawn_at, draw_void_at on queues
-    for each row execute function check_draw();
-create or replace trigger check_draw
-    after insert or update of draw_at, draw_round, draw_round_at, draw_confirmed, draw_entries, drawn_at, draw_void_at,
-                              draw_placed on events
-    for each row execute function check_draw();

@@ -15,18 +15,3 @@ begin
         message = format('The draw of %s %s cannot change.', case when is_of_queue then 'queue' else 'event' end, drawn),
         table = tg_table_name;
 end $$;
-
-create or replace trigger keep_draws before update or delete on queue_freezes
-    for each row execute function keep_draws();
-create or replace trigger keep_draws before update or delete on queue_draws
-    for each row execute function keep_draws();
-create or replace trigger keep_draws before update or delete on queue_places
-    for each row execute function keep_draws();
-create or replace trigger keep_draws before update or delete on event_confirmations
-    for each row execute function keep_draws();
-create or replace trigger keep_draws before update or delete on event_freezes
-    for each row execute function keep_draws();
-create or replace trigger keep_draws before update or delete on event_draws
-    for each row execute function keep_draws();
-create or replace trigger keep_draws before update or delete on event_drawn_tickets
-    for each row execute function keep_draws();

@@ -19,10 +19,3 @@ begin
      where log_id is not null;
     return null;
 end $$;
-
-create or replace trigger log_draw after update of draw_at, draw_void_at on queues
-    for each row when ((old.draw_at, old.draw_void_at) is distinct from (new.draw_at, new.draw_void_at))
-    execute function log_draw();
-create or replace trigger log_draw after update of draw_at, draw_void_at on events
-    for each row when ((old.draw_at, old.draw_void_at) is distinct from (new.draw_at, new.draw_void_at))
-    execute function log_draw();

@@ -6,16 +6,3 @@ begin
     perform pg_notify('holdfast', 'event_details ' || event_id) from (select distinct event_id from changed) as events;
     return null;
 end $$;
-
-create or replace trigger tell_of_changed_registrations after update on registrations referencing new table as changed
-    for each statement execute function tell_of_event_details();
-create or replace trigger tell_of_deleted_registrations after delete on registrations referencing old table as changed
-    for each statement execute function tell_of_event_details();
-create or replace trigger tell_of_new_scans after insert on check_in_scans referencing new table as changed
-    for each statement execute function tell_of_event_details();
-create or replace trigger tell_of_changed_scans after update on check_in_scans referencing new table as changed
-    for each statement execute function tell_of_event_details();
-create or replace trigger tell_of_new_payments after insert on payments referencing new table as changed
-    for each statement execute function tell_of_event_details();
-create or replace trigger tell_of_changed_payments after update on payments referencing new table as changed
-    for each statement execute function tell_of_event_details();

@@ -7,9 +7,3 @@ begin
      where shop_id = coalesce(new.shop_id, old.shop_id) and stamp is not null;
     return null;
 end $$;
-
-create or replace trigger forget_stamp
-    after delete or update of name, unit, buffer, low_stock_at, allow_negative, status on pools
-    for each row execute function forget_stamp();
-create or replace trigger forget_stamp after insert or delete or update on members
-    for each row execute function forget_stamp();

@@ -1,7 +1,11 @@
-"""Functions and triggers: `.sql` files, one for each function and the triggers that call it.
+"""Functions and triggers: `.sql` files, which are read whole.
+
+`tables/` has a file for each table: all its triggers, with the functions that only they call. It begins with a list of
+what a change of a row causes. `functions/` has a file for each other function: those that triggers of several tables or
+other statements call.
 
 They are applied after the migrations, all in one transaction, whenever the text of one has changed. Together they count
-as one migration, whose name is a hash of their texts and the version of the program. What a file no longer has is
+as one migration, whose name is a hash of their texts and the version of the program. What no file has any more is
 dropped.
 
 A database keeps the functions of the newest version that has migrated it: a process of an earlier version that starts
@@ -9,7 +13,11 @@ during an upgrade leaves them. Versions in development with the same number have
 has its functions, and the others start with those.
 
 `create or replace trigger` blocks all writers of its table. So each statement has a checksum of its own, and only what
-differs is applied.
+differs is applied. Comments between statements are part of none, and neither is the file: a statement may move to
+another one.
+
+Processes of an earlier version lose a trigger at once when it is dropped. So work that moves from a trigger into the
+statements of the program takes two releases: in the first, the trigger works only for processes of the version before.
 
 A function that a table, an index, a policy or a view uses has no such file. It belongs to the migration that makes
 them: with another text, what is stored could be wrong.
@@ -31,6 +39,9 @@ DEFINITION = re.compile(
     r"^create or replace (?:(?P<function>function \w+\([^()]*\))|(?P<trigger>trigger \w+)\s[^;]*?(?P<table>\son \w+))",
     re.MULTILINE,
 )
+
+COMMENTS_AT_END = re.compile(r"(?:\s*\n--[^\n]*)*\s*$")
+"""Comments between a definition and the next one."""
 
 NAME = re.compile(
     r"functions (?P<hash>[0-9a-f]{12})(?: of (?P<major>\d+)\.(?P<minor>\d+)\.(?P<patch>\d+)(?P<development>\.dev\d+)?)?"
@@ -89,10 +100,10 @@ class Functions(Migration):
 
 
 def read_functions(directories: Iterable[Path], version: str = __version__) -> Functions:
-    """The functions and triggers in the files of some directories."""
-    files = [path for directory in directories for path in sorted(directory.glob("*.sql"))]
+    """The functions and triggers in the files of some directories: all functions first."""
+    files = [path for directory in directories for path in directory.glob("*.sql")]
     by_file = [definition for path in files for definition in _definitions(path)]
-    definitions = dict(sorted(by_file, key=lambda definition: _is_function(definition[0]), reverse=True))
+    definitions = dict(sorted(by_file, key=lambda definition: (not _is_function(definition[0]), definition[0])))
     sql = "\n".join(definitions.values())
     return Functions(f"functions {_checksum(sql)[:12]} of {version}", sql, definitions)
 
@@ -103,7 +114,8 @@ def _definitions(path: Path) -> Iterable[tuple[str, str]]:
     starts = list(DEFINITION.finditer(text))
     for start, end in zip(starts, [*starts[1:], None], strict=True):
         name = start["function"] or f"{start['trigger']}{start['table']}"
-        yield " ".join(name.split()), text[start.start() : end.start() if end else len(text)].strip()
+        sql = text[start.start() : end.start() if end else len(text)]
+        yield " ".join(name.split()), COMMENTS_AT_END.sub("", sql)
 
 
 def _order(name: re.Match[str]) -> tuple[int, int, int, bool]:

@@ -1,0 +1,9 @@
+-- What a change of a row causes:
+--
+-- * update: refused (keep_draws)
+-- * delete: refused while the event exists (keep_draws)
+
+-- refuse --------------------------------------------------------------------------------------------------------------
+
+create or replace trigger keep_draws before update or delete on event_drawn_tickets
+    for each row execute function keep_draws();

@@ -1,0 +1,81 @@
+-- What a change of a row causes:
+--
+-- * insert: a draw must be complete (check_draw); its log is opened (log_queue)
+-- * update of id: refused (refuse_change_of_key)
+-- * update of the draw: it must be complete (check_draw); its log is told (log_draw)
+-- * update of what decides who waits how long, public_log or deleted_at: its log is told, opened or closed (log_queue)
+-- * delete: refused while it has visitors (keep_joined_queues)
+
+-- refuse --------------------------------------------------------------------------------------------------------------
+
+create or replace trigger check_draw
+    after insert or update of draw_at, draw_round, draw_round_at, draw_entries, drawn_at, draw_void_at on queues
+    for each row execute function check_draw();
+
+create or replace trigger refuse_change_of_key before update of id on queues
+    for each row when (old.id <> new.id) execute function refuse_change_of_key();
+
+-- A queue that has visitors is not deleted (see `check_queues`).
+create or replace function keep_joined_queues() returns trigger language plpgsql as $$
+declare
+    kept bigint;
+begin
+    select queue_id into kept from before
+     cross join lateral (select queue_id from queue_visitors where queue_id = before.id limit 1) as its_visitor
+     limit 1;
+    if found then
+        raise foreign_key_violation using
+            message = format('Queue %s has visitors.', kept),
+            constraint = 'queue_visitors_queue_id_fkey', table = 'queue_visitors';
+    end if;
+    return null;
+end $$;
+
+create or replace trigger keep_joined_queues after delete on queues
+    referencing old table as before for each statement execute function keep_joined_queues();
+
+-- log -----------------------------------------------------------------------------------------------------------------
+
+-- Opens and closes the log of a queue, and tells it of changes of what decides who waits how long.
+create or replace function log_queue() returns trigger language plpgsql as $$
+declare
+    log_id bigint = (select id from logs where queue_id = new.id and closed_at is null);
+begin
+    if new.deleted_at is not null or not new.public_log then
+        update logs set closed_at = now() where id = log_id;
+        insert into log_pending (log_id, kind, details)
+        select log_id, 'close',
+               jsonb_build_object('reason', case when new.deleted_at is null then 'switched_off' else 'deleted' end)
+         where log_id is not null;
+    elsif log_id is null then
+        insert into logs (queue_id, generation) select new.id, count(*) + 1 from logs where queue_id = new.id
+        returning id into log_id;
+        insert into log_pending (log_id, kind, details)
+        values (log_id, 'open',
+                jsonb_build_object('of', 'queue', 'first_number', new.tickets + 1, 'released', new.serving)
+                || case when new.draw_at is not null and new.drawn_at is null
+                        then jsonb_build_object('draw', named_draw(new.draw_at, new.draw_round)) else '{}' end);
+    else
+        insert into log_pending (log_id, kind, details)
+        values (log_id, 'change',
+                jsonb_strip_nulls(jsonb_build_object(
+                    'active', new.active, 'release_rate', new.release_rate, 'max_queue_size', new.max_queue_size,
+                    'starts_at', log_time(new.starts_at), 'ends_at', log_time(new.ends_at), 'by', 'organizer')));
+    end if;
+    return null;
+end $$;
+
+create or replace trigger log_new_queue after insert on queues
+    for each row when (new.public_log) execute function log_queue();
+create or replace trigger log_changed_queue
+    after update of active, release_rate, max_queue_size, starts_at, ends_at, public_log, deleted_at on queues
+    for each row when ((old.active, old.release_rate, old.max_queue_size, old.starts_at, old.ends_at, old.public_log,
+                        old.deleted_at)
+                       is distinct from
+                       (new.active, new.release_rate, new.max_queue_size, new.starts_at, new.ends_at, new.public_log,
+                        new.deleted_at))
+    execute function log_queue();
+
+create or replace trigger log_draw after update of draw_at, draw_void_at on queues
+    for each row when ((old.draw_at, old.draw_void_at) is distinct from (new.draw_at, new.draw_void_at))
+    execute function log_draw();

@@ -1,0 +1,77 @@
+-- What a change of a row causes:
+--
+-- * insert: waits for a dispute of the payment (note_dispute_of_refund); is counted in its payment (sum_refunds); the
+--   person gets a mail (mail_refund)
+-- * update: tells the pages of organizers (tell_of_refunds)
+-- * update of state or awaits_dispute: the person gets a mail, if that is news (mail_refund)
+
+-- count ---------------------------------------------------------------------------------------------------------------
+
+-- Whether a new refund waits for the end of a dispute.
+create or replace function note_dispute_of_refund() returns trigger language plpgsql as $$
+begin
+    new.awaits_dispute = coalesce(
+        (select blocked_by_dispute(intent_id) = 'open' from payments where id = new.payment_id), false);
+    return new;
+end $$;
+
+create or replace trigger note_dispute_of_refund before insert on refunds
+    for each row execute function note_dispute_of_refund();
+
+-- Refunds are summed up by the database itself, so that the CHECK of payments holds whatever the code does.
+create or replace function sum_refunds() returns trigger language plpgsql as $$
+begin
+    update payments set refunded = refunded + new.amount where id = new.payment_id;
+    perform pg_notify('holdfast', 'payments ');
+    return null;
+end $$;
+
+create or replace trigger sum_refunds after insert on refunds for each row execute function sum_refunds();
+
+-- mail ----------------------------------------------------------------------------------------------------------------
+
+-- The mail about a refund: why the money goes back, whether it waits for a dispute, and how it was decided. Its
+-- currency is that of the payment.
+create or replace function mail_refund() returns trigger language plpgsql as $$
+begin
+    insert into mails (kind, thread, recipient, arguments)
+    select 'refund', 'refund ' || new.id, person.email,
+           jsonb_build_object('organizer_id', organizer_id, 'event_id', event_id, 'user_id', person.public_id,
+                              'arrival', arrival, 'amount', new.amount, 'currency', payments.currency,
+                              'language', language, 'reason', news.reason)
+      from payments
+      join events on events.id = event_id
+      join users as person on person.id = user_id
+     cross join lateral (select blocked_by_dispute(intent_id) as blocked_by) as dispute
+     cross join lateral (
+        select case when new.state = 'refused' then 'dispute_lost'
+                    when new.state = 'made' then 'dispute_won'
+                    when new.awaits_dispute then 'dispute_open'
+                    else new.reason end as reason) as news
+     where payments.id = new.payment_id and person.email is not null
+       and case when tg_op = 'INSERT' then blocked_by is distinct from 'lost'
+                when new.state = 'refused' then blocked_by is not distinct from 'lost'
+                else true end;
+    return null;
+end $$;
+
+create or replace trigger mail_refund after insert on refunds for each row execute function mail_refund();
+create or replace trigger mail_refund_news after update of state, awaits_dispute on refunds
+    for each row when (
+        old.state = 'wanted' and (new.state = 'refused' or new.state = 'made' and new.awaits_dispute)
+        or new.state = 'wanted' and new.awaits_dispute and not old.awaits_dispute)
+    execute function mail_refund();
+
+-- tell ----------------------------------------------------------------------------------------------------------------
+
+-- Every process hears which events have a refund that has changed. A new refund changes its payment too.
+create or replace function tell_of_refunds() returns trigger language plpgsql as $$
+begin
+    -- The name of the channel and a space: it must match DETAILS_CHANNEL in events/model.py.
+    perform pg_notify('holdfast', 'event_details ' || event_id)
+       from (select distinct event_id from payments where id in (select payment_id from changed)) as events;
+    return null;
+end $$;
+
+create or replace trigger tell_of_refunds after update on refunds referencing new table as changed
+    for each statement execute function tell_of_refunds();
