@@ -3,6 +3,8 @@
 import secrets
 from typing import Any
 
+import pytest
+
 from holdfast.events.queues import joining, release
 from holdfast.events.queues.joining import JoinResult, Visitor
 from tests.events.log.pending import moment, news, pending
@@ -107,3 +109,31 @@ async def test_a_ticket_that_an_older_version_gives_out_is_told_without_its_visi
     [arrived] = await news(service, queue_id=queue_id)
     assert (arrived["first_number"], arrived["visitor_ids"], arrived["nonces"]) == (1, [None], [None])
     assert (await join(service, (queue_id, visitor_id)))[0].nonce is None
+
+
+async def test_a_release_that_an_older_version_makes_is_told_by_a_trigger(service: Service) -> None:
+    ada = await service.organizer()
+    queue_id = (await ada.create_queue())["id"]
+    await news(service, queue_id=queue_id)
+
+    await service.run_sql(
+        "insert into queue_releases (queue_id, first_ticket, last_ticket, released_at) values (%(id)s, 1, 2, now())",
+        id=queue_id,
+    )
+
+    assert await news(service, queue_id=queue_id) == [{"kind": "release", "from": 1, "to": 2}]
+
+
+@pytest.mark.usefixtures("own_service")
+async def test_a_release_is_told_also_without_the_trigger_for_older_versions(service: Service) -> None:
+    await service.run_sql("alter table queue_releases disable trigger user")
+    ada = await service.organizer()
+    queue_ids = [(await ada.create_queue(release_rate=1000, public_log=log))["id"] for log in (True, True, False)]
+    await join(service, *[(queue_id, f"visitor {number}") for queue_id in queue_ids for number in range(3)])
+    await service.run_sql("delete from log_pending")
+
+    await service.run_sql("update queues set paced_at = now() - interval '1 second'")
+    assert await release.release(service.database) == 9
+
+    for queue_id, entries in zip(queue_ids, (1, 1, 0), strict=True):
+        assert await pending(service, queue_id=queue_id) == entries * [{"kind": "release", "from": 1, "to": 3}]

@@ -71,6 +71,21 @@ async def test_a_refund_waits_until_a_dispute_is_decided(
     assert (error is None) is (outcome == "won")
 
 
+async def test_a_decided_dispute_makes_refunds_due_also_without_the_trigger_for_older_versions(shop: Scene) -> None:
+    await shop.service.run_sql("alter table disputes disable trigger free_refunds")
+    await paid(shop)
+    dispute = await disputed(shop)
+    await shop.deliver()
+    await shop.service.run_sql("update events set cancelled_at = now()")
+    await shop.work()
+    await shop.service.run_sql("update refunds set due_at = 'infinity'")
+    shop.processor.decide(dispute, "won")
+    await shop.deliver()
+
+    assert shop.moved("refund") == 1200
+    assert [state for state, _ in await refunds(shop)] == ["made"]
+
+
 async def test_a_refund_that_is_faster_than_the_message_waits_too(shop: Scene) -> None:
     await paid(shop)
     dispute = await disputed(shop)

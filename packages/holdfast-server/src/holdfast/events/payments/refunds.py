@@ -17,6 +17,7 @@ from msgspec import Struct
 from holdfast.events.payments.due import DueTable, LeasedRow
 from holdfast.events.processor.processor import Dispute, ProcessorRefusal, RefundRequest
 from holdfast.events.resources import Reader, Steps, Tx
+from holdfast.events.seats.seats import PAYMENTS_CHANNEL
 
 POLL_DAYS = 1
 """Days between polls of a dispute that is not decided, in case its message was lost."""
@@ -60,11 +61,19 @@ async def _store_dispute(tx: Tx, id: int, dispute: Dispute) -> dt.datetime | Non
     """Store the status of a dispute. Returns the time of the next poll."""
     if dispute.state == "lost":
         log.warning("a dispute about a payment is lost", dispute=dispute.id, intent=dispute.intent_id)
-    return await tx.value(
+    rows = await tx.tuples(
         """
-        update disputes set state = %(state)s::dispute_state, amount = %(amount)s, refundable = %(refundable)s
-         where id = %(id)s
-     returning case when state in ('inquiry', 'open') then now() + %(days)s * interval '1 day' end
+        with before as (select state, refundable from disputes where id = %(id)s for update),
+        stored as (
+            update disputes set state = %(state)s::dispute_state, amount = %(amount)s, refundable = %(refundable)s
+              from before where id = %(id)s
+         returning disputes.state, intent_id,
+                   (before.state, before.refundable) <> (disputes.state, disputes.refundable) as is_other),
+        -- The refunds that wait for the dispute become due.
+        freed as (
+            update refunds set due_at = now() from stored join payments using (intent_id)
+             where is_other and payments.id = payment_id and refunds.state = 'wanted')
+        select is_other, case when state in ('inquiry', 'open') then now() + %(days)s * interval '1 day' end from stored
         """,
         {
             "id": id,
@@ -74,6 +83,10 @@ async def _store_dispute(tx: Tx, id: int, dispute: Dispute) -> dt.datetime | Non
             "days": POLL_DAYS,
         },
     )
+    [(is_other, due_at)] = rows
+    if is_other:
+        await tx.notify(PAYMENTS_CHANNEL)
+    return due_at
 
 
 class DueRefund(Struct):

@@ -189,9 +189,17 @@ RELEASE: LiteralString = f"""
                paced_at = case when visitors = counted.tickets - counted.serving then recorded_at
                                else used_until + visitors * step end
           from counted where queues.id = counted.id),
-    logged as (
+    released as (
         insert into queue_releases (queue_id, first_ticket, last_ticket, released_at)
-        select id, serving + 1, serving + visitors, recorded_at from counted where visitors > 0)
+        select id, serving + 1, serving + visitors, recorded_at from counted
+         -- The trigger `log_release_of_older_version` reads the setting. Both go in the release after 0.3.
+         cross join set_config('holdfast.logs_releases', 'yes', true)
+         where visitors > 0),
+    logged as (
+        insert into log_pending (log_id, kind, details)
+        select logs.id, 'release', jsonb_build_object('from', serving + 1, 'to', serving + visitors)
+          from counted join logs on logs.queue_id = counted.id and closed_at is null
+         where visitors > 0)
     select id, visitors, greatest(0, extract(epoch from now - due_at))::float8 from counted
 """
 

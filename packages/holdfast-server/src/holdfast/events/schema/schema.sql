@@ -633,7 +633,7 @@ begin
     return null;
 end $$;
 
-CREATE FUNCTION log_release() RETURNS trigger
+CREATE FUNCTION log_release_of_older_version() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
 begin
@@ -2154,7 +2154,7 @@ ALTER TABLE ONLY queue_releases
 ALTER TABLE ONLY queue_releases
     ADD CONSTRAINT queue_releases_queue_id_fkey FOREIGN KEY (queue_id) REFERENCES queues(id);
 CREATE INDEX queue_releases_in_time ON queue_releases USING btree (queue_id, released_at);
-CREATE TRIGGER log_release AFTER INSERT ON queue_releases FOR EACH ROW EXECUTE FUNCTION log_release();
+CREATE TRIGGER log_release_of_older_version AFTER INSERT ON queue_releases FOR EACH ROW WHEN ((COALESCE(current_setting('holdfast.logs_releases'::text, true), ''::text) = ''::text)) EXECUTE FUNCTION log_release_of_older_version();
 
 -- queue_signing_keys --------------------------------------------------------------------------------------------------
 

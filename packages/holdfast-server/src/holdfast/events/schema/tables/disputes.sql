@@ -2,11 +2,13 @@
 --
 -- * insert: tells the pages of organizers (tell_of_disputes)
 -- * update: the same (tell_of_disputes)
--- * update of state or refundable: refunds that wait for the dispute become due (free_refunds)
+-- * update of state or refundable: refunds that wait for the dispute become due, if an older version makes the change
+--   (free_refunds)
 
 -- count ---------------------------------------------------------------------------------------------------------------
 
--- When a dispute changes, the refunds that wait for it become due.
+-- Goes in the release after 0.3. When a dispute changes, the refunds that wait for it become due: `_store_dispute` in
+-- payments/refunds.py does that by itself now, and older versions do not. What is done twice is the same.
 create or replace function free_refunds() returns trigger language plpgsql as $$
 begin
     update refunds set due_at = now()

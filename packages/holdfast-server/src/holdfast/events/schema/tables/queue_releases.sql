@@ -1,11 +1,12 @@
 -- What a change of a row causes:
 --
--- * insert: the log of the queue is told (log_release)
+-- * insert: the log of the queue is told, if an older version releases (log_release_of_older_version)
 
 -- log -----------------------------------------------------------------------------------------------------------------
 
--- Tells the log of a queue which tickets are released.
-create or replace function log_release() returns trigger language plpgsql as $$
+-- Goes in the release after 0.3. `RELEASE` in queues/release.py tells the log of a queue which tickets are released. Older
+-- versions do not, and release too during an upgrade, so this does it for them. `RELEASE` sets the setting.
+create or replace function log_release_of_older_version() returns trigger language plpgsql as $$
 begin
     insert into log_pending (log_id, kind, details)
     select id, 'release', jsonb_build_object('from', new.first_ticket, 'to', new.last_ticket)
@@ -13,5 +14,6 @@ begin
     return null;
 end $$;
 
-create or replace trigger log_release after insert on queue_releases
-    for each row execute function log_release();
+create or replace trigger log_release_of_older_version after insert on queue_releases
+    for each row when (coalesce(current_setting('holdfast.logs_releases', true), '') = '')
+    execute function log_release_of_older_version();
