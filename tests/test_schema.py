@@ -10,6 +10,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+import holdfast
 from holdfast.kit.contract.problems import CannotStart
 from holdfast.kit.postgres.schema.lineage import BASELINE
 from holdfast.kit.process.service_process import KIT_SCHEMA_FOLDERS
@@ -110,6 +111,12 @@ def test_an_older_database_is_told_that_it_is_older_than_the_first_release(servi
                     r"Nothing was changed\.",
                     str(refused.value),
                 )
+
+
+def test_each_sql_file_of_the_package_is_one_that_is_read() -> None:
+    migrations = [path for folder in FOLDERS for path in folder.glob("migrations/*.sql")]
+    read = {*FILES, *migrations, *(schema_file(service) for service in SERVICES)}
+    assert {*Path(holdfast.__file__).parent.rglob("*.sql")} - read == set()
 
 
 @pytest.mark.parametrize("path", FUNCTION_FILES, ids=place)
