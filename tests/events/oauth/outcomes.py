@@ -7,7 +7,7 @@ import pytest
 from holdfast.events.oauth import issuer as module
 from holdfast.events.oauth.issuer import Issuer
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.security.signing_keys import InvalidToken
+from holdfast.kit.security.signed_tokens import InvalidToken
 
 
 async def refusal(issuer: Issuer, token: str) -> str:

@@ -11,7 +11,7 @@ from joserfc import jws, jwt
 from joserfc.jwk import ECKey, KeySet, RSAKey
 
 from holdfast.events.queues import release_tokens
-from holdfast.kit.security.signing_keys import SIGNING_DELAY_SECONDS
+from holdfast.kit.security.signed_tokens import SIGNING_DELAY_SECONDS
 from tests.events.queues.scene import QueueScene, open_line
 from tests.support import Service, running
 

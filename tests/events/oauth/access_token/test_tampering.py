@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from holdfast.events.oauth.issuer import Issuer
 from holdfast.events.oauth.model import SCOPES
-from holdfast.kit.security.signing_keys import InvalidToken
+from holdfast.kit.security.signed_tokens import InvalidToken
 from tests.events.oauth.authorization_server import AUDIENCE, AuthorizationServer, encoded, new_key, rsa_key, signed
 from tests.events.oauth.outcomes import is_not_believed, refusal
 

@@ -3,6 +3,7 @@
 import hmac
 import json
 from base64 import urlsafe_b64encode
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import HealthCheck, given
@@ -12,8 +13,8 @@ from joserfc import jws, jwt
 from joserfc.jwk import ECKey
 
 from holdfast.inventory.agents import tokens
-from holdfast.inventory.agents.tokens import TokenSigner, TokenType
-from tests.inventory.agents.tokens.tickets import AUDIENCE, ISSUER, TICKET, VOUCHER, Signing, Ticket, refusal, stored
+from holdfast.inventory.agents.tokens import TokenSigner
+from tests.inventory.agents.tokens.tickets import AUDIENCE, ISSUER, TICKET, VOUCHER, Signing, refusal, stored
 
 
 async def test_a_token_of_another_kind_is_refused(database: Signing) -> None:
@@ -94,7 +95,7 @@ async def test_clocks_may_differ_by_a_little(database: Signing) -> None:
 
 
 async def test_a_remembered_token_expires_too(database: Signing) -> None:
-    brief = TokenType(TICKET.typ, TICKET.audience, -tokens.LEEWAY_SECONDS - 1, Ticket)
+    brief = replace(TICKET, lifetime=-tokens.LEEWAY_SECONDS - 1)
     signer = TokenSigner(database, ISSUER)
     token = (await signer.sign(brief, "ada", seat="7")).token
 

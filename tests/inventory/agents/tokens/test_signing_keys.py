@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 from holdfast.inventory.agents import tokens
 from holdfast.inventory.agents.tokens import KEYS, TokenSigner
 from holdfast.kit.security.secrets import Secret
-from holdfast.kit.security.signing_keys import PUBLISHED_TTL_SECONDS, SIGNING_DELAY_SECONDS, InvalidToken
+from holdfast.kit.security.signed_tokens import PUBLISHED_TTL_SECONDS, SIGNING_DELAY_SECONDS, InvalidToken
 from tests.inventory.agents.tokens.tickets import (
     ISSUER,
     TICKET,

@@ -10,10 +10,10 @@ import pytest
 from joserfc import jws
 from joserfc.jwk import ECKey
 
-from holdfast.inventory.agents.tokens import Claims, TokenSigner, TokenType
+from holdfast.inventory.agents.tokens import LEEWAY_SECONDS, Claims, TokenSigner
 from holdfast.kit.postgres.database import Database
 from holdfast.kit.security.secrets import Secret
-from holdfast.kit.security.signing_keys import InvalidToken
+from holdfast.kit.security.signed_tokens import InvalidToken, TokenType
 
 ISSUER = "https://example.com"
 AUDIENCE = "https://example.com/door"
@@ -28,8 +28,8 @@ class Ticket(Claims, frozen=True):
     seat: str
 
 
-TICKET = TokenType("ticket+jwt", "/door", 600, Ticket)
-VOUCHER = TokenType("voucher+jwt", "/door", 600, Ticket)
+TICKET = TokenType("ticket+jwt", Ticket, lambda ticket: f"{ticket.iss}/door", 600, LEEWAY_SECONDS)
+VOUCHER = TokenType("voucher+jwt", Ticket, lambda ticket: f"{ticket.iss}/door", 600, LEEWAY_SECONDS)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from holdfast.kit.contract.caller import Caller, access_token
 from holdfast.kit.contract.problems import FORBIDDEN, INVALID_API_KEY, Problem
 from holdfast.kit.running.slots import MAX_WAITING, SLOT_TIMEOUT_SECONDS, Slots
 from holdfast.kit.security.api_keys import PREFIX, KeyRing, digest
-from holdfast.kit.security.signing_keys import InvalidToken
+from holdfast.kit.security.signed_tokens import InvalidToken
 
 LINKS = Bound(
     name="First requests with the access tokens of another server",

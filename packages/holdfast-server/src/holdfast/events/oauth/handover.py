@@ -38,18 +38,18 @@ from holdfast.events.oauth_server.model import (
 )
 from holdfast.events.oauth_server.terms import AUTHORIZE, Terms
 from holdfast.events.oauth_settings import DOCUMENTS
-from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, Problem
-from holdfast.kit.http.handler import Access, Handler, Reply, Request, encode, envelope
+from holdfast.kit.http.handler import Reply, Request
 from holdfast.kit.http.index import Route
 from holdfast.kit.mail.message import header_text
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.pages.site import redirect
 from holdfast.kit.postgres.database import Database, Tx
+from holdfast.kit.process.discovery import keys_document
 from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.security.http_client import HttpClient, trusted_certificates
 from holdfast.kit.security.secrets import SealedTable
-from holdfast.kit.security.signing_keys import PUBLISHED_TTL_SECONDS, KeySet
+from holdfast.kit.security.signed_tokens import KeySet, TokenType
 
 TIMEOUT_SECONDS = 10.0
 MAX_ANSWER_BYTES = 262_144
@@ -149,43 +149,50 @@ class AnotherServer:
 
 JWKS = "/oauth/trusted-auth/jwks.json"
 
-TOKEN_SECONDS = 300
-"""The lifetime of a token."""
 
-KEYS = KeySet("trusted_auth_keys", "RS256", TOKEN_SECONDS)
+class TrustedAuthClaims(Struct, frozen=True):
+    """The claims of a trusted-auth token."""
+
+    iss: str
+    aud: str
+    sub: str
+    email: str
+    email_verified: bool
+    jti: str
+    iat: int
+    exp: int
+
+
+TRUSTED_AUTH = TokenType("JWT", TrustedAuthClaims, lambda claims: claims.aud, lifetime=300)
+KEYS = KeySet("trusted_auth_keys", "RS256", TRUSTED_AUTH.lifetime)
 SEALED = SealedTable("trusted_auth_keys", "kid", "text")
 
 
 def trusted_auth_routes(database: Database[Any], limits: Limits) -> list[Route]:
     """The route of the public keys."""
-    public = [
-        (b"cache-control", f"public, max-age={PUBLISHED_TTL_SECONDS}".encode()),
-        (b"access-control-allow-origin", b"*"),
-    ]
 
-    async def jwks(_: Caller, request: Request) -> Reply:
-        keys = await database.transact(KEYS.read)
-        return Reply(200, encode(keys.published()), public)
+    async def jwks() -> Mapping[str, Any]:
+        return (await database.transact(KEYS.read)).jwks()
 
-    return [Route(JWKS, Handler(Access("list_trusted_auth_keys"), limits, jwks, envelope(Problem.body)))]
+    return [keys_document(JWKS, "list_trusted_auth_keys", limits, jwks)]
 
 
 async def token(tx: Tx[Any], session: Session, issuer: str, audience: str) -> str:
     """Return a token that identifies the signed-in person. The owner of the address must have proved it."""
     keys = await KEYS.read(tx)
     now = int(keys.now)
-    claims = {
-        "iss": issuer,
-        "aud": audience,
-        "sub": str(session.account_id),
-        "email": session.email,
-        "email_verified": True,
-        "jti": secrets.token_urlsafe(16),
-        "iat": now,
-        "exp": now + TOKEN_SECONDS,
-    }
+    claims = TrustedAuthClaims(
+        iss=issuer,
+        aud=audience,
+        sub=str(session.account_id),
+        email=session.email,
+        email_verified=True,
+        jti=secrets.token_urlsafe(16),
+        iat=now,
+        exp=now + TRUSTED_AUTH.lifetime,
+    )
     # A signature takes half a millisecond, so it is computed in a thread and does not block the event loop.
-    return await asyncio.to_thread(keys.sign, "JWT", claims)
+    return await asyncio.to_thread(keys.sign, TRUSTED_AUTH, claims)
 
 
 async def rotate_trusted_auth_keys(tx: Tx[Any]) -> int:

@@ -36,8 +36,6 @@ from holdfast.kit.http.handler import (
     Reply,
     Request,
     admit,
-    encode,
-    envelope,
     headers_of,
 )
 from holdfast.kit.http.index import Route
@@ -45,10 +43,10 @@ from holdfast.kit.pages.language import language_of
 from holdfast.kit.pages.page_cache import CachedPage, PageCache, cached_page
 from holdfast.kit.pages.site import redirect
 from holdfast.kit.postgres.lookup_cache import LookupCache
+from holdfast.kit.process.discovery import keys_document
 from holdfast.kit.running.operation import Operation, batched, single
 from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.runner import Runner
-from holdfast.kit.security.signing_keys import PUBLISHED_TTL_SECONDS
 from holdfast_verify.formats.beacon import CHAIN
 from holdfast_verify.formats.drawn_order import DRAWN_ORDER
 from holdfast_verify.formats.receipts import ReceiptFile
@@ -218,14 +216,9 @@ _REFUSAL_STATES: Mapping[ProblemType, tuple[State, int]] = {
 
 def routes(database: Database, runner: Runner, limits: Limits) -> list[Route]:
     """The routes of queues."""
-    public = [
-        (b"cache-control", f"public, max-age={PUBLISHED_TTL_SECONDS}".encode()),
-        (b"access-control-allow-origin", b"*"),
-    ]
 
-    async def jwks(caller: Caller, request: Request) -> Reply:
-        keys = await database.transact(release_tokens.KEYS.read)
-        return Reply(200, encode(keys.published()), public)
+    async def jwks() -> Mapping[str, Any]:
+        return (await database.transact(release_tokens.KEYS.read)).jwks()
 
     def page(address: str, *, framed: bool) -> Route:
         page = RoomPage(database, runner, limits, framed=framed)
@@ -233,7 +226,7 @@ def routes(database: Database, runner: Runner, limits: Limits) -> list[Route]:
         return Route(address, Handler(page.access, limits, page.answer, page.refuse, methods=methods))
 
     return [
-        Route(JWKS, Handler(Access("list_queue_keys"), limits, jwks, envelope(Problem.body))),
+        keys_document(JWKS, "list_queue_keys", limits, jwks),
         page("/queues/{queue_id}", framed=False),
         page("/queues/{queue_id}/embed", framed=True),
         *SITE.assets("queues/room.js"),

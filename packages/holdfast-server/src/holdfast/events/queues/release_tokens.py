@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from typing import Annotated, NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
-import msgspec
 from msgspec import Meta, Struct
 from prometheus_client import Counter
 
@@ -24,10 +23,7 @@ from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.postgres.group_commit import LockedRow
-from holdfast.kit.security.signing_keys import InvalidToken, KeySet, SigningKeys
-
-KEYS = KeySet("queue_signing_keys", "RS256", MAX_TTL_MINUTES * 60)
-TYP = "queue-release+jwt"
+from holdfast.kit.security.signed_tokens import ForeignToken, InvalidToken, KeySet, SigningKeys, TokenType
 
 MAX_LABEL_CHARACTERS = 63
 """The most characters of a part of a host name (RFC 1035, section 2.3.4)."""
@@ -49,6 +45,10 @@ class Claims(Struct, frozen=True):
     qid: int
     org: int
     tkt: int
+
+
+RELEASE = TokenType("queue-release+jwt", Claims, lambda claims: _audience(claims.qid), lifetime=MAX_TTL_MINUTES * 60)
+KEYS = KeySet("queue_signing_keys", "RS256", RELEASE.lifetime)
 
 
 class ReleaseToken(NamedTuple):
@@ -101,16 +101,18 @@ async def verify(tx: Tx, caller: Caller, token: str, *, consume: bool) -> TokenD
 async def _read_valid(tx: Tx, caller: Caller, token: str, consume: bool) -> TokenData:
     keys = await KEYS.read(tx)
     try:
-        claims = msgspec.json.decode(keys.opened(token, {TYP})[1], type=Claims)
-    except (InvalidToken, ValueError) as error:
+        _, claims = keys.verify(token, [RELEASE], tx.resources.settings.is_issuer)
+    except ForeignToken as error:
+        raise _refusal("The token is for somebody else.", "audience") from error
+    except InvalidToken as error:
         raise _refusal("This is not a release token of this service.", "signature") from error
-    if not tx.resources.settings.is_issuer(claims.iss) or _audience(claims.qid) not in claims.aud:
-        raise _refusal("The token is for somebody else.", "audience")
     if not caller.may_access(claims.org):
         # Callers learn nothing about tokens of other organizers, not even that they have expired.
         raise _refusal("The token is not for a queue of yours.", "audience")
-    if claims.exp <= keys.now:
-        raise _refusal("The token has expired.", "expired")
+    try:
+        RELEASE.require_current(claims, keys.now)
+    except InvalidToken as error:
+        raise _refusal(str(error), "expired") from error
     used = await sql.use_token(tx, claims.qid, claims.sub, claims.jti, consume=consume)
     if used is None:
         if await sql.is_used_up(tx, claims.qid, claims.sub, claims.jti):
@@ -155,7 +157,7 @@ def _token(visitor: VisitorStatus, keys: SigningKeys, settings: Settings) -> Rel
         tkt=visitor.ticket,
     )
     # Signed with the key of that time, so that the visitor gets the same token even after a rotation of the keys.
-    token = keys.sign(TYP, msgspec.structs.asdict(claims), at=visitor.issued_at)
+    token = keys.sign(RELEASE, claims, at=visitor.issued_at)
     expires_at = datetime.fromtimestamp(visitor.expires_at, UTC)
     return ReleaseToken(token, expires_at, with_token(visitor.target_url, token))
 

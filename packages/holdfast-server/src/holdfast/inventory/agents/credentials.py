@@ -23,13 +23,13 @@ from holdfast.inventory.agents.model import (
     Registration,
     ordered_scopes,
 )
-from holdfast.inventory.agents.tokens import TokenSigner, TokenType
+from holdfast.inventory.agents.tokens import LEEWAY_SECONDS, TokenSigner
 from holdfast.inventory.problems import INVALID_GRANT, INVALID_SCOPE
 from holdfast.inventory.resources import Tx
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import INVALID_API_KEY, Problem
 from holdfast.kit.security.api_keys import PREFIX, KeyRing, digest
-from holdfast.kit.security.signing_keys import InvalidToken
+from holdfast.kit.security.signed_tokens import InvalidToken, TokenType
 
 
 async def store_registration(tx: Tx, key_hash: bytes, id: str, id_hash: bytes) -> Registration | None:
@@ -50,6 +50,10 @@ async def store_registration(tx: Tx, key_hash: bytes, id: str, id_hash: bytes) -
     )
 
 
+ASSERTION = TokenType("oauth-id-jag+jwt", AgentClaims, lambda claims: claims.iss, LIFETIME, LEEWAY_SECONDS)
+ACCESS_TOKEN = TokenType("at+jwt", AgentClaims, lambda claims: f"{claims.iss}/mcp", LIFETIME, LEEWAY_SECONDS)
+
+
 class Credentials:
     """Gives agents their credentials, and finds the caller of a credential.
 
@@ -61,15 +65,13 @@ class Credentials:
         self.tokens = tokens
         self.token_endpoint = f"{base_url}/oauth/token"
         self.resources = frozenset({base_url, f"{base_url}/mcp"})
-        self._assertion = TokenType("oauth-id-jag+jwt", "", LIFETIME, AgentClaims)
-        self._access_token = TokenType("at+jwt", "/mcp", LIFETIME, AgentClaims)
 
     async def caller(self, credential: str | None) -> Caller:
         """Return the caller of a credential. Raises `missing_api_key` or `invalid_api_key`."""
         if not credential or credential.startswith(PREFIX):
             return await self._ring.caller(credential)
         try:
-            claims = await self.tokens.verify(credential, self._assertion, self._access_token)
+            claims = await self.tokens.verify(credential, ASSERTION, ACCESS_TOKEN)
         except InvalidToken as error:
             raise INVALID_API_KEY(
                 str(error), hint="Use the shop's API key, or get a fresh identity with POST /api/agent/identity."
@@ -80,7 +82,7 @@ class Credentials:
         """Return a fresh assertion of a registered agent's identity."""
         scopes = ordered_scopes(frozenset(registration.scopes))
         assertion, expires_at = await self.tokens.sign(
-            self._assertion,
+            ASSERTION,
             registration.id,
             shop=registration.shop,
             scope=" ".join(scopes),
@@ -104,7 +106,7 @@ class Credentials:
         Raises `invalid_grant`, or `invalid_scope` for scopes that the identity does not have.
         """
         try:
-            claims = await self.tokens.verify(grant.assertion, self._assertion)
+            claims = await self.tokens.verify(grant.assertion, ASSERTION)
             present = (await self._holder(claims)).scopes or frozenset()
         except InvalidToken as error:
             raise INVALID_GRANT(str(error)) from error
@@ -117,7 +119,7 @@ class Credentials:
             raise INVALID_SCOPE()
         scope = " ".join(ordered_scopes(requested))
         token, _ = await self.tokens.sign(
-            self._access_token,
+            ACCESS_TOKEN,
             claims.sub,
             shop=claims.shop,
             scope=scope,

@@ -16,7 +16,6 @@ from holdfast.kit.http.handler import (
     NO_STORE,
     Access,
     Handler,
-    Header,
     RenderProblem,
     Reply,
     Request,
@@ -26,17 +25,11 @@ from holdfast.kit.http.handler import (
 )
 from holdfast.kit.http.index import Route
 from holdfast.kit.http.rest import decode_object
+from holdfast.kit.process.discovery import keys_document
 from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.slots import MAX_WAITING, SLOT_TIMEOUT_SECONDS, Slots
-from holdfast.kit.security.signing_keys import PUBLISHED_TTL_SECONDS
 
 T = TypeVar("T")
-
-PUBLIC: list[Header] = [
-    (b"cache-control", b"public, max-age=%d" % PUBLISHED_TTL_SECONDS),
-    (b"access-control-allow-origin", b"*"),
-]
-
 
 IDENTITIES = Bound(
     name="Requests for the identity of one key",
@@ -64,16 +57,13 @@ def routes(database: Database, limits: Limits, credentials: Credentials) -> list
         form = await _read(request, "application/x-www-form-urlencoded", read_query)
         return Reply(200, encode(await credentials.exchange(requested_grant(form, credentials.resources))), [NO_STORE])
 
-    async def jwks(_: Caller, request: Request) -> Reply:
-        return Reply(200, encode(await credentials.tokens.jwks()), PUBLIC)
-
     def post(name: str, answer: Callable[[Caller, Request], Awaitable[Reply]], refuse: RenderProblem) -> Handler:
         return Handler(Access(name, None, "identities"), limits, answer, refuse, methods=("POST",))
 
     return [
         Route("/api/agent/identity", post("register_agent", identity, envelope(error_body))),
         Route("/oauth/token", post("exchange_assertion", token, envelope(oauth_body))),
-        Route("/.well-known/jwks.json", Handler(Access("list_signing_keys"), limits, jwks, envelope(error_body))),
+        keys_document("/.well-known/jwks.json", "list_signing_keys", limits, credentials.tokens.jwks, error_body),
     ]
 
 

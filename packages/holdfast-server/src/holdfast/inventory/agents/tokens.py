@@ -1,24 +1,24 @@
 """Signed tokens of a service that verifies them on every request: short-lived JWTs, cached once verified.
 
-The keys are a `KeySet`; see `signing_keys.py`. The time of tokens is the database's, so processes agree on expiry.
+The time of tokens is the database's, so processes agree on expiry.
 """
 
 import asyncio
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-import msgspec
 from cachetools import LRUCache
 from msgspec import Struct
+from msgspec.structs import replace
 
 from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.postgres.database import Database
-from holdfast.kit.security.signing_keys import InvalidToken, KeySet, SigningKeys, UnknownKey
+from holdfast.kit.security.signed_tokens import KeySet, SigningKeys, TokenType, UnknownKey
 
 CACHE_SECONDS = 60
 """Seconds for which a process caches the stored keys, and the tokens verified with them."""
@@ -48,22 +48,6 @@ class Claims(Struct, frozen=True):
 
 
 C = TypeVar("C", bound=Claims)
-
-
-@dataclass(frozen=True)
-class TokenType(Generic[C]):
-    """A type of token.
-
-    typ         the media type in its header, so that a token does not pass for one of another type
-    audience    its audience: a path of the issuer
-    lifetime    seconds
-    claims      the type of its claims
-    """
-
-    typ: str
-    audience: str
-    lifetime: int
-    claims: type[C]
 
 
 class SignedToken(NamedTuple):
@@ -120,56 +104,45 @@ class TokenSigner:
         self._current: _CurrentKeys | None = None
         self._reading = asyncio.Lock()
 
-    async def sign(self, type: TokenType[Any], subject: str, **claims: str) -> SignedToken:
-        """Return a fresh token about a subject."""
+    async def sign(self, type: TokenType[C], subject: str, **claims: str) -> SignedToken:
+        """Return a fresh token about a subject. `claims`: those that its type adds."""
         assert type.lifetime <= self._set.longest
         current = await self._read(CACHE_SECONDS)
         issued_at = int(current.time)
         expires_at = issued_at + type.lifetime
-        payload: Mapping[str, Any] = {
-            "iss": self._issuer,
-            "aud": self._issuer + type.audience,
-            "sub": subject,
-            "iat": issued_at,
-            "exp": expires_at,
-            "jti": secrets.token_urlsafe(16),
+        content = type.claims(
+            iss=self._issuer,
+            aud="",
+            sub=subject,
+            iat=issued_at,
+            exp=expires_at,
+            jti=secrets.token_urlsafe(16),
             **claims,
-        }
-        return SignedToken(current.keys.sign(type.typ, dict(payload)), datetime.fromtimestamp(expires_at, UTC))
+        )
+        token = current.keys.sign(type, replace(content, aud=type.audience(content)))
+        return SignedToken(token, datetime.fromtimestamp(expires_at, UTC))
 
     async def verify(self, token: str, *types: TokenType[C]) -> C:
         """Return the claims of a token of one of these types. Raises `InvalidToken`."""
         current = await self._read(CACHE_SECONDS)
         fingerprint = sha256(token.encode(errors="surrogatepass")).digest()
         type, claims = current.verified.get(fingerprint, (None, None))
-        if claims is None or type not in types:
+        if type not in types or claims is None:
             type, claims = await self._verify_signature(token, types)
             current.verified[fingerprint] = type, claims
-        if claims.exp + LEEWAY_SECONDS <= current.time:
-            raise InvalidToken("The token has expired.")
-        if claims.iat - LEEWAY_SECONDS > current.time:
-            raise InvalidToken("The token is from the future.")
+        type.require_current(claims, current.time)
         return claims
 
     async def _verify_signature(self, token: str, types: Sequence[TokenType[C]]) -> tuple[TokenType[C], C]:
-        by_typ = {token_type.typ: token_type for token_type in types}
         try:
-            typ, content = (await self._read(CACHE_SECONDS)).keys.opened(token, by_typ)
+            return (await self._read(CACHE_SECONDS)).keys.verify(token, types, self._is_issuer)
         except UnknownKey:
             # A key that was made a moment ago is read when a token first names it.
-            typ, content = (await self._read(1)).keys.opened(token, by_typ)
-        type = by_typ[typ]
-        try:
-            claims = msgspec.json.decode(content, type=type.claims)
-        except ValueError as error:  # msgspec's errors are ValueErrors
-            raise InvalidToken("The token is not signed by this service.") from error
-        if not self._is_issuer(claims.iss) or claims.aud != claims.iss + type.audience:
-            raise InvalidToken("The token is for somebody else.")
-        return type, claims
+            return (await self._read(1)).keys.verify(token, types, self._is_issuer)
 
     async def jwks(self) -> dict[str, Any]:
         """Return the public keys, in the form of RFC 7517."""
-        return (await self._read(CACHE_SECONDS)).keys.published()
+        return (await self._read(CACHE_SECONDS)).keys.jwks()
 
     async def _read(self, max_age: float) -> _CurrentKeys:
         """Return the keys as they were at most `max_age` seconds ago."""

@@ -5,7 +5,7 @@ them are public. A service adds further documents with `document`.
 """
 
 import gzip
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -16,12 +16,16 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.problems import ErrorBody, Problem
 from holdfast.kit.http.answers import PlainEndpoint, accepts_gzip, has_version
-from holdfast.kit.http.handler import Header, Reply, Request
+from holdfast.kit.http.handler import Access, Handler, Header, Reply, Request, encode, envelope
 from holdfast.kit.http.index import Route
 from holdfast.kit.mcp import EndpointConfig
 from holdfast.kit.mcp.endpoint import VERSIONS
 from holdfast.kit.running.operation import Operations
+from holdfast.kit.running.rate_limits import Limits
+from holdfast.kit.security.signed_tokens import PUBLISHED_TTL_SECONDS
 
 JSON = "application/json"
 CARD = "application/mcp-server-card+json"
@@ -256,6 +260,25 @@ def document(
         return reply(compressed, condition is not None and has_version(condition, build(compressed).etag))
 
     return Route(path, PlainEndpoint(show, _encoded(CORS)))
+
+
+def keys_document(
+    path: str,
+    name: str,
+    limits: Limits,
+    read: Callable[[], Awaitable[Mapping[str, Any]]],
+    error_body: ErrorBody = Problem.body,
+) -> Route:
+    """The route of public keys (RFC 7517), for pages of every origin. `name`: its name in logs and metrics."""
+    headers = [
+        (b"cache-control", f"public, max-age={PUBLISHED_TTL_SECONDS}".encode()),
+        (b"access-control-allow-origin", b"*"),
+    ]
+
+    async def answer(_: Caller, request: Request) -> Reply:
+        return Reply(200, encode(await read()), headers)
+
+    return Route(path, Handler(Access(name), limits, answer, envelope(error_body)))
 
 
 class EncodedDocument(NamedTuple):

@@ -10,7 +10,7 @@ from holdfast.kit.http.index import Route
 from holdfast.kit.postgres.database import Database
 from holdfast.kit.running.operation import Operations
 from holdfast.kit.security.secrets import SealedTable
-from holdfast.kit.security.signing_keys import KeySet
+from holdfast.kit.security.signed_tokens import KeySet
 
 C = TypeVar("C")
 

@@ -1,14 +1,15 @@
-"""Signing keys: a set for each purpose, in its own table, sealed with the `secret` of the service's resources.
+"""Signed tokens: JWTs (RFC 7519) of this service, and the keys that sign them.
 
-A key is published before it signs, and stored until all its tokens have expired. So a client that caches the published
-set can verify every token. The age of a key is measured by the database's clock, so that processes agree on it.
+Each purpose has a set of keys, in its own table, sealed with the `secret` of the service's resources. A key is
+published before it signs, and stored until all its tokens have expired. So a client that caches the published set can
+verify every token. The age of a key is measured by the database's clock, so that processes agree on it.
 """
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal, LiteralString, NamedTuple
+from typing import Any, Generic, Literal, LiteralString, NamedTuple, Protocol, TypeVar
 
 import msgspec
 import structlog
@@ -36,6 +37,55 @@ class InvalidToken(Exception):
     """The token is not valid. The message says why."""
 
 
+class UnknownKey(InvalidToken):
+    """The token was signed with a key that is not, or not yet, in the set."""
+
+
+class ForeignToken(InvalidToken):
+    """The token was signed here, for another issuer or another audience."""
+
+
+class TokenClaims(Protocol):
+    """The claims by which every token is checked: of RFC 7519, times in seconds of the Unix epoch."""
+
+    @property
+    def iss(self) -> str: ...
+    @property
+    def aud(self) -> str | list[str]: ...
+    @property
+    def iat(self) -> int: ...
+    @property
+    def exp(self) -> int: ...
+
+
+C = TypeVar("C", bound=TokenClaims)
+
+
+@dataclass(frozen=True)
+class TokenType(Generic[C]):
+    """A type of token. A token of one type never passes for one of another.
+
+    typ         the media type in its header
+    claims      the type of its claims, a `Struct`
+    audience    returns the audience that a token with these claims must name
+    lifetime    the longest, in seconds
+    leeway      seconds by which clocks may differ
+    """
+
+    typ: str
+    claims: type[C]
+    audience: Callable[[C], str]
+    lifetime: int
+    leeway: int = 0
+
+    def require_current(self, claims: C, now: float) -> None:
+        """Check that a token has begun and not ended at a time. Raises `InvalidToken`."""
+        if claims.exp + self.leeway <= now:
+            raise InvalidToken("The token has expired.")
+        if claims.iat - self.leeway > now:
+            raise InvalidToken("The token is from the future.")
+
+
 class _Header(Struct, forbid_unknown_fields=True):
     """The header of a token of this service. Further members are refused, so a header cannot bring its own key."""
 
@@ -59,45 +109,58 @@ class SigningKeys:
     stored: tuple[_StoredKey, ...]
     now: float
 
-    def sign(self, typ: str, claims: dict[str, Any], at: float | None = None) -> str:
-        """A token of the media type `typ`, signed with the key in use at the time `at` (default: `now`)."""
+    def sign(self, type: TokenType[C], claims: C, at: float | None = None) -> str:
+        """A token, signed with the key in use at the time `at` (default: `now`)."""
         moment = self.now if at is None else at
         # If no key is old enough, clients are most likely to have the oldest one.
         signer = next(
             (stored.key for stored in self.stored if stored.since + SIGNING_DELAY_SECONDS <= moment),
             self.stored[-1].key,
         )
-        return jwt.encode({"alg": self.algorithm, "typ": typ, "kid": signer.kid}, claims, signer, [self.algorithm])
+        header = {"alg": self.algorithm, "typ": type.typ, "kid": signer.kid}
+        return jwt.encode(header, msgspec.to_builtins(claims), signer, [self.algorithm])
 
-    def opened(self, token: str, typs: Collection[str]) -> tuple[str, bytes]:
-        """The media type and the content of a token of one of these types that was signed with a key of this set.
+    def verify(
+        self, token: str, types: Sequence[TokenType[C]], is_issuer: Callable[[str], bool]
+    ) -> tuple[TokenType[C], C]:
+        """The type and the claims of a token of one of these types, whatever the time.
 
-        Raises `InvalidToken`, and `UnknownKey` if the token's key is not in the set.
+        The caller checks the time with `TokenType.require_current`, each time that the token is used.
+
+        Raises `InvalidToken`; `UnknownKey` if its key is not in the set; `ForeignToken`.
         """
+        type, content = self._verify_signature(token, types)
+        try:
+            claims = msgspec.json.decode(content, type=type.claims)
+        except ValueError as error:  # msgspec's errors are ValueErrors
+            raise InvalidToken("The token is not signed by this service.") from error
+        audiences = [claims.aud] if isinstance(claims.aud, str) else claims.aud
+        if not is_issuer(claims.iss) or type.audience(claims) not in audiences:
+            raise ForeignToken("The token is for somebody else.")
+        return type, claims
+
+    def _verify_signature(self, token: str, types: Sequence[TokenType[C]]) -> tuple[TokenType[C], bytes]:
         try:
             parts = jws.extract_compact(token.encode())
             header = msgspec.convert(parts.headers(), _Header)
-        except (JoseError, ValueError) as error:  # msgspec's errors are ValueErrors
+        except (JoseError, ValueError) as error:
             raise InvalidToken("This is not a token of this service.") from error
-        if header.typ not in typs:
+        type = next((type for type in types if type.typ == header.typ), None)
+        if type is None:
             raise InvalidToken("The token is of another kind.")
         key = next((stored.key for stored in self.stored if stored.key.kid == header.kid), None)
         if key is None:
             raise UnknownKey("The token is signed with an unknown key.")
         try:
             if jws.validate_compact(parts, key, [self.algorithm]):
-                return header.typ, parts.payload
+                return type, parts.payload
         except (JoseError, ValueError) as error:
             raise InvalidToken("The token is not signed by this service.") from error
         raise InvalidToken("The token is not signed by this service.")
 
-    def published(self) -> dict[str, Any]:
+    def jwks(self) -> dict[str, Any]:
         """The public keys as a set of RFC 7517. Clients may cache it for `PUBLISHED_TTL_SECONDS` seconds."""
         return {"keys": [stored.key.as_dict(private=False) for stored in self.stored]}
-
-
-class UnknownKey(InvalidToken):
-    """The token was signed with a key that is not, or not yet, in the set."""
 
 
 @dataclass(frozen=True)
