@@ -42,8 +42,8 @@ async def test_an_organizer_signs_in_by_mail_publishes_watches_exports_and_check
         async with (
             staged(settings.model_copy(update=server.settings)) as stage,
             at_work(
-                settlement.run(stage.service.database),
-                sealing.run(stage.service.database),
+                settlement.LOOP.run(stage.service.database),
+                sealing.LOOP.run(stage.service.database),
                 sending.run(stage.service.database),
             ),
             started("--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream", seen) as chromium,

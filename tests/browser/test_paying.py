@@ -14,6 +14,7 @@ from holdfast.events.payments import part as payments
 from holdfast.events.registrations.links import own_url
 from holdfast.events.seats import settlement
 from holdfast.events.settings import Settings
+from holdfast.kit.background import row_work
 from holdfast_demo.stripe.processor import StripeDouble
 from holdfast_demo.stripe.webhooks import Endpoint
 from tests.browser.following import open_live
@@ -43,7 +44,10 @@ async def open_for_payment(settings: Settings, **fields: Any) -> AsyncGenerator[
         processor.webhooks.endpoints.append(Endpoint(f"{stage.base_url}/stripe/webhook", SECRET))
         database = stage.service.database
         async with at_work(
-            settlement.run(database), sealing.run(database), sending.run(database), payments.run(database)
+            settlement.LOOP.run(database),
+            sealing.LOOP.run(database),
+            sending.run(database),
+            *(row_work.run(database, work) for work in payments.rows(database)),
         ):
             account = (await stage.ada.post("/api/stripe/onboarding_link")).json()["data"]["stripe_account_id"]
             processor.finish(account)

@@ -83,7 +83,7 @@ async def test_a_seat_that_is_handed_back_by_the_link_in_a_mail_goes_to_the_next
             frame = await fill_in(ann, stage, "ann@example.com")
             outcome = frame.get_by_role("status").get_by_role("heading")
             await expect(outcome).to_have_text("We have received your registration.")
-            async with at_work(settlement.run(database), sealing.run(database), sending.run(database)):
+            async with at_work(settlement.LOOP.run(database), sealing.LOOP.run(database), sending.run(database)):
                 await expect(outcome).to_have_text("You have a seat.", timeout=20_000)
                 assert ann.url == stage.fitted
 

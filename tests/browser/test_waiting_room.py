@@ -60,7 +60,7 @@ async def shop(settings: Settings) -> AsyncIterator[Shop]:
 
         front_of_shop = Starlette(routes=[Route("/sale", sale), Route("/", front)])
         async with serving(running_already(service.app), rooms), serving(front_of_shop, shops):
-            releasing = asyncio.create_task(release.run(service.database))
+            releasing = asyncio.create_task(release.LOOP.run(service.database))
             yield shop
             releasing.cancel()
             with contextlib.suppress(asyncio.CancelledError):

@@ -65,7 +65,7 @@ async def test_an_agent_registers_a_person_and_says_the_outcome(
     async with (
         running(settings.model_copy(update={"base_url": url})) as service,
         serving(running_already(service.app), at),
-        at_work(settlement.run(service.database)),
+        at_work(settlement.LOOP.run(service.database)),
     ):
         ada = await service.organizer()
         assert ada.key

@@ -2,7 +2,8 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Coroutine
+from typing import Any
 
 import psycopg
 import pytest
@@ -11,7 +12,7 @@ from holdfast.events.mails import sending as announcements
 from holdfast.events.pages.event import live
 from holdfast.events.payments import part as payments
 from holdfast.events.photos import sizes
-from holdfast.events.resources import Steps
+from holdfast.events.resources import Database, Steps
 from holdfast.events.seats import settlement
 from holdfast.events.settings import Settings
 from holdfast.kit.background import row_work, tasks
@@ -113,7 +114,7 @@ async def test_an_announcement_of_which_nobody_heard_becomes_mails_on_patrol(ser
     async def is_mailed(count: int) -> bool:
         return len(await service.run_sql("select id from mails where kind = 'event_cancelled'")) == count
 
-    async with unheard(service) as other, at_work(announcements.run_announcements(service.database)):
+    async with unheard(service) as other, at_work(announcements.ANNOUNCEMENTS.run(service.database)):
         await ada.delete(f"/api/events/{first}")
         await eventually(lambda: is_mailed(1))
         await through(other, ada).delete(f"/api/events/{second}")
@@ -126,7 +127,7 @@ async def test_announcements_become_mails_while_what_listens_is_cut_off(service:
     await ada.register(event["id"], email=ANN)
     await service.settle()
 
-    async with at_work(announcements.run_announcements(service.database)), deaf(service.database.url):
+    async with at_work(announcements.ANNOUNCEMENTS.run(service.database)), deaf(service.database.url):
         await ada.delete(f"/api/events/{event['id']}")
         await eventually(
             lambda: service.run_sql("select id from mails where kind = 'event_cancelled'"),
@@ -139,11 +140,16 @@ async def paid(scene: Scene, event_id: int, count: int) -> bool:
     return (await scene.counts(event_id)).get("registered") == count
 
 
+def calls(database: Database) -> list[Coroutine[Any, Any, None]]:
+    """All work with the payment processor."""
+    return [row_work.run(database, work) for work in payments.rows(database)]
+
+
 async def test_a_payment_of_which_nobody_heard_is_attended_to_on_patrol(settings: Settings) -> None:
     async with paying(settings) as scene, unheard(scene.service) as other:
         event_id = await scene.event(await scene.organizer(), capacity=2)
         first, second = [await scene.register(event_id, email) for email in (ANN, "ben@example.com")]
-        async with at_work(payments.run(scene.service.database)):
+        async with at_work(*calls(scene.service.database)):
             await first.pay()
             await scene.hear()
             await eventually(lambda: paid(scene, event_id, 1))
@@ -159,7 +165,7 @@ async def test_payments_are_attended_to_while_what_listens_is_cut_off(settings: 
     async with paying(settings) as scene:
         event_id = await scene.event(await scene.organizer())
         ann = await scene.register(event_id, ANN)
-        async with at_work(payments.run(scene.service.database)), deaf(scene.service.database.url):
+        async with at_work(*calls(scene.service.database)), deaf(scene.service.database.url):
             await ann.pay()
             await scene.hear()
             await eventually(lambda: paid(scene, event_id, 1), row_work.POLL_SECONDS + SLACK_SECONDS)
@@ -169,7 +175,7 @@ async def test_a_photo_of_which_nobody_heard_gets_its_sizes_on_patrol(service: S
     ada = await service.organizer()
     key = await upload(service, ada, picture(JPEG, 1000, 10))
 
-    async with unheard(service) as other, at_work(sizes.run(service.database)):
+    async with unheard(service) as other, at_work(row_work.run(service.database, sizes.SizesWork(service.database))):
         _, heard_of = await with_photo(ada, service)
         await eventually(lambda: kept_sizes(service, heard_of))
         await through(other, ada).create_event(image_keys=[key])
@@ -179,7 +185,7 @@ async def test_a_photo_of_which_nobody_heard_gets_its_sizes_on_patrol(service: S
 async def test_photos_get_their_sizes_while_what_listens_is_cut_off(service: Service) -> None:
     ada = await service.organizer()
 
-    async with at_work(sizes.run(service.database)), deaf(service.database.url):
+    async with at_work(row_work.run(service.database, sizes.SizesWork(service.database))), deaf(service.database.url):
         _, key = await with_photo(ada, service)
         await eventually(lambda: kept_sizes(service, key), row_work.POLL_SECONDS + SCALED_SECONDS)
 

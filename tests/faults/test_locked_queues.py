@@ -55,7 +55,7 @@ async def test_many_processes_that_join_one_queue_at_once_lose_nobody(service: S
 async def test_a_locked_queue_releases_as_soon_as_it_is_free_and_others_meanwhile(service: Service) -> None:
     locked, free = await open_line(service, release_rate=1200), await open_line(service, release_rate=1200)
     await locked.join("ann", "bob")
-    loop = asyncio.create_task(release.run(service.database))
+    loop = asyncio.create_task(release.LOOP.run(service.database))
 
     async with holding(service.database.url, QUEUE, id=locked.id) as operator:
         await operator.is_waited_for()

@@ -22,7 +22,7 @@ REGISTRATION = """
 @pytest.fixture
 async def settling(service: Service) -> AsyncIterator[None]:
     """Settlement runs, as in a process with background work."""
-    loop = asyncio.create_task(settlement.run(service.database))
+    loop = asyncio.create_task(settlement.LOOP.run(service.database))
     yield
     loop.cancel()
     with contextlib.suppress(asyncio.CancelledError):

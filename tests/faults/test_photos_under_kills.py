@@ -96,7 +96,7 @@ async def test_no_photo_is_lost_and_no_file_forgotten_whatever_is_killed(databas
     async with running(unlimited(database_url, tmp_path)) as service:
         await a_day_passes(service)
         await clear_photos(Steps(service.database))
-        await make_sizes(Steps(service.database))
+        await make_sizes(service.database)
 
         shown_keys = {key for (keys,) in await service.run_sql("select image_keys from events") for key in keys}
         unsure = {key for organizer in organizers for key in organizer.unsure}

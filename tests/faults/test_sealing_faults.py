@@ -81,7 +81,7 @@ class Scene:
 @contextlib.asynccontextmanager
 async def another_leader(service: Service) -> AsyncGenerator[None]:
     """While the block lasts, this process seals and signs too."""
-    sealing_here = asyncio.create_task(sealing.run(service.database))
+    sealing_here = asyncio.create_task(sealing.LOOP.run(service.database))
     try:
         yield
     finally:

@@ -29,7 +29,7 @@ async def test_while_the_processor_does_not_answer_everything_else_goes_on(setti
             return bool(scene.processor.things("checkout.session"))
 
         began = time.monotonic()
-        calling = asyncio.create_task(due.handle_all(database, payments.DUE_TABLES[0]))
+        calling = asyncio.create_task(due.handle_all(database, payments.PAYMENT_TABLES[0]))
         try:
             # The call is on its way: the session exists, and its answer does not come.
             await eventually(is_called)

@@ -71,15 +71,17 @@ def muted(database_url: str) -> str:
 
 
 @contextlib.asynccontextmanager
-async def at_work(loop: Coroutine[Any, Any, None]) -> AsyncGenerator[None]:
-    """While the block lasts, a loop runs."""
-    task = asyncio.create_task(loop)
+async def at_work(*loops: Coroutine[Any, Any, None]) -> AsyncGenerator[None]:
+    """While the block lasts, loops run."""
+    tasks = [asyncio.create_task(loop) for loop in loops]
     try:
         yield
     finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
+        for task in tasks:
+            task.cancel()
+        for task in tasks:
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
 
 
 async def quiet(name: str) -> None:

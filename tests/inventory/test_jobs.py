@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from holdfast.inventory.resources import Tx
 from holdfast.kit.background import tasks
-from holdfast.kit.background.tasks import Job
+from holdfast.kit.background.tasks import TaskHandler
 from holdfast.kit.postgres.tasks import Task
 from holdfast.kit.running.steps import Steps
 from tests.inventory.support import Inventory, Shop
@@ -38,7 +38,7 @@ async def test_a_task_of_a_shop_sees_the_rows_of_that_shop_alone(inventory: Inve
         counts.put_nowait(await steps.read(lambda reader: reader.value("select count(*) from pools")))
 
     await inventory.database.transact(lambda tx: tx.enqueue(COUNT, Nothing()), ben.id)
-    worker = asyncio.create_task(tasks.run_jobs(inventory.database, [Job(COUNT, count)], ()))
+    worker = asyncio.create_task(tasks.run_tasks(inventory.database, [TaskHandler(COUNT, count)], ()))
     with contextlib.suppress(asyncio.CancelledError):
         async with asyncio.timeout(20):
             assert await counts.get() == 2

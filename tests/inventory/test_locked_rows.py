@@ -24,7 +24,7 @@ async def test_the_holds_of_other_shops_expire_while_one_shop_is_locked_and_its_
 ) -> None:
     shops = [await inventory.shop(), await inventory.shop()]
     pools = [await shop.pool(50) for shop in shops]
-    loop = asyncio.create_task(expiry.run(inventory.database))
+    loop = asyncio.create_task(expiry.LOOP.run(inventory.database))
 
     async def held(shop: Shop, pool: dict[str, Any]) -> int:
         return (await shop.call("get_pool", pool_id=pool["id"]))["held"]

@@ -2,7 +2,8 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
+from typing import Any
 
 import pytest
 from mcp.client.subscriptions import ResourceUpdated
@@ -45,7 +46,7 @@ async def test_a_hold_of_which_nobody_heard_ends_on_patrol(shop: Shop, inventory
     async def given_back() -> bool:
         return (await shop.call("get_pool", pool_id=pool["id"]))["held"] == 0
 
-    async with unheard(inventory) as other, at_work(expiry.run(inventory.database)):
+    async with unheard(inventory) as other, at_work(expiry.LOOP.run(inventory.database)):
         await shop.call("hold_quantity", pool_id=pool["id"], quantity=6, ttl_s=1)
         await eventually(given_back)
         await shop.through(other).call("hold_quantity", pool_id=pool["id"], quantity=6, ttl_s=1)
@@ -59,7 +60,7 @@ async def test_holds_end_while_what_listens_is_cut_off(shop: Shop, inventory: In
     async def given_back() -> bool:
         return (await shop.call("get_pool", pool_id=pool["id"]))["held"] == 0
 
-    async with at_work(expiry.run(inventory.database)), deaf(inventory.database.url):
+    async with at_work(expiry.LOOP.run(inventory.database)), deaf(inventory.database.url):
         await shop.call("hold_quantity", pool_id=pool["id"], quantity=6, ttl_s=1)
         await eventually(given_back, expiry.POLL_SECONDS + SLACK_SECONDS)
 
@@ -140,6 +141,11 @@ def level(synced: Scene, count: int) -> Callable[[], Awaitable[bool]]:
     return is_pushed
 
 
+def syncing(synced: Scene) -> Coroutine[Any, Any, None]:
+    """The work on levels of one process."""
+    return row_work.run(synced.inventory.database, sync.SyncWork(synced.inventory.database))
+
+
 async def follow_unheard(synced: Scene, other: Inventory) -> None:
     """Levels follow a change of which they hear, and then one of another process of which nobody does."""
     await synced.adjust(-1)
@@ -150,7 +156,10 @@ async def follow_unheard(synced: Scene, other: Inventory) -> None:
 
 
 async def test_a_change_of_which_nobody_heard_reaches_the_platform_on_patrol(synced: Scene) -> None:
-    async with unheard(synced.inventory) as other, at_work(sync.run(synced.inventory.database)):
+    async with (
+        unheard(synced.inventory) as other,
+        at_work(syncing(synced)),
+    ):
         await follow_unheard(synced, other)
 
 
@@ -163,11 +172,18 @@ async def test_a_shop_of_which_nobody_heard_does_not_wait_until_other_shops_are_
             await busy.call("adjust_pool_quantity", pool_id=jars["id"], delta=-1)
             await asyncio.sleep(0.05)
 
-    async with unheard(synced.inventory) as other, at_work(sync.run(synced.inventory.database)), at_work(be_busy()):
+    async with (
+        unheard(synced.inventory) as other,
+        at_work(syncing(synced)),
+        at_work(be_busy()),
+    ):
         await follow_unheard(synced, other)
 
 
 async def test_levels_follow_while_what_listens_is_cut_off(synced: Scene) -> None:
-    async with at_work(sync.run(synced.inventory.database)), deaf(synced.inventory.database.url):
+    async with (
+        at_work(syncing(synced)),
+        deaf(synced.inventory.database.url),
+    ):
         await synced.adjust(-1)
         await eventually(level(synced, 49), row_work.POLL_SECONDS + SLACK_SECONDS)

@@ -28,7 +28,7 @@ from tests.events.photos.pictures import picture
 from tests.events.photos.steps import accepted
 from tests.plans.events_rows import STRANGERS
 from tests.plans.recording import Recorder
-from tests.plans.running import attempt, pages, turn
+from tests.plans.running import attempt, background, pages, turn
 from tests.stream_reader import reading
 from tests.support import Client, event_fields, eventually
 
@@ -230,7 +230,7 @@ class Work:
         """Run each operation and each job, turn each loop, and open each page."""
         for operation in service.EVERY:
             await self.operation(operation)
-        for job in (job for part in service.PARTS for job in part.tasks):
+        for job in (task for part in service.PARTS for task in part.tasks):
             self.recorder.doing = f"the job {job.task.name}"
             await job.run(Steps(self.database), OF_JOBS[job.task.name])
         await self.operation(PROVE, account_id=next(self.strangers), session_id=0, keep=False)
@@ -243,11 +243,10 @@ class Work:
         await self.for_admins()
         await self.database.transact(lambda tx: tx.run(PENDING))
         await self.enter()
-        for loop in (loop for part in service.PARTS for loop in (*part.led, *part.loops)):
-            await turn(self.recorder, loop, self.database)
+        await background(self.recorder, service, self.database)
         await eventually(self.head_is_published)
         await self.log()
-        for periodic in (job for part in service.PARTS for job in part.timed):
+        for periodic in (task for part in service.PARTS for task in part.timed):
             self.recorder.doing = f"the job {periodic.name}"
             await periodic.run(Steps(self.database))
         self.recorder.doing = ""
@@ -287,7 +286,7 @@ class Work:
 
     async def head_is_published(self) -> bool:
         """Seal and publish once more. Returns whether the head of event 1's log is in a published head log."""
-        for loop in (sealing.run, head_log.run):
+        for loop in (sealing.LOOP, head_log.LOOP):
             await turn(self.recorder, loop, self.database)
         answer = await self.browser.get("/log/events/1/head-proof")
         return answer.status_code == 200

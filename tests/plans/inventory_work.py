@@ -28,7 +28,7 @@ from tests.inventory.support import SINGLE, SIX_PACK
 from tests.inventory.sync.scene import Scene
 from tests.plans.inventory_rows import FIRST_SHOP
 from tests.plans.recording import Recorder
-from tests.plans.running import attempt, pages, turn
+from tests.plans.running import attempt, background, pages
 from tests.support import eventually
 
 BROWSER = b64encode(b"b" * 32).decode()
@@ -114,9 +114,8 @@ class Work:
             received = ReceivedDelivery(DOMAIN, topic, f"new {topic}", None, None, json.dumps(payload).encode())
             await Inbox(self.database).take(received)
         await self.tasks()
-        for loop in (loop for part in service.PARTS for loop in (*part.led, *part.loops)):
-            await turn(self.recorder, loop, self.database)
-        for periodic in (job for part in service.PARTS for job in part.timed):
+        await background(self.recorder, service, self.database)
+        for periodic in (task for part in service.PARTS for task in part.timed):
             self.recorder.doing = f"job {periodic.name}"
             await periodic.run(Steps(self.database))
         self.recorder.doing = ""
@@ -144,7 +143,7 @@ class Work:
             SUBSCRIBE.name: ShopTask(self.shop.id),
             IMPORT.name: ImportTask(self.shop.id, import_id),
         }
-        for job in (job for part in service.PARTS for job in part.tasks):
+        for job in (task for part in service.PARTS for task in part.tasks):
             self.recorder.doing = f"task {job.task.name}"
             assert job.task.name in arguments, f"{job.task.name}: give it arguments in {__file__}"
             run: Any = job.run

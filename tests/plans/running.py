@@ -7,6 +7,8 @@ from typing import Any, Protocol
 
 import psycopg
 
+from holdfast.kit.background import row_work
+from holdfast.kit.background.loops import Loop
 from holdfast.kit.compat.task_ending import end_tasks
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import check
@@ -122,10 +124,28 @@ async def at_rest(recorder: Recorder, seconds: float = 0.25) -> None:
             return
 
 
-async def turn(recorder: Recorder, loop: Callable[[Any], Coroutine[Any, Any, None]], database: Database[Any]) -> None:
+async def background(recorder: Recorder, service: Any, database: Database[Any]) -> None:
+    """Run each loop, work on rows and sender of a service until it waits for something to happen.
+
+    service    its module
+    """
+    for part in service.PARTS:
+        for loop in part.loops:
+            await turn(recorder, loop, database)
+        for work in part.rows(database):
+            await _turn(recorder, work.name, row_work.run(database, work))
+        for name, sender in part.senders.items():
+            await _turn(recorder, name, sender(database))
+
+
+async def turn(recorder: Recorder, loop: Loop, database: Database[Any]) -> None:
     """Run a loop until it waits for something to happen."""
-    recorder.doing = f"the loop {loop.__module__.removeprefix('holdfast.')}"
-    task = asyncio.create_task(loop(database))
+    await _turn(recorder, loop.name, loop.run(database))
+
+
+async def _turn(recorder: Recorder, name: str, work: Coroutine[Any, Any, None]) -> None:
+    recorder.doing = f"the loop {name}"
+    task = asyncio.create_task(work)
     await at_rest(recorder)
     assert not task.done(), task.exception()
     await end_tasks([task])

@@ -37,7 +37,7 @@ async def test_pages_embeds_and_tickets_carry_the_look_of_their_organizer_alone(
 
     saved = await browser.send(LOOK_PATH, do="save", accent="#8A1F6B", about="We draw.\r\nEvery <b>evening</b>.")
     uploaded = await upload(browser, picture("image/png"))
-    assert await make_sizes(Steps(service.database)) == 1
+    assert await make_sizes(service.database) == 1
     await service.forget()
 
     assert [answer.headers.get("location") for answer in (saved, uploaded)] == [f"{LOOK_PATH}?done=saved"] * 2

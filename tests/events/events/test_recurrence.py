@@ -159,10 +159,10 @@ async def test_an_event_that_is_put_off_after_it_was_continued_is_not_continued_
 
 
 async def test_the_loop_continues_what_passes(service: Service) -> None:
-    assert recurrence.run in PART.led
+    assert recurrence.LOOP in PART.loops
     ada = await service.organizer()
     await past(service, ada)
-    running = asyncio.create_task(recurrence.run(service.database))
+    running = asyncio.create_task(recurrence.LOOP.run(service.database))
 
     async def continued() -> bool:
         return len(await all_events(ada)) == 2

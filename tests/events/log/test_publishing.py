@@ -170,7 +170,7 @@ async def test_the_loop_publishes_what_a_killed_process_has_left_and_asks_the_wi
         resources = service.database.resources
         configured_settings = settings.model_copy(update={"log_witnesses": configured})
         service.database.resources = replace(resources, settings=configured_settings)
-        running = asyncio.create_task(head_log.run(service.database))
+        running = asyncio.create_task(head_log.LOOP.run(service.database))
         await eventually(is_cosigned)
         running.cancel()
 

@@ -206,7 +206,7 @@ async def test_the_loop_seals_and_signs_what_comes_and_what_a_killed_process_has
     async def are_signed() -> bool:
         return [(await one.get("/checkpoint")).status_code for one in (left, log)] == [200, 200]
 
-    running = asyncio.create_task(sealing.run(service.database))
+    running = asyncio.create_task(sealing.LOOP.run(service.database))
     await eventually(are_signed)
     running.cancel()
 

@@ -71,7 +71,7 @@ class Scene:
     async def work(self) -> int:
         """Do everything that is due with the processor. Returns how much that was."""
         done = 0
-        while more := sum([await due.handle_all(self.service.database, line) for line in payments.DUE_TABLES]):
+        while more := sum([await due.handle_all(self.service.database, line) for line in payments.PAYMENT_TABLES]):
             done += more
         return done
 

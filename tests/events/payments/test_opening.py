@@ -8,6 +8,7 @@ import time
 import pytest
 
 from holdfast.events.payments import checkout, due
+from holdfast.kit.background import row_work
 from holdfast_demo.stripe.faults import Fault
 from tests.events.pages.visitor import Visitor, page_text
 from tests.events.payments.scene import Buyer, Scene
@@ -203,7 +204,7 @@ async def test_pages_are_opened_in_order_of_arrival_also_those_that_were_put_off
         await held(shop, event_id, email)
     await shop.service.run_sql("update payments set due_at = now() - id * interval '1 second'")
 
-    await due.handle_all(shop.service.database, checkout.OPENING._replace(at_once=1))
+    await due.handle_all(shop.service.database, checkout.OPENING._replace(max_concurrent=1))
 
     assert [session["customer_email"] for session in shop.processor.things("checkout.session")] == people
 
@@ -214,12 +215,13 @@ async def test_a_payment_that_was_made_does_not_wait_until_all_pages_are_opened(
     shop.processor.plan(Fault("slow", "/checkout/sessions", times=9, seconds=4))
     for number in range(3):
         await held(shop, event_id, f"p{number}@example.com")
-    lines = [kind._replace(at_once=1) for kind in (checkout.OPENING, checkout.FOLLOWING)]
+    tables = [kind._replace(max_concurrent=1) for kind in (checkout.OPENING, checkout.FOLLOWING)]
 
     async def is_seated() -> bool:
         return await ann.state() == "registered"
 
-    working = asyncio.create_task(due.run(shop.service.database, lines))
+    works = due.payment_rows(shop.service.database, tables)
+    working = asyncio.gather(*(row_work.run(shop.service.database, work) for work in works))
     try:
         await ann.pay()
         await shop.hear()
@@ -240,7 +242,8 @@ async def test_a_processor_that_has_too_many_calls_gets_none_for_as_long_as_it_s
         return len(shop.processor.things("checkout.session")) == 2
 
     began = time.monotonic()
-    working = asyncio.create_task(due.run(shop.service.database, [checkout.OPENING._replace(at_once=1)]))
+    [work] = due.payment_rows(shop.service.database, [checkout.OPENING._replace(max_concurrent=1)])
+    working = asyncio.create_task(row_work.run(shop.service.database, work))
     try:
 
         async def is_open() -> bool:

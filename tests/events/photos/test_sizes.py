@@ -28,7 +28,7 @@ async def service(anywhere: Settings) -> AsyncIterator[Service]:
 
 
 async def make_sizes(service: Service) -> int:
-    return await sizes.make_sizes(Steps(service.database))
+    return await sizes.make_sizes(service.database)
 
 
 async def image_attributes(service: Service, key: str) -> ImageAttributes:
@@ -103,7 +103,7 @@ async def test_photos_get_their_sizes_as_soon_as_they_are_accepted(
 ) -> None:
     # Each photo is accepted, and then locked for a moment by the event that shows it.
     monkeypatch.setattr(row_work, "POLL_SECONDS", 3_600.0)
-    making = asyncio.create_task(sizes.run(service.database))
+    making = asyncio.create_task(row_work.run(service.database, sizes.SizesWork(service.database)))
     ada = await service.organizer()
     for _ in range(2):
         _, key = await with_photo(ada, service)
@@ -178,9 +178,9 @@ async def test_sizes_are_made_in_turns_of_organizers(service: Service) -> None:
     many = [key_of(eve.id, letter) for letter in "abcde"]
     await accepted(service, key_of(ada.id, "a"), key_of(ben.id, "a"))
     await accepted(service, *many)
-    claims = sizes.SizesWork(Steps(service.database))
+    claims = sizes.SizesWork(service.database)
 
-    organizers = [(await claims.lease(1, (), scan_all=True))[0].organizer for _ in range(4)]
+    organizers = [(await claims.lease(1, (), scan_all=True))[0].owner for _ in range(4)]
 
     assert sorted(organizers[:3]) == [ada.id, ben.id, eve.id]
     assert organizers[3] == eve.id

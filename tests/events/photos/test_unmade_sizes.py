@@ -3,7 +3,7 @@
 import asyncio
 import signal
 import struct
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ from holdfast.events.photos.model import size_name, upload_name
 from holdfast.events.photos.sizes import clear_photos
 from holdfast.events.settings import Settings
 from holdfast.kit.background import row_work
+from holdfast.kit.background.row_work import LeasedRow
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.steps import Steps
 from tests.events.photos.gate import Gate, program
@@ -48,7 +49,7 @@ def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Gate:
 
 
 async def make_sizes(service: Service) -> int:
-    return await sizes.make_sizes(Steps(service.database))
+    return await sizes.make_sizes(service.database)
 
 
 async def has_sizes(service: Service, key: str) -> bool:
@@ -171,14 +172,18 @@ async def test_a_photo_that_is_deleted_while_it_is_scaled_leaves_no_file(service
 
 @pytest.fixture
 def short_leases(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (row_work, sql):
-        monkeypatch.setattr(module, "LEASE_SECONDS", 0.5)
+    monkeypatch.setattr(row_work, "LEASE_SECONDS", 0.5)
     monkeypatch.setattr(row_work, "RENEW_SECONDS", 0.1)
+
+
+async def lease_photo(service: Service) -> Sequence[LeasedRow]:
+    """Lease a photo as another process does."""
+    return await sizes.SizesWork(service.database).lease(1, (), scan_all=True)
 
 
 async def killed_halfway(service: Service, key: str) -> None:
     """Leave what a process leaves that is killed after it has claimed a photo and stored one of its sizes."""
-    await service.database.transact(sql.claim_unscaled)
+    await lease_photo(service)
     await service.database.resources.photos.write(size_name(key, 480), b"a size", "image/webp")
     half = service.database.resources.settings.data_dir / "media" / f"{size_name(key, 960)}.abcdefgh"
     if half.parent.exists():
@@ -211,7 +216,7 @@ async def test_nobody_claims_a_photo_whose_sizes_take_longer_than_a_lease(
 
     claimed_by_others = 0
     while not making.done():
-        claimed_by_others += await service.database.transact(sql.claim_unscaled) is not None
+        claimed_by_others += len(await lease_photo(service))
         await asyncio.wait([making], timeout=0.05)
 
     assert (claimed_by_others, await making) == (0, 1)
@@ -306,7 +311,7 @@ async def test_the_pause_between_attempts_grows_to_an_hour_and_no_further(servic
     await with_photo(await service.organizer(), service)
     pauses: list[int] = []
     for _ in range(10):
-        await service.database.transact(sql.claim_unscaled)
+        await lease_photo(service)
         [(pause,)] = await service.run_sql(
             "update photos set scaling_due = now() from photos as was where was.key = photos.key"
             " returning round(extract(epoch from was.scaling_due - now()))::int"

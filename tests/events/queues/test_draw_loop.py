@@ -10,7 +10,7 @@ import pytest
 from holdfast.events.log import sealing
 from holdfast.events.queues import release
 from holdfast.events.queues.joining import QUEUE_DRAWS
-from holdfast.events.service import draw
+from holdfast.events.service import DRAWING
 from holdfast_verify.formats import beacon, drawn_order
 from tests.events.draws.beacon_double import serving_beacon
 from tests.events.queues.draw_scene import ROUND, DrawScene
@@ -31,7 +31,7 @@ async def test_two_processes_draw_a_list_by_themselves(service: Service, monkeyp
         service.database.resources = replace(resources, settings=settings, beacon=reaching(double.server))
         line = await open_line(service, draw_at=closes.isoformat(), release_rate=600)
         await line.join("ann", "bob", "cyd")
-        loops = (sealing.run, release.run, draw, draw)
+        loops = (sealing.LOOP.run, release.LOOP.run, DRAWING.run, DRAWING.run)
         running = [asyncio.create_task(loop(service.database)) for loop in loops]
 
         async def is_empty() -> bool:

@@ -60,7 +60,7 @@ async def test_joining_and_releasing_at_once_lose_nobody(service: Service) -> No
 
 async def test_the_loop_releases_as_soon_as_somebody_is_due(service: Service) -> None:
     line = await open_line(service, release_rate=1200)
-    loop = asyncio.create_task(release.run(service.database))
+    loop = asyncio.create_task(release.LOOP.run(service.database))
     try:
         await line.join("ann", "ben", "cal")
 

@@ -109,7 +109,7 @@ async def test_two_settlers_at_once_settle_everything_once(service: Service) -> 
 async def test_the_loop_settles_what_is_announced(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
-    running = asyncio.create_task(settlement.run(service.database))
+    running = asyncio.create_task(settlement.LOOP.run(service.database))
 
     poll = await ada.register(event["id"], email="ann@example.com")
 

@@ -21,7 +21,7 @@ async def test_it_is_done_without_a_patrol(settings: Settings, monkeypatch: pyte
         async def is_waiting() -> bool:
             return bool(await scene.inventory.sql("select from pg_stat_activity where query like 'LISTEN \"proc%%'"))
 
-        working = asyncio.create_task(tasks.run_jobs(scene.inventory.database, PART.tasks, ()))
+        working = asyncio.create_task(tasks.run_tasks(scene.inventory.database, PART.tasks, ()))
         await eventually(is_waiting)
         await scene.install(BASE_URL)
         await eventually(is_done, 20)

@@ -129,7 +129,7 @@ async def test_a_shop_whose_books_are_damaged_keeps_no_other_shop_waiting(invent
 @contextlib.asynccontextmanager
 async def watching(inventory: Inventory) -> AsyncGenerator[None]:
     """The loop that ends holds, as a process runs it."""
-    task = asyncio.create_task(expiry.run(inventory.database))
+    task = asyncio.create_task(expiry.LOOP.run(inventory.database))
     try:
         yield
     finally:
@@ -176,7 +176,7 @@ async def test_whoever_watches_stops_when_it_is_cancelled_in_the_moment_of_a_not
         else:
             task.cancel()
 
-    task = asyncio.create_task(expiry.run(inventory.database))
+    task = asyncio.create_task(expiry.LOOP.run(inventory.database))
     for _ in range(10):
         await inventory.sql("select 'so that it has come to wait for a notification'")
     with inventory.database.listen(HOLDS, lambda _: cancel(turns)):

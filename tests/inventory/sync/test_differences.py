@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from holdfast.inventory.settings import Settings
-from holdfast.inventory.sync import levels, pushing, shop_sync
+from holdfast.inventory.sync import levels, pushing
 from holdfast.inventory.sync.model import OrderLevelChange
+from holdfast.inventory.sync.shop_sync import SyncWork
+from holdfast.kit.background import row_work
 from holdfast_demo.shopify.faults import Fault
 from holdfast_demo.shopify.shops import count
 from tests.inventory.installs.merchants import DOMAIN
@@ -131,7 +133,7 @@ async def test_an_edit_by_a_person_between_two_attempts_is_adopted_and_nothing_e
 async def test_a_service_that_stops_in_the_middle_of_a_call_leaves_it_to_the_next_one(scene: Scene) -> None:
     before = calls(scene)
     scene.platform.plan(Fault("slow", "AdjustLevels", seconds=30))
-    runs = asyncio.create_task(shop_sync.run(scene.inventory.database))
+    runs = asyncio.create_task(row_work.run(scene.inventory.database, SyncWork(scene.inventory.database)))
     await scene.adjust(-6)
     await eventually(lambda: asyncio.sleep(0, scene.levels() == (32, 5, 2)))
     runs.cancel()

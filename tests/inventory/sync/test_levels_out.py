@@ -7,10 +7,11 @@ from functools import partial
 
 import pytest
 
-from holdfast.inventory.sync import levels, shop_sync, sql
+from holdfast.inventory.sync import levels, sql
 from holdfast.inventory.sync.model import OrderLevelChange
 from holdfast.inventory.sync.pushing import PushSizes
-from holdfast.inventory.sync.shop_sync import sync_shop
+from holdfast.inventory.sync.shop_sync import SyncWork, sync_shop
+from holdfast.kit.background import row_work
 from holdfast_demo.shopify.faults import Fault
 from tests.inventory.installs.merchants import DOMAIN
 from tests.inventory.sync.scene import Scene
@@ -152,7 +153,7 @@ async def test_a_small_call_sets_a_part_and_the_next_one_the_rest(scene: Scene) 
 
 
 async def test_levels_follow_while_the_service_runs(scene: Scene) -> None:
-    runs = asyncio.create_task(shop_sync.run(scene.inventory.database))
+    runs = asyncio.create_task(row_work.run(scene.inventory.database, SyncWork(scene.inventory.database)))
     await scene.adjust(-6)
     await eventually(lambda: asyncio.sleep(0, scene.levels() == (44, 7, 3)))
     await scene.adjust(-2)
@@ -169,7 +170,7 @@ async def test_a_shop_whose_lease_ends_in_the_middle_of_a_call_is_synced_again_b
     asyncio.get_running_loop().set_exception_handler(lambda _, context: broken.append(context))
     before = calls(scene)
     scene.platform.plan(Fault("slow", "SetLevels", seconds=0.5))
-    runs = asyncio.create_task(shop_sync.run(scene.inventory.database))
+    runs = asyncio.create_task(row_work.run(scene.inventory.database, SyncWork(scene.inventory.database)))
     await scene.adjust(-6)
     await eventually(lambda: asyncio.sleep(0, scene.levels() == (44, 7, 3)))
     await scene.inventory.sql("update syncs set leased_until = null, due_at = now()")
@@ -192,7 +193,7 @@ async def test_a_shop_whose_lease_ends_in_the_middle_of_a_call_is_synced_again_b
 async def test_a_service_that_stops_in_the_middle_of_a_call_leaves_the_shop_to_the_next_one(scene: Scene) -> None:
     before = calls(scene)
     scene.platform.plan(Fault("slow", "SetLevels", seconds=30))
-    runs = asyncio.create_task(shop_sync.run(scene.inventory.database))
+    runs = asyncio.create_task(row_work.run(scene.inventory.database, SyncWork(scene.inventory.database)))
     await scene.adjust(-6)
     await eventually(lambda: asyncio.sleep(0, scene.levels() == (44, 7, 3)))
     runs.cancel()

@@ -10,7 +10,9 @@ from prometheus_client import REGISTRY
 
 from holdfast.inventory.service import AFTER_INSTALL
 from holdfast.inventory.shopify.domains import REQUIRED
-from holdfast.inventory.sync import cart_check, shop_sync
+from holdfast.inventory.sync import cart_check
+from holdfast.inventory.sync.shop_sync import SyncWork
+from holdfast.kit.background import row_work
 from holdfast_demo.shopify import metafields
 from holdfast_demo.shopify.checkout import CheckoutStopped
 from holdfast_demo.shopify.faults import Fault
@@ -78,7 +80,7 @@ async def test_a_shop_that_grants_it_gets_the_numbers_of_all_variants(checked: S
 async def test_a_sale_reaches_the_numbers_while_the_service_runs(checked: Scene) -> None:
     await checked.inventory.sql("update cart_numbers set written_at = written_at - interval '2 seconds'")
     before = metafield_value(checked, "Single")["v"]
-    runs = asyncio.create_task(shop_sync.run(checked.inventory.database))
+    runs = asyncio.create_task(row_work.run(checked.inventory.database, SyncWork(checked.inventory.database)))
     await checked.adjust(-6)
     await eventually(lambda: asyncio.sleep(0, pools(checked) == [[[checked.pool_id, n, 44]] for n in PACKS.values()]))
     runs.cancel()

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from holdfast.events.resources import Database, Reader, Tx
 from holdfast.kit.background import row_work
-from holdfast.kit.background.row_work import DueWork, LeaseFence, RetryBackoff, handle_all
+from holdfast.kit.background.row_work import LeaseFence, RetryBackoff, RowWork, handle_all
 from tests.support import Service, eventually
 
 
@@ -19,7 +19,7 @@ class Parcel(Struct):
     lease_id: UUID
 
 
-class Parcels(DueWork[Parcel]):
+class Parcels(RowWork[Parcel]):
     """Handles parcels by putting their numbers on a list. They wait for `may_finish`."""
 
     name = "parcels"
@@ -35,7 +35,7 @@ class Parcels(DueWork[Parcel]):
         self.may_finish = asyncio.Event()
         self.may_finish.set()
 
-    async def lease(self, limit: int, excluded_owners: Sequence[int], *, scan_all: bool) -> list[Parcel]:
+    async def lease(self, limit: int, excluded: Sequence[int], *, scan_all: bool) -> list[Parcel]:
         self.polls += scan_all
 
         async def lease(tx: Tx) -> list[Parcel]:
@@ -55,7 +55,7 @@ class Parcels(DueWork[Parcel]):
     async def renew(self, row: Parcel) -> bool:
         return await self.database.transact(LeaseFence("parcels", "id", [row.id], row.lease_id).renew)
 
-    async def next_due(self, reader: Reader, excluded_owners: Sequence[int]) -> float | None:
+    async def next_due(self, reader: Reader, excluded: Sequence[int]) -> float | None:
         return await reader.value("select extract(epoch from min(due_at) - clock_timestamp())::float8 from parcels")
 
     async def handle(self, row: Parcel) -> int:

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from holdfast.events.resources import Database, Steps, Tx
 from holdfast.kit.background import tasks
-from holdfast.kit.background.tasks import Job
+from holdfast.kit.background.tasks import TaskHandler
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from holdfast.kit.postgres.tasks import Task
 from tests.support import Service, eventually
@@ -30,7 +30,7 @@ Run = Callable[[Steps, Letter], Awaitable[None]]
 @contextlib.asynccontextmanager
 async def working(database: Database, run: Run, attempts: int = 10) -> AsyncGenerator[None]:
     """A process that does the jobs, for as long as the block lasts."""
-    worker = asyncio.create_task(tasks.run_jobs(database, [Job(POST, run, attempts)], ()))
+    worker = asyncio.create_task(tasks.run_tasks(database, [TaskHandler(POST, run, attempts)], ()))
     try:
         yield
     finally:

@@ -7,10 +7,10 @@ from prometheus_client import REGISTRY
 
 from holdfast.events.resources import Steps, Tx
 from holdfast.kit.background import tasks
-from holdfast.kit.background.tasks import PeriodicJob, in_transaction
+from holdfast.kit.background.tasks import Timed, Times, in_transaction
 from tests.support import Service, eventually
 
-EVERY_SECOND = "* * * * * *"
+EVERY_SECOND = Times("* * * * * *")
 
 
 async def test_a_job_with_a_transaction_and_one_without_both_run(service: Service) -> None:
@@ -30,8 +30,11 @@ async def test_a_job_with_a_transaction_and_one_without_both_run(service: Servic
             both.set()
         return 1
 
-    periodic = (PeriodicJob(EVERY_SECOND, in_transaction(in_a_transaction)), PeriodicJob(EVERY_SECOND, in_steps))
-    working = asyncio.create_task(tasks.run_jobs(service.database, (), periodic))
+    periodic = (
+        Timed("in_a_transaction", EVERY_SECOND, in_transaction(in_a_transaction)),
+        Timed("in_steps", EVERY_SECOND, in_steps),
+    )
+    working = asyncio.create_task(tasks.run_tasks(service.database, (), periodic))
     async with asyncio.timeout(20):
         await both.wait()
     working.cancel()
@@ -52,7 +55,7 @@ async def test_a_periodic_job_that_fails_is_tried_again_after_a_pause(service: S
             )
         )
 
-    working = asyncio.create_task(tasks.run_jobs(service.database, (), (PeriodicJob(EVERY_SECOND, fails),)))
+    working = asyncio.create_task(tasks.run_tasks(service.database, (), (Timed("fails", EVERY_SECOND, fails),)))
     await eventually(is_put_off)
     working.cancel()
     await asyncio.gather(working, return_exceptions=True)
@@ -90,7 +93,9 @@ async def test_jobs_that_wait_are_seen_in_the_figures(service: Service, monkeypa
     def waiting() -> float:
         return REGISTRY.get_sample_value("holdfast_due_work_overdue_seconds", {"work": "jobs"}) or 0.0
 
-    working = asyncio.create_task(tasks.run_jobs(service.database, (), (PeriodicJob(EVERY_SECOND, takes_long),)))
+    working = asyncio.create_task(
+        tasks.run_tasks(service.database, (), (Timed("takes_long", EVERY_SECOND, takes_long),))
+    )
     async with asyncio.timeout(20):
         await busy.wait()
     await service.run_sql(

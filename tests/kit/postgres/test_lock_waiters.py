@@ -2,7 +2,7 @@
 
 import asyncio
 
-from holdfast.kit.background.loops import MAX_WAITERS, LockWaiters
+from holdfast.kit.background.loops import MAX_WAITERS, LockedRows
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE
 
 
@@ -21,13 +21,13 @@ class Row:
 async def test_each_row_has_one_waiter_and_the_loop_is_told_when_it_has_ended() -> None:
     row, ended = Row(), asyncio.Event()
 
-    async with LockWaiters(ended.set) as waiters, asyncio.timeout(5):
+    async with LockedRows(ended.set) as waiters, asyncio.timeout(5):
         for _ in range(2):
             waiters.leave(7, row.work)
-        assert waiters.rows == [7]
+        assert waiters.ids == [7]
         row.is_free.set()
         await ended.wait()
-        assert waiters.rows == []
+        assert waiters.ids == []
 
     assert row.done == 1
 
@@ -36,15 +36,15 @@ async def test_a_row_for_which_no_waiter_is_free_is_left_to_the_loop() -> None:
     rows = [Row() for _ in range(MAX_WAITERS + 1)]
     ended = asyncio.Event()
 
-    async with LockWaiters(ended.set) as waiters, asyncio.timeout(5):
+    async with LockedRows(ended.set) as waiters, asyncio.timeout(5):
         for id, row in enumerate(rows):
             waiters.leave(id, row.work)
-        assert waiters.rows == [*range(MAX_WAITERS)]
+        assert waiters.ids == [*range(MAX_WAITERS)]
         assert waiters.are_busy
         rows[0].is_free.set()
         await ended.wait()
         waiters.leave(MAX_WAITERS, rows[-1].work)
-        assert sorted(waiters.rows) == [*range(1, MAX_WAITERS + 1)]
+        assert sorted(waiters.ids) == [*range(1, MAX_WAITERS + 1)]
 
 
 async def test_a_waiter_that_gives_up_makes_room_for_another() -> None:
@@ -53,20 +53,20 @@ async def test_a_waiter_that_gives_up_makes_room_for_another() -> None:
     async def give_up() -> None:
         raise SERVICE_UNAVAILABLE()
 
-    async with LockWaiters(ended.set) as waiters, asyncio.timeout(5):
+    async with LockedRows(ended.set) as waiters, asyncio.timeout(5):
         waiters.leave(7, give_up)
         await ended.wait()
-        assert waiters.rows == []
+        assert waiters.ids == []
 
 
 async def test_waiters_end_with_their_loop() -> None:
     row = Row()
 
-    async with LockWaiters(lambda: None) as waiters:
+    async with LockedRows(lambda: None) as waiters:
         waiters.leave(7, row.work)
         await asyncio.sleep(0)
 
-    assert waiters.rows == []
+    assert waiters.ids == []
     row.is_free.set()
     await asyncio.sleep(0)
     assert row.done == 0

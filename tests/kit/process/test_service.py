@@ -10,7 +10,8 @@ from holdfast.events.keys.operations import find_callers
 from holdfast.events.oauth import handover
 from holdfast.events.queues.release_tokens import KEYS as QUEUE_KEYS
 from holdfast.events.resources import Database, Steps
-from holdfast.kit.background.tasks import PeriodicJob
+from holdfast.kit.background.loops import LockedRows, Loop, LoopStep
+from holdfast.kit.background.tasks import Timed, Times
 from holdfast.kit.http.event_streams import Streams
 from holdfast.kit.process import service as kit
 from holdfast.kit.process.part import Doors, Part
@@ -21,7 +22,7 @@ from tests.any_bound import ANY_BOUND
 from tests.support import Service, eventually
 
 
-def with_loops(database: Database, *loops: kit.Loop) -> kit.Service:
+def with_loops(database: Database, *steps: LoopStep) -> kit.Service:
     return kit.Service(
         database=database,
         runner=Runner((), database),
@@ -29,7 +30,7 @@ def with_loops(database: Database, *loops: kit.Loop) -> kit.Service:
         authenticate=KeyRing(database, find_callers).caller,
         limits=Limits("memory://", {}),
         streams=Streams(ANY_BOUND),
-        parts=(Part(loops=loops),),
+        parts=(Part(loops=[Loop("test.loop", step, is_led=False) for step in steps]),),
     )
 
 
@@ -83,8 +84,8 @@ async def test_a_service_whose_jobs_share_a_name_is_not_made(service: Service) -
     async def clean_up(_: Steps) -> int:
         return 0
 
-    twice = (PeriodicJob("1 * * * *", clean_up), PeriodicJob("2 * * * *", clean_up))
-    with pytest.raises(ValueError, match="Several jobs have the name clean_up"):
+    twice = (Timed("clean_up", Times.hourly(1), clean_up), Timed("clean_up", Times.hourly(2), clean_up))
+    with pytest.raises(ValueError, match="Several tasks have the name clean_up"):
         replace(with_loops(service.database), parts=(Part(timed=twice),))
 
 
@@ -92,13 +93,13 @@ async def test_a_loop_that_fails_is_logged_and_started_again(service: Service) -
     runs = 0
     again = asyncio.Event()
 
-    async def fail_once(_: Database) -> None:
+    async def fail_once(_: Database, __: LockedRows) -> float:
         nonlocal runs
         runs += 1
         if runs == 1:
             raise RuntimeError("not the first time")
         again.set()
-        await asyncio.Event().wait()
+        return 60.0
 
     with capture_logs() as logs:
         async with with_loops(service.database, fail_once).background(), asyncio.timeout(5):
@@ -111,10 +112,11 @@ async def test_a_loop_that_fails_is_logged_and_started_again(service: Service) -
 async def test_background_work_ends_with_the_service(service: Service) -> None:
     started, ended = asyncio.Event(), asyncio.Event()
 
-    async def work(_: Database) -> None:
+    async def work(_: Database, __: LockedRows) -> float:
         started.set()
         try:
             await asyncio.Event().wait()
+            return 0.0
         finally:
             ended.set()
 
@@ -124,16 +126,17 @@ async def test_background_work_ends_with_the_service(service: Service) -> None:
 
     assert ended.is_set()
     names = {task.get_name() for task in asyncio.all_tasks()}
-    assert not {name for name in names if name.endswith(".work")}
+    assert not {name for name in names if name.endswith(".loop")}
 
 
 async def test_a_service_that_fails_ends_its_background_work_too(service: Service) -> None:
     started, ended = asyncio.Event(), asyncio.Event()
 
-    async def work(_: Database) -> None:
+    async def work(_: Database, __: LockedRows) -> float:
         started.set()
         try:
             await asyncio.Event().wait()
+            return 0.0
         finally:
             ended.set()
 

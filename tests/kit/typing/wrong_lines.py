@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from holdfast.kit.background.tasks import Job, PeriodicJob
+from holdfast.kit.background.tasks import TaskHandler, Timed, Times
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.problems import Problem
@@ -84,7 +84,7 @@ RIGHT = (
     Operation("change", None, single(change)),
     Operation("change_many", None, batched(change_many)),
     Operation("conclude", None, steps(conclude)),
-    Job(POST, post),
+    TaskHandler(POST, post),
 )
 
 BARE = Operation("change", None, change)  # refused
@@ -98,5 +98,5 @@ NO_COMMAND = single(take_no_command)  # refused
 NEVER_CONCLUDED = steps(forget_to_conclude)  # refused
 NO_STEPS = steps(change)  # refused
 IN_STEPS_AS_ONE = single(conclude)  # refused
-OTHER_ARGUMENTS = Job(Task("post", Answer), post)  # refused
-NOT_IN_A_TRANSACTION = PeriodicJob("* * * * *", tidy)  # refused
+OTHER_ARGUMENTS = TaskHandler(Task("post", Answer), post)  # refused
+NOT_IN_A_TRANSACTION = Timed("tidy", Times.minutes(1), tidy)  # refused

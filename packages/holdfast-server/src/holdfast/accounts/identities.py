@@ -4,8 +4,6 @@ Two accounts may have the same mailbox under two spellings. Nobody but its owner
 stay as they are, and `holdfast check` names them.
 """
 
-import asyncio
-from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, LiteralString, NamedTuple
 
@@ -13,6 +11,7 @@ import structlog
 from msgspec import Struct
 from psycopg.errors import UniqueViolation
 
+from holdfast.kit.background.loops import LockedRows, Loop
 from holdfast.kit.contract.addresses import NoAddress, identity
 from holdfast.kit.postgres.database import Database, Reader, Tx
 
@@ -54,15 +53,14 @@ class UnusualAddress(Struct, frozen=True):
         return None if normal == self.email else normal
 
 
-def unifying(table: LiteralString) -> Callable[[Database[Any]], Coroutine[Any, Any, None]]:
-    """Return the loop that does it for a table of accounts, at once and then each day, until cancelled."""
+def unifying_loop(table: LiteralString) -> Loop:
+    """The loop that does it for a table of accounts, at once and then each day."""
 
-    async def unify_addresses(database: Database[Any]) -> None:
-        while True:
-            unified = await unify(database.across_tenants() if database.tenancy else database, table)
-            await asyncio.sleep(LOCKED_INTERVAL_SECONDS if unified.locked else INTERVAL_SECONDS)
+    async def unify_addresses(database: Database[Any], _: LockedRows) -> float:
+        unified = await unify(database.across_tenants() if database.tenancy else database, table)
+        return LOCKED_INTERVAL_SECONDS if unified.locked else INTERVAL_SECONDS
 
-    return unify_addresses
+    return Loop("identities.unify_addresses", unify_addresses)
 
 
 async def unify(database: Database[Any], table: LiteralString) -> UnifiedAddresses:

@@ -4,13 +4,13 @@ from typing import LiteralString, Protocol, TypeVar
 
 from holdfast.accounts import sessions
 from holdfast.accounts.directory import Directory
-from holdfast.accounts.identities import unifying
+from holdfast.accounts.identities import unifying_loop
 from holdfast.accounts.signed_in_pages import SignedInPages
 from holdfast.accounts.signin.operations import SignInOperations
 from holdfast.accounts.signin.pages import SignInPages
 from holdfast.accounts.stopped_mails import mailboxes
 from holdfast.accounts.stopped_mails.pages import StoppedMailsPages
-from holdfast.kit.background.tasks import PeriodicJob, in_batches
+from holdfast.kit.background.tasks import Timed, Times, in_batches
 from holdfast.kit.process.part import Doors, Part
 from holdfast.kit.running.runner import Runner
 
@@ -46,10 +46,10 @@ def account_part(table: LiteralString, directory: Directory, context: type[C]) -
     return Part(
         operations=(*operations.all, *mailboxes.OPERATIONS),
         doors=doors,
-        led=(unifying(table),),
+        loops=(unifying_loop(table),),
         timed=(
-            PeriodicJob("11 * * * *", in_batches(sessions.forget_links)),
-            PeriodicJob("21 4 * * *", in_batches(sessions.forget_known)),
-            PeriodicJob("27 4 * * *", in_batches(sessions.forget_sessions)),
+            Timed("forget_links", Times.hourly(11), in_batches(sessions.forget_links)),
+            Timed("forget_known", Times.daily("04:21"), in_batches(sessions.forget_known)),
+            Timed("forget_sessions", Times.daily("04:27"), in_batches(sessions.forget_sessions)),
         ),
     )

@@ -24,7 +24,7 @@ from holdfast.events.people.proof import EraseOwnData
 from holdfast.events.queues.operations import end_all as end_queues
 from holdfast.events.resources import Context, Reader, Steps, Tx
 from holdfast.events.users.directory import UserDirectory
-from holdfast.kit.background.tasks import Job
+from holdfast.kit.background.tasks import TaskHandler
 from holdfast.kit.contract.caller import Caller, system
 from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, refuses
@@ -192,4 +192,4 @@ async def _end(tx: Tx, organizer_id: int) -> None:
     await end_stranger(tx, organizer_id)
 
 
-PART: Part[Context] = Part(tasks=(Job(CANCEL, cancel_events),))
+PART: Part[Context] = Part(tasks=(TaskHandler(CANCEL, cancel_events),))

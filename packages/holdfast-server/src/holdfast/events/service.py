@@ -52,13 +52,8 @@ from holdfast.kit.process.service_process import ServiceProcess
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.security.api_keys import KeyRing
 
-
-async def draw(database: Database) -> None:
-    """Draw queues and events whenever they are due, and place the entries of events, until cancelled."""
-    await drawing.run(database, (QUEUE_DRAWS, EVENT_DRAWS), drawn.place_due)
-
-
-DRAWS: Part[Context] = Part(led=(draw,))
+DRAWING = drawing.drawing_loop("service.draw", (QUEUE_DRAWS, EVENT_DRAWS), drawn.place_due)
+"""Draws queues and events whenever they are due, and places the entries of events."""
 
 PARTS: Sequence[Part[Context]] = (
     account_part("users", UserDirectory(), Context),
@@ -71,7 +66,7 @@ PARTS: Sequence[Part[Context]] = (
     events.PART,
     registrations.PART,
     seats.PART,
-    DRAWS,
+    Part(loops=(DRAWING,)),
     oauth.PART,
     photos.PART,
     keys.PART,

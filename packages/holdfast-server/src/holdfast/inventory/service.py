@@ -48,8 +48,8 @@ from holdfast.inventory.webhooks import routes as webhook_routes
 from holdfast.inventory.webhooks.inbox import WebhookWork
 from holdfast.inventory.webhooks.model import BatchHandler, Handlers
 from holdfast.kit import mcp
-from holdfast.kit.background import row_work
-from holdfast.kit.background.tasks import Job, PeriodicJob, in_batches
+from holdfast.kit.background.row_work import RowWork
+from holdfast.kit.background.tasks import TaskHandler, Timed, Times, in_batches
 from holdfast.kit.http.event_streams import StreamOwner, Streams
 from holdfast.kit.process.discovery import reverse_dns
 from holdfast.kit.process.part import Doors, Part
@@ -97,25 +97,25 @@ async def subscribe(steps: Steps, of: ShopTask) -> None:
     await catching_up.catch_up(steps, of)
 
 
-async def handle_webhooks(database: Database) -> None:
-    """Handle the storefront platform's webhooks, until cancelled."""
-    await row_work.run(database, WebhookWork(database, HANDLERS))
-
-
 def webhook_doors(context: Context) -> Doors:
     """The route for the webhooks of the storefront platform."""
     return Doors(webhook_routes.routes(context.database, context.limits, HANDLERS))
 
 
+def webhook_rows(database: Database) -> Sequence[RowWork[Any]]:
+    """The webhooks that are stored and not handled yet."""
+    return [WebhookWork(database, HANDLERS)]
+
+
 WEBHOOKS = Part(
     doors=webhook_doors,
-    loops=(handle_webhooks,),
-    tasks=(Job(SUBSCRIBE, subscribe),),
-    timed=(PeriodicJob("13 4 * * *", in_batches(inbox.forget)),),
+    rows=webhook_rows,
+    tasks=(TaskHandler(SUBSCRIBE, subscribe),),
+    timed=(Timed("forget", Times.daily("04:13"), in_batches(inbox.forget)),),
 )
 
 ANSWERS: Part[Context] = Part(
-    timed=(PeriodicJob("23 3 * * *", in_batches(IDEMPOTENCY.forget_answers)),),
+    timed=(Timed("forget_answers", Times.daily("03:23"), in_batches(IDEMPOTENCY.forget_answers)),),
     sealed=(SealedTable("api_keys", "id", "bigint"), SealedTable("idempotency_answers", "id", "bytea")),
 )
 

@@ -17,10 +17,10 @@ Fetches the signature of a round of the beacon. Whoever serves it need not be tr
 Naming a draw: the round of the beacon that draws a list, in advance.
 """
 
-import asyncio
 import datetime as dt
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
@@ -34,9 +34,10 @@ from holdfast.events.draws.sql import Frozen
 from holdfast.events.log import freeze_proofs
 from holdfast.events.log.sealing import wait_for_sealing
 from holdfast.events.resources import Database, Tx
+from holdfast.kit.background.loops import LockedRows, Loop, LoopStep
 from holdfast.kit.contract.problems import Problem, invalid
 from holdfast.kit.outbound.requests import FetchRefusal, OutboundClient
-from holdfast.kit.postgres.notifications import POLL_SECONDS, wait_for_notification
+from holdfast.kit.postgres.notifications import POLL_SECONDS
 from holdfast_verify.formats import beacon
 from holdfast_verify.formats.beacon import time_of
 from holdfast_verify.formats.drawn_order import Freeze, freeze_details, freeze_until, round_of, seed_of
@@ -86,18 +87,17 @@ class DrawRefusal(Exception):
     """A list cannot be drawn with this. The message is a sentence."""
 
 
-async def run(
-    database: Database, subjects: Sequence[DrawSubject], after: Callable[[Database], Awaitable[object]]
-) -> None:
-    """Freeze and draw lists whenever they are due, until cancelled.
+def drawing_loop(name: str, subjects: Sequence[DrawSubject], after: Callable[[Database], Awaitable[object]]) -> Loop:
+    """The loop that freezes and draws lists whenever they are due.
 
     after    does what follows from draws
     """
-    changed = asyncio.Event()
-    rounds = Rounds()
-    with database.listen(CHANNEL, lambda _: changed.set()):
-        while True:
-            changed.clear()
+
+    @asynccontextmanager
+    async def open_rounds(_: Database) -> AsyncGenerator[LoopStep]:
+        rounds = Rounds()
+
+        async def freeze_and_draw(database: Database, _: LockedRows) -> float:
             is_busy = False
             for subject in subjects:
                 is_busy |= await freeze_due(database, subject)
@@ -106,7 +106,11 @@ async def run(
             await after(database)
             due = [await database.read(partial(sql.seconds_until_due, subject=subject)) for subject in subjects]
             seconds = BUSY_SECONDS if is_busy else min(due)
-            await wait_for_notification(changed, min(max(seconds, BUSY_SECONDS), POLL_SECONDS))
+            return min(max(seconds, BUSY_SECONDS), POLL_SECONDS)
+
+        yield freeze_and_draw
+
+    return Loop(name, channels=(CHANNEL,), begin=open_rounds)
 
 
 async def freeze_due(database: Database, subject: DrawSubject, now: dt.datetime | None = None) -> bool:

@@ -6,7 +6,6 @@ is always in the future. A cancelled occurrence is the last one. Any number of p
 locks the passed event first creates the next one, and a unique key prevents a second one.
 """
 
-import asyncio
 import datetime as dt
 from collections.abc import Sequence
 from typing import LiteralString
@@ -20,6 +19,7 @@ from holdfast.events.events.public import is_public
 from holdfast.events.pricing.operations import record_first_prices
 from holdfast.events.pricing.policy import FIRST_PRICE
 from holdfast.events.resources import Database, Reader, Tx
+from holdfast.kit.background.loops import LockedRows, Loop
 
 BATCH_SIZE = 100
 """The most occurrences that one transaction creates."""
@@ -28,13 +28,15 @@ POLL_SECONDS = 5.0
 """The most seconds between two checks: events are created and change their dates at any time."""
 
 
-async def run(database: Database) -> None:
-    """Create the next occurrence of every series that is due, until cancelled."""
-    while True:
-        while await database.transact(continue_series):
-            pass
-        due = await database.read(next_to_continue)
-        await asyncio.sleep(POLL_SECONDS if due is None else min(max(due, 1.0), POLL_SECONDS))
+async def continue_due(database: Database, _: LockedRows) -> float:
+    """Create the next occurrence of every series that is due. Returns the seconds until the next check."""
+    while await database.transact(continue_series):
+        pass
+    due = await database.read(next_to_continue)
+    return POLL_SECONDS if due is None else min(max(due, 1.0), POLL_SECONDS)
+
+
+LOOP = Loop("recurrence.run", continue_due)
 
 
 async def continue_series(tx: Tx, now: dt.datetime | None = None) -> int:

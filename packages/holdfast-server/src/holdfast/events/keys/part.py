@@ -2,7 +2,7 @@
 
 from holdfast.events.keys import operations
 from holdfast.events.resources import Context
-from holdfast.kit.background.tasks import PeriodicJob, in_batches
+from holdfast.kit.background.tasks import Timed, Times, in_batches
 from holdfast.kit.process.part import Part
 
-PART: Part[Context] = Part(timed=(PeriodicJob("47 3 * * *", in_batches(operations.forget_keys)),))
+PART: Part[Context] = Part(timed=(Timed("forget_keys", Times.daily("03:47"), in_batches(operations.forget_keys)),))

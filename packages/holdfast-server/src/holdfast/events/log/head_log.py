@@ -15,8 +15,8 @@ about durable heads only, and outside transactions. So a process that is killed 
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, nullcontext
 from functools import partial
 from typing import LiteralString
 
@@ -28,6 +28,7 @@ from holdfast.events.log import sql
 from holdfast.events.log.keys import signing_key
 from holdfast.events.log.model import HeadLog, ListedHead
 from holdfast.events.resources import Database, Reader, Tx
+from holdfast.kit.background.loops import LockedRows, Loop, LoopStep
 from holdfast.kit.security.http_client import HttpClient, trusted_certificates
 from holdfast_verify.formats.add_checkpoint import PATH, SIZE_MEDIA_TYPE, AddCheckpoint
 from holdfast_verify.formats.cosignature import CosignatureVerifier, find_cosignature
@@ -260,15 +261,21 @@ PUBLISH_INTERVAL_SECONDS = 0.5
 """Seconds of rest after each look for a head."""
 
 
-async def run(database: Database) -> None:
-    """Publish each new head of the head log, until cancelled."""
+@asynccontextmanager
+async def open_publishing(database: Database) -> AsyncGenerator[LoopStep]:
+    """Open a client for the witnesses, if there are any. The step publishes the new heads of the head log."""
     configured = database.resources.settings.log_witness_keys
-    async with AsyncExitStack() as stack:
-        client = await stack.enter_async_context(http_client()) if configured else None
+    async with http_client() if configured else nullcontext() as client:
         witnesses = [WitnessClient(client, url, verifier) for verifier, url in configured] if client else []
-        while True:
+
+        async def publish_new(database: Database, _: LockedRows) -> float:
             await publish(database, witnesses)
-            await asyncio.sleep(PUBLISH_INTERVAL_SECONDS)
+            return PUBLISH_INTERVAL_SECONDS
+
+        yield publish_new
+
+
+LOOP = Loop("head_log.run", begin=open_publishing)
 
 
 async def publish(database: Database, witnesses: Sequence[WitnessClient] = ()) -> None:

@@ -17,4 +17,4 @@ def doors(context: Context) -> Doors:
     )
 
 
-PART = Part(doors=doors, led=(sealing.run, head_log.run), sealed=(SealedTable("log_keys", "id", "bigint"),))
+PART = Part(doors=doors, loops=(sealing.LOOP, head_log.LOOP), sealed=(SealedTable("log_keys", "id", "bigint"),))

@@ -23,6 +23,7 @@ from holdfast.events.log import head_log, sql
 from holdfast.events.log.keys import signing_key
 from holdfast.events.log.model import LogHead, PendingRow, UnsignedHead
 from holdfast.events.resources import Database, Tx
+from holdfast.kit.background.loops import LockedRows, Loop
 from holdfast.kit.contract.bounds import Bound
 from holdfast_verify.formats import entries
 from holdfast_verify.formats.signed_note import Checkpoint, Signer
@@ -80,19 +81,17 @@ class SealedRound(NamedTuple):
     is_full: bool
 
 
-async def run(database: Database) -> None:
-    """Seal what is pending, and sign it, until cancelled."""
-    try:
-        while True:
-            seconds, is_unsigned = await database.read(sql.read_work)
-            OLDEST.set(seconds or 0)
-            has_more = seconds is not None and await seal(database)
-            if seconds is not None or is_unsigned:
-                await sign(database)
-            if not has_more:
-                await asyncio.sleep(SEAL_INTERVAL_SECONDS)
-    finally:
-        OLDEST.set(0)  # from now on another process sets it
+async def seal_pending(database: Database, _: LockedRows) -> float:
+    """Seal what is pending, and sign it. Returns the seconds until what is pending then is sealed."""
+    seconds, is_unsigned = await database.read(sql.read_work)
+    OLDEST.set(seconds or 0)
+    has_more = seconds is not None and await seal(database)
+    if seconds is not None or is_unsigned:
+        await sign(database)
+    return 0.0 if has_more else SEAL_INTERVAL_SECONDS
+
+
+LOOP = Loop("sealing.run", seal_pending, gauges=(OLDEST,))
 
 
 async def seal(database: Database, *, max_entries: int = MAX_ENTRIES) -> bool:

@@ -2,12 +2,12 @@
 
 from holdfast.events.mails import sending
 from holdfast.events.resources import Context
-from holdfast.kit.background.tasks import PeriodicJob, in_batches
+from holdfast.kit.background.tasks import Timed, Times, in_batches
 from holdfast.kit.mail import outbox
 from holdfast.kit.process.part import Part
 
 PART: Part[Context] = Part(
-    loops=(sending.run,),
-    led=(sending.run_announcements,),
-    timed=(PeriodicJob("7 4 * * *", in_batches(outbox.forget_mails)),),
+    loops=(sending.ANNOUNCEMENTS,),
+    senders={"sending.run": sending.run},
+    timed=(Timed("forget_mails", Times.daily("04:07"), in_batches(outbox.forget_mails)),),
 )

@@ -15,7 +15,6 @@ In the same way it releases the mails of an organizer that were held until it pr
 processes may do this: each batch is a transaction that has locked its announcement, or its organizer.
 """
 
-import asyncio
 import datetime as dt
 from collections.abc import Mapping, Sequence
 
@@ -39,12 +38,13 @@ from holdfast.events.people import proof
 from holdfast.events.people.model import DataLink, url
 from holdfast.events.registrations.links import own_url
 from holdfast.events.resources import Database, Reader, Resources
+from holdfast.kit.background.loops import LockedRows, Loop
 from holdfast.kit.contract.addresses import mailbox
 from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.mail import sender
 from holdfast.kit.mail.outbox import Mail
 from holdfast.kit.mail.sender import ContentRenderer, RenderedMails
-from holdfast.kit.postgres.notifications import POLL_SECONDS, wait_for_notification
+from holdfast.kit.postgres.notifications import POLL_SECONDS
 
 UNPROVED_WAIT = dt.timedelta(days=7)
 """The longest time that a mail waits for its organizer to prove the address."""
@@ -244,14 +244,13 @@ CHANNEL = "mail_announcements"
 BATCH_SIZE = 1_000
 
 
-async def run_announcements(database: Database) -> None:
-    """Turn announcements into mails and release held mails, whenever some are due, until cancelled."""
-    waiting = asyncio.Event()
-    with database.listen(CHANNEL, lambda _: waiting.set()):
-        while True:
-            waiting.clear()
-            await process_due(database)
-            await wait_for_notification(waiting, POLL_SECONDS)
+async def announce(database: Database, _: LockedRows) -> float:
+    """Turn announcements into mails, and release held mails. Returns the seconds until the next check."""
+    await process_due(database)
+    return POLL_SECONDS
+
+
+ANNOUNCEMENTS = Loop("sending.run_announcements", announce, (CHANNEL,))
 
 
 async def process_due(database: Database) -> None:

@@ -9,7 +9,7 @@ from holdfast.events.oauth_server.terms import Terms
 from holdfast.events.resources import Context
 from holdfast.events.settings import Settings
 from holdfast.events.site import SITE
-from holdfast.kit.background.tasks import PeriodicJob, in_batches, in_transaction
+from holdfast.kit.background.tasks import Timed, Times, in_batches, in_transaction
 from holdfast.kit.process.part import Doors, Part
 
 DEFAULT_SCOPES = ("read_events", "write_events")
@@ -52,10 +52,10 @@ PART = Part(
     operations=grants.OPERATIONS,
     doors=doors,
     timed=(
-        PeriodicJob("13 * * * *", in_batches(grants.forget_grants)),
-        PeriodicJob("19 * * * *", in_batches(tokens.forget_tokens)),
-        PeriodicJob("43 * * * *", in_batches(clients.forget_clients)),
-        PeriodicJob("41 4 1 * *", in_transaction(handover.rotate_trusted_auth_keys)),
+        Timed("forget_grants", Times.hourly(13), in_batches(grants.forget_grants)),
+        Timed("forget_tokens", Times.hourly(19), in_batches(tokens.forget_tokens)),
+        Timed("forget_clients", Times.hourly(43), in_batches(clients.forget_clients)),
+        Timed("rotate_trusted_auth_keys", Times.monthly(1, "04:41"), in_transaction(handover.rotate_trusted_auth_keys)),
     ),
     keys=(handover.KEYS,),
     sealed=(handover.SEALED,),

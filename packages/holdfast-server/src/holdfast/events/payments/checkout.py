@@ -11,12 +11,13 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from holdfast.events.payments.due import DueTable, LeasedRow
+from holdfast.events.payments.due import PaymentTable
 from holdfast.events.processor.processor import Checkout, Processor, ProcessorRefusal
 from holdfast.events.registrations import links
 from holdfast.events.resources import Reader, Steps, Tx
 from holdfast.events.seats import seats
 from holdfast.events.seats.seats import SessionPayment
+from holdfast.kit.background.row_work import LeasedRow, RowTable
 
 SPARE_MINUTES = 45
 """The processor's page is open for so much longer than the time to pay, from the first call about it."""
@@ -89,10 +90,10 @@ async def handle_row(steps: Steps, row: LeasedRow) -> dt.datetime | None:
 
 
 # Handled separately, so that a payment that was made does not wait behind thousands of pages that are to be opened.
-OPENING = DueTable(
-    "payments", "id", handle_row, at_once=24, condition="state = 'opening'", order="id", name="checkouts"
+OPENING = PaymentTable(
+    "checkouts", RowTable("payments", "id", "state = 'opening'", order="id"), handle_row, max_concurrent=24
 )
-FOLLOWING = DueTable("payments", "id", handle_row, at_once=12, condition="state <> 'opening'", name="payments")
+FOLLOWING = PaymentTable("payments", RowTable("payments", "id", "state <> 'opening'"), handle_row, max_concurrent=12)
 
 
 def _next_poll_at(steps: Steps, payment: PaymentRow, ends_at: dt.datetime) -> dt.datetime:

@@ -1,20 +1,19 @@
 """What payments register: the routes of the processor, and the background work with it."""
 
-import asyncio
+from collections.abc import Sequence
 
-from holdfast.events.payments import checkout, due, payout_accounts, reconciliation, refunds, webhooks
+from holdfast.events.payments import checkout, payout_accounts, reconciliation, refunds, webhooks
+from holdfast.events.payments.due import PaymentWork, payment_rows
 from holdfast.events.resources import Context, Database
-from holdfast.kit.background.tasks import PeriodicJob, in_batches
+from holdfast.kit.background.tasks import Timed, Times, in_batches
 from holdfast.kit.process.part import Doors, Part
 
-DUE_TABLES = (checkout.OPENING, checkout.FOLLOWING, refunds.DISPUTES, refunds.REFUNDS, payout_accounts.DUE_TABLE)
+PAYMENT_TABLES = (checkout.OPENING, checkout.FOLLOWING, refunds.DISPUTES, refunds.REFUNDS, payout_accounts.DUE_TABLE)
 
 
-async def run(database: Database) -> None:
-    """Open and follow payments, make refunds, and poll accounts and disputes, until cancelled."""
-    if database.resources.processor is None:
-        await asyncio.Event().wait()
-    await due.run(database, DUE_TABLES)
+def rows(database: Database) -> Sequence[PaymentWork]:
+    """Payments are opened and followed, refunds made, accounts and disputes polled, if there is a processor."""
+    return payment_rows(database, PAYMENT_TABLES) if database.resources.processor else ()
 
 
 def doors(context: Context) -> Doors:
@@ -25,9 +24,9 @@ def doors(context: Context) -> Doors:
 PART = Part(
     operations=webhooks.OPERATIONS,
     doors=doors,
-    loops=(run,),
+    rows=rows,
     timed=(
-        PeriodicJob("37 4 * * *", reconciliation.report),
-        PeriodicJob("53 4 * * *", in_batches(webhooks.forget)),
+        Timed("report", Times.daily("04:37"), reconciliation.report),
+        Timed("forget", Times.daily("04:53"), in_batches(webhooks.forget)),
     ),
 )

@@ -18,11 +18,12 @@ from typing import Annotated, Literal, LiteralString, TypeVar
 
 from msgspec import Meta, Struct
 
-from holdfast.events.payments.due import DueTable, LeasedRow
+from holdfast.events.payments.due import PaymentTable
 from holdfast.events.problems import PAYMENTS_NOT_CONFIGURED
 from holdfast.events.processor.processor import NewAccount, Processor, ProcessorRefusal, ProcessorUnreachable
 from holdfast.events.resources import Concluded, Reader, Steps, Tx
 from holdfast.events.seats.seats import PAYMENTS_CHANNEL
+from holdfast.kit.background.row_work import LeasedRow, RowTable
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, SERVICE_UNAVAILABLE, refuses
@@ -301,7 +302,7 @@ async def handle_row(steps: Steps, row: LeasedRow) -> dt.datetime | None:
     return await steps.transact(partial(_store, account_id=account_id, is_ready=is_ready))
 
 
-DUE_TABLE = DueTable("payout_accounts", "organizer_id", handle_row, at_once=2, name="payout accounts")
+DUE_TABLE = PaymentTable("payout accounts", RowTable("payout_accounts", "organizer_id"), handle_row, max_concurrent=2)
 
 
 async def _store(tx: Tx, account_id: str, is_ready: bool) -> dt.datetime | None:

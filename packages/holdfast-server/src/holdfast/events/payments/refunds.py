@@ -14,10 +14,11 @@ from typing import Literal
 import structlog
 from msgspec import Struct
 
-from holdfast.events.payments.due import DueTable, LeasedRow
+from holdfast.events.payments.due import PaymentTable
 from holdfast.events.processor.processor import Dispute, ProcessorRefusal, RefundRequest
 from holdfast.events.resources import Reader, Steps, Tx
 from holdfast.events.seats.seats import PAYMENTS_CHANNEL
+from holdfast.kit.background.row_work import LeasedRow, RowTable
 
 POLL_DAYS = 1
 """Days between polls of a dispute that is not decided, in case its message was lost."""
@@ -39,7 +40,7 @@ async def handle_dispute(steps: Steps, row: LeasedRow) -> dt.datetime | None:
     return await steps.transact(partial(_store_dispute, id=row.key, dispute=dispute))
 
 
-DISPUTES = DueTable("disputes", "id", handle_dispute, at_once=2, name="disputes")
+DISPUTES = PaymentTable("disputes", RowTable("disputes", "id"), handle_dispute, max_concurrent=2)
 
 
 async def record_dispute(tx: Tx, dispute_id: str, intent_id: str) -> None:
@@ -156,7 +157,7 @@ async def handle_refund(steps: Steps, row: LeasedRow) -> dt.datetime | None:
     return None
 
 
-REFUNDS = DueTable("refunds", "id", handle_refund, at_once=6, name="refunds")
+REFUNDS = PaymentTable("refunds", RowTable("refunds", "id"), handle_refund, max_concurrent=6)
 
 
 async def _find_refund(reader: Reader, id: int) -> DueRefund:

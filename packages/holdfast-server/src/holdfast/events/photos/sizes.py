@@ -14,18 +14,15 @@ completes the work.
 """
 
 from collections.abc import Sequence
-from functools import partial
 
 import structlog
 
 from holdfast.events.photos import sandbox, sql
 from holdfast.events.photos.container import UnfitFile
 from holdfast.events.photos.model import SIZE_TYPE, size_name, size_names, upload_name
-from holdfast.events.photos.sql import UnscaledPhoto
-from holdfast.events.resources import Database, Reader, Steps, Tx
+from holdfast.events.resources import Database, Steps, Tx
 from holdfast.kit.background import row_work
-from holdfast.kit.background.row_work import DueWork
-from holdfast.kit.running import steps
+from holdfast.kit.background.row_work import LeasedRow, TableWork
 
 CHANNEL = "photos_accepted"
 
@@ -34,57 +31,50 @@ log = structlog.get_logger()
 find_sizes = sql.find_sizes
 
 
-async def run(database: Database) -> None:
-    """Make the sizes of accepted photos, until cancelled."""
-    await row_work.run(database, SizesWork(steps.Steps(database)))
-
-
 async def accept(tx: Tx, keys: list[str]) -> None:
     """Mark photos as accepted, and have their sizes made."""
     await sql.accept(tx, keys)
     await tx.notify(CHANNEL)
 
 
-async def make_sizes(steps: Steps) -> int:
+async def make_sizes(database: Database) -> int:
     """Make the sizes of all due photos. Returns the number of handled photos."""
-    return await row_work.handle_all(SizesWork(steps))
+    return await row_work.handle_all(SizesWork(database))
 
 
-class SizesWork(DueWork[UnscaledPhoto]):
+class SizesWork(TableWork):
     """Makes the sizes of the photos that have none."""
 
     name = "photo sizes"
     channels = (CHANNEL,)
     max_concurrent = 1
 
-    def __init__(self, steps: Steps) -> None:
-        super().__init__()
-        self._steps = steps
+    def __init__(self, database: Database) -> None:
+        super().__init__(database, sql.UNSCALED)
         self._previous = -1
         """The organizer that had the last turn."""
 
-    async def lease(self, limit: int, excluded_owners: Sequence[int], *, scan_all: bool) -> list[UnscaledPhoto]:
-        photo = await self._steps.transact(lambda tx: sql.claim_unscaled(tx, self._previous))
-        if photo is None:
-            return []
-        self._previous = photo.organizer
-        return [photo]
+    async def lease(self, limit: int, excluded: Sequence[str], *, scan_all: bool) -> Sequence[LeasedRow]:
+        """Lease a photo of the organizer with the next id, or else of the first one."""
 
-    async def renew(self, row: UnscaledPhoto) -> bool:
-        return await self._steps.transact(partial(sql.keep_claim, claimed=row))
+        async def lease(tx: Tx) -> list[LeasedRow]:
+            leased = await self.table.lease_due(tx, 1, after_owner=self._previous)
+            return leased if leased or self._previous < 0 else await self.table.lease_due(tx, 1, after_owner=-1)
 
-    async def next_due(self, reader: Reader, excluded_owners: Sequence[int]) -> float | None:
-        return await sql.next_due(reader)
+        photos = await self.database.transact(lease)
+        if photos:
+            self._previous = photos[0].owner
+        return photos
 
-    async def handle(self, row: UnscaledPhoto) -> int:
-        await _make_sizes_of(self._steps, row)
+    async def handle(self, row: LeasedRow) -> int:
+        await _make_sizes_of(Steps(self.database), row)
         return 1
 
 
-async def _make_sizes_of(steps: Steps, claimed: sql.UnscaledPhoto) -> None:
-    key, store = claimed.key, steps.resources.photos
-    if claimed.again:
-        await store.delete(size_names(key))
+async def _make_sizes_of(steps: Steps, leased: LeasedRow) -> None:
+    key, store = leased.key, steps.resources.photos
+    if leased.attempts > 1:
+        await store.delete(size_names(key))  # those that an earlier lease may have left
     async with store.open(key) as opened:
         content = await opened.read() if opened else None
     if content is None:
@@ -98,7 +88,7 @@ async def _make_sizes_of(steps: Steps, claimed: sql.UnscaledPhoto) -> None:
         return
     for width, file in scaled.files.items():
         await store.write(size_name(key, width), file, SIZE_TYPE)
-    if not await steps.transact(lambda tx: sql.store_sizes(tx, claimed, scaled.width, scaled.height, [*scaled.files])):
+    if not await steps.transact(lambda tx: sql.store_sizes(tx, leased, scaled.width, scaled.height, [*scaled.files])):
         # The photo is being deleted, or has been.
         await store.delete(size_names(key))
 

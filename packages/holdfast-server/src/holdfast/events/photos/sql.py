@@ -3,12 +3,10 @@
 from collections.abc import Sequence
 from typing import LiteralString
 
-from msgspec import Struct
-
 from holdfast.events.photos.model import MAX_IDLE_PHOTOS, UPLOAD_LIFETIME_SECONDS, PhotoRow, PhotoSizes
 from holdfast.events.photos.stranger_shares import UPLOAD_HOURS
 from holdfast.events.resources import Reader, Tx
-from holdfast.kit.background.row_work import LEASE_SECONDS
+from holdfast.kit.background.row_work import LEASE, LeasedRow, RowTable
 
 COUNT: LiteralString = "select count(*) from photos where organizer_id = %(organizer_id)s"
 
@@ -86,94 +84,27 @@ async def accept(tx: Tx, keys: Sequence[str]) -> None:
     )
 
 
-IS_WAITING: LiteralString = """
-    state = 'accepted' and scaling_due is not null
-    and (idle_since is null or idle_since > now() - interval '1 hour')
-"""
-"""SQL condition: the sizes of a photo are to be made, now or later."""
-
-IS_DUE: LiteralString = f"{IS_WAITING} and scaling_due <= now()"
-
-
-class UnscaledPhoto(Struct):
-    """A photo whose sizes are to be made.
-
-    claim        the number of its claims, this one included
-    organizer    the id of its organizer; 0: it is of an admin
-    """
-
-    key: str
-    claim: int
-    organizer: int
-
-    @property
-    def again(self) -> bool:
-        """Whether an earlier claim may have left files."""
-        return self.claim > 1
+# A photo that no event has shown for an hour is not leased, since it may be deleted 22 hours later. When an event shows
+# it again, a poll finds it. After three leases of which nothing came, a photo is left alone for minutes. Of the photos
+# of an organizer, the latest is leased first.
+UNSCALED = RowTable(
+    "photos",
+    "key",
+    "state = 'accepted' and scaling_due is not null and (idle_since is null or idle_since > now() - interval '1 hour')",
+    order="coalesce(organizer_id, 0), scaling_due desc",
+    due_at="scaling_due",
+    attempts="scaling_tried",
+    lease_id=None,
+    lease=f"""
+        case when scaling_tried < 3 then {LEASE}
+             else interval '2 minutes' * 2 ^ least(scaling_tried - 3, 5) end
+    """,
+    owner="coalesce(organizer_id, 0)",
+)
+"""The photos whose sizes are to be made. The owner is the organizer; 0: it is of an admin."""
 
 
-async def claim_unscaled(tx: Tx, previous: int = -1) -> UnscaledPhoto | None:
-    """Claim an accepted photo without sizes. No other process claims it until its lease ends.
-
-    previous    the organizer of the photo before. It is the turn of the organizer with the next id, or else of the
-                first one. Of its photos, the latest is claimed.
-
-    After three failed claims, a photo is not claimed for minutes. A claimed photo is not deleted within the next 22
-    hours: a photo that no event has shown for an hour is not claimed.
-    """
-    return await _claim_unscaled(tx, previous) or (await _claim_unscaled(tx, -1) if previous >= 0 else None)
-
-
-async def _claim_unscaled(tx: Tx, previous: int) -> UnscaledPhoto | None:
-    return await tx.row(
-        UnscaledPhoto,
-        f"""
-        update photos
-           set scaling_tried = scaling_tried + 1,
-               scaling_due = clock_timestamp() + case
-                   when scaling_tried < 3 then %(seconds)s * interval '1 second'
-                   else interval '2 minutes' * 2 ^ least(scaling_tried - 3, 5) end
-         where key = (select key from photos where {IS_DUE} and coalesce(organizer_id, 0) > %(previous)s
-                       order by coalesce(organizer_id, 0), scaling_due desc limit 1 for no key update skip locked)
-        returning key, scaling_tried as claim, coalesce(organizer_id, 0) as organizer
-        """,
-        {"seconds": LEASE_SECONDS, "previous": previous},
-    )
-
-
-async def keep_claim(tx: Tx, claimed: UnscaledPhoto) -> bool:
-    """Renew the lease of a claimed photo. False: another process has claimed it since.
-
-    True for a photo that is being deleted, or was: no other process can claim it.
-    """
-    await tx.run(
-        """
-        update photos
-           set scaling_due = greatest(scaling_due, clock_timestamp() + %(seconds)s * interval '1 second')
-         where key = (select key from photos
-                       where key = %(key)s and scaling_tried = %(claim)s and scaling_due is not null
-                         for no key update skip locked)
-        """,
-        {"key": claimed.key, "claim": claimed.claim, "seconds": LEASE_SECONDS},
-    )
-    claim = await tx.value("select scaling_tried from photos where key = %(key)s", {"key": claimed.key})
-    return claim is None or claim <= claimed.claim
-
-
-async def next_due(reader: Reader) -> float | None:
-    """Seconds until the sizes of the next photo are to be made; negative if that is overdue; None if there is none.
-
-    A photo that no event has shown for an hour is not counted. When an event shows it again, a poll finds it.
-    """
-    return await reader.value(
-        f"""
-        select extract(epoch from scaling_due - clock_timestamp())::float8 from photos
-         where {IS_WAITING} order by scaling_due limit 1
-        """
-    )
-
-
-async def store_sizes(tx: Tx, claimed: UnscaledPhoto, width: int, height: int, widths: Sequence[int]) -> bool:
+async def store_sizes(tx: Tx, leased: LeasedRow, width: int, height: int, widths: Sequence[int]) -> bool:
     """Store a photo's width, height and sizes, unless another process makes them now. False: it is not accepted now."""
     return await tx.value(
         """
@@ -182,7 +113,7 @@ async def store_sizes(tx: Tx, claimed: UnscaledPhoto, width: int, height: int, w
              where key = %(key)s and state = 'accepted' and scaling_tried = %(claim)s)
         select exists (select from photos where key = %(key)s and state = 'accepted')
         """,
-        {"key": claimed.key, "claim": claimed.claim, "width": width, "height": height, "widths": list(widths)},
+        {"key": leased.key, "claim": leased.lease_id, "width": width, "height": height, "widths": list(widths)},
     )
 
 

@@ -2,12 +2,12 @@
 
 from holdfast.events.pricing import operations
 from holdfast.events.resources import Context
-from holdfast.kit.background.tasks import PeriodicJob, in_batches, in_transaction
+from holdfast.kit.background.tasks import Timed, Times, in_batches, in_transaction
 from holdfast.kit.process.part import Part
 
 PART: Part[Context] = Part(
     timed=(
-        PeriodicJob("* * * * *", in_transaction(operations.tick)),
-        PeriodicJob("57 3 * * *", in_batches(operations.thin_histories)),
+        Timed("tick", Times.minutes(1), in_transaction(operations.tick)),
+        Timed("thin_histories", Times.daily("03:57"), in_batches(operations.thin_histories)),
     )
 )

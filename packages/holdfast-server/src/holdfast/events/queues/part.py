@@ -2,7 +2,7 @@
 
 from holdfast.events.queues import pages, release, release_tokens, room
 from holdfast.events.resources import Context
-from holdfast.kit.background.tasks import PeriodicJob, in_transaction
+from holdfast.kit.background.tasks import Timed, Times, in_transaction
 from holdfast.kit.process.part import Doors, Part
 from holdfast.kit.security.secrets import SealedTable
 
@@ -20,10 +20,10 @@ def doors(context: Context) -> Doors:
 PART = Part(
     operations=pages.OPERATIONS,
     doors=doors,
-    led=(release.run,),
+    loops=(release.LOOP,),
     timed=(
-        PeriodicJob("*/10 * * * *", in_transaction(release.forget_visitors)),
-        PeriodicJob("31 4 1 * *", in_transaction(release_tokens.rotate_queue_keys)),
+        Timed("forget_visitors", Times.minutes(10), in_transaction(release.forget_visitors)),
+        Timed("rotate_queue_keys", Times.monthly(1, "04:31"), in_transaction(release_tokens.rotate_queue_keys)),
     ),
     keys=(release_tokens.KEYS,),
     sealed=(SealedTable("queue_signing_keys", "kid", "text"),),

@@ -17,7 +17,6 @@ A deleted queue is deleted with its last visitor, unless it has a public log: pe
 of that log. Then the row stays without the texts of the organizer, and the log stays readable.
 """
 
-import asyncio
 from collections.abc import Sequence
 from functools import partial
 from typing import LiteralString
@@ -26,9 +25,9 @@ from prometheus_client import Counter, Gauge, Histogram
 
 from holdfast.events.queues.joining import CHANNEL
 from holdfast.events.resources import Database, Reader, Tx
-from holdfast.kit.background.loops import MAX_TAKEOVER_SECONDS, LockWaiters
+from holdfast.kit.background.loops import MAX_TAKEOVER_SECONDS, LockedRows, Loop
 from holdfast.kit.postgres.connection_pool import STALL_TIMEOUT_SECONDS
-from holdfast.kit.postgres.notifications import POLL_SECONDS, wait_for_notification
+from holdfast.kit.postgres.notifications import POLL_SECONDS
 
 RELEASED = Counter("holdfast_queue_released", "Visitors released from a queue.")
 LATE = Histogram(
@@ -54,24 +53,19 @@ MIN_POLL_SECONDS = 0.01
 """The least seconds between two checks."""
 
 
-async def run(database: Database) -> None:
-    """Release visitors whenever some are due, until cancelled."""
-    changed = asyncio.Event()
-    with database.listen(CHANNEL, lambda _: changed.set()):
-        async with LockWaiters(changed.set) as waiters:
-            try:
-                while True:
-                    changed.clear()
-                    await release(database, waiters)
-                    seconds = await database.read(partial(poll_status, excluded_ids=waiters.rows))
-                    await wait_for_notification(changed, max(seconds, TICK_SECONDS if waiters.are_busy else 0))
-            finally:
-                WAITING.set(0)  # from now on another process sets it
+async def release_due(database: Database, locked: LockedRows) -> float:
+    """Release the visitors who are due. Returns the seconds until the next ones are."""
+    await release(database, locked)
+    seconds = await database.read(partial(poll_status, excluded_ids=locked.ids))
+    return max(seconds, TICK_SECONDS if locked.are_busy else 0)
 
 
-async def release(database: Database, waiters: LockWaiters | None = None) -> int:
+LOOP = Loop("release.run", release_due, (CHANNEL,), gauges=(WAITING,))
+
+
+async def release(database: Database, waiters: LockedRows | None = None) -> int:
     """Release all due visitors, and leave locked queues to the waiters. Returns the number of released visitors."""
-    due = await database.read(partial(read_due, excluded_ids=waiters.rows if waiters else ()))
+    due = await database.read(partial(read_due, excluded_ids=waiters.ids if waiters else ()))
     if not due:
         return 0
     done = await database.transact(lambda tx: release_from(tx, due))

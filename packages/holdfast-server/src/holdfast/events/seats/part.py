@@ -4,4 +4,4 @@ from holdfast.events.resources import Context
 from holdfast.events.seats import settlement
 from holdfast.kit.process.part import Part
 
-PART: Part[Context] = Part(led=(settlement.run,))
+PART: Part[Context] = Part(loops=(settlement.LOOP,))

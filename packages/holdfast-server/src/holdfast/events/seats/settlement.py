@@ -28,8 +28,8 @@ from holdfast.events.pricing.operations import reprice
 from holdfast.events.resources import Database, Tx
 from holdfast.events.seats.intake import wait_for_cut
 from holdfast.events.seats.seats import lock_event_of, open_payments
-from holdfast.kit.background.loops import LockWaiters
-from holdfast.kit.postgres.notifications import POLL_SECONDS, wait_for_notification
+from holdfast.kit.background.loops import LockedRows, Loop
+from holdfast.kit.postgres.notifications import POLL_SECONDS
 
 
 class SettledBatch(NamedTuple):
@@ -147,23 +147,21 @@ class ConcernedEvents(NamedTuple):
     locked: list[int]
 
 
-async def run(database: Database) -> None:
-    """Settle registrations whenever some are pending, until cancelled."""
-    waiting = asyncio.Event()
-    with database.listen(CHANNEL, lambda _: waiting.set()):
-        async with LockWaiters(waiting.set) as waiters:
-            while True:
-                waiting.clear()
-                if await settle(database, waiters):
-                    await asyncio.sleep(PAUSE_SECONDS)
-                await wait_for_notification(waiting, RETRY_SECONDS if waiters.are_busy else POLL_SECONDS)
+async def settle_pending(database: Database, locked: LockedRows) -> float:
+    """Settle pending registrations. Returns the seconds until others are looked for."""
+    if await settle(database, locked):
+        await asyncio.sleep(PAUSE_SECONDS)
+    return RETRY_SECONDS if locked.are_busy else POLL_SECONDS
 
 
-async def settle(database: Database, waiters: LockWaiters | None = None, *, batch_size: int = BATCH_SIZE) -> int:
+LOOP = Loop("settlement.run", settle_pending, (CHANNEL,))
+
+
+async def settle(database: Database, waiters: LockedRows | None = None, *, batch_size: int = BATCH_SIZE) -> int:
     """Settle all pending registrations, and leave locked events to the waiters. Returns the number settled."""
     total = 0
     while cut := await read_cut(database):
-        before, locked = total, set(waiters.rows if waiters else ())
+        before, locked = total, set(waiters.ids if waiters else ())
         while True:
             batch_result = await database.transact(
                 partial(_settle_free, cut=cut, limit=batch_size, locked=list(locked))

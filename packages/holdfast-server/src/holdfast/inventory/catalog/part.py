@@ -4,10 +4,10 @@ from typing import Any
 
 from holdfast.inventory.catalog import importing
 from holdfast.inventory.catalog.model import IMPORT
-from holdfast.kit.background.tasks import Job, PeriodicJob
+from holdfast.kit.background.tasks import TaskHandler, Timed, Times
 from holdfast.kit.process.part import Part
 
 PART: Part[Any] = Part(
-    tasks=(Job(IMPORT, importing.advance_import),),
-    timed=(PeriodicJob("23 2 * * *", importing.import_all),),
+    tasks=(TaskHandler(IMPORT, importing.advance_import),),
+    timed=(Timed("import_all", Times.daily("02:23"), importing.import_all),),
 )

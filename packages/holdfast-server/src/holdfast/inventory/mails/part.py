@@ -3,11 +3,11 @@
 from typing import Any
 
 from holdfast.inventory.mails import sending
-from holdfast.kit.background.tasks import PeriodicJob, in_batches
+from holdfast.kit.background.tasks import Timed, Times, in_batches
 from holdfast.kit.mail import outbox
 from holdfast.kit.process.part import Part
 
 PART: Part[Any] = Part(
-    loops=(sending.run,),
-    timed=(PeriodicJob("7 4 * * *", in_batches(outbox.forget_mails)),),
+    senders={"sending.run": sending.run},
+    timed=(Timed("forget_mails", Times.daily("04:07"), in_batches(outbox.forget_mails)),),
 )

@@ -3,7 +3,6 @@
 A shop in which another transaction holds a lock is left to a waiter, and does not delay other shops.
 """
 
-import asyncio
 from collections.abc import Mapping
 from functools import partial
 
@@ -15,9 +14,9 @@ from holdfast.inventory.stock import sql
 from holdfast.inventory.stock.model import ReleaseHold, StockChange
 from holdfast.inventory.stock.operations import end_holds
 from holdfast.inventory.stock.stock_changes import HOLDS
-from holdfast.kit.background.loops import LockWaiters
+from holdfast.kit.background.loops import LockedRows, Loop
 from holdfast.kit.contract.caller import system
-from holdfast.kit.postgres.notifications import POLL_SECONDS, wait_for_notification
+from holdfast.kit.postgres.notifications import POLL_SECONDS
 from holdfast.kit.running.operation import Batch, Call
 
 log = structlog.get_logger()
@@ -32,17 +31,13 @@ LOCK_TIMEOUT = "10ms"
 """How long to wait for a lock in one shop before the next shop is handled."""
 
 
-async def run(database: Database) -> None:
-    """End holds when they expire, until cancelled."""
-    expiring = asyncio.Event()
-    with database.listen(HOLDS, lambda _: expiring.set()):
-        async with LockWaiters(expiring.set) as waiters:
-            while True:
-                expiring.clear()
-                await expire(database, waiters)
-                await wait_for_notification(
-                    expiring, pause(await database.read(partial(sql.next_expiry, excluded_ids=waiters.rows)))
-                )
+async def end_expired(database: Database, locked: LockedRows) -> float:
+    """End the holds that have expired. Returns the seconds until the next ones do."""
+    await expire(database, locked)
+    return pause(await database.read(partial(sql.next_expiry, excluded_ids=locked.ids)))
+
+
+LOOP = Loop("expiry.run", end_expired, (HOLDS,))
 
 
 def pause(next_expiry: float | None) -> float:
@@ -52,12 +47,12 @@ def pause(next_expiry: float | None) -> float:
     return min(next_expiry, POLL_SECONDS) if next_expiry > 0 else RETRY_SECONDS
 
 
-async def expire(database: Database, waiters: LockWaiters | None = None) -> int:
+async def expire(database: Database, waiters: LockedRows | None = None) -> int:
     """End every expired hold, and leave locked shops to the waiters. Returns how many ended.
 
     A shop whose holds cannot be ended does not delay other shops.
     """
-    total, postponed = 0, set(waiters.rows if waiters else ())
+    total, postponed = 0, set(waiters.ids if waiters else ())
     while due := {shop_id: ids for shop_id, ids in (await database.read(_due)).items() if shop_id not in postponed}:
         for shop_id, ids in due.items():
             ended = await _end_free(database, shop_id, ids)

@@ -3,13 +3,13 @@
 from typing import Any
 
 from holdfast.inventory.stock import expiry, operations
-from holdfast.kit.background.tasks import PeriodicJob, in_batches
+from holdfast.kit.background.tasks import Timed, Times, in_batches
 from holdfast.kit.process.part import Part
 
 PART: Part[Any] = Part(
-    led=(expiry.run,),
+    loops=(expiry.LOOP,),
     timed=(
-        PeriodicJob("53 3 * * *", in_batches(operations.forget_holds)),
-        PeriodicJob("3 4 * * *", in_batches(operations.forget_drawn)),
+        Timed("forget_holds", Times.daily("03:53"), in_batches(operations.forget_holds)),
+        Timed("forget_drawn", Times.daily("04:03"), in_batches(operations.forget_drawn)),
     ),
 )

@@ -1,15 +1,24 @@
 """What the sync of levels registers: its loop, and the forgetting of lags and changes."""
 
+from collections.abc import Sequence
 from typing import Any
 
+from holdfast.inventory.resources import Database
 from holdfast.inventory.sync import shop_sync
-from holdfast.kit.background.tasks import PeriodicJob, in_batches
+from holdfast.kit.background.row_work import RowWork
+from holdfast.kit.background.tasks import Timed, Times, in_batches
 from holdfast.kit.process.part import Part
 
+
+def rows(database: Database) -> Sequence[RowWork[Any]]:
+    """The shops whose levels at the platform differ from their stock."""
+    return [shop_sync.SyncWork(database)]
+
+
 PART: Part[Any] = Part(
-    loops=(shop_sync.run,),
+    rows=rows,
     timed=(
-        PeriodicJob("17 * * * *", in_batches(shop_sync.forget_lags)),
-        PeriodicJob("37 * * * *", in_batches(shop_sync.forget_changes)),
+        Timed("forget_lags", Times.hourly(17), in_batches(shop_sync.forget_lags)),
+        Timed("forget_changes", Times.hourly(37), in_batches(shop_sync.forget_changes)),
     ),
 )

@@ -28,8 +28,7 @@ from holdfast.inventory.sync.planning import plan
 from holdfast.inventory.sync.platform import AcceptedPush, UnknownPushResult
 from holdfast.inventory.sync.pushing import PushSizes
 from holdfast.inventory.sync.sql import LeasedShop
-from holdfast.kit.background import row_work
-from holdfast.kit.background.row_work import DueWork, LeaseLost, RetryBackoff
+from holdfast.kit.background.row_work import LeaseLost, RetryBackoff, RowWork
 from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.environment.logs import first_line
@@ -211,12 +210,7 @@ forget_lags = sql.forget_lags
 forget_changes = sql.forget_changes
 
 
-async def run(database: Database) -> None:
-    """Sync the levels of shops, until cancelled."""
-    await row_work.run(database, SyncWork(database))
-
-
-class SyncWork(DueWork[LeasedShop]):
+class SyncWork(RowWork[LeasedShop]):
     """Syncs the shops that need it. Between two polls, only shops that a notification named are looked at."""
 
     name = "levels"
@@ -239,11 +233,11 @@ class SyncWork(DueWork[LeasedShop]):
         """The shops that are synced now, or have just been."""
         return [*{shop.shop_id for shop in rows} | self._resting]
 
-    async def lease(self, limit: int, excluded_owners: Sequence[int], *, scan_all: bool) -> list[LeasedShop]:
-        shop_ids = None if scan_all else self._changed_shops.difference(excluded_owners)
+    async def lease(self, limit: int, excluded: Sequence[int], *, scan_all: bool) -> list[LeasedShop]:
+        shop_ids = None if scan_all else self._changed_shops.difference(excluded)
         if shop_ids is not None and not shop_ids:
             return []
-        lease = partial(sql.lease_shops, limit=limit, shop_ids=shop_ids, excluded_shops=excluded_owners)
+        lease = partial(sql.lease_shops, limit=limit, shop_ids=shop_ids, excluded_shops=excluded)
         self._changed_shops -= shop_ids or set()  # a notification from here on adds its shop again
         try:
             shops = await self._database.transact(lease)
@@ -257,8 +251,8 @@ class SyncWork(DueWork[LeasedShop]):
     async def renew(self, row: LeasedShop) -> bool:
         return await self._steps(row).transact(partial(renew, shop=row))
 
-    async def next_due(self, reader: Reader, excluded_owners: Sequence[int]) -> float | None:
-        return await sql.next_due(reader, excluded_owners)
+    async def next_due(self, reader: Reader, excluded: Sequence[int]) -> float | None:
+        return await sql.next_due(reader, excluded)
 
     async def handle(self, row: LeasedShop) -> int:
         has_pushed = False

@@ -36,7 +36,7 @@ from holdfast.inventory.webhooks.model import (
     WaitingWebhook,
 )
 from holdfast.inventory.webhooks.sql import DeliveryResult, LeasedDelivery
-from holdfast.kit.background.row_work import DueWork, LeaseFence, LeaseLost, RetryBackoff
+from holdfast.kit.background.row_work import LeaseFence, LeaseLost, RetryBackoff, RowWork
 from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.problems import NOT_FOUND, SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.environment.logs import first_line
@@ -163,7 +163,7 @@ class DeliveryGroup(Struct):
         return LeaseFence("webhooks", "id", [leased.id for leased in self.deliveries], self.first.lease_id)
 
 
-class WebhookWork(DueWork[DeliveryGroup]):
+class WebhookWork(RowWork[DeliveryGroup]):
     """Handles the deliveries in the inbox."""
 
     name = "webhooks"
@@ -188,21 +188,21 @@ class WebhookWork(DueWork[DeliveryGroup]):
         self._in_work = Counted(group.shop_id for group in rows)
         return [shop_id for shop_id, count in self._in_work.items() if count >= MAX_CONCURRENT_OF_SHOP]
 
-    async def lease(self, limit: int, excluded_owners: Sequence[int], *, scan_all: bool) -> Sequence[DeliveryGroup]:
+    async def lease(self, limit: int, excluded: Sequence[int], *, scan_all: bool) -> Sequence[DeliveryGroup]:
         lease = partial(
             sql.lease_due,
             limit=limit,
             max_per_shop=MAX_CONCURRENT_OF_SHOP,
             in_work=self._in_work,
-            excluded_shops=excluded_owners,
+            excluded_shops=excluded,
         )
         return [DeliveryGroup([leased]) for leased in await self._database.transact(lease)]
 
     async def renew(self, row: DeliveryGroup) -> bool:
         return await self._database.transact(row.fence().renew)
 
-    async def next_due(self, reader: Reader, excluded_owners: Sequence[int]) -> float | None:
-        return await sql.next_due(reader, excluded_owners)
+    async def next_due(self, reader: Reader, excluded: Sequence[int]) -> float | None:
+        return await sql.next_due(reader, excluded)
 
     async def handle(self, row: DeliveryGroup) -> int:
         """Handle a delivery, and those that can join it. Returns how many."""

@@ -1,4 +1,9 @@
-"""Leaders: some loops run in one process at a time, so that twenty processes do not all poll for the same work.
+"""Loops: background work of which a transaction does all that is due. Each is a `Loop`, which says its step.
+
+A step is made when a notification comes on a channel of the loop, when the seconds that the last step named have
+passed, and at the start. A loop that fails is started again.
+
+Leaders: a loop with `is_led` runs in one process at a time, so that twenty processes do not all poll for the same work.
 
 Every process has a named session in PostgreSQL and regularly reads the list of these sessions. The loops are assigned
 in order: the first loop to the oldest session, the second loop to the next one. So all processes agree without
@@ -9,30 +14,31 @@ correct with any number of processes running it.
 
 Processes with other loops, such as those of another version, are not counted: each version has its own leaders.
 
-Throttles background work, such as sending mails, in a process that also answers requests.
+Locked rows: a step works on unlocked rows at once, and leaves each locked row to a waiter, which waits for that row. So
+the loop itself never waits.
 
-Waiters: tasks that do the work of a background loop on rows that other transactions have locked.
-
-A loop works on unlocked rows at once, and leaves each locked row to a waiter, which waits for that row. So the loop
-itself never waits.
+A pause for background work, such as sending mails, in a process that also answers requests.
 """
 
 import asyncio
 import contextlib
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
+from dataclasses import dataclass
 from hashlib import sha256
 from types import TracebackType
 from typing import Any, LiteralString
 
 import psycopg
 import structlog
+from prometheus_client import Gauge
 from psycopg import AsyncConnection
 
 from holdfast.kit.compat.task_ending import end_tasks
 from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.client import create_shared_task
-from holdfast.kit.contract.problems import Problem
+from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.postgres.connection_pool import KEEPALIVE, RETRY_SECONDS
 from holdfast.kit.postgres.database import Database
 from holdfast.kit.postgres.notifications import CHANNEL, wait_for_notification
@@ -69,8 +75,8 @@ WAITERS = Bound(
 )
 
 
-class LockWaiters:
-    """The waiters of one loop. They are cancelled when the block ends.
+class LockedRows:
+    """The locked rows of one loop that have waiters. The waiters are cancelled when the block ends.
 
     ended    called after each waiter, so that the loop polls again
     """
@@ -80,7 +86,7 @@ class LockWaiters:
         self._tasks: dict[int, asyncio.Task[None]] = {}
 
     @property
-    def rows(self) -> list[int]:
+    def ids(self) -> list[int]:
         """The ids of the rows that have a waiter. The loop skips them."""
         return list(self._tasks)
 
@@ -105,13 +111,82 @@ class LockWaiters:
             del self._tasks[row]
             self._ended()
 
-    async def __aenter__(self) -> "LockWaiters":
+    async def __aenter__(self) -> "LockedRows":
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await end_tasks(self._tasks.values())
+
+
+LoopStep = Callable[[Database[Any], LockedRows], Awaitable[float]]
+"""Does all that is due, and leaves locked rows to waiters. Returns the seconds until the next step."""
+
+
+@dataclass(frozen=True)
+class Loop:
+    """Background work that runs as long as the process does.
+
+    name        its name in logs, and among the leaders
+    step        its step
+    channels    the channels whose notifications cause the next step at once
+    is_led      whether only its leader runs it
+    begin       opens what it keeps between its steps, and gives its step; it takes the place of `step`
+    gauges      the gauges that it sets; they are 0 when it ends, since another process sets them from then on
+    """
+
+    name: str
+    step: LoopStep | None = None
+    channels: Sequence[str] = ()
+    is_led: bool = True
+    begin: Callable[[Database[Any]], AbstractAsyncContextManager[LoopStep]] | None = None
+    gauges: Sequence[Gauge] = ()
+
+    async def run(self, database: Database[Any]) -> None:
+        """Make one step after another, until cancelled."""
+        woken = asyncio.Event()
+        async with AsyncExitStack() as stack:
+            for gauge in self.gauges:
+                stack.callback(gauge.set, 0)
+            for channel in self.channels:
+                stack.enter_context(database.listen(channel, lambda _: woken.set()))
+            locked = await stack.enter_async_context(LockedRows(woken.set))
+            step = await stack.enter_async_context(self._begin(database))
+            while True:
+                woken.clear()
+                await wait_for_notification(woken, await step(database, locked))
+
+    def _begin(self, database: Database[Any]) -> AbstractAsyncContextManager[LoopStep]:
+        if self.begin:
+            return self.begin(database)
+        assert self.step, f"the loop {self.name} has no step"
+        return nullcontext(self.step)
+
+
+RESTART_SECONDS = 0.5
+"""Seconds until failed background work is started again."""
+
+REPEATED_FAILURE_SECONDS = 60
+"""Seconds within which the same failure counts as a repetition, and is not logged again."""
+
+
+async def keep_running(name: str, run: Callable[[], Awaitable[object]]) -> None:
+    """Run background work, and start it again after a failure. A repeated failure is logged once."""
+    failure = ""
+    while True:
+        started = time.monotonic()
+        try:
+            await run()
+        except Exception as error:
+            if (task := asyncio.current_task()) and task.cancelling():
+                return  # the work was cancelled, and failed while it ended
+            lasts = failure == repr(error) and time.monotonic() < started + REPEATED_FAILURE_SECONDS
+            failure = repr(error)
+            # The database logs when it is unreachable, and when it is back.
+            if not lasts and not (isinstance(error, Problem) and error.type is SERVICE_UNAVAILABLE):
+                log.error("background work failed; starting it again", loop=name, exc_info=error)
+        await asyncio.sleep(RESTART_SECONDS)
 
 
 CHANNEL_OF_LEADERS: LiteralString = "leaders"

@@ -1,10 +1,10 @@
-"""Due work: rows of a table are handled when they are due, and retried with growing pauses.
+"""Row work: rows of a table are handled when they are due, and retried with growing pauses.
 
 A process leases rows, handles them without a transaction, and renews the leases meanwhile. If it is
 killed or stalls, the rows are due again when the leases end, and another process handles them. Due rows are found when
 a notification comes, when the next row becomes due, and by a poll, in case a notification was lost.
 
-Each kind of work is a subclass of `DueWork`.
+Each kind of work is a subclass of `RowWork`, or of `TableWork` if its rows are leased one by one (`RowTable`).
 
 Leases: a process leases rows that are due, and no other process leases them while it works on them.
 
@@ -19,13 +19,15 @@ rows to another process; when it wakes, two things stop it:
 
 import asyncio
 import contextlib
+import datetime as dt
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any, Generic, LiteralString, NamedTuple, TypeVar
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import structlog
+from msgspec import Struct
 from prometheus_client import Counter, Gauge
 
 from holdfast.kit.compat.task_ending import end_tasks
@@ -38,6 +40,9 @@ LEASE_SECONDS = 10.0
 
 RENEW_SECONDS = 2.5
 """Seconds between two renewals: three may fail."""
+
+LEASE: LiteralString = "%(seconds)s * interval '1 second'"
+"""SQL for the length of a lease."""
 
 log = structlog.get_logger()
 
@@ -90,18 +95,32 @@ class LeaseFence:
     """Checks, in the last statement of a transaction, that rows still have the lease of this process.
 
     Deleted rows do not matter: no other process can work on them.
+
+    due_at    the column with the end of the lease
+    lease     the column with the id of the lease
     """
 
-    def __init__(self, table: LiteralString, key: LiteralString, keys: Sequence[int], lease_id: UUID) -> None:
+    def __init__(
+        self,
+        table: LiteralString,
+        key: LiteralString,
+        keys: Sequence[Any],
+        lease_id: UUID | int,
+        *,
+        due_at: LiteralString = "due_at",
+        lease: LiteralString = "lease_id",
+    ) -> None:
         self._table: LiteralString = table
         self._key: LiteralString = key
+        self._due_at: LiteralString = due_at
+        self._lease: LiteralString = lease
         self._parameters = {"keys": list(keys), "lease_id": lease_id}
 
     async def check(self, tx: Tx[Any]) -> None:
         """Raises `LeaseLost`. Until the transaction ends, no other process can lease the rows."""
         rows = await tx.tuples(
             f"""
-            select lease_id is not distinct from %(lease_id)s from {self._table}
+            select {self._lease} is not distinct from %(lease_id)s from {self._table}
              where {self._key} = any(%(keys)s) order by {self._key} for share
             """,
             self._parameters,
@@ -112,14 +131,15 @@ class LeaseFence:
     async def renew(self, tx: Tx[Any]) -> bool:
         """Renew the lease, unless it was given back. Returns False if another process has leased a row.
 
-        A row whose `due_at` has passed, because it must be checked again, stays due.
+        A row whose `due_at` has passed, because it must be checked again, stays due. A longer lease stays as long.
         """
         await tx.run(
             f"""
-            update {self._table} set due_at = clock_timestamp() + %(seconds)s * interval '1 second'
+            update {self._table} set {self._due_at} = greatest({self._due_at}, clock_timestamp() + {LEASE})
              where {self._key} = any(array(
                    select {self._key} from {self._table}
-                    where {self._key} = any(%(keys)s) and lease_id = %(lease_id)s and due_at > clock_timestamp()
+                    where {self._key} = any(%(keys)s) and {self._lease} = %(lease_id)s
+                      and {self._due_at} > clock_timestamp()
                     order by {self._key} for no key update skip locked))
             """,
             {**self._parameters, "seconds": LEASE_SECONDS},
@@ -127,9 +147,121 @@ class LeaseFence:
         return not await tx.value(
             f"""
             select exists (select from {self._table}
-                            where {self._key} = any(%(keys)s) and lease_id <> %(lease_id)s)
+                            where {self._key} = any(%(keys)s) and {self._lease} <> %(lease_id)s)
             """,
             self._parameters,
+        )
+
+
+class LeasedRow(Struct):
+    """A row that this process has leased.
+
+    attempts    the number of attempts without success, this one included
+    lease_id    the id of the lease
+    owner       whose row it is, if rows are leased in turns of owners
+    """
+
+    key: Any
+    attempts: int
+    lease_id: UUID | int
+    owner: int = 0
+
+
+class RowTable(NamedTuple):
+    """Rows of a table that are leased when they are due, and the statements for it.
+
+    key          the primary key
+    condition    which rows of the table are meant
+    order        the order in which rows are leased
+    due_at       the column that says when a row is due, or until when it is leased; null: never
+    attempts     the column that counts the leases since the last success
+    lease_id     the column with the id of the lease; None: the number of attempts, which never falls, is the id
+    lease        SQL: how long a row is leased
+    owner        SQL: the id of the owner of a row, for leases in turns
+    """
+
+    table: LiteralString
+    key: LiteralString
+    condition: LiteralString = "true"
+    order: LiteralString = "due_at"
+    due_at: LiteralString = "due_at"
+    attempts: LiteralString = "attempts"
+    lease_id: LiteralString | None = "lease_id"
+    lease: LiteralString = LEASE
+    owner: LiteralString = "0"
+
+    async def lease_due(
+        self, tx: Tx[Any], limit: int, excluded_keys: Sequence[Any] = (), after_owner: int | None = None
+    ) -> list[LeasedRow]:
+        """Lease due rows that no other transaction has locked, at most `limit`.
+
+        after_owner    only rows of owners with greater ids; None: of all
+        """
+        new_id: LiteralString = f", {self.lease_id} = %(lease_id)s" if self.lease_id else ""
+        of_owners: LiteralString = "true" if after_owner is None else f"{self.owner} > %(after_owner)s"
+        return await tx.rows(
+            LeasedRow,
+            f"""
+            update {self.table}
+               set {self.due_at} = clock_timestamp() + {self.lease}, {self.attempts} = {self.attempts} + 1{new_id}
+             where {self.key} = any(array(
+                    select {self.key} from {self.table}
+                     where {self.due_at} <= now() and {self.condition} and {of_owners}
+                       and {self.key} <> all(%(excluded_keys)s)
+                     order by {self.order} limit %(limit)s for no key update skip locked))
+            returning {self.key} as key, {self.attempts} as attempts, {self.lease_id or self.attempts} as lease_id,
+                      {self.owner} as owner
+            """,
+            {
+                "seconds": LEASE_SECONDS,
+                "lease_id": uuid4(),
+                "limit": limit,
+                "excluded_keys": [*excluded_keys],
+                "after_owner": after_owner,
+            },
+        )
+
+    def fence(self, row: LeasedRow) -> LeaseFence:
+        """Renews the lease of a row, and checks it."""
+        lease = self.lease_id or self.attempts
+        return LeaseFence(self.table, self.key, [row.key], row.lease_id, due_at=self.due_at, lease=lease)
+
+    async def next_due(self, reader: Reader[Any], excluded_keys: Sequence[Any] = ()) -> float | None:
+        """Seconds until the next row is due; negative if one is overdue; None if there is none."""
+        return await reader.value(
+            f"""
+            select extract(epoch from min({self.due_at}) - clock_timestamp())::float8 from {self.table}
+             where {self.due_at} is not null and {self.condition} and {self.key} <> all(%(excluded_keys)s)
+            """,
+            {"excluded_keys": [*excluded_keys]},
+        )
+
+    async def store(
+        self, tx: Tx[Any], row: LeasedRow, due_at: dt.datetime | None, error: str | None, pause: float
+    ) -> None:
+        """Store the result of handling a row, unless another process has leased it. The table has a column `error`.
+
+        due_at    when the row is due next; None: never
+        error     why it failed; None: it did not
+        pause     seconds until a failed row is due again
+
+        Leasing set `due_at` to the end of the lease. If somebody changed it meanwhile (to an earlier time, or to null:
+        never), that is kept. After a success `error` still has the text of the last failure.
+        """
+        assert self.lease_id, "the result of a table without a column for the lease is stored by its own statement"
+        await tx.run(
+            f"""
+            update {self.table}
+               set {self.due_at} = case when {self.due_at} is null or {self.due_at} <= clock_timestamp()
+                                        then {self.due_at}
+                                        when %(error)s::text is null then %(due_at)s::timestamptz
+                                        else now() + %(pause)s * interval '1 second' end,
+                   {self.lease_id} = null,
+                   {self.attempts} = case when %(error)s::text is null then 0 else {self.attempts} end,
+                   error = coalesce(left(%(error)s, 1000), error)
+             where {self.key} = %(key)s and {self.lease_id} = %(lease_id)s
+            """,
+            {"key": row.key, "lease_id": row.lease_id, "due_at": due_at, "error": error, "pause": pause},
         )
 
 
@@ -163,7 +295,7 @@ class RetryBackoff(NamedTuple):
         return min(self.first * 2 ** min(attempts - 1, 20), self.longest)
 
 
-class DueWork(ABC, Generic[Row]):
+class RowWork(ABC, Generic[Row]):
     """Work on the rows of a table.
 
     name               the name in metrics and logs
@@ -182,11 +314,11 @@ class DueWork(ABC, Generic[Row]):
         self.changed = asyncio.Event()
 
     @abstractmethod
-    async def lease(self, limit: int, excluded_owners: Sequence[int], *, scan_all: bool) -> Sequence[Row]:
+    async def lease(self, limit: int, excluded: Sequence[Any], *, scan_all: bool) -> Sequence[Row]:
         """Lease due rows, at most `limit`.
 
-        excluded_owners    what `excluded_owners` returned
-        scan_all           look at all rows, not only at those that notifications named
+        excluded    what `excluded_owners` returned
+        scan_all    look at all rows, not only at those that notifications named
         """
 
     @abstractmethod
@@ -198,10 +330,10 @@ class DueWork(ABC, Generic[Row]):
         """Handle a row and store the result. Returns the number of rows. May raise `LeaseLost`."""
 
     @abstractmethod
-    async def next_due(self, reader: Reader[Any], excluded_owners: Sequence[int]) -> float | None:
+    async def next_due(self, reader: Reader[Any], excluded: Sequence[Any]) -> float | None:
         """Seconds until the next row is due; negative if one is overdue; None if there is none."""
 
-    def excluded_owners(self, rows: Sequence[Row]) -> Sequence[int]:
+    def excluded_owners(self, rows: Sequence[Row]) -> Sequence[Any]:
         """The owners (ids of tenants or of rows) whose rows must not be leased now.
 
         rows    those that this process handles
@@ -216,7 +348,28 @@ class DueWork(ABC, Generic[Row]):
         """Note the payload of a notification."""
 
 
-async def run(database: Database[Any], work: DueWork[Any]) -> None:
+class TableWork(RowWork[LeasedRow]):
+    """Work on the rows of a `RowTable`. A row that becomes due while it is handled is handled again afterwards."""
+
+    def __init__(self, database: Database[Any], table: RowTable) -> None:
+        super().__init__()
+        self.database = database
+        self.table = table
+
+    async def lease(self, limit: int, excluded: Sequence[Any], *, scan_all: bool) -> Sequence[LeasedRow]:
+        return await self.database.transact(partial(self.table.lease_due, limit=limit, excluded_keys=excluded))
+
+    async def renew(self, row: LeasedRow) -> bool:
+        return await self.database.transact(self.table.fence(row).renew)
+
+    async def next_due(self, reader: Reader[Any], excluded: Sequence[Any]) -> float | None:
+        return await self.table.next_due(reader, excluded)
+
+    def excluded_owners(self, rows: Sequence[LeasedRow]) -> Sequence[Any]:
+        return [row.key for row in rows]
+
+
+async def run(database: Database[Any], work: RowWork[Any]) -> None:
     """Handle due rows, until cancelled."""
     await _Worker(database, work).run()
 
@@ -224,7 +377,7 @@ async def run(database: Database[Any], work: DueWork[Any]) -> None:
 class _Worker(Generic[Row]):
     """Handles the due rows of one kind of work in one process."""
 
-    def __init__(self, database: Database[Any], work: DueWork[Row]) -> None:
+    def __init__(self, database: Database[Any], work: RowWork[Row]) -> None:
         self._database = database
         self._work = work
         self._tasks: dict[asyncio.Task[int], Row] = {}
@@ -288,21 +441,21 @@ class _Worker(Generic[Row]):
         OVERDUE.labels(self._work.name).set(max(0.0, -(soon or 0.0)))
         if len(self._tasks) == self._work.max_concurrent:
             return POLL_SECONDS  # the end of a task sets `changed`
-        if excluded_owners := self._excluded_owners():
-            soon = await self._next_due(excluded_owners)
+        if excluded := self._excluded_owners():
+            soon = await self._next_due(excluded)
         pause = self._scanned_at + POLL_SECONDS - self._clock()
         if soon is not None:
             pause = min(pause, LOCKED_RETRY_SECONDS if leased_nothing and soon < -LOCKED_RETRY_SECONDS else soon)
         return max(pause, MIN_PAUSE_SECONDS)
 
-    async def _next_due(self, excluded_owners: Sequence[int] = ()) -> float | None:
-        return await self._database.read(partial(self._work.next_due, excluded_owners=excluded_owners))
+    async def _next_due(self, excluded: Sequence[Any] = ()) -> float | None:
+        return await self._database.read(partial(self._work.next_due, excluded=excluded))
 
-    def _excluded_owners(self) -> Sequence[int]:
+    def _excluded_owners(self) -> Sequence[Any]:
         return self._work.excluded_owners([*self._tasks.values()])
 
 
-async def handle_all(work: DueWork[Any]) -> int:
+async def handle_all(work: RowWork[Any]) -> int:
     """Handle all rows that are due now. Returns how many."""
     handled, leased_at = 0, lease_clock()
     while rows := await work.lease(work.max_concurrent, (), scan_all=True):
@@ -311,7 +464,7 @@ async def handle_all(work: DueWork[Any]) -> int:
     return handled
 
 
-async def _handle(work: DueWork[Row], row: Row, leased_at: float) -> int:
+async def _handle(work: RowWork[Row], row: Row, leased_at: float) -> int:
     """Handle a row that was leased at `leased_at`, unless the lease is lost meanwhile."""
     try:
         async with keep_lease(partial(work.renew, row), leased_at):

@@ -1,8 +1,8 @@
 """Background jobs, stored in the database by procrastinate. Only one process at a time runs a job.
 
-A transaction enqueues a task (`tasks.py`); a timetable starts a periodic job. Both run in steps. A job that fails is
-retried with exponential backoff. After its last attempt, the job of a task stays in the database until an operator
-retries it (`holdfast events jobs`); a periodic job is deleted, and the timetable starts the next one.
+A transaction enqueues a task (`kit/postgres/tasks.py`); a timetable starts a timed one. Both run in steps. A job that
+fails is retried with exponential backoff. After its last attempt, the job of a task stays in the database until an
+operator retries it (`holdfast events jobs`); that of a timed task is deleted, and the timetable starts the next one.
 
 Wakes the job workers when a delayed job is due: by themselves they would find it only at their next poll.
 
@@ -10,14 +10,13 @@ A job without a delay wakes them when it is stored; the job library does that.
 """
 
 import asyncio
+import datetime as dt
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from functools import wraps
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 import msgspec
 import procrastinate
@@ -117,7 +116,7 @@ MAX_PERIODIC_ATTEMPTS = 4
 
 
 @dataclass(frozen=True)
-class Job(Generic[A]):
+class TaskHandler(Generic[A]):
     """The function that runs a task.
 
     run         `(steps, arguments)`; it may run twice if a process is killed, so it must be idempotent
@@ -129,33 +128,71 @@ class Job(Generic[A]):
     attempts: int = 10
 
 
-@dataclass(frozen=True)
-class PeriodicJob:
-    """A job that a timetable starts.
+class Times(NamedTuple):
+    """When a task of the timetable runs, in UTC.
 
-    cron    the times at which it runs, in UTC
-    run     returns the number of rows that it changed
+    cron    the same in the words of cron, with which the database stores each time
     """
 
     cron: str
+
+    @classmethod
+    def minutes(cls, count: int) -> "Times":
+        """Every so many minutes, beginning with each full hour."""
+        return cls("* * * * *" if count == 1 else f"*/{count} * * * *")
+
+    @classmethod
+    def hourly(cls, minute: int) -> "Times":
+        """Each hour at a minute."""
+        return cls(f"{minute} * * * *")
+
+    @classmethod
+    def daily(cls, time: str) -> "Times":
+        """Each day at a time, such as `03:17`."""
+        return cls(f"{_in_cron(time)} * * *")
+
+    @classmethod
+    def weekly(cls, day: Literal["monday"], time: str) -> "Times":
+        """Each week on a day at a time."""
+        return cls(f"{_in_cron(time)} * * {DAYS_OF_WEEK[day]}")
+
+    @classmethod
+    def monthly(cls, day: int, time: str) -> "Times":
+        """Each month on a day at a time."""
+        return cls(f"{_in_cron(time)} {day} * *")
+
+
+DAYS_OF_WEEK = {"monday": 1}
+
+
+def _in_cron(time: str) -> str:
+    parsed = dt.time.fromisoformat(time)
+    return f"{parsed.minute} {parsed.hour}"
+
+
+@dataclass(frozen=True)
+class Timed:
+    """A task that the timetable starts.
+
+    name     the database identifies the task by it, so the name of a released task never changes
+    times    when it runs
+    run      returns the number of rows that it changed
+    """
+
+    name: str
+    times: Times
     run: Callable[[Steps[Any]], Awaitable[int]]
 
-    @property
-    def name(self) -> str:
-        """The name of the function. The database identifies the job by it."""
-        return self.run.__name__
 
-
-def duplicate_names(jobs: Sequence[Job[Any]], periodic: Sequence[PeriodicJob]) -> Sequence[str]:
-    """The names that several jobs share. The database identifies jobs by name, so none of these could run."""
-    names = Counter([*(job.task.name for job in jobs), *(periodic_job.name for periodic_job in periodic)])
+def duplicate_names(handlers: Sequence[TaskHandler[Any]], timed: Sequence[Timed]) -> Sequence[str]:
+    """The names that several tasks share. The database identifies tasks by name, so none of these could run."""
+    names = Counter([*(handler.task.name for handler in handlers), *(task.name for task in timed)])
     return [name for name, count in names.items() if count > 1]
 
 
 def in_transaction(work: Callable[[Tx[R]], Awaitable[int]]) -> Callable[[Steps[R]], Awaitable[int]]:
-    """Turn work in a single transaction into the function of a periodic job."""
+    """Turn work in a single transaction into the function of a timed task."""
 
-    @wraps(work)
     async def run(steps: Steps[R]) -> int:
         return await steps.transact(work)
 
@@ -163,12 +200,11 @@ def in_transaction(work: Callable[[Tx[R]], Awaitable[int]]) -> Callable[[Steps[R
 
 
 def in_batches(work: Callable[[Tx[R]], Awaitable[int]]) -> Callable[[Steps[R]], Awaitable[int]]:
-    """Turn work that handles one batch at a time into the function of a periodic job, which runs until none is left.
+    """Turn work that handles one batch at a time into the function of a timed task, which runs until none is left.
 
     Each batch is its own transaction, so that none holds its locks for long or reaches the statement timeout.
     """
 
-    @wraps(work)
     async def run(steps: Steps[R]) -> int:
         total = 0
         while done := await steps.transact(work):
@@ -184,15 +220,15 @@ def schema() -> list[Migration]:
     return [Migration(f"procrastinate {migration.name}", migration.sql) for migration in read_migrations(directory)]
 
 
-async def run_jobs(database: Database[Any], jobs: Sequence[Job[Any]], periodic: Sequence[PeriodicJob]) -> None:
-    """Run jobs concurrently until cancelled."""
+async def run_tasks(database: Database[Any], handlers: Sequence[TaskHandler[Any]], timed: Sequence[Timed]) -> None:
+    """Run tasks concurrently until cancelled."""
     app = procrastinate.App(connector=procrastinate.PsycopgConnector())
-    for job in jobs:
-        _register_task(app, database, job)
-    limits = {job.task.name: job.attempts for job in jobs}
+    for handler in handlers:
+        _register_handler(app, database, handler)
+    limits = {handler.task.name: handler.attempts for handler in handlers}
 
-    for periodic_job in periodic:
-        _register_periodic(app, database, periodic_job)
+    for task in timed:
+        _register_timed(app, database, task)
     name = f"{database.name} jobs"
     # If the library opened its own pool, a cancellation at that moment would leave the pool open.
     pool = Pool(
@@ -258,32 +294,32 @@ async def _overdue_seconds(reader: Reader[Any]) -> float:
     )
 
 
-def _register_task(app: procrastinate.App, database: Database[Any], job: Job[Any]) -> None:
-    name, stored = job.task.name, EnqueuedTask[job.task.arguments]
-    retries = RetryStrategy(max_attempts=job.attempts - 1, exponential_wait=2) if job.attempts > 1 else False
+def _register_handler(app: procrastinate.App, database: Database[Any], handler: TaskHandler[Any]) -> None:
+    name, stored = handler.task.name, EnqueuedTask[handler.task.arguments]
+    retries = RetryStrategy(max_attempts=handler.attempts - 1, exponential_wait=2) if handler.attempts > 1 else False
     start_at_zero(JOBS, name, "failed")
 
     @app.task(name=name, pass_context=True, retry=retries)
     async def run(context: JobContext, **arguments: Any) -> None:  # pyright: ignore[reportUnusedFunction]
         enqueued = msgspec.convert(arguments, stored)
         try:
-            await job.run(Steps(database, enqueued.tenant), enqueued.arguments)
+            await handler.run(Steps(database, enqueued.tenant), enqueued.arguments)
         except Exception as error:
-            _count_failure(context, job.attempts, error)
+            _count_failure(context, handler.attempts, error)
             raise
         JOBS.labels(name, "done").inc()
 
 
-def _register_periodic(app: procrastinate.App, database: Database[Any], periodic: PeriodicJob) -> None:
-    name = periodic.name
+def _register_timed(app: procrastinate.App, database: Database[Any], timed: Timed) -> None:
+    name = timed.name
     retries = RetryStrategy(max_attempts=MAX_PERIODIC_ATTEMPTS - 1, exponential_wait=2)
     start_at_zero(JOBS, name, "failed")
 
-    @app.periodic(cron=periodic.cron)
+    @app.periodic(cron=timed.times.cron)
     @app.task(name=name, queueing_lock=name, pass_context=True, retry=retries)
     async def run(context: JobContext, timestamp: int) -> None:  # pyright: ignore[reportUnusedFunction]
         try:
-            changed = await periodic.run(Steps(database))
+            changed = await timed.run(Steps(database))
         except Exception as error:
             if _count_failure(context, MAX_PERIODIC_ATTEMPTS, error) == "retried":
                 raise
@@ -345,7 +381,7 @@ async def retry_job(manager: JobManager, id: int) -> None:
     """Retry a job that failed for good. Raises `not_found`."""
     if not await manager.list_jobs_async(id=id, status="failed"):
         raise NOT_FOUND(f"No job with the id {id} has failed.")
-    await manager.retry_job_by_id_async(id, retry_at=datetime.now(UTC))
+    await manager.retry_job_by_id_async(id, retry_at=dt.datetime.now(dt.UTC))
 
 
 @asynccontextmanager

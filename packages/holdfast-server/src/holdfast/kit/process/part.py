@@ -1,11 +1,14 @@
 """A part of a service: all that one noun registers, in its `part.py`. A service is a list of its parts."""
 
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from itertools import chain
+from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from holdfast.kit.background.tasks import Job, PeriodicJob
+from holdfast.kit.background.loops import Loop
+from holdfast.kit.background.row_work import RowWork
+from holdfast.kit.background.tasks import TaskHandler, Timed
 from holdfast.kit.http.index import Route
 from holdfast.kit.postgres.database import Database
 from holdfast.kit.running.operation import Operations
@@ -13,8 +16,6 @@ from holdfast.kit.security.secrets import SealedTable
 from holdfast.kit.security.signed_tokens import KeySet
 
 C = TypeVar("C")
-
-Loop = Callable[[Database[Any]], Coroutine[Any, Any, None]]
 
 
 class Doors(NamedTuple):
@@ -41,19 +42,20 @@ class Part(NamedTuple, Generic[C]):
 
     operations    operations of pages, which have no route and no tool of their own
     doors         builds what answers requests, once in a process, from what its parts share
-    loops         work that runs as long as the process does, in any number of processes
-    led           loops that one process at a time runs, their leader
-    tasks         the jobs that run the tasks which transactions enqueue
-    timed         jobs on a timetable; one process runs each
+    rows          makes its work on rows, once in a process
+    loops         its loops
+    tasks         what runs the tasks that transactions enqueue
+    timed         tasks on a timetable; one process runs each
     keys          sets of keys that it signs with; the first keys are created at start
     sealed        tables with contents that are sealed with the secret of the service
     """
 
     operations: Operations = ()
     doors: Callable[[C], Doors] = lambda _: Doors()
+    rows: Callable[[Database[Any]], Sequence[RowWork[Any]]] = lambda _: ()
     loops: Sequence[Loop] = ()
-    led: Sequence[Loop] = ()
-    tasks: Sequence[Job[Any]] = ()
-    timed: Sequence[PeriodicJob] = ()
+    senders: Mapping[str, Callable[[Database[Any]], Awaitable[None]]] = MappingProxyType({})
+    tasks: Sequence[TaskHandler[Any]] = ()
+    timed: Sequence[Timed] = ()
     keys: Sequence[KeySet] = ()
     sealed: Sequence[SealedTable] = ()

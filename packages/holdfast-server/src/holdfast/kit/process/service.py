@@ -2,8 +2,7 @@
 
 import asyncio
 import contextlib
-import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -11,8 +10,9 @@ from typing import Any
 import structlog
 
 from holdfast.kit import mcp
-from holdfast.kit.background.loops import Leaders
-from holdfast.kit.background.tasks import Job, PeriodicJob, duplicate_names, run_jobs
+from holdfast.kit.background import row_work
+from holdfast.kit.background.loops import Leaders, Loop, keep_running
+from holdfast.kit.background.tasks import TaskHandler, Timed, duplicate_names, run_tasks
 from holdfast.kit.compat.task_ending import end_tasks
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, ErrorBody, Problem
 from holdfast.kit.http import rest
@@ -28,7 +28,7 @@ from holdfast.kit.postgres import machines
 from holdfast.kit.postgres.database import Database
 from holdfast.kit.process import metrics_page
 from holdfast.kit.process.database_health import watch_database
-from holdfast.kit.process.part import Doors, Loop, Part
+from holdfast.kit.process.part import Doors, Part
 from holdfast.kit.running.operation import Operations
 from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.runner import Runner
@@ -38,12 +38,6 @@ log = structlog.get_logger()
 
 TEXT = b"text/plain; charset=utf-8"
 
-RESTART_SECONDS = 0.5
-"""Seconds until a failed loop is restarted."""
-
-REPEATED_FAILURE_SECONDS = 60
-"""Seconds within which the same failure of a loop counts as a repetition, and is not logged again."""
-
 
 @dataclass(frozen=True)
 class Service:
@@ -51,7 +45,7 @@ class Service:
 
     runner         runs its operations
     operations     its table of operations
-    parts          what runs in the background: loops, jobs, keys
+    parts          its parts, which say its background work and its keys
     doors          what answers requests besides the operations: the doors of its parts
     authenticate   turns the credential of a request into its caller
     agents         the endpoint for agents, `/mcp`; None: there is none
@@ -82,20 +76,22 @@ class Service:
 
     def __post_init__(self) -> None:
         if names := duplicate_names(self.tasks, self.timed):
-            raise ValueError(f"Several jobs have the name {', '.join(names)}; each needs a name of its own.")
+            raise ValueError(f"Several tasks have the name {', '.join(names)}; each needs a name of its own.")
 
     @property
-    def tasks(self) -> Sequence[Job[Any]]:
-        """The jobs that run the tasks which transactions enqueue."""
-        return [job for part in self.parts for job in part.tasks]
+    def loops(self) -> Sequence[Loop]:
+        return [loop for part in self.parts for loop in part.loops]
 
     @property
-    def timed(self) -> Sequence[PeriodicJob]:
-        """The jobs on a timetable."""
-        return [job for part in self.parts for job in part.timed]
+    def tasks(self) -> Sequence[TaskHandler[Any]]:
+        return [task for part in self.parts for task in part.tasks]
+
+    @property
+    def timed(self) -> Sequence[Timed]:
+        return [task for part in self.parts for task in part.timed]
 
     def app(self, *, background: bool = True) -> Application:
-        """The ASGI application. With `background` it also runs the loops and the jobs while it serves."""
+        """The ASGI application. With `background` it also does the background work while it serves."""
 
         @contextlib.asynccontextmanager
         async def opened() -> AsyncGenerator[None]:
@@ -153,7 +149,7 @@ class Service:
     async def opened(self, *, background: bool) -> AsyncGenerator[None]:
         """Open the database, and listen for its notifications, while the block lasts.
 
-        With `background`, it also runs the loops and the jobs.
+        With `background`, it also does the background work.
         """
         await self.database.open()
         async with contextlib.AsyncExitStack() as stack:
@@ -163,10 +159,11 @@ class Service:
                 stack.push_async_callback(close)
             for cache in self.doors.caches:
                 stack.enter_context(cache())
-            health = asyncio.create_task(_keep_running(watch_database, self.database), name="database health")
+            watch = partial(watch_database, self.database)
+            health = asyncio.create_task(keep_running("database_health.watch_database", watch), name="database health")
             stack.push_async_callback(end_tasks, [health])
             if self.kept_by_each:
-                warning = asyncio.create_task(_keep_running(self._warn, self.database), name="machines")
+                warning = asyncio.create_task(keep_running("service._warn", self._warn), name="machines")
                 stack.push_async_callback(end_tasks, [warning])
             if background:
                 await stack.enter_async_context(self.background())
@@ -174,30 +171,29 @@ class Service:
 
     @contextlib.asynccontextmanager
     async def background(self) -> AsyncGenerator[None]:
-        """Run the loops and the jobs while the block lasts."""
-        led = [loop for part in self.parts for loop in part.led]
-        leaders = Leaders(self.database, [_name(loop) for loop in led])
+        """Do the background work while the block lasts."""
+        led = [loop for loop in self.loops if loop.is_led]
+        leaders = Leaders(self.database, [loop.name for loop in led])
+        runs: list[tuple[str, Callable[[], Awaitable[None]]]] = [
+            (loop.name, partial(loop.run, self.database)) for loop in self.loops if not loop.is_led
+        ]
+        for part in self.parts:
+            runs += [(work.name, partial(row_work.run, self.database, work)) for work in part.rows(self.database)]
+            runs += [(name, partial(sender, self.database)) for name, sender in part.senders.items()]
+        if led:
+            runs.append(("loops.run", partial(leaders.run, self.database)))
+        if self.tasks or self.timed:
+            runs.append(("service._jobs", partial(run_tasks, self.database, self.tasks, self.timed)))
         async with asyncio.TaskGroup() as group:
-            tasks = [
-                group.create_task(_keep_running(loop, self.database), name=_name(loop))
-                for part in self.parts
-                for loop in part.loops
-            ]
-            if led:
-                tasks.append(group.create_task(_keep_running(leaders.run, self.database), name="leaders"))
+            tasks = [group.create_task(keep_running(name, run), name=name) for name, run in runs]
             for loop in led:
-                run = partial(_keep_running, loop, self.database)
-                tasks.append(group.create_task(leaders.lead(_name(loop), run), name=f"leader of {_name(loop)}"))
-            if self.tasks or self.timed:
-                tasks.append(group.create_task(_keep_running(self._jobs, self.database), name="jobs"))
+                run = partial(keep_running, loop.name, partial(loop.run, self.database))
+                tasks.append(group.create_task(leaders.lead(loop.name, run), name=f"leader of {loop.name}"))
             tasks.append(group.create_task(self._make_keys(), name="signing keys"))
             try:
                 yield
             finally:
                 await end_tasks(tasks)
-
-    async def _jobs(self, database: Database[Any]) -> None:
-        await run_jobs(database, self.tasks, self.timed)
 
     async def _make_keys(self) -> None:
         """Create the first keys, so that no request waits for them. If this fails, they are created when needed."""
@@ -206,27 +202,5 @@ class Service:
                 for keys in part.keys:
                     await self.database.transact(keys.read)
 
-    async def _warn(self, database: Database[Any]) -> None:
-        await machines.warn_of_several_machines(database, self.kept_by_each)
-
-
-async def _keep_running(loop: Loop, database: Database[Any]) -> None:
-    """Run a loop, and restart it after a failure. A repeated failure is logged once."""
-    failure = ""
-    while True:
-        started = time.monotonic()
-        try:
-            await loop(database)
-        except Exception as error:
-            if (task := asyncio.current_task()) and task.cancelling():
-                return  # the loop was cancelled, and failed while it ended
-            lasts = failure == repr(error) and time.monotonic() < started + REPEATED_FAILURE_SECONDS
-            failure = repr(error)
-            # The database logs when it is unreachable, and when it is back.
-            if not lasts and not (isinstance(error, Problem) and error.type is SERVICE_UNAVAILABLE):
-                log.error("background work failed; starting it again", loop=_name(loop), exc_info=error)
-        await asyncio.sleep(RESTART_SECONDS)
-
-
-def _name(loop: Loop) -> str:
-    return f"{loop.__module__.rpartition('.')[2]}.{loop.__name__}"
+    async def _warn(self) -> None:
+        await machines.warn_of_several_machines(self.database, self.kept_by_each)
