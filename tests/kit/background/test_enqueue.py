@@ -107,6 +107,25 @@ async def test_a_task_that_was_put_off_is_done_when_it_is_due_without_a_patrol(
         assert await posted.get() == "soon"
 
 
+async def test_a_process_hears_of_jobs_on_the_connection_on_which_it_listens_anyway(service: Service) -> None:
+    posted = asyncio.Event()
+
+    async def post(steps: Steps, letter: Letter) -> None:
+        posted.set()
+
+    async with working(service.database, post), asyncio.timeout(20):
+        await service.database.transact(lambda tx: tx.enqueue(POST, Letter("ada")))
+        await posted.wait()
+        listening = await service.run_sql(
+            """
+            select application_name from pg_stat_activity
+             where datname = current_database() and query ilike 'listen %%' and application_name like '%% jobs'
+            """
+        )
+
+    assert listening == []
+
+
 async def test_work_of_a_tenant_is_done_inside_the_tenant(service: Service) -> None:
     service.database.tenancy = "select set_config('test.tenant', %(tenant)s, true)"
     tenants: asyncio.Queue[str] = asyncio.Queue()

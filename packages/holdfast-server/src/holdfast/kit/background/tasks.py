@@ -4,15 +4,14 @@ A transaction enqueues a task (`kit/postgres/tasks.py`); a timetable starts a ti
 fails is retried with exponential backoff. After its last attempt, the job of a task stays in the database until an
 operator retries it (`holdfast events jobs`); that of a timed task is deleted, and the timetable starts the next one.
 
-Wakes the job workers when a delayed job is due: by themselves they would find it only at their next poll.
-
-A job without a delay wakes them when it is stored; the job library does that.
+Wakes the worker of this process when a job is stored, and when a delayed job is due. The library would listen on a
+connection of its own, and would find a delayed job only at its next poll.
 """
 
 import asyncio
 import datetime as dt
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +23,7 @@ import procrastinate.schema
 import structlog
 from msgspec import Struct
 from procrastinate import JobContext, RetryStrategy
+from procrastinate.connector import Notify
 from procrastinate.jobs import Status
 from procrastinate.manager import JobManager
 
@@ -36,23 +36,47 @@ from holdfast.kit.postgres.connection_pool import KEEPALIVE, Pool
 from holdfast.kit.postgres.database import Database, Reader, Tx
 from holdfast.kit.postgres.notifications import POLL_SECONDS, wait_for_notification
 from holdfast.kit.postgres.schema.lineage import Migration, read_migrations
-from holdfast.kit.postgres.tasks import CHANNEL, EnqueuedTask, Task
+from holdfast.kit.postgres.tasks import CHANNEL, JOBS_CHANNEL, EnqueuedTask, Task
 from holdfast.kit.running.steps import Steps
 
 log = structlog.get_logger()
 
 RETRY_SECONDS = 1.0
-"""Seconds until the workers are woken again if no worker has claimed the job that is due."""
+"""Seconds until the worker is woken again if no worker has claimed the job that is due."""
 
 
-async def wake(database: Database[Any], patrol_seconds: float) -> None:
-    """Wake the workers whenever a delayed job becomes due, until cancelled."""
+class Connector(procrastinate.PsycopgConnector):
+    """The library's access to the database. Its notifications come on the connection on which the process listens.
+
+    woken    set it to have the worker look for jobs at once
+    """
+
+    def __init__(self, database: Database[Any]) -> None:
+        super().__init__()  # pyright: ignore[reportUnknownMemberType]
+        self._database = database
+        self.woken = asyncio.Event()
+
+    async def listen_notify(self, on_notification: Notify, channels: Iterable[str]) -> None:
+        """Wake the worker whenever a job is stored, until cancelled."""
+        with self._database.listen(JOBS_CHANNEL, lambda _: self.woken.set()):
+            while True:
+                await self.woken.wait()
+                self.woken.clear()
+                await on_notification(channel=JOBS_CHANNEL, payload=JOB_STORED)
+
+
+JOB_STORED = '{"type": "job_inserted", "job_id": 0}'
+"""What the library tells its workers when a job is stored. They only use the type."""
+
+
+async def wake(database: Database[Any], woken: asyncio.Event, patrol_seconds: float) -> None:
+    """Set `woken` whenever a delayed job becomes due, until cancelled."""
     changed = asyncio.Event()
     with database.listen(CHANNEL, lambda _: changed.set()):
         while True:
             changed.clear()
             try:
-                pause = await _seconds_until_due(database, patrol_seconds)
+                pause = await _seconds_until_due(database, woken, patrol_seconds)
             except Exception as error:
                 # The database logs when it is unreachable.
                 if not (isinstance(error, Problem) and error.type is SERVICE_UNAVAILABLE):
@@ -61,14 +85,14 @@ async def wake(database: Database[Any], patrol_seconds: float) -> None:
             await wait_for_notification(changed, pause)
 
 
-async def _seconds_until_due(database: Database[Any], patrol_seconds: float) -> float:
-    """Seconds until the next delayed job is due. Wakes the workers if one is due now."""
+async def _seconds_until_due(database: Database[Any], woken: asyncio.Event, patrol_seconds: float) -> float:
+    """Seconds until the next delayed job is due. Wakes the worker if one is due now."""
     soon = await database.read(_next_due)
     if soon is None:
         return patrol_seconds
     if soon > 0:
         return min(soon, patrol_seconds)
-    await database.read(_notify_workers)
+    woken.set()
     return RETRY_SECONDS
 
 
@@ -80,11 +104,6 @@ async def _next_due(reader: Reader[Any]) -> float | None:
          where status = 'todo' and scheduled_at is not null
         """
     )
-
-
-async def _notify_workers(reader: Reader[Any]) -> None:
-    """Send the notification that the job library sends when a job is stored."""
-    await reader.value("""select pg_notify('procrastinate_any_queue_v1', '{"type": "job_inserted", "job_id": 0}')""")
 
 
 A = TypeVar("A", bound=Struct)
@@ -222,7 +241,8 @@ def schema() -> list[Migration]:
 
 async def run_tasks(database: Database[Any], handlers: Sequence[TaskHandler[Any]], timed: Sequence[Timed]) -> None:
     """Run tasks concurrently until cancelled."""
-    app = procrastinate.App(connector=procrastinate.PsycopgConnector())
+    connector = Connector(database)
+    app = procrastinate.App(connector=connector)
     for handler in handlers:
         _register_handler(app, database, handler)
     limits = {handler.task.name: handler.attempts for handler in handlers}
@@ -242,7 +262,7 @@ async def run_tasks(database: Database[Any], handlers: Sequence[TaskHandler[Any]
         kwargs={"application_name": name, **KEEPALIVE},
     )
     async with pool, app.open_async(pool):
-        waking = asyncio.create_task(wake(database, POLL_SECONDS), name="waking")
+        waking = asyncio.create_task(wake(database, connector.woken, POLL_SECONDS), name="waking")
         retrying = asyncio.create_task(_retry_stalled_jobs(database, app.job_manager, limits), name="stalled jobs")
         try:
             await app.run_worker_async(

@@ -16,7 +16,7 @@ from holdfast.kit.compat.psycopg_pipeline import wait_for_answer
 from holdfast.kit.postgres.connection_pool import KEEPALIVE, OUTAGE_TIMEOUT_SECONDS, Pool
 from holdfast.kit.postgres.notifications import CHANNEL, SEND, Notices, Receiver, listener_name
 from holdfast.kit.postgres.tasks import CHANNEL as TASKS
-from holdfast.kit.postgres.tasks import ENQUEUE, EnqueuedTask, Task
+from holdfast.kit.postgres.tasks import ENQUEUE, JOBS_CHANNEL, EnqueuedTask, Task
 from holdfast.kit.postgres.transactions import (
     CONFLICTS,
     Commits,
@@ -173,7 +173,7 @@ class Database(Generic[R]):
         self.resources = resources
         self.name = name
         self.tenancy: LiteralString | None = tenancy
-        self._receiver = Receiver(url, listener_name(name), KEEPALIVE, self._lost)
+        self._receiver = Receiver(url, listener_name(name), KEEPALIVE, self._lost, (JOBS_CHANNEL,))
         self.listen = self._receiver.listen
         self.pool = Pool.sized(url, size, name)
         self._commits = Commits()

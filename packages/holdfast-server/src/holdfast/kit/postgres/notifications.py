@@ -24,7 +24,9 @@ from holdfast.kit.environment.logs import first_line
 from holdfast.kit.postgres.connection_pool import RETRY_SECONDS
 
 CHANNEL: LiteralString = "holdfast"
-"""The only channel in PostgreSQL. A notification has the name of our channel, a space, and payloads, one a line."""
+"""The only channel of ours in PostgreSQL. A notification has the name of one of our channels, a space, and payloads,
+one a line.
+"""
 
 POLL_SECONDS = 5.0
 """Seconds until a loop looks for work without a notification. A notification is lost when its connection breaks."""
@@ -63,13 +65,22 @@ class Receiver:
     """The connection on which a process receives notifications. It reconnects whenever the connection is lost.
 
     lost                called whenever the connection is lost
+    others              channels of PostgreSQL on which libraries notify, with payloads of theirs
     is_unreachable      whether the last attempt to reach the database failed
     connection_class    the class of the connection, as pools have it
     """
 
     connection_class: type[AsyncConnection[Any]] = AsyncConnection
 
-    def __init__(self, url: str, name: str, options: dict[str, Any], lost: Callable[[], object]) -> None:
+    def __init__(
+        self,
+        url: str,
+        name: str,
+        options: dict[str, Any],
+        lost: Callable[[], object],
+        others: Sequence[LiteralString] = (),
+    ) -> None:
+        self._others = others
         self._url = url
         self._name = name
         self._options = options
@@ -120,7 +131,8 @@ class Receiver:
 
     async def _receive_from(self, connection: AsyncConnection[Any]) -> None:
         """Deliver notifications. Returns when the connection is lost; raises if it did not work from the start."""
-        await connection.execute(f"listen {CHANNEL}")
+        for channel in (CHANNEL, *self._others):
+            await connection.execute(f"listen {channel}")
         if self.is_unreachable:
             log.warning("the database is back")
         self.is_unreachable = False
@@ -128,6 +140,9 @@ class Receiver:
             self.deliver(channel, "")
         try:
             async for notification in connection.notifies():
+                if notification.channel != CHANNEL:
+                    self.deliver(notification.channel, notification.payload)
+                    continue
                 channel, _, payloads = notification.payload.partition(" ")
                 for payload in payloads.split(PAYLOAD_SEPARATOR):
                     self.deliver(channel, payload)

@@ -13,6 +13,9 @@ A = TypeVar("A", bound=Struct)
 CHANNEL: LiteralString = "tasks"
 """The channel on which delayed tasks are announced."""
 
+JOBS_CHANNEL: LiteralString = "procrastinate_any_queue_v1"
+"""The channel of PostgreSQL on which the job library announces each stored job."""
+
 ENQUEUE: LiteralString = "select enqueue_task(%(name)s, %(arguments)s::jsonb, %(delay)s)"
 
 

@@ -10,7 +10,7 @@ from holdfast.kit.process.checks.inspection import Finding, Findings, Inspection
 
 SUPPORTED_VERSIONS = range(15, 19)
 
-EXTRA_CONNECTIONS = 6
+EXTRA_CONNECTIONS = 5
 """Connections of a process beside those for requests: notices, jobs, mails, leaders (docs/deploy/many-processes.md)."""
 
 DURABLE: dict[str, tuple[str, str]] = {
