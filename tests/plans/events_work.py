@@ -165,7 +165,19 @@ ALONE: dict[str, dict[str, Any]] = {
 }
 """Arguments of the operations that are not tools."""
 
-IN_PATHS = {"event_id": "1", "queue_id": "1", "id": "1", "user_id": ANN, "mail_id": "7", "link": "no-link"}
+IN_PATHS = {
+    "event_id": "1",
+    "queue_id": "1",
+    "id": "1",
+    "user_id": ANN,
+    "mail_id": "7",
+    "link": "no-link",
+    "slug": "other-7",
+    "version": "none",
+    "name": "none",
+    "number": "1",
+    "generation": "1",
+}
 
 
 async def furnish(scene: Scene) -> tuple[Client, Browser]:

@@ -109,7 +109,10 @@ def pages(app: Application) -> list[str]:
     return [
         route.path
         for route in app.routes
-        if "GET" in route.endpoint.methods and not route.refuses_parameters and "/stream" not in route.path
+        if "GET" in route.endpoint.methods
+        and not route.refuses_parameters
+        and "/stream" not in route.path
+        and ":path}" not in route.path
     ]
 
 

@@ -19,7 +19,7 @@ async def test_it_is_done_without_a_patrol(settings: Settings, monkeypatch: pyte
             return bool(await scene.inventory.sql("select from catalogs where finished_at is not null"))
 
         async def is_waiting() -> bool:
-            return bool(await scene.inventory.sql("select from pg_stat_activity where query like 'LISTEN \"proc%%'"))
+            return bool(await scene.inventory.sql("select from procrastinate_workers"))
 
         working = asyncio.create_task(tasks.run_tasks(scene.inventory.database, PART.tasks, ()))
         await eventually(is_waiting)

@@ -49,10 +49,10 @@ OPERATIONS = (
     Operation("cancel_event",         "DELETE /api/events/{event_id}", single(events.cancel), OVERWRITES, scope="write_events"),
     Operation("get_price_history",    "GET    /api/events/{event_id}/price_history", read(pricing.history), READS, scope="read_events"),
 
-    Operation("add_event_photo",      "POST   /api/events/{event_id}/photos", steps(photos.add), FETCHES, scope="write_events", status=201, limit="photos", noun="photos"),
-    Operation("set_primary_photo",    "PUT    /api/events/{event_id}/photos/primary", single(photos.set_primary), SETS, scope="write_events", noun="photos"),
-    Operation("remove_event_photo",   "DELETE /api/events/{event_id}/photos", single(photos.remove), OVERWRITES, scope="write_events", noun="photos"),
-    Operation("presign_upload",       "POST   /api/uploads/presign", steps(photos.presign), ADDS, scope="write_events", status=201, limit="uploads", noun="photos"),
+    Operation("add_event_photo",      "POST   /api/events/{event_id}/photos", steps(photos.add), FETCHES, scope="write_events", status=201, limit="photos", group="photos"),
+    Operation("set_primary_photo",    "PUT    /api/events/{event_id}/photos/primary", single(photos.set_primary), SETS, scope="write_events", group="photos"),
+    Operation("remove_event_photo",   "DELETE /api/events/{event_id}/photos", single(photos.remove), OVERWRITES, scope="write_events", group="photos"),
+    Operation("presign_upload",       "POST   /api/uploads/presign", steps(photos.presign), ADDS, scope="write_events", status=201, limit="uploads", group="photos"),
 
     Operation("list_registrations",   "GET    /api/registrations", read(registrations.list_registrations), READS, scope="read_events"),
     Operation("create_registration",  "POST   /api/registrations", batched(registrations.accept, signing(Accepted)), SETS, scope="write_events", body_member="registration", status=202, bare=True, limit="registrations"),

@@ -126,7 +126,7 @@ class _OperationEntry:
             "operationId": operation.name,
             "summary": operation.summary,
             "description": operation.description,
-            "tags": [operation.feature],
+            "tags": [operation.noun],
             "parameters": [self._parameter(field, "path") for field in self.path]
             + [self._parameter(field, "query") for field in self.query]
             + ([IDEMPOTENCY_KEY] if operation.takes_idempotency_key else []),

@@ -213,7 +213,7 @@ class Operation:
     follows_up       whether it asks about something that was accepted: under overload it is refused last
     live             the members of its answer that change by themselves: their old values may be sent back
     line             the line that it waits in, which has slots apart from other lines; empty: the usual one
-    noun             the noun by which documents group it; empty: the folder of its function
+    group            the noun by which documents group it; empty: the folder of its function
     """
 
     name: str
@@ -231,7 +231,7 @@ class Operation:
     follows_up: bool = False
     live: tuple[str, ...] = ()
     line: str = ""
-    noun: str = ""
+    group: str = ""
 
     @cached_property
     def priority(self) -> Priority:
@@ -323,9 +323,9 @@ class Operation:
         return tuple(sorted(types, key=lambda kind: (kind.status, kind.code)))
 
     @cached_property
-    def feature(self) -> str:
-        """The noun by which documents group it."""
-        return self.noun or self.mode.function.__module__.split(".")[-2]
+    def noun(self) -> str:
+        """The noun by which documents group it: its `group`, or the folder of its function."""
+        return self.group or self.mode.function.__module__.split(".")[-2]
 
     @cached_property
     def description(self) -> str:
