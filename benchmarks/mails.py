@@ -1,0 +1,263 @@
+"""Mails a second with one, two and four processes, to a mail server that is fast, slow, or stalls at one address.
+
+Each process is a worker alone (`holdfast events worker`). The mail server is a small one in a thread of this process.
+The mails confirm registrations: each has a code, a calendar file and links.
+
+python -m benchmarks.mails [--help]
+"""
+
+import asyncio
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from threading import Event, Thread
+from typing import Annotated, NamedTuple, cast
+
+import msgspec
+import psutil
+import psycopg
+import typer
+from rich.table import Table
+
+from benchmarks import load
+from benchmarks.registrations import event_at, settled
+from benchmarks.scale.driving import processor_seconds
+from benchmarks.stage import holdfast, say, server
+from holdfast.kit.postgres import bundled
+
+STALLED = "n0@example.com"
+"""The address at which the stalling mail server never answers."""
+
+START_SECONDS = 3
+"""Seconds until the mails are due, after all workers have started."""
+
+TIMEOUT_SECONDS = 300
+
+UNTIL = re.compile(rb"\r\n\.\r\n$")
+
+
+class Sink:
+    """A mail server that takes every mail and keeps none.
+
+    pause       seconds before it answers to a content
+    stalls      whether it never answers to `STALLED`
+    """
+
+    def __init__(self, pause: float, *, stalls: bool) -> None:
+        self.pause, self.stalls = pause, stalls
+        self.times: list[float] = []
+        self.ids = set[bytes]()
+        self.connections = 0
+        self.changed = Event()
+
+    def take(self, content: bytes) -> None:
+        self.times.append(time.perf_counter())
+        if match := re.search(rb"^Message-ID: <(.+?)>", content, re.MULTILINE | re.IGNORECASE):
+            self.ids.add(match[1])
+        self.changed.set()
+
+    @contextmanager
+    def serving(self) -> Generator[int]:
+        """Gives the port."""
+        loop = asyncio.new_event_loop()
+        thread = Thread(target=loop.run_forever, daemon=True)
+        thread.start()
+        listening = asyncio.run_coroutine_threadsafe(
+            loop.create_server(lambda: _Connection(self), "127.0.0.1", 0), loop
+        )
+        try:
+            yield listening.result().sockets[0].getsockname()[1]
+        finally:
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join()
+
+
+class _Connection(asyncio.Protocol):
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+        self._received = b""
+        self._in_content = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._sink.connections += 1
+        self._transport = cast(asyncio.Transport, transport)
+        self._transport.write(b"220 sink\r\n")
+
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        if self._in_content:
+            if UNTIL.search(self._received[-5:]):
+                content, self._received, self._in_content = self._received, b"", False
+                asyncio.get_running_loop().call_later(self._sink.pause, self._accept, content)
+            return
+        while b"\r\n" in self._received and not self._in_content:
+            line, _, self._received = self._received.partition(b"\r\n")
+            self._answer(line)
+
+    def _answer(self, line: bytes) -> None:
+        command = line[:4].upper()
+        if command == b"RCPT" and self._sink.stalls and STALLED.encode() in line:
+            return
+        self._in_content = command == b"DATA"
+        self._transport.write(b"354 go on\r\n" if self._in_content else b"250 yes\r\n")
+
+    def _accept(self, content: bytes) -> None:
+        self._sink.take(content)
+        self._transport.write(b"250 taken\r\n")
+
+
+class Case(NamedTuple):
+    """A mail server, and how many processes send to it."""
+
+    server: str
+    pause: float
+    stalls: bool
+    processes: int
+
+
+class Figures(NamedTuple):
+    """What came of a case. `service` and `database`: seconds of processors."""
+
+    per_second: float
+    service: float
+    database: float
+    copies: int
+    connections: int
+
+
+def main(
+    mails: Annotated[int, typer.Option(help="Mails of each run.")] = 400,
+    code: Annotated[str, typer.Option(help="PYTHONPATH of other code to measure.")] = "",
+    processes: Annotated[str, typer.Option(help="How many processes, as a list.")] = "1,2,4",
+) -> None:
+    """Measure how many mails a second leave."""
+    url = bundled.database_url(bundled.scratch_directory(), "events")
+    environment = {
+        **os.environ,
+        "EVENTS_DATABASE_URL": url,
+        "EVENTS_SECRET_KEY": "a secret that only benchmarks use",
+        "EVENTS_BASE_URL": "https://events.example",
+        "API_REGISTRATION_RATE_LIMIT": "1000000000",
+        "SMTP_SECURITY": "none",
+        "MAIL_FROM": "Holdfast <tickets@events.example>",
+        **({"PYTHONPATH": code} if code else {}),
+    }
+    subprocess.run([holdfast(), "events", "migrate"], env=environment, check=True, capture_output=True)
+    _cause_mails(url, environment, mails)
+    table = Table(title=f"{mails:,} mails a run")
+    for heading in ("mail server", "processes", "mails a second", "service", "PostgreSQL", "copies", "connections"):
+        table.add_column(heading, justify="left" if heading == "mail server" else "right")
+    for name, pause, stalls in (
+        ("answers at once", 0.0, False),
+        ("takes 50 ms for a mail", 0.05, False),
+        ("the same, and stalls at one address", 0.05, True),
+    ):
+        for count in map(int, processes.split(",")):
+            figures = _measure(url, environment, Case(name, pause, stalls, count), mails)
+            table.add_row(
+                *(name, str(count), f"{figures.per_second:,.0f}"),
+                *(f"{seconds / mails * 1000:.1f} ms" for seconds in (figures.service, figures.database)),
+                *(str(figures.copies), str(figures.connections)),
+            )
+    say(table)
+
+
+def _cause_mails(url: str, environment: dict[str, str], mails: int) -> None:
+    """Register people, whose mails are not due yet."""
+    with server([holdfast(), "events", "serve", "--port", "0", "--no-background"], environment) as port:
+        key, event_id = event_at(port, mails)
+        with psycopg.connect(url) as connection:
+            # Mails of organizers that are new would be few (decision 68).
+            connection.execute("update users set proved_at = now() - interval '90 days' where role = 'organizer'")
+        bodies = [
+            msgspec.json.encode(
+                {"registration": {"event_id": event_id, "email": f"n{number}@example.com", "notify": True}}
+            )
+            for number in range(mails)
+        ]
+        load.run(port, (load.request("POST", "/api/registrations", key, body) for body in bodies))
+    if environment.get("PYTHONPATH"):
+        script = "import asyncio, sys; from benchmarks.registrations import settled; asyncio.run(settled(sys.argv[1]))"
+        subprocess.run([sys.executable, "-c", script, url], env=environment, check=True, cwd=Path(__file__).parents[1])
+    else:
+        asyncio.run(settled(url))
+
+
+def _measure(url: str, environment: dict[str, str], case: Case, mails: int) -> Figures:
+    sink = Sink(case.pause, stalls=case.stalls)
+    expected = mails - case.stalls
+    with ExitStack() as stack, psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(
+            "update mails set due_at = now() + interval '1 hour', ended_at = null, outcome = null, attempts = 0"
+        )
+        port = stack.enter_context(sink.serving())
+        workers = [stack.enter_context(_worker({**environment, "SMTP_HOST": "127.0.0.1", "SMTP_PORT": str(port)}))]
+        workers += [
+            stack.enter_context(_worker({**environment, "SMTP_HOST": "127.0.0.1", "SMTP_PORT": str(port)}))
+            for _ in range(case.processes - 1)
+        ]
+        while _sessions(connection) < case.processes:
+            time.sleep(0.1)
+        time.sleep(START_SECONDS)
+        connection.execute("vacuum analyze mails")
+        postmaster = psutil.Process(connection.info.backend_pid).parent()
+        assert postmaster
+        spent = _spent(workers, postmaster)
+        before = spent()
+        connection.execute("update mails set due_at = now()")
+        connection.execute("select pg_notify('holdfast', 'mails ')")
+        until = time.monotonic() + TIMEOUT_SECONDS
+        while len(sink.ids) < expected:
+            sink.changed.clear()
+            if len(sink.ids) < expected and not sink.changed.wait(until - time.monotonic()):
+                raise SystemExit(f"Of {expected} mails {len(sink.ids)} have arrived.")
+        after = spent()
+        return Figures(
+            (len(sink.times) - 1) / (sink.times[-1] - sink.times[0]),
+            after[0] - before[0],
+            after[1] - before[1],
+            len(sink.times) - len(sink.ids),
+            sink.connections,
+        )
+
+
+def _sessions(connection: psycopg.Connection) -> int:
+    """How many workers have started: each has a session for mails."""
+    [count] = connection.execute(
+        "select count(*) from pg_stat_activity where application_name like '% mails' and datname = current_database()"
+    ).fetchone() or [0]
+    return count
+
+
+@contextmanager
+def _worker(environment: dict[str, str]) -> Generator[psutil.Process]:
+    worker = subprocess.Popen(
+        [holdfast(), "events", "worker"], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        yield psutil.Process(worker.pid)
+    finally:
+        worker.terminate()
+        worker.wait()
+
+
+def _spent(workers: list[psutil.Process], postmaster: psutil.Process) -> Callable[[], tuple[float, float]]:
+    """Returns what gives the processor seconds of the workers and of PostgreSQL."""
+
+    def spent() -> tuple[float, float]:
+        times = postmaster.cpu_times()
+        database = times.user + times.system + times.children_user + times.children_system
+        database += sum(map(processor_seconds, postmaster.children()))
+        parts = [part for worker in workers for part in (worker, *worker.children(recursive=True))]
+        return sum(map(processor_seconds, parts)), database
+
+    return spent
+
+
+if __name__ == "__main__":
+    typer.run(main)
