@@ -7,6 +7,7 @@ have been killed before it could store it, and only then a second copy is allowe
 import asyncio
 import os
 import random
+from collections import Counter
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,6 +16,8 @@ import psutil
 import psycopg
 import pytest
 
+from holdfast.events.mails.sending import MAILS_PER_HOUR
+from holdfast.kit.contract.addresses import mailbox
 from holdfast.kit.security.http_client import HttpClient
 from tests.faults.processes import Process, register_all, serving
 from tests.smtp import Server, mail_server
@@ -84,11 +87,12 @@ async def test_a_sender_that_was_stopped_sends_nothing_that_another_has_sent_mea
                 await arrived(server, 20)
                 for process in processes:
                     process.halt()
-                # The database does this to a session that is idle for too long.
+                # Leases of a process that does not go on end. Its session ends too, since it is idle for too long.
                 with psycopg.connect(database_url, autocommit=True) as connection:
+                    connection.execute("update mail_shares set due_at = now() where due_at > now()")
                     connection.execute(
                         "select pg_terminate_backend(pid) from pg_locks join pg_class on pg_class.oid = relation"
-                        " where relname = 'mail_sender' and granted and mode = 'ExclusiveLock'"
+                        " where relname = 'mail_sender' and granted and mode = 'RowShareLock'"
                         " and database = (select oid from pg_database where datname = current_database())"
                     )
                 processes[1].go_on()
@@ -98,6 +102,65 @@ async def test_a_sender_that_was_stopped_sends_nothing_that_another_has_sent_mea
 
     assert len(server.copies) == 200
     assert not any(received.is_wrong for received in server.received)
+
+
+async def test_a_process_that_was_stopped_while_another_sent_its_shares_sends_nothing_again(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with mail_server() as server:
+        use(server, monkeypatch)
+        with serving(database_url, tmp_path, 2) as processes:
+            key, event = await publish(processes[0])
+            establish_organizers(database_url)
+            people = iter([{"event_id": event, "email": f"{number}@example.com"} for number in range(200)])
+            async with in_time(database_url):
+                await register_all(processes, key, people, connections=8)
+                await arrived(server, 20)
+                processes[0].halt()
+                # The other process sends everything, also the shares of the one that was stopped: its leases end.
+                await arrived(server, 200)
+                processes[0].go_on()
+                await eventually(lambda: all_stored(database_url))
+
+    assert len(server.copies) == 200
+    assert not any(received.is_wrong for received in server.received)
+
+
+async def test_a_mailbox_gets_no_more_mails_of_new_organizers_than_its_limit_while_processes_are_killed(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with mail_server() as server:
+        use(server, monkeypatch)
+        with serving(database_url, tmp_path, 3) as processes:
+            key, event = await publish(processes[0])
+            establish_organizers(database_url, "1 day")
+            people = iter(
+                [
+                    {"event_id": event, "email": f"person{mailbox}+{tag}@example.com"}
+                    for tag in range(MAILS_PER_HOUR + 3)
+                    for mailbox in range(20)
+                ]
+            )
+            async with in_time(database_url):
+                await register_all(processes, key, people, connections=8)
+                await arrived(server, 40)
+                processes[0].halt()
+                processes[1].kill()
+                await asyncio.to_thread(processes[1].start)
+                await arrived(server, 20 * MAILS_PER_HOUR)
+                processes[0].go_on()
+                await eventually(lambda: all_stored(database_url))
+
+    mailboxes = Counter(mailbox(copies[0].recipient) for copies in server.copies.values())
+    assert mailboxes == {f"person{number}@example.com": MAILS_PER_HOUR for number in range(20)}
+    assert not any(received.is_wrong for received in server.received)
+
+
+async def all_stored(database_url: str) -> bool:
+    """Whether no mail waits that is not held."""
+    with psycopg.connect(database_url) as connection:
+        waits = connection.execute("select exists (select from mails where ended_at is null and hold is null)")
+        return waits.fetchone() == (False,)
 
 
 @asynccontextmanager
@@ -133,10 +196,10 @@ async def publish(process: Process) -> tuple[str, int]:
         return key, created.json()["data"]["id"]
 
 
-def establish_organizers(database_url: str) -> None:
-    """Let every organizer have proved its address long ago: then its mails leave at once."""
+def establish_organizers(database_url: str, since: str = "60 days") -> None:
+    """Let every organizer have proved its address: if that is long ago, its mails leave at once."""
     with psycopg.connect(database_url) as connection:
-        connection.execute("update users set proved_at = now() - interval '60 days' where role = 'organizer'")
+        connection.execute("update users set proved_at = now() - %s::interval where role = 'organizer'", [since])
 
 
 async def kill_now_and_then(processes: list[Process], server: Server) -> list[psutil.Process]:

@@ -23,7 +23,8 @@ from tests.plans.recording import Recorder
 
 SMALL = {
     "functions": "the schema",
-    "mail_sender": "the one that sends",
+    "mail_sender": "always empty: a lock",
+    "mail_shares": "64 shares",
     "migrations": "the same",
     "procrastinate_events": "the job library's statements are its own",
     "procrastinate_jobs": "the same",

@@ -5,7 +5,6 @@ import asyncio
 from holdfast.events.events import hand_over
 from holdfast.events.mails import sending
 from holdfast.events.resources import Tx
-from holdfast.kit.mail import outbox
 from holdfast.kit.mail.message import Envelope
 from holdfast.kit.mail.outbox import HeldMail, Mail
 from holdfast.kit.running.steps import Steps
@@ -13,6 +12,7 @@ from tests.events.console.organizing import signed_in
 from tests.events.log.scene import seal_logs
 from tests.events.mails.post import ANN, BOB, Post, let_time_pass
 from tests.events.pages.visitor import Visitor
+from tests.kit.mail.posting import all_due
 from tests.support import Client
 
 TAGGED = [f"Ann+{number}@example.com" for number in range(8)]
@@ -28,8 +28,8 @@ async def new(post: Post) -> Client:
 
 
 async def due(post: Post, *busy: int) -> list[Mail]:
-    """What a process that sends takes first, of the mails that are not being sent."""
-    return await post.service.database.read(lambda reader: outbox.due_mails(reader, 8, busy))
+    """The mails that could be sent now, without those that are being sent."""
+    return [mail for mail in await all_due(post.service.database) if mail.id not in busy]
 
 
 async def holds(post: Post) -> list[str | None]:

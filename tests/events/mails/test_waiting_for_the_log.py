@@ -5,19 +5,19 @@ import re
 from typing import Any
 
 from holdfast.events.mails import sending
-from holdfast.kit.mail import outbox
 from holdfast.kit.mail.message import Envelope
 from holdfast.kit.mail.outbox import HeldMail
 from holdfast_verify.formats.tree import parse_bundle
 from tests.events.log.scene import seal_logs
 from tests.events.mails.post import ANN, BOB, CY, Post, body, let_time_pass
+from tests.kit.mail.posting import all_due
 
 LINE = re.compile(r"Keep this line\. .*: ([\d,]+) (?:entry|entries), [0-9a-f]{4} [0-9a-f]{4}")
 
 
 async def rendered(post: Post) -> dict[str, Any]:
     """What becomes of each due mail, by its recipient."""
-    mails = await post.service.database.read(lambda reader: outbox.due_mails(reader, 100, []))
+    mails = await all_due(post.service.database)
     results = await sending.render(post.writer, post.service.database, mails)
     return dict(zip([mail.recipient for mail in mails], results, strict=True))
 

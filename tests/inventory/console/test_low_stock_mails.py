@@ -7,10 +7,10 @@ import pytest
 
 from holdfast.inventory.mails import sending
 from holdfast.inventory.mails.writing import write
-from holdfast.kit.mail import outbox
 from holdfast.kit.mail.message import Envelope
 from tests.inventory.console.signing_in import EMAIL, Owner, add_merchant
 from tests.inventory.support import Inventory, Shop
+from tests.kit.mail.posting import all_due
 
 
 @pytest.fixture
@@ -26,11 +26,7 @@ async def written(inventory: Inventory) -> list[str]:
     async def writer(portion: Any) -> list[bytes]:
         return write(portion)
 
-    mails = [
-        mail
-        for mail in await inventory.database.read(lambda tx: outbox.due_mails(tx, 100, []))
-        if mail.kind != "sign_in"
-    ]
+    mails = [mail for mail in await all_due(inventory.database) if mail.kind != "sign_in"]
     rendered = await sending.render(writer, inventory.database, mails)
     return [envelope.content.decode() for envelope in rendered if isinstance(envelope, Envelope)]
 

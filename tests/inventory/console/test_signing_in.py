@@ -8,11 +8,11 @@ from holdfast.inventory.merchants import operations
 from holdfast.inventory.merchants.model import ListActors
 from holdfast.kit.contract.caller import person
 from holdfast.kit.contract.problems import NOT_FOUND, VALIDATION_FAILED, Problem
-from holdfast.kit.mail import outbox
 from holdfast.kit.mail.message import Envelope
 from tests.inventory.console.scene import main_text
 from tests.inventory.console.signing_in import EMAIL, Owner, add_merchant
 from tests.inventory.support import Inventory, Shop
+from tests.kit.mail.posting import all_due
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ async def test_the_mail_has_the_link_once_and_no_longer_when_it_was_used(owner: 
         return write(portion)
 
     async def written() -> list[str]:
-        due = await owner.inventory.database.read(lambda tx: outbox.due_mails(tx, 10, []))
+        due = await all_due(owner.inventory.database)
         rendered = await sending.render(writer, owner.inventory.database, due)
         return [envelope.content.decode() for envelope in rendered if isinstance(envelope, Envelope)]
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
-from holdfast.kit.mail import sender
+from holdfast.kit.mail import outbox, sender, shares
 from holdfast.kit.mail.message import Envelope, MailMessage, UnwritableMail
 from holdfast.kit.mail.outbox import Mail
 from holdfast.kit.postgres.database import Database
@@ -60,6 +60,24 @@ async def sending(*services: Service, render: sender.Render = render) -> AsyncGe
             loop.cancel()
         for ended in await asyncio.gather(*loops, return_exceptions=True):
             assert isinstance(ended, asyncio.CancelledError), ended
+
+
+async def all_due(database: Database[Any]) -> list[Mail]:
+    """The mails that could be sent now, of all shares."""
+    mails = [
+        mail
+        for share in range(64)
+        for mail in await database.read(lambda reader, share=share: outbox.due_mails(reader, share, 100))
+    ]
+    return sorted(mails, key=lambda mail: mail.id)
+
+
+async def first_due(database: Database[Any]) -> Mail:
+    """The mail that a process which has just started sends first."""
+    [row] = await database.read(lambda reader: shares.lease(reader, 1, 64, outbox.FIRST_OWNER, no_owner_first=True))
+    [mail, *_] = await database.read(lambda reader: outbox.due_mails(reader, row.share, 8, row.owner))
+    await database.read(lambda reader: shares.give_back(reader, row))
+    return mail
 
 
 async def states(service: Service) -> dict[str, tuple[str | None, int]]:

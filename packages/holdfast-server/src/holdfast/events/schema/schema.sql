@@ -764,6 +764,17 @@ begin
     return null;
 end $$;
 
+CREATE FUNCTION mail_share(recipient text) RETURNS integer
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    AS $_$
+    select (hashtextextended(
+        replace(regexp_replace(lower(recipient collate "C"), '([+].*)?@[^@]*$', ''), '.', '') || '@'
+            || case when recipient ~ '@[A-Za-z0-9.-]+$' and recipient !~* '@(.*[.])?xn--[^@]*$'
+                    then replace(regexp_replace(lower(recipient collate "C"), '^.*@', ''), 'googlemail.com', 'gmail.com')
+                    else '' end,
+        0) & 63)::integer
+$_$;
+
 CREATE FUNCTION move_registrations(giver bigint, taker bigint) RETURNS void
     LANGUAGE sql
     AS $$
@@ -1715,6 +1726,17 @@ ALTER TABLE ONLY mail_releases
 CREATE TABLE mail_sender (
 );
 
+-- mail_shares ---------------------------------------------------------------------------------------------------------
+
+CREATE TABLE mail_shares (
+    share integer NOT NULL,
+    lease_id uuid,
+    due_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT mail_shares_share_check CHECK (((share >= 0) AND (share <= 63)))
+);
+ALTER TABLE ONLY mail_shares
+    ADD CONSTRAINT mail_shares_pkey PRIMARY KEY (share);
+
 -- mails ---------------------------------------------------------------------------------------------------------------
 
 CREATE TABLE mails (
@@ -1758,6 +1780,7 @@ CREATE INDEX mails_ended ON mails USING btree (ended_at) WHERE (ended_at IS NOT 
 CREATE INDEX mails_failed ON mails USING btree (id) WHERE (outcome = 'failed'::text);
 CREATE INDEX mails_held ON mails USING btree (due_at, id) WHERE ((ended_at IS NULL) AND (hold IS NOT NULL));
 CREATE INDEX mails_held_of_organizer ON mails USING btree ((((arguments ->> 'organizer_id'::text))::bigint), id) WHERE ((ended_at IS NULL) AND (hold = 'organizer'::text));
+CREATE INDEX mails_in_shares ON mails USING btree (mail_share(recipient), bulk, COALESCE((arguments ->> 'organizer_id'::text), (arguments ->> 'merchant_id'::text), ''::text), due_at, id) WHERE ((ended_at IS NULL) AND (hold IS NULL));
 CREATE INDEX mails_in_threads ON mails USING btree (thread, id) WHERE (ended_at IS NULL);
 CREATE INDEX mails_in_turns ON mails USING btree (bulk, COALESCE((arguments ->> 'organizer_id'::text), (arguments ->> 'merchant_id'::text), ''::text), due_at, id) WHERE ((ended_at IS NULL) AND (hold IS NULL));
 CREATE INDEX mails_of_organizer ON mails USING btree ((((arguments ->> 'organizer_id'::text))::bigint), COALESCE(outcome, 'waiting'::text), id) WHERE (arguments ? 'organizer_id'::text);

@@ -269,6 +269,17 @@ begin
     return null;
 end $$;
 
+CREATE FUNCTION mail_share(recipient text) RETURNS integer
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    AS $_$
+    select (hashtextextended(
+        replace(regexp_replace(lower(recipient collate "C"), '([+].*)?@[^@]*$', ''), '.', '') || '@'
+            || case when recipient ~ '@[A-Za-z0-9.-]+$' and recipient !~* '@(.*[.])?xn--[^@]*$'
+                    then replace(regexp_replace(lower(recipient collate "C"), '^.*@', ''), 'googlemail.com', 'gmail.com')
+                    else '' end,
+        0) & 63)::integer
+$_$;
+
 CREATE VIEW named_variants WITH (security_invoker='true') AS
  SELECT variants.shop_id,
     variants.gid,
@@ -849,6 +860,17 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE locations TO holdfast_shop;
 CREATE TABLE mail_sender (
 );
 
+-- mail_shares ---------------------------------------------------------------------------------------------------------
+
+CREATE TABLE mail_shares (
+    share integer NOT NULL,
+    lease_id uuid,
+    due_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT mail_shares_share_check CHECK (((share >= 0) AND (share <= 63)))
+);
+ALTER TABLE ONLY mail_shares
+    ADD CONSTRAINT mail_shares_pkey PRIMARY KEY (share);
+
 -- mails ---------------------------------------------------------------------------------------------------------------
 
 CREATE TABLE mails (
@@ -891,6 +913,7 @@ CREATE INDEX mails_counted ON mails USING btree (counted_for, counted_at) WHERE 
 CREATE INDEX mails_ended ON mails USING btree (ended_at) WHERE (ended_at IS NOT NULL);
 CREATE INDEX mails_failed ON mails USING btree (id) WHERE (outcome = 'failed'::text);
 CREATE INDEX mails_held ON mails USING btree (due_at, id) WHERE ((ended_at IS NULL) AND (hold IS NOT NULL));
+CREATE INDEX mails_in_shares ON mails USING btree (mail_share(recipient), bulk, COALESCE((arguments ->> 'organizer_id'::text), (arguments ->> 'merchant_id'::text), ''::text), due_at, id) WHERE ((ended_at IS NULL) AND (hold IS NULL));
 CREATE INDEX mails_in_threads ON mails USING btree (thread, id) WHERE (ended_at IS NULL);
 CREATE INDEX mails_in_turns ON mails USING btree (bulk, COALESCE((arguments ->> 'organizer_id'::text), (arguments ->> 'merchant_id'::text), ''::text), due_at, id) WHERE ((ended_at IS NULL) AND (hold IS NULL));
 CREATE INDEX mails_of_recipient ON mails USING hash (recipient);

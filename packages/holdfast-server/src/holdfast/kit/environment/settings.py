@@ -158,6 +158,14 @@ class Settings(BaseSettings):
     smtp_password: str = Field(
         "", repr=False, validate_default=True, validation_alias="SMTP_PASSWORD", description="The password for it."
     )
+    smtp_max_connections: int = Field(
+        16,
+        ge=1,
+        le=64,
+        validation_alias="SMTP_MAX_CONNECTIONS",
+        description="Connections to it of all processes of the service together; each process has up to 4. From 1 to "
+        "64.",
+    )
     mail_from: str = Field(
         "",
         validate_default=True,

@@ -1,7 +1,8 @@
 """The outbox: a table of the mails that transactions have caused, until they are sent.
 
 The transaction that causes a mail writes its row. `sender.py` sends it. Mails of one thread are sent strictly in order:
-while one of them waits, the later ones wait too. Apart from that, owners take turns (`due_mails`).
+while one of them waits, the later ones wait too. Apart from that, owners take turns (`due_mails`). All mails to one
+mailbox are in one share, which one process at a time sends (`shares.py`).
 
 Held mails of the outbox: not the mail server, but another rule decides when they may be sent.
 
@@ -25,6 +26,7 @@ from holdfast.kit.background.row_work import RetryBackoff
 from holdfast.kit.contract.problems import NOT_FOUND, SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.postgres.connection_pool import RETRY_SECONDS
 from holdfast.kit.postgres.database import Database, Reader, Tx
+from holdfast.kit.postgres.notifications import POLL_SECONDS
 
 BATCH_SIZE = 1_000
 """Mails that one statement releases."""
@@ -133,16 +135,32 @@ def deferred_result(mail: Mail, error: str) -> AttemptResult:
     return AttemptResult(mail.id, None, error, RETRY_BACKOFF.pause(mail.attempts + 1))
 
 
-async def due_mails(reader: Reader[Any], limit: int, busy: Sequence[int], after: str = "") -> list[Mail]:
-    """The next due mails, except held and busy ones, and only the first mail of each thread.
+async def due_mails(reader: Reader[Any], share: int, limit: int, first: str = "") -> list[Mail]:
+    """The next due mails of a share, except held ones, and only the first mail of each thread.
 
     The first half is for mails of no owner, such as links to sign in. After these, owners take turns, and mails to many
     people at once come last.
 
-    after    the owner who had the last turn
+    first    the owner who has the first turn
     """
-    return await reader.rows(Mail, DUE, {"limit": limit, "busy": list(busy), "after": after, "first": limit // 2})
+    return await reader.rows(
+        Mail, DUE, {"share": share, "limit": limit, "first": first or FIRST_OWNER, "no_owner_places": limit // 2}
+    )
 
+
+FIRST_OWNER = " "
+"""A text before each owner, and after the empty one of mails of no owner."""
+
+
+def next_owner(owner: str) -> str:
+    """A text before each owner that comes after this one. A number with a space is the least text above it."""
+    return f"{owner} "
+
+
+IS_DUE: LiteralString = "ended_at is null and hold is null and due_at <= now()"
+
+SHARE: LiteralString = "mail_share(recipient)"
+"""SQL: the share of a mail, as the index `mails_in_shares` has it."""
 
 # Look-ups with `limit 1` are looks down an index: statistics may know nothing yet of what was stored just now.
 IS_BLOCKED: LiteralString = """
@@ -152,31 +170,38 @@ IS_BLOCKED: LiteralString = """
                order by id limit 1), false)
 """
 
-# Each lap is a walk through the index from owner to owner, from `first` to `last`. A number with a space is the least
-# text above that number. The walk ends as soon as there are enough owners.
-DUE: LiteralString = f"""
-    with owners as materialized (
+
+def owner_walk(condition: LiteralString) -> LiteralString:
+    """SQL: the owners of due mails, in the order of their turns from the parameter `first`. A `where` can follow.
+
+    Each lap is a walk through an index from owner to owner, from `first` to before `last`. It ends as soon as there are
+    enough owners.
+
+    condition    which mails, beside the due ones
+    """
+    mails: LiteralString = f"select {OWNER} from mails where {IS_DUE} and {condition} and mails.bulk = lap.bulk"
+    is_inside: LiteralString = "owner < coalesce(lap.last, owner || 'x')"
+    return f"""
         select lap.bulk, walk.owner, row_number() over () as turn
-          from (values (false, '', ''), (false, %(after)s || ' ', null), (false, ' ', %(after)s),
-                       (true, %(after)s || ' ', null), (true, '', %(after)s)) as lap (bulk, first, last)
+          from (values (false, '', ' '), (false, %(first)s, null), (false, ' ', %(first)s),
+                       (true, %(first)s, null), (true, '', %(first)s)) as lap (bulk, first, last)
          cross join lateral (
             with recursive owner_walk (owner) as (
-                (select {OWNER} from mails
-                  where ended_at is null and hold is null and mails.bulk = lap.bulk and due_at <= now()
-                    and {OWNER} >= lap.first
-                  order by {OWNER} limit 1)
+                ({mails} and {OWNER} >= lap.first order by {OWNER} limit 1)
                 union all
-                select (select {OWNER} from mails
-                         where ended_at is null and hold is null and mails.bulk = lap.bulk and due_at <= now()
-                           and {OWNER} > owner_walk.owner
-                         order by {OWNER} limit 1)
-                  from owner_walk where owner < coalesce(lap.last, owner || 'x'))
-            select owner from owner_walk
-             where owner <= coalesce(lap.last, owner)) as walk
+                select ({mails} and {OWNER} > owner_walk.owner order by {OWNER} limit 1)
+                  from owner_walk where {is_inside})
+            select owner from owner_walk where {is_inside}) as walk
+    """
+
+
+DUE: LiteralString = f"""
+    with owners as materialized (
+        {owner_walk(f"{SHARE} = %(share)s")}
          where (
             select true from mails
-             where ended_at is null and hold is null and mails.bulk = lap.bulk and {OWNER} = walk.owner
-               and due_at <= now() and id <> all(%(busy)s) and not {IS_BLOCKED}
+             where {IS_DUE} and {SHARE} = %(share)s and mails.bulk = lap.bulk and {OWNER} = walk.owner
+               and not {IS_BLOCKED}
              order by due_at, id limit 1)
          limit %(limit)s)
     select id, kind, thread, recipient, arguments, inserted_at, attempts, owner,
@@ -188,20 +213,26 @@ DUE: LiteralString = f"""
      cross join lateral (
         select *, row_number() over (order by due_at, id) as place
           from (select * from mails
-                 where ended_at is null and hold is null and mails.bulk = owners.bulk and {OWNER} = owners.owner
-                   and due_at <= now() and id <> all(%(busy)s) and not {IS_BLOCKED}
+                 where {IS_DUE} and {SHARE} = %(share)s and mails.bulk = owners.bulk and {OWNER} = owners.owner
+                   and not {IS_BLOCKED}
                  order by due_at, id limit %(limit)s) as mails) as first_mails
-     order by owners.bulk, owner <> '' or place > %(first)s, place, turn
+     order by owners.bulk, owner <> '' or place > %(no_owner_places)s, place, turn
      limit %(limit)s
 """
 
 
 async def seconds_until_next_due(reader: Reader[Any]) -> float | None:
-    """Seconds until the next deferred mail is due; None if there is none."""
+    """Seconds until the next deferred mail is due, or a lease of a share ends; None if there is neither."""
     return await reader.value(
         """
-        select extract(epoch from min(due_at) - clock_timestamp())::float8 from mails
-         where ended_at is null and hold is null and due_at > now()
+        select extract(epoch from min(due_at) - clock_timestamp())::float8
+          from ((select due_at from mails
+                  where ended_at is null and hold is null and not bulk and due_at > now() order by due_at limit 1)
+                union all
+                (select due_at from mails
+                  where ended_at is null and hold is null and bulk and due_at > now() order by due_at limit 1)
+                union all
+                select due_at from mail_shares where due_at > now()) as next
         """
     )
 
@@ -373,10 +404,15 @@ async def update_gauges(reader: Reader[Any]) -> None:
     HELD.set(held)
 
 
-def reset_gauges() -> None:
-    """Set the gauges to 0: another process updates them from now on."""
-    for gauge in (WAITING, OLDEST, HELD):
-        gauge.set(0)
+async def measure(database: Database[Any]) -> None:
+    """Update the gauges regularly, until cancelled. Then they are 0: another process updates them from now on."""
+    try:
+        while True:
+            await database.read(update_gauges)
+            await asyncio.sleep(POLL_SECONDS)
+    finally:
+        for gauge in (WAITING, OLDEST, HELD):
+            gauge.set(0)
 
 
 class ResultWriter:
@@ -393,9 +429,9 @@ class ResultWriter:
         await self._wait_until_stored(result)
 
     async def flushed(self) -> None:
-        """Return when all results are stored."""
-        while self._waiting:
-            await self._wait_until_stored(self._waiting[-1])
+        """Return when all results are stored that are waiting now."""
+        for result in tuple(self._waiting):
+            await self._wait_until_stored(result)
 
     async def _wait_until_stored(self, result: AttemptResult) -> None:
         while any(waiting is result for waiting in self._waiting):

@@ -1,10 +1,10 @@
-"""Sends the mails of the outbox: one process at a time, over a few connections.
+"""Sends the mails of the outbox: each process sends some shares of it (`shares.py`), each over one connection.
 
 A mail that the mail server has accepted is stored as sent before another mail is sent on that connection. So a second
 copy, with the same Message-ID, is possible only if a process ends between the server's answer and that commit.
 
-The sending process holds a lock in the database (`sender_lock.py`), and checks it immediately before it sends the
-content of a mail.
+The process reads the lease of the share immediately before it sends the content of a mail. So a process that was
+stopped sends nothing that another has sent meanwhile.
 
 Renders mails of the outbox: checks their addresses, and renders their contents in a subprocess.
 """
@@ -12,7 +12,7 @@ Renders mails of the outbox: checks their addresses, and renders their contents 
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
@@ -20,27 +20,29 @@ import psycopg
 import structlog
 from psycopg.errors import IdleInTransactionSessionTimeout
 
+from holdfast.kit.background import row_work
 from holdfast.kit.background.loops import yield_to_requests
-from holdfast.kit.background.row_work import RetryBackoff
+from holdfast.kit.background.row_work import DueWork, RetryBackoff
 from holdfast.kit.background.subprocess_call import SubprocessCall, SubprocessStartError
 from holdfast.kit.compat.task_ending import end_tasks
 from holdfast.kit.contract.addresses import NoAddress, envelope_address
 from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, Problem
-from holdfast.kit.mail import outbox
+from holdfast.kit.mail import outbox, shares
 from holdfast.kit.mail.message import Envelope, UnwritableMail, header_text
 from holdfast.kit.mail.outbox import AttemptResult, HeldMail, Mail, ResultWriter
-from holdfast.kit.mail.sender_lock import SenderLock, SenderLockLost, hold_sender_lock
+from holdfast.kit.mail.shares import LeasedShare, SenderSession, SenderSessionLost, sender_session
 from holdfast.kit.mail.transport import (
     ConnectionLostAtContent,
     MailConnection,
     MailDeferral,
+    Mailer,
     MailRefusal,
     MailServerUnavailable,
 )
 from holdfast.kit.postgres.connection_pool import RETRY_SECONDS
-from holdfast.kit.postgres.database import Database
-from holdfast.kit.postgres.notifications import POLL_SECONDS, wait_for_notification
+from holdfast.kit.postgres.database import Database, Reader
+from holdfast.kit.postgres.notifications import POLL_SECONDS
 
 Render = Callable[[Database[Any], Sequence[Mail]], Awaitable[Sequence[Envelope | UnwritableMail | HeldMail | None]]]
 """Renders mails. None for a mail means that it is outdated, and is not sent.
@@ -50,23 +52,26 @@ If it raises, it is called again for each mail alone, except for errors that aff
 """
 
 MAX_CONNECTIONS = 4
-RENDER_BATCH_SIZE = 8
-"""Mails that are rendered together. At most two batches are ahead of the connections, so contents are recent."""
+"""Connections of one process, and shares that it leases at the same time."""
+
+MAX_MAILS_OF_LEASE = 8
+"""Mails of a share that are rendered together and sent before the share is given back."""
 
 SENT_MAILS = Bound(
     name="Mails that are being sent",
     service="both",
-    total=f"{MAX_CONNECTIONS} connections of one process, which sends for all; {RENDER_BATCH_SIZE} are rendered ahead",
+    total=f"`SMTP_MAX_CONNECTIONS` connections of all processes, {MAX_CONNECTIONS} of each, each for a 64th of all "
+    f"mailboxes and {MAX_MAILS_OF_LEASE} mails, which are rendered together",
     tenant="one mail, then it is the turn of another organizer or merchant",
     address="none: bounded by what causes mails, such as forms and links to sign in",
-    reserved="half of each batch is for mails of no organizer, such as links to sign in; mails to many people at once "
+    reserved="half of the turns are for mails of no organizer, such as links to sign in; mails to many people at once "
     "go last",
-    stranger="One turn, of one mail, before each mail of others. Links to sign in wait for those that its addresses "
-    "have requested.",
+    stranger=f"One turn, of up to {MAX_MAILS_OF_LEASE} mails on each connection, before each mail of others. Links to "
+    "sign in wait for those that its addresses have requested.",
 )
 
 RETRY_BACKOFF = RetryBackoff(1.0, 60.0)
-"""How long nothing is sent while the mail server is unreachable."""
+"""How long a process sends nothing while the mail server is unreachable."""
 
 MAX_CONNECTION_BREAKS = 3
 """Connection losses at the content of a mail after which the mail is deferred, so that it does not delay others."""
@@ -78,120 +83,207 @@ log = structlog.get_logger()
 
 
 async def run(database: Database[Any], render: Render) -> None:
-    """Send mails when they are due and no other process sends, until cancelled."""
+    """Send mails when they are due, until cancelled. Many processes may do this at the same time."""
     results = ResultWriter(database)
-    changed = asyncio.Event()
-    with database.listen(outbox.CHANNEL, lambda _: changed.set()):
+    try:
+        while True:
+            # The database logs when it is unreachable, and when it is back.
+            with contextlib.suppress(SenderSessionLost, psycopg.OperationalError, IdleInTransactionSessionTimeout):
+                # First store earlier results: only then the remaining mails are known.
+                await results.flushed()
+                async with sender_session(database) as session:
+                    await _send(database, render, session, results)
+            await asyncio.sleep(RETRY_SECONDS)
+    finally:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(STOP_TIMEOUT_SECONDS):
+                await results.flushed()
+
+
+async def _send(database: Database[Any], render: Render, session: SenderSession, results: ResultWriter) -> None:
+    """Send mails until cancelled, or until the session is lost: then raise `SenderSessionLost`."""
+    connections = _Connections(database.resources.mailer)
+    work = ShareWork(database, render, session, results, connections)
+    tasks = [
+        asyncio.create_task(row_work.run(database, work), name="mails"),
+        asyncio.create_task(session.check_regularly(), name="mails: session"),
+        asyncio.create_task(connections.close_idle(), name="mails: idle connections"),
+        asyncio.create_task(work.fail(), name="mails: failure"),
+    ]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+    except Problem as problem:
+        if problem.type is SERVICE_UNAVAILABLE:
+            raise SenderSessionLost(problem.message) from problem
+        raise
+    finally:
+        await end_tasks(tasks)
+        await connections.close()
+
+
+class _Connections:
+    """The connections of this process to the mail server. They stay open while there are mails."""
+
+    def __init__(self, mailer: Mailer) -> None:
+        self._mailer = mailer
+        self._idle: list[tuple[MailConnection, contextlib.AsyncExitStack, float]] = []
+        """Connections with what closes them, and since when they are idle: the one that was used last is at the end."""
+
+    @contextlib.asynccontextmanager
+    async def use(self) -> AsyncGenerator[MailConnection]:
+        """A connection that nothing else uses while the block lasts."""
+        if self._idle:
+            connection, closing, _ = self._idle.pop()
+        else:
+            closing = contextlib.AsyncExitStack()
+            connection = await closing.enter_async_context(self._mailer.carrier())
         try:
-            while True:
-                # The database logs when it is unreachable, and when it is back.
-                with contextlib.suppress(SenderLockLost, psycopg.OperationalError, IdleInTransactionSessionTimeout):
-                    # First store earlier results: only then the remaining mails are known.
-                    await results.flushed()
-                    async with hold_sender_lock(database) as lock:
-                        await _Sender(database, render, lock, results, changed).run()
-                await asyncio.sleep(RETRY_SECONDS)
+            yield connection
         finally:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(STOP_TIMEOUT_SECONDS):
-                    await results.flushed()
+            self._idle.append((connection, closing, time.monotonic()))
+
+    async def close_idle(self) -> None:
+        """Close connections that were idle for `POLL_SECONDS`, until cancelled."""
+        while True:
+            await asyncio.sleep(POLL_SECONDS)
+            while self._idle and self._idle[0][2] < time.monotonic() - POLL_SECONDS:
+                _, closing, _ = self._idle.pop(0)
+                await closing.aclose()
+
+    async def close(self) -> None:
+        """Close all connections."""
+        while self._idle:
+            _, closing, _ = self._idle.pop()
+            await closing.aclose()
 
 
-class _Sender:
-    """Sends mails while this process holds the lock."""
+class ShareWork(DueWork[LeasedShare]):
+    """Sends the due mails of shares."""
+
+    name = "mails"
+    channels = (outbox.CHANNEL,)
+    max_concurrent = MAX_CONNECTIONS
 
     def __init__(
         self,
         database: Database[Any],
         render: Render,
-        lock: SenderLock,
+        session: SenderSession,
         results: ResultWriter,
-        changed: asyncio.Event,
+        connections: _Connections,
     ) -> None:
+        super().__init__()
         self._database = database
-        self._mailer = database.resources.mailer
         self._render = render
-        self._lock = lock
+        self._session = session
         self._results = results
-        self._changed = changed
-        self._rendered: asyncio.Queue[tuple[Mail, Envelope] | None] = asyncio.Queue(RENDER_BATCH_SIZE)
-        self._busy: set[int] = set()
-        self._last_owner = ""
-        """The owner whose mail was taken last."""
+        self._connections = connections
+        self._released_at = float("-inf")
+        self._next_due_at: float | None = None
+        self._first_owner = outbox.FIRST_OWNER
+        """Where the turns of the next lease begin: after the owner whose share was leased last."""
+        self._no_owner_first = True
+        self._ending: set[LeasedShare] = set()
+        """Shares of which no further mail is begun."""
         self._breaks: dict[int, int] = {}
         self._send_turn = asyncio.Lock()
         self._resumes_at = 0.0
         self._failures = 0
-        self._stopping = False
+        self._failed = asyncio.Event()
+        self._failure: Exception | None = None
 
-    async def run(self) -> None:
-        """Send until cancelled, or until the lock is lost: then raise `SenderLockLost`.
+    async def lease(self, limit: int, excluded_owners: Sequence[int], *, scan_all: bool) -> list[LeasedShare]:
+        # A result that is not stored may be of a share that this process has lost: it must not be sent again.
+        await self._results.flushed()
+        if time.monotonic() > self._released_at + POLL_SECONDS:
+            self._released_at = time.monotonic()
+            await self._database.read(outbox.release_due)
+        # A mail that becomes due before the leases below is leased; one that becomes due after them is counted here.
+        soon = await self._database.read(outbox.seconds_until_next_due)
+        self._next_due_at = None if soon is None else time.monotonic() + soon
+        leased = await self._database.read(
+            lambda reader: shares.lease(
+                reader,
+                limit,
+                self._database.resources.settings.smtp_max_connections,
+                self._first_owner,
+                no_owner_first=self._no_owner_first,
+            )
+        )
+        if leased:
+            self._no_owner_first = not self._no_owner_first
+        if owners := [row.owner for row in leased if row.owner]:
+            self._first_owner = outbox.next_owner(owners[-1])
+        return leased
 
-        Mails that are being sent at the end are completed, for at most `STOP_TIMEOUT_SECONDS`.
-        """
-        tasks = [
-            asyncio.create_task(work, name=f"mails: {work.__name__}")
-            for work in (self._feed(), self._lock.check_regularly())
-        ]
-        workers = [asyncio.create_task(self._work(), name=f"mails: {number}") for number in range(MAX_CONNECTIONS)]
+    async def renew(self, row: LeasedShare) -> bool:
+        return await self._database.read(lambda reader: shares.renew(reader, row))
+
+    async def next_due(self, reader: Reader[Any], excluded_owners: Sequence[int]) -> float | None:
+        if (pause := self.pause_seconds()) > 0:
+            return pause  # mails may be due that could not be sent
+        return None if self._next_due_at is None else self._next_due_at - time.monotonic()
+
+    def pause_seconds(self) -> float:
+        return self._resumes_at - time.monotonic()
+
+    async def fail(self) -> None:
+        """Wait until nothing can be sent for a reason that is not the mail server, and raise it."""
+        await self._failed.wait()
+        if self._failure:
+            raise self._failure
+
+    async def handle(self, row: LeasedShare) -> int:
+        """Send the due mails of a share, and give it back. If cancelled, complete the mail that is being sent."""
+        sending = asyncio.create_task(self._send_share(row), name=f"mails: share {row.share}")
         try:
-            done, _ = await asyncio.wait({*tasks, *workers}, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                task.result()
-        except Problem as problem:
-            if problem.type is SERVICE_UNAVAILABLE:
-                raise SenderLockLost(problem.message) from problem
+            return await asyncio.shield(sending)
+        except asyncio.CancelledError:
+            self._ending.add(row)
+            await asyncio.wait([sending], timeout=STOP_TIMEOUT_SECONDS)
             raise
         finally:
-            outbox.reset_gauges()
-            await self._stop(tasks, workers)
+            await end_tasks([sending])
+            self._ending.discard(row)
 
-    async def _stop(self, tasks: list[asyncio.Task[None]], workers: list[asyncio.Task[None]]) -> None:
-        await end_tasks(tasks)
-        self._stopping = True
-        while not self._rendered.empty():
-            self._rendered.get_nowait()
-        for _ in workers:
-            self._rendered.put_nowait(None)
-        await asyncio.wait(workers, timeout=STOP_TIMEOUT_SECONDS)
-        await end_tasks(workers)
+    async def _send_share(self, row: LeasedShare) -> int:
+        """Send the due mails of a share, and give it back. Returns how many there were."""
+        count = 0
+        try:
+            count = await self._send_mails(row)
+        except (SenderSessionLost, SubprocessStartError, Problem) as error:
+            self._failure = error
+            self._failed.set()
+        with contextlib.suppress(Problem):  # then it is free when the lease ends
+            await self._database.read(lambda reader: shares.give_back(reader, row))
+        return count
 
-    async def _feed(self) -> None:
-        """Render the due mails, and hand them to the connections."""
-        measured = 0.0
+    async def _send_mails(self, row: LeasedShare) -> int:
+        mails = await self._due_mails(row)
+        # Mails at which the connection was lost before go last.
+        mails.sort(key=lambda mail: self._breaks.get(mail.id, 0))
+        rendered = await self._render_mails(mails) if mails else []
+        if rendered:
+            async with self._connections.use() as connection:
+                for mail, envelope in rendered:
+                    async with self._send_turn:  # requests go first
+                        await yield_to_requests()
+                    if row in self._ending or self.pause_seconds() > 0:
+                        break
+                    await self._send(connection, row, mail, envelope)
+        return len(mails)
+
+    async def _due_mails(self, row: LeasedShare) -> list[Mail]:
         while True:
-            if (seconds_left := self._resumes_at - time.monotonic()) > 0:
-                await asyncio.sleep(seconds_left)
-                continue
-            self._changed.clear()
-            if time.monotonic() > measured + POLL_SECONDS:
-                measured = time.monotonic()
-                await self._database.read(outbox.release_due)
-                await self._database.read(outbox.update_gauges)
-            if not (mails := await self._due_mails()):
-                soon = await self._database.read(outbox.seconds_until_next_due)
-                # It does not count a mail that became due just before it. So look for due mails once more.
-                if not (mails := await self._due_mails()):
-                    await wait_for_notification(
-                        self._changed, min(POLL_SECONDS, POLL_SECONDS if soon is None else max(soon, 0.01))
-                    )
-                    continue
-            if behind := [mail.id for mail in mails if mail.is_behind]:
-                await self._database.read(lambda reader, ids=behind: outbox.hold_behind(reader, ids))
-                continue
-            self._busy.update(mail.id for mail in mails)
-            # Mails at which the connection was lost before go last.
-            mails.sort(key=lambda mail: self._breaks.get(mail.id, 0))
-            for rendered_mail in await self._render_mails(mails):
-                await self._rendered.put(rendered_mail)
-
-    async def _due_mails(self) -> list[Mail]:
-        mails = await self._database.read(
-            lambda reader: outbox.due_mails(reader, RENDER_BATCH_SIZE, [*self._busy], self._last_owner)
-        )
-        if mails:
-            self._last_owner = mails[-1].owner
-        return mails
+            mails = await self._database.read(
+                lambda reader: outbox.due_mails(reader, row.share, MAX_MAILS_OF_LEASE, row.owner or self._first_owner)
+            )
+            behind = [mail.id for mail in mails if mail.is_behind]
+            if not behind:
+                return mails
+            await self._database.read(lambda reader, ids=behind: outbox.hold_behind(reader, ids))
 
     async def _render_mails(self, mails: list[Mail]) -> list[tuple[Mail, Envelope]]:
         """Render mails. Returns those that can be sent, and stores the results of the others."""
@@ -212,38 +304,15 @@ class _Sender:
         for mail, result in zip(mails, rendered, strict=True):
             if isinstance(result, Envelope):
                 left.append((mail, result))
-            elif isinstance(result, HeldMail):
-                self._busy.discard(mail.id)
-            else:
+            elif not isinstance(result, HeldMail):
                 await self._store_result(
                     AttemptResult(mail.id, "failed", result.why) if result else AttemptResult(mail.id, "superseded")
                 )
         return left
 
-    async def _work(self) -> None:
-        """Send mails over one connection, which stays open while there are mails."""
-        while not self._stopping and (rendered_mail := await self._rendered.get()):
-            async with self._mailer.carrier() as carrier:
-                while rendered_mail:
-                    async with self._send_turn:  # requests go first
-                        await yield_to_requests()
-                    await self._send(carrier, *rendered_mail)
-                    rendered_mail = await self._next()
-
-    async def _next(self) -> tuple[Mail, Envelope] | None:
-        """The next mail; None if there is none for a while, so that the connection is closed."""
-        if not self._stopping:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(POLL_SECONDS):
-                    return await self._rendered.get()
-        return None
-
-    async def _send(self, carrier: MailConnection, mail: Mail, envelope: Envelope) -> None:
-        if time.monotonic() < self._resumes_at:
-            self._busy.discard(mail.id)
-            return
+    async def _send(self, connection: MailConnection, row: LeasedShare, mail: Mail, envelope: Envelope) -> None:
         try:
-            await carrier.carry(envelope, self._lock.check_held)
+            await connection.carry(envelope, partial(self._session.check, row))
         except MailServerUnavailable as error:
             await self._connection_lost(mail, error)
             return
@@ -266,28 +335,24 @@ class _Sender:
             await self._store_result(outbox.deferred_result(mail, str(error)))
         else:
             self._breaks[mail.id] = breaks
-            self._busy.discard(mail.id)
 
     async def _store_result(self, result: AttemptResult) -> None:
         """Store the result of an attempt: the end of the mail, or its deferral. Returns after the commit."""
         await self._results.add(result)
         outbox.MAILS.labels(result.outcome or "put off").inc()
         self._breaks.pop(result.id, None)
-        self._busy.discard(result.id)
-        self._changed.set()
 
     def _pause_sending(self, error: MailServerUnavailable) -> bool:
         """Pause sending: the mail server is unreachable, or does not accept mails from us.
 
         Returns whether a pause begins; False during one.
         """
-        if time.monotonic() < self._resumes_at:
+        if self.pause_seconds() > 0:
             return False
         if not self._failures:
             log.warning("mails cannot be sent; trying until they can", reason=str(error))
         self._failures += 1
         self._resumes_at = time.monotonic() + RETRY_BACKOFF.pause(self._failures)
-        self._changed.set()
         return True
 
 

@@ -1,0 +1,231 @@
+"""Shares of the outbox: all mails to one mailbox are in the same of 64 shares, and one process at a time sends a share.
+
+A process leases a share (`kit/background/row_work.py`), sends some of its mails, and gives the share back. A process
+may stall, and lose a share to another process. So it reads its lease immediately before the content of each mail: the
+lease must last for a few more seconds, by the clock of the database.
+
+Version 0.2.0 had one sender, which locks the table `mail_sender` in exclusive mode. For one release each process that
+sends shares holds a weaker lock of that table: many processes can hold it together, and none while a sender of 0.2.0
+holds its own.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncGenerator
+from typing import Any, LiteralString
+from uuid import UUID, uuid4
+
+import psycopg
+from msgspec import Struct
+from psycopg import AsyncConnection
+
+from holdfast.kit.background.row_work import LEASE_SECONDS, LeaseLost
+from holdfast.kit.environment.logs import first_line
+from holdfast.kit.mail.outbox import IS_BLOCKED, IS_DUE, OWNER, SHARE, owner_walk
+from holdfast.kit.postgres.connection_pool import KEEPALIVE, SESSION_SETTINGS
+from holdfast.kit.postgres.database import Database, Reader
+
+MIN_LEASE_SECONDS = 5.0
+"""Seconds that a lease must last when the content of a mail begins. A process may stall for so long right after it has
+read its lease, and no other process has sent the mail meanwhile."""
+
+MAX_READ_SECONDS = 0.5
+"""Seconds that reading a lease may take. If the answer took longer, the process may have stalled since, so it reads
+again."""
+
+SESSION_CHECK_SECONDS = 2
+"""Seconds between two statements of an idle session: less than the idle timeout of sessions."""
+
+
+class LeasedShare(Struct, frozen=True):
+    """A share that this process has leased.
+
+    owner    the owner whose turn it is; empty: it is the turn of mails of no owner
+    """
+
+    share: int
+    lease_id: UUID
+    owner: str
+
+
+class _Candidate(Struct):
+    """A share that was free a moment ago. `is_leased`: whether this process has leased it now."""
+
+    share: int
+    owner: str
+    is_leased: bool
+
+
+async def lease(
+    reader: Reader[Any], limit: int, connections: int, first: str, *, no_owner_first: bool
+) -> list[LeasedShare]:
+    """Lease shares that have due mails, at most `limit`. No more than `connections` are leased by all processes.
+
+    Owners take turns, beginning with the owner `first`. Mails to many people at once come last.
+
+    no_owner_first    whether mails of no owner come before all others. Else they come after mails of owners
+    """
+    leased: list[LeasedShare] = []
+    while len(leased) < limit:
+        lease_id = uuid4()
+        candidates = await reader.rows(
+            _Candidate,
+            LEASE,
+            {
+                "limit": limit - len(leased),
+                "connections": connections,
+                "first": first,
+                "no_owner_place": 0 if no_owner_first else 2,
+                "lease_id": lease_id,
+                "seconds": LEASE_SECONDS,
+            },
+        )
+        leased += [LeasedShare(one.share, lease_id, one.owner) for one in candidates if one.is_leased]
+        if not candidates:
+            break
+    return leased
+
+
+# The shares are chosen before any is locked, so that a look that finds nothing locks nothing. Then all are locked, in
+# one order: two processes that lease at the same time do not both count the same free connection. A locked row is read
+# as it is now.
+LEASE: LiteralString = f"""
+    with free as materialized (select share from mail_shares where due_at <= clock_timestamp()),
+    room as materialized (
+        select least(%(limit)s, %(connections)s - 64 + count(*))::integer as places from free),
+    owners as materialized (
+        {owner_walk("true")}
+         where (
+            select true from free
+             cross join lateral (
+                select from mails
+                 where {IS_DUE} and {SHARE} = free.share and mails.bulk = lap.bulk and {OWNER} = walk.owner
+                   and not {IS_BLOCKED}
+                 order by due_at, id limit 1) as mails
+             limit 1)
+         limit (select case when places > 0 then places + 1 else 0 end from room)),
+    first_mails as materialized (
+        select free.share, owner, owners.bulk, turn, row_number() over (partition by turn order by due_at, id) as place
+          from owners
+         cross join free
+         cross join lateral (
+            select due_at, id from mails
+             where {IS_DUE} and {SHARE} = free.share and mails.bulk = owners.bulk and {OWNER} = owners.owner
+               and not {IS_BLOCKED}
+             order by due_at, id limit 1) as mails),
+    ranked as materialized (
+        select share, owner,
+               row_number() over (
+                   order by bulk, case when owner = '' then %(no_owner_place)s else 1 end, place, turn) as rank
+          from first_mails),
+    candidates as materialized (
+        select share, owner, rank
+          from (select distinct on (share) share, owner, rank from ranked order by share, rank) as shares
+         order by rank limit (select greatest(places, 0) from room)),
+    locked as materialized (
+        select share, due_at from mail_shares where exists (select from candidates)
+         order by share for no key update),
+    chosen as materialized (
+        select share from candidates join locked using (share) where due_at <= clock_timestamp()
+         order by rank
+         limit greatest(0, %(connections)s - (select count(*) from locked where due_at > clock_timestamp()))),
+    leased as (
+        update mail_shares
+           set lease_id = %(lease_id)s, due_at = clock_timestamp() + %(seconds)s * interval '1 second'
+          from chosen where mail_shares.share = chosen.share
+        returning mail_shares.share)
+    select candidates.share, owner, leased.share is not null as is_leased
+      from candidates left join leased on leased.share = candidates.share
+     order by rank
+"""
+
+
+async def renew(reader: Reader[Any], row: LeasedShare) -> bool:
+    """Renew a lease. Returns False if it has ended."""
+    is_renewed = await reader.value(
+        """
+        update mail_shares set due_at = clock_timestamp() + %(seconds)s * interval '1 second'
+         where share = %(share)s and lease_id = %(lease_id)s and due_at > clock_timestamp()
+        returning true
+        """,
+        {"share": row.share, "lease_id": row.lease_id, "seconds": LEASE_SECONDS},
+    )
+    return bool(is_renewed)
+
+
+async def give_back(reader: Reader[Any], row: LeasedShare) -> None:
+    """Let other processes lease the share at once."""
+    await reader.value(
+        """
+        update mail_shares set lease_id = null, due_at = clock_timestamp()
+         where share = %(share)s and lease_id = %(lease_id)s
+        returning true
+        """,
+        {"share": row.share, "lease_id": row.lease_id},
+    )
+
+
+LASTS: LiteralString = """
+    select exists (
+        select from mail_shares
+         where share = %(share)s and lease_id = %(lease_id)s
+           and due_at > clock_timestamp() + %(seconds)s * interval '1 second')
+"""
+
+
+class SenderSessionLost(Exception):
+    """The session has ended, and with it the lock that keeps senders of version 0.2.0 out."""
+
+
+class SenderSession:
+    """A connection that holds the lock, in a transaction, and reads leases."""
+
+    def __init__(self, connection: AsyncConnection[Any]) -> None:
+        self._connection = connection
+        self._using = asyncio.Lock()
+
+    async def check(self, row: LeasedShare) -> None:
+        """Raises `LeaseLost` unless the lease lasts for `MIN_LEASE_SECONDS` more. Raises `SenderSessionLost`.
+
+        Nothing is awaited after the answer was found recent, so a caller that sends immediately can rely on it.
+        """
+        lasts = await self._ask(LASTS, {"share": row.share, "lease_id": row.lease_id, "seconds": MIN_LEASE_SECONDS})
+        if not lasts:
+            raise LeaseLost
+
+    async def check_regularly(self) -> None:
+        """Use the session, so that it does not end. Raises `SenderSessionLost`."""
+        while True:
+            await asyncio.sleep(SESSION_CHECK_SECONDS)
+            await self._ask("select true", {})
+
+    async def _ask(self, statement: LiteralString, parameters: dict[str, Any]) -> bool:
+        """The answer to a statement, which has come within `MAX_READ_SECONDS`."""
+        try:
+            async with self._using:
+                while True:
+                    asked_at = time.monotonic()
+                    cursor = await self._connection.execute(statement, parameters)
+                    row = await cursor.fetchone()
+                    if time.monotonic() <= asked_at + MAX_READ_SECONDS:
+                        return bool(row and row[0])
+        except psycopg.Error as error:
+            raise SenderSessionLost(first_line(error)) from error
+
+
+@contextlib.asynccontextmanager
+async def sender_session(database: Database[Any]) -> AsyncGenerator[SenderSession]:
+    """Wait until no sender of version 0.2.0 is at work, and keep them out while the block lasts."""
+    name = f"{database.name} mails"
+    async with await AsyncConnection.connect(
+        database.url, autocommit=True, application_name=name, **KEEPALIVE
+    ) as connection:
+        await connection.execute(SESSION_SETTINGS)
+        await connection.execute("set lock_timeout = 0; set statement_timeout = 0")
+        await connection.execute("begin")
+        # This statement looks the table up, which takes a snapshot. So the next one, which waits, needs none: VACUUM
+        # can remove rows that are deleted meanwhile.
+        await connection.execute("lock table mail_sender in access share mode")
+        await connection.execute("lock table mail_sender in row share mode")
+        yield SenderSession(connection)

@@ -1,0 +1,317 @@
+"""Shares of the outbox: one process at a time sends the mails to a mailbox."""
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack
+from typing import Any
+
+import psycopg
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+from prometheus_client import REGISTRY
+from psycopg.errors import LockNotAvailable
+
+from holdfast.events.settings import Settings
+from holdfast.kit.background.row_work import LeaseLost
+from holdfast.kit.contract.addresses import NoAddress, identity, mailbox
+from holdfast.kit.mail import outbox, sender, shares, transport
+from holdfast.kit.mail.message import Envelope, UnwritableMail
+from holdfast.kit.mail.outbox import Mail
+from holdfast.kit.mail.shares import LeasedShare, sender_session
+from holdfast.kit.postgres.database import Database
+from tests.kit.mail import posting
+from tests.kit.mail.posting import PEOPLE, all_ended, post, reached, sending
+from tests.smtp import NEVER, Server
+from tests.support import Service, eventually, running
+
+MANY = [f"person{number}@example.com" for number in range(400)]
+
+
+async def lease(
+    service: Service,
+    limit: int = 4,
+    connections: int = 64,
+    first: str = outbox.FIRST_OWNER,
+    *,
+    no_owner_first: bool = True,
+) -> list[LeasedShare]:
+    return await service.database.read(
+        lambda reader: shares.lease(reader, limit, connections, first, no_owner_first=no_owner_first)
+    )
+
+
+async def share_of(service: Service, recipient: str) -> int:
+    [(share,)] = await service.run_sql("select mail_share(%(recipient)s)", recipient=recipient)
+    return share
+
+
+@pytest.fixture
+async def others(settings: Settings, server: Server) -> AsyncGenerator[list[Service]]:
+    """Two more services on the same database, each as in a process of its own."""
+    async with AsyncExitStack() as stack:
+        yield [await stack.enter_async_context(running(settings.model_copy(update=server.settings))) for _ in range(2)]
+
+
+LOCALS = st.text("abAB.+-!1", min_size=1, max_size=8)
+DOMAINS = st.sampled_from(
+    [
+        *("example.com", "Example.COM", "example.com.", "\uff45xample.com", "gmail.com", "googlemail.com", "GMail.com"),
+        *("müller.de", "MÜLLER.de", "xn--mller-kva.de", "mail.müller.de", "straße.de", "example.org", "a.example.com"),
+    ]
+)
+
+
+@examples(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(addresses=st.lists(st.builds("{}@{}".format, LOCALS, DOMAINS), min_size=1, max_size=30))
+async def test_all_mails_to_one_mailbox_are_always_in_one_share(service: Service, addresses: list[str]) -> None:
+    stored: list[str] = []
+    for address in addresses:
+        try:
+            stored.append(identity(address))
+        except NoAddress:
+            continue
+    texts = [*stored, *map(mailbox, stored)]
+    rows = await service.run_sql(
+        "select mail_share(text) from json_array_elements_text(%(texts)s::json) with ordinality as row (text, place)"
+        " order by place",
+        texts=json.dumps(texts),
+    )
+    numbers = [share for (share,) in rows]
+
+    assert all(0 <= share < 64 for share in numbers)
+    assert numbers[: len(stored)] == numbers[len(stored) :]
+
+
+async def test_mailboxes_are_spread_over_all_shares(service: Service) -> None:
+    rows = await service.run_sql(
+        "select mail_share(text) from json_array_elements_text(%(texts)s::json) as text", texts=json.dumps(MANY)
+    )
+    sizes = Counter(share for (share,) in rows)
+
+    assert len(sizes) == 64
+    assert max(sizes.values()) < 4 * len(MANY) / 64
+
+
+ACTIONS = st.lists(
+    st.tuples(
+        st.sampled_from(["lease", "lease", "renew", "give back", "read", "let it end"]),
+        st.integers(0, 2),
+        st.integers(0, 5),
+    ),
+    max_size=40,
+)
+
+
+@examples(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(actions=ACTIONS)
+async def test_no_two_processes_ever_send_one_share(service: Service, actions: Sequence[tuple[str, int, int]]) -> None:
+    await service.run_sql("delete from mails")
+    await service.run_sql("update mail_shares set lease_id = null, due_at = now()")
+    await post(service, *(f"x+{number}@example.com" for number in range(3)), *PEOPLE[:6])
+    leases: list[list[LeasedShare]] = [[], [], []]
+    """What each process believes that it has leased."""
+    owners: dict[int, LeasedShare] = {}
+    """The leases that have not ended, by share."""
+    async with sender_session(service.database) as session:
+        for action, process, number in actions:
+            if action == "lease":
+                for row in await lease(service, 2):
+                    assert row.share not in owners
+                    owners[row.share] = row
+                    leases[process].append(row)
+                continue
+            if not leases[process]:
+                continue
+            row = leases[process][number % len(leases[process])]
+            is_owner = owners.get(row.share) == row
+            if action == "renew":
+                assert await service.database.read(lambda reader, row=row: shares.renew(reader, row)) == is_owner
+            elif action == "give back":
+                await service.database.read(lambda reader, row=row: shares.give_back(reader, row))
+                if is_owner:
+                    del owners[row.share]
+            elif action == "read":
+                if is_owner:
+                    await session.check(row)
+                else:
+                    with pytest.raises(LeaseLost):
+                        await session.check(row)
+            elif is_owner:
+                await service.run_sql("update mail_shares set due_at = now() where share = %(share)s", share=row.share)
+                del owners[row.share]
+
+
+async def test_processes_that_lease_at_the_same_time_get_different_shares_and_few_enough(service: Service) -> None:
+    await post(service, *MANY)
+
+    leased = [row.share for rows in await asyncio.gather(*(lease(service, 4, 18) for _ in range(8))) for row in rows]
+
+    assert len(leased) == 18
+    assert len({*leased}) == 18
+    assert await lease(service, 4, 18) == []
+
+
+async def test_a_share_without_due_mails_is_not_leased(service: Service) -> None:
+    await post(service, *PEOPLE)
+    await service.run_sql("update mails set due_at = now() + interval '1 hour' where recipient <> '7@example.com'")
+
+    assert [row.share for row in await lease(service)] == [await share_of(service, "7@example.com")]
+
+
+async def test_shares_are_leased_in_the_turns_of_organizers(service: Service) -> None:
+    for organizer in (1, 2, 3):
+        await post(service, *MANY[organizer * 100 - 100 : organizer * 100], arguments={"organizer_id": organizer})
+
+    first = await lease(service, 2)
+    second = await lease(service, 4, first=outbox.next_owner(first[-1].owner))
+
+    assert [row.owner for row in (*first, *second)] == ["1", "2", "3", "1", "2", "3"]
+
+
+async def test_an_organizer_with_many_mails_does_not_delay_the_mail_of_another(service: Service) -> None:
+    await post(service, *MANY, arguments={"organizer_id": 7})
+    leased = await lease(service, 4)
+    await post(service, "late@example.net", arguments={"organizer_id": 8})
+
+    [row] = await lease(service, 1, first=outbox.next_owner(leased[-1].owner))
+
+    assert (row.share, row.owner) == (await share_of(service, "late@example.net"), "8")
+
+
+async def test_mails_of_no_organizer_have_every_other_turn_and_mails_to_many_people_none_before(
+    service: Service,
+) -> None:
+    await post(service, *MANY[:100], bulk=True, arguments={"organizer_id": 9})
+    await post(service, *MANY[100:200], arguments={"organizer_id": 7})
+    await post(service, *MANY[200:300])
+
+    turns = [await lease(service, 1, no_owner_first=number % 2 == 0) for number in range(6)]
+
+    assert [row.owner for [row] in turns] == ["", "7", "", "7", "", "7"]
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        "lease_id = gen_random_uuid(), due_at = now() + interval '1 hour'",
+        "due_at = now() - interval '1 second'",
+        "due_at = now() + interval '4 seconds'",
+    ],
+    ids=["another process has leased it", "it has ended", "it lasts for less than five seconds"],
+)
+async def test_a_process_whose_lease_does_not_last_sends_nothing(loss: str, service: Service, server: Server) -> None:
+    async def render(database: Database[Any], mails: Sequence[Mail]) -> list[Envelope | UnwritableMail | None]:
+        await service.run_sql(f"update mail_shares set {loss} where lease_id is not null")
+        return await posting.render(database, mails)
+
+    def lost() -> float:
+        return REGISTRY.get_sample_value("holdfast_due_work_lost_total", {"work": "mails"}) or 0
+
+    before = lost()
+
+    async def is_lost() -> bool:
+        return lost() > before
+
+    await post(service, "ann@example.com")
+    async with sending(service, render=render):
+        await eventually(is_lost)
+        assert server.received == []
+    await service.run_sql("update mail_shares set lease_id = null, due_at = now()")
+    async with sending(service):
+        await all_ended(service)
+    assert server.recipients() == ["ann@example.com"]
+
+
+async def test_what_a_killed_process_has_leased_is_sent_when_the_lease_ends(service: Service, server: Server) -> None:
+    await post(service, *PEOPLE)
+    assert len(await lease(service)) == 4
+    await service.run_sql("update mail_shares set due_at = now() + interval '1 second' where lease_id is not null")
+
+    async with sending(service):
+        await all_ended(service)
+
+    assert sorted(server.recipients()) == sorted(PEOPLE)
+
+
+async def test_a_mail_at_which_the_server_stalls_does_not_stop_other_shares(
+    service: Service, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transport, "COMMAND_TIMEOUT_SECONDS", 600)
+    monkeypatch.setattr(sender, "STOP_TIMEOUT_SECONDS", 0.1)
+    server.answers["RCPT stalled@example.com"] = [NEVER]
+    share = await share_of(service, "stalled@example.com")
+    other_people = [person for person in PEOPLE if await share_of(service, person) != share]
+
+    async with sending(service):
+        await post(service, "stalled@example.com", *other_people)
+        await eventually(lambda: reached(server, len(other_people)))
+
+    assert sorted(server.recipients()) == sorted(other_people)
+
+
+async def test_three_processes_send_each_mail_once_and_each_thread_in_order(
+    service: Service, others: list[Service], server: Server
+) -> None:
+    # A person may change the address: then the mails of a thread are in different shares.
+    for number in range(5):
+        for thread in range(20):
+            await post(service, f"{thread}.{number // 2}@example.com", thread=f"thread {thread}")
+
+    async with sending(service, *others):
+        await all_ended(service, 60)
+
+    threads = await service.run_sql("select array_agg(id order by id) from mails group by thread")
+    order = [int(received.message_id.partition(".")[0]) for received in server.received]
+    assert len(order) == 100
+    for (ids,) in threads:
+        assert [id for id in order if id in ids] == ids
+
+
+async def test_all_processes_together_have_no_more_connections_than_the_setting_says(
+    settings: Settings, server: Server
+) -> None:
+    few = settings.model_copy(update={**server.settings, "smtp_max_connections": 2})
+    leased = list[int]()
+
+    async def render(database: Database[Any], mails: Sequence[Mail]) -> list[Envelope | UnwritableMail | None]:
+        [(count,)] = await one.run_sql("select count(*) from mail_shares where due_at > clock_timestamp()")
+        leased.append(count)
+        return await posting.render(database, mails)
+
+    async with running(few) as one, running(few) as another, sending(one, another, render=render):
+        await post(one, *MANY[:100])
+        await all_ended(one)
+
+    assert sorted(server.recipients()) == sorted(MANY[:100])
+    assert max(leased) == 2
+
+
+async def test_a_sender_of_the_version_before_and_this_one_do_not_send_at_the_same_time(
+    service: Service, server: Server
+) -> None:
+    async def waits() -> bool:
+        rows = await service.run_sql(
+            "select backend_xmin is null from pg_stat_activity where wait_event_type = 'Lock'"
+            " and query like 'lock table mail_sender%%' and datname = current_database()"
+        )
+        return rows == [(True,)]
+
+    with psycopg.connect(service.database.url) as old:
+        old.execute("lock table mail_sender in exclusive mode")
+        await post(service, *PEOPLE)
+        async with sending(service):
+            # Who waits for long must hold no snapshot: VACUUM could remove nothing meanwhile.
+            await eventually(waits)
+            assert server.received == []
+            old.commit()
+            await all_ended(service)
+            with pytest.raises(LockNotAvailable):
+                old.execute("lock table mail_sender in exclusive mode nowait")
+            old.rollback()
+        old.execute("lock table mail_sender in exclusive mode nowait")
+
+    assert sorted(server.recipients()) == sorted(PEOPLE)
