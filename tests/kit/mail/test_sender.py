@@ -11,6 +11,7 @@ from psycopg_pool import PoolTimeout
 from structlog.testing import capture_logs
 
 from holdfast.events.settings import Settings
+from holdfast.kit.background.row_work import RetryBackoff
 from holdfast.kit.compat.task_ending import end_tasks
 from holdfast.kit.mail import outbox, sender
 from holdfast.kit.postgres.database import Reader
@@ -177,6 +178,23 @@ async def test_a_mail_at_which_the_server_breaks_down_does_not_stop_the_others(
         await eventually(put_off)
 
     assert sorted(server.recipients()) == sorted(PEOPLE)
+
+
+async def test_a_mail_at_which_the_server_stalls_is_put_off_at_once(
+    service: Service, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outbox, "RETRY_BACKOFF", RetryBackoff(3600, 3600))
+    server.answers["RCPT ann+stalled@example.com"] = [NEVER]
+
+    async with sending(service):
+        await post(service, "ann+stalled@example.com", "ann@example.com")
+        await eventually(lambda: reached(server, 1))
+        await eventually(lambda: service.run_sql("select from mails where attempts > 0 and outcome is null"))
+
+    assert await states(service) == {"ann+stalled@example.com": (None, 1), "ann@example.com": ("sent", 1)}
+    assert [address for _, command, address in server.commands if command == "RCPT"].count(
+        "ann+stalled@example.com"
+    ) == 1
 
 
 async def test_several_processes_send_each_mail_once(settings: Settings, service: Service, server: Server) -> None:

@@ -74,7 +74,8 @@ RETRY_BACKOFF = RetryBackoff(1.0, 60.0)
 """How long a process sends nothing while the mail server is unreachable."""
 
 MAX_CONNECTION_BREAKS = 3
-"""Connection losses at the content of a mail after which the mail is deferred, so that it does not delay others."""
+"""Connection losses at a mail after which the mail is deferred, so that it does not delay others. One is enough if the
+server did not answer in time."""
 
 STOP_TIMEOUT_SECONDS = 8
 """Seconds that mails which are being sent may take when the sender is stopped."""
@@ -331,7 +332,8 @@ class ShareWork(DueWork[LeasedShare]):
         if self._pause_sending(error):
             await self._database.read(lambda reader: outbox.store_error(reader, mail.id, str(error)))
         breaks = self._breaks.get(mail.id, 0) + isinstance(error, ConnectionLostAtContent)
-        if breaks == MAX_CONNECTION_BREAKS:
+        # Each stall keeps the share from other mails, in whichever process: so one is enough.
+        if breaks == MAX_CONNECTION_BREAKS or (breaks and error.is_stall):
             await self._store_result(outbox.deferred_result(mail, str(error)))
         else:
             self._breaks[mail.id] = breaks

@@ -52,6 +52,11 @@ class MailDeferral(Exception):
 class MailServerUnavailable(Exception):
     """The mail server is unreachable, or does not accept mails from us. No mail is the cause."""
 
+    @property
+    def is_stall(self) -> bool:
+        """Whether the mail server did not answer in time."""
+        return isinstance(self.__cause__, TimeoutError)
+
 
 class ConnectionLostAtContent(MailServerUnavailable):
     """The connection was lost after a mail had been announced on it."""
