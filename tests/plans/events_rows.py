@@ -238,6 +238,10 @@ def _rest(connection: psycopg.Connection[Any]) -> None:
         select 'seat', 'registration ' || g, 'person' || g || '@example.com',
                jsonb_build_object('event_id', 50001 + g % 15000, 'user_id', 70000 + g), now(), 'sent'
           from generate_series(1, 60000) as g;
+        insert into mails (kind, thread, recipient, arguments, due_at)
+        select 'seat', 'later ' || g, 'person' || g || '@example.com',
+               jsonb_build_object('organizer_id', 1 + g % 500), now() + interval '1 day'
+          from generate_series(1, 20000) as g;
         insert into idempotency_answers (id, fingerprint, sealed)
         select sha256(('answer ' || g)::bytea), sha256('call'), '' from generate_series(1, 60000) as g;
         insert into sign_in_links (email, return_to) select 'person' || g || '@example.com', '/console'

@@ -1,13 +1,16 @@
 """The outbox: which mails are sent, in which order, and what operators see of them."""
 
+import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+import psutil
 import pytest
 
 from holdfast.kit.background.row_work import RetryBackoff
 from holdfast.kit.background.subprocess_call import SubprocessCall, SubprocessStartError
+from holdfast.kit.compat.task_ending import end_tasks
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.mail import outbox, sender
 from holdfast.kit.mail.message import Envelope
@@ -125,6 +128,38 @@ async def test_a_mail_that_ends_the_process_that_writes_fails_and_delays_no_othe
     [(recipient, error)] = await service.run_sql("select recipient, error from mails where outcome = 'failed'")
     assert recipient == "ann@example.com"
     assert error.startswith("it could not be written: SubprocessCrash(")
+
+
+async def test_the_process_that_writes_ends_when_there_were_no_mails_for_long(
+    service: Service, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", doings.PATH)
+    monkeypatch.setattr(sender, "RENDERER_IDLE_SECONDS", 0.5)
+
+    async def render(
+        write: sender.ContentRenderer[list[str]], _: Database[Any], mails: Sequence[Mail]
+    ) -> sender.RenderedMails:
+        contents = await write([mail.kind for mail in mails])
+        return [
+            Envelope(mail.recipient, mail.message_id("events.example"), b"Subject: hello\r\n\r\n" + content + b"\r\n")
+            for mail, content in zip(mails, contents, strict=True)
+        ]
+
+    def writers() -> list[psutil.Process]:
+        mine = psutil.Process().children()
+        return [process for process in mine if doings.__name__.rpartition(".")[2] in " ".join(process.cmdline())]
+
+    async def has_ended() -> bool:
+        return not writers()
+
+    sending_mails = asyncio.create_task(sender.run_sender(service.database, doings.written, render))
+    for recipient in ("ann@example.com", "bob@example.com"):
+        await post(service, recipient)
+        await all_ended(service)
+        await eventually(has_ended)
+    await end_tasks([sending_mails])
+
+    assert server.recipients() == ["ann@example.com", "bob@example.com"]
 
 
 async def test_while_nothing_can_be_written_no_mail_is_to_blame(service: Service, server: Server) -> None:

@@ -6,8 +6,8 @@ The mails of an organizer that has not proved its address are held for seven day
 and day from all organizers together that proved their addresses less than 30 days ago; further mails wait.
 `docs/decisions/0068-*.md` gives the reasons.
 
-Only the process that sends mails checks the limits (`kit/mail/sender.py`), and a mail is counted before it is sent. So
-mails that are being sent count, and so do those of a killed process.
+Only the process that sends the mails of a mailbox checks its limits (`kit/mail/shares.py`), and a mail is counted
+before it is sent. So mails that are being sent count, and so do those of a killed process.
 
 Announcements: turns each message to all registered people of an event into mails, one batch at a time.
 

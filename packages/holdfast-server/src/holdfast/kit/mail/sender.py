@@ -14,7 +14,7 @@ import contextlib
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import psycopg
 import structlog
@@ -76,6 +76,12 @@ RETRY_BACKOFF = RetryBackoff(1.0, 60.0)
 MAX_CONNECTION_BREAKS = 3
 """Connection losses at a mail after which the mail is deferred, so that it does not delay others. One is enough if the
 server did not answer in time."""
+
+RENDERER_IDLE_SECONDS = 300
+"""Seconds after which the subprocess that renders is ended. To start it takes a third of a second."""
+
+LOOK_SECONDS = 0.05
+"""Seconds after a look that found nothing until the next one. Each notification wakes all processes."""
 
 STOP_TIMEOUT_SECONDS = 8
 """Seconds that mails which are being sent may take when the sender is stopped."""
@@ -182,6 +188,7 @@ class ShareWork(DueWork[LeasedShare]):
         self._results = results
         self._connections = connections
         self._released_at = float("-inf")
+        self._found_nothing_at = float("-inf")
         self._next_due_at: float | None = None
         self._first_owner = outbox.FIRST_OWNER
         """Where the turns of the next lease begin: after the owner whose share was leased last."""
@@ -189,6 +196,7 @@ class ShareWork(DueWork[LeasedShare]):
         self._ending: set[LeasedShare] = set()
         """Shares of which no further mail is begun."""
         self._breaks: dict[int, int] = {}
+        self._render_turn = asyncio.Lock()
         self._send_turn = asyncio.Lock()
         self._resumes_at = 0.0
         self._failures = 0
@@ -196,6 +204,7 @@ class ShareWork(DueWork[LeasedShare]):
         self._failure: Exception | None = None
 
     async def lease(self, limit: int, excluded_owners: Sequence[int], *, scan_all: bool) -> list[LeasedShare]:
+        await asyncio.sleep(self._found_nothing_at + LOOK_SECONDS - time.monotonic())
         # A result that is not stored may be of a share that this process has lost: it must not be sent again.
         await self._results.flushed()
         if time.monotonic() > self._released_at + POLL_SECONDS:
@@ -215,6 +224,8 @@ class ShareWork(DueWork[LeasedShare]):
         )
         if leased:
             self._no_owner_first = not self._no_owner_first
+        else:
+            self._found_nothing_at = time.monotonic()
         if owners := [row.owner for row in leased if row.owner]:
             self._first_owner = outbox.next_owner(owners[-1])
         return leased
@@ -262,10 +273,12 @@ class ShareWork(DueWork[LeasedShare]):
         return count
 
     async def _send_mails(self, row: LeasedShare) -> int:
-        mails = await self._due_mails(row)
-        # Mails at which the connection was lost before go last.
-        mails.sort(key=lambda mail: self._breaks.get(mail.id, 0))
-        rendered = await self._render_mails(mails) if mails else []
+        # One subprocess renders the mails of all shares. So nothing is gained by reading for several at the same time.
+        async with self._render_turn:
+            mails = await self._due_mails(row)
+            # Mails at which the connection was lost before go last.
+            mails.sort(key=lambda mail: self._breaks.get(mail.id, 0))
+            rendered = await self._render_mails(mails) if mails else []
         if rendered:
             async with self._connections.use() as connection:
                 for mail, envelope in rendered:
@@ -389,8 +402,40 @@ async def run_sender(
         name = settings.variable("base_url")
         log.warning(f"this process sends no mails: set {name}, since mails have links to the service")
         await asyncio.Event().wait()
-    async with SubprocessCall(render_contents) as renderer:
-        await run(database, partial(render, renderer))
+    async with SubprocessCall(render_contents) as call:
+        renderer = _Renderer(call)
+        ending = asyncio.create_task(renderer.end_when_idle(), name="mails: renderer")
+        try:
+            await run(database, partial(render, renderer))
+        finally:
+            await end_tasks([ending])
+
+
+class _Renderer(Generic[P]):
+    """Renders contents in a subprocess, which ends when it was not used for `RENDERER_IDLE_SECONDS`.
+
+    Each process that sends mails has such a subprocess, and most have no mails for long.
+    """
+
+    def __init__(self, call: SubprocessCall[P, list[bytes]]) -> None:
+        self._call = call
+        self._using = asyncio.Lock()
+        self._used_at = time.monotonic()
+
+    async def __call__(self, contents: P) -> list[bytes]:
+        async with self._using:
+            try:
+                return await self._call(contents)
+            finally:
+                self._used_at = time.monotonic()
+
+    async def end_when_idle(self) -> None:
+        """End the subprocess whenever it is idle for long, until cancelled."""
+        while True:
+            await asyncio.sleep(max(1.0, self._used_at + RENDERER_IDLE_SECONDS - time.monotonic()))
+            async with self._using:
+                if time.monotonic() >= self._used_at + RENDERER_IDLE_SECONDS:
+                    await self._call.close()
 
 
 async def render(

@@ -1,10 +1,10 @@
 -- What a change of a row causes:
 --
--- * insert: the process that sends mails is told (tell_of_mails)
+-- * insert: the processes that send mails are told (tell_of_mails)
 
 -- tell ----------------------------------------------------------------------------------------------------------------
 
--- The process that sends mails is told of new ones. A statement that inserts no mail tells nobody: else every
+-- The processes that send mails are told of new ones. A statement that inserts no mail tells nobody: else every
 -- registration would, which may cause mails.
 create or replace function tell_of_mails() returns trigger language plpgsql as $$
 begin
