@@ -765,7 +765,7 @@ begin
 end $$;
 
 CREATE FUNCTION mail_share(recipient text) RETURNS integer
-    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    LANGUAGE sql IMMUTABLE STRICT COST 100000 PARALLEL SAFE
     AS $_$
     select (hashtextextended(
         replace(regexp_replace(lower(recipient collate "C"), '([+].*)?@[^@]*$', ''), '.', '') || '@'
