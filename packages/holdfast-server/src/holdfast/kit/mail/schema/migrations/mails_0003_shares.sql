@@ -30,6 +30,6 @@ comment on column mail_shares.lease_id is 'The lease of the process that sends i
 comment on column mail_shares.due_at is 'The end of the lease: from then on another process may lease it.';
 insert into mail_shares (share) select generate_series(0, 63);
 
-comment on table mail_sender is
-    'The lock of the one sender of version 0.2.0. Senders of shares lock it too, so that none of that version sends '
-    'meanwhile. It is dropped in the release after 0.3.0.';
+-- The table `mail_sender` is the lock of the one sender of version 0.2.0, which holds it while this is applied: so nothing
+-- here may lock it. Senders of shares hold it in row share mode, so that only one version sends. Release 0.4.0 no longer
+-- locks it, and the release after that drops it.
