@@ -51,7 +51,7 @@ SMALL_CACHES = {
     "kit/pages/language.py:_times": "times in a language",
     "kit/pages/language.py:_zone": "time zones",
     "kit/pages/language.py:_preferred_language": "headers of requests",
-    "kit/security/signing_keys.py:_unseal_key": "signing keys, which only the service makes",
+    "kit/security/signed_tokens.py:_unseal_key": "signing keys, which only the service makes",
 }
 """Functions that remember results which take a millisecond or less to compute again: nobody gains by filling them.
 

@@ -114,7 +114,7 @@ async def test_a_process_that_no_longer_measures_tells_of_no_waiting_mails(servi
         return (await waiting())[0] == "1.0"
 
     await post(service, "ann@example.com")
-    measuring = asyncio.create_task(outbox.measure(service.database))
+    measuring = asyncio.create_task(outbox.MEASURE.run(service.database))
     await eventually(waits)
     await end_tasks([measuring])
 

@@ -7,7 +7,7 @@ from holdfast.kit.mail import outbox
 from holdfast.kit.process.part import Part
 
 PART: Part[Context] = Part(
-    loops=(sending.ANNOUNCEMENTS,),
+    loops=(sending.ANNOUNCEMENTS, outbox.MEASURE),
     senders={"sending.run": sending.run},
     timed=(Timed("forget_mails", Times.daily("04:07"), in_batches(outbox.forget_mails)),),
 )

@@ -8,6 +8,7 @@ from holdfast.kit.mail import outbox
 from holdfast.kit.process.part import Part
 
 PART: Part[Any] = Part(
+    loops=(outbox.MEASURE,),
     senders={"sending.run": sending.run},
     timed=(Timed("forget_mails", Times.daily("04:07"), in_batches(outbox.forget_mails)),),
 )

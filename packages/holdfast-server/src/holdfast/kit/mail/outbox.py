@@ -22,6 +22,7 @@ import msgspec
 from msgspec import Struct
 from prometheus_client import Counter, Gauge
 
+from holdfast.kit.background.loops import LockedRows, Loop
 from holdfast.kit.background.row_work import RetryBackoff
 from holdfast.kit.contract.problems import NOT_FOUND, SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.postgres.connection_pool import RETRY_SECONDS
@@ -404,15 +405,13 @@ async def update_gauges(reader: Reader[Any]) -> None:
     HELD.set(held)
 
 
-async def measure(database: Database[Any]) -> None:
-    """Update the gauges regularly, until cancelled. Then they are 0: another process updates them from now on."""
-    try:
-        while True:
-            await database.read(update_gauges)
-            await asyncio.sleep(POLL_SECONDS)
-    finally:
-        for gauge in (WAITING, OLDEST, HELD):
-            gauge.set(0)
+async def _measure(database: Database[Any], _: LockedRows) -> float:
+    """Update the gauges. Returns the seconds until the next time."""
+    await database.read(update_gauges)
+    return POLL_SECONDS
+
+
+MEASURE = Loop("outbox.measure", _measure, gauges=(WAITING, OLDEST, HELD))
 
 
 class ResultWriter:

@@ -22,7 +22,7 @@ from psycopg.errors import IdleInTransactionSessionTimeout
 
 from holdfast.kit.background import row_work
 from holdfast.kit.background.loops import yield_to_requests
-from holdfast.kit.background.row_work import DueWork, RetryBackoff
+from holdfast.kit.background.row_work import RetryBackoff, RowWork
 from holdfast.kit.background.subprocess_call import SubprocessCall, SubprocessStartError
 from holdfast.kit.compat.task_ending import end_tasks
 from holdfast.kit.contract.addresses import NoAddress, envelope_address
@@ -166,7 +166,7 @@ class _Connections:
             await closing.aclose()
 
 
-class ShareWork(DueWork[LeasedShare]):
+class ShareWork(RowWork[LeasedShare]):
     """Sends the due mails of shares."""
 
     name = "mails"
@@ -203,7 +203,7 @@ class ShareWork(DueWork[LeasedShare]):
         self._failed = asyncio.Event()
         self._failure: Exception | None = None
 
-    async def lease(self, limit: int, excluded_owners: Sequence[int], *, scan_all: bool) -> list[LeasedShare]:
+    async def lease(self, limit: int, excluded: Sequence[Any], *, scan_all: bool) -> list[LeasedShare]:
         await asyncio.sleep(self._found_nothing_at + LOOK_SECONDS - time.monotonic())
         # A result that is not stored may be of a share that this process has lost: it must not be sent again.
         await self._results.flushed()
@@ -233,7 +233,7 @@ class ShareWork(DueWork[LeasedShare]):
     async def renew(self, row: LeasedShare) -> bool:
         return await self._database.read(lambda reader: shares.renew(reader, row))
 
-    async def next_due(self, reader: Reader[Any], excluded_owners: Sequence[int]) -> float | None:
+    async def next_due(self, reader: Reader[Any], excluded: Sequence[Any]) -> float | None:
         if (pause := self.pause_seconds()) > 0:
             return pause  # mails may be due that could not be sent
         return None if self._next_due_at is None else self._next_due_at - time.monotonic()
