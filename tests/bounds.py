@@ -249,29 +249,35 @@ INTRODUCTION = """\
 <!-- python -m tests.bounds -->
 
 Everything that many callers use at the same time has a bound: connections, requests in a minute, work that waits,
-memory. A bound protects the service from a crowd, or from somebody who wants to keep others out. But what is bounded
-can be used up. So each bound says here who shares it, and what one stranger can take of it from others at most.
+memory. Each bound says here who shares it, and what one stranger can take of it from others at most. Words in
+capitals are [settings](../settings.md), with their defaults. Rate limits are counted in each process; with
+`RATE_LIMIT_STORAGE_URL` all processes count together. Why the shares are as they are, and what is left:
+[decision 95](../decisions/0095-what-strangers-share-has-shares.md).
 
-How to read the tables:
-
-* **Together**: the bound of all who use it. "In a process": each process has its own.
-* **An organizer or shop**: the share of one of them, with all its keys, apps and people.
-* **An address**: the share of one IPv4 address, or of one IPv6 network of /64. A customer with IPv6 often has a network
-  of /48, with 65,536 of the smaller ones; so these have a bound too ("a /48"). People behind one address, such as an
-  office or a mobile network, share what it has. `TRUSTED_PROXIES` has to name a proxy in front of the service:
-  otherwise all visitors have one address, that of the proxy.
-* **Kept back**: what strangers cannot use. It is for partners, such as the payment processor, for signing in, and for
-  operators.
-* **One stranger can take**: the most that a stranger can take from others, with one address or one /48, or with as many
-  addresses as it says. "Nothing": others are served as if the stranger were not there. A stranger can register
-  organizers, a few in an hour, and then has the share of an organizer with each of them.
+| column | meaning |
+| --- | --- |
+| Together | the bound of all who use it. "In a process": each process has its own |
+| An organizer or shop | the share of one of them, with all its keys, apps and people |
+| An address | the share of one IPv4 address, or of one IPv6 network of /64. A customer with IPv6 often has a \
+network of /48, with 65,536 of the smaller ones; so these have a bound too ("a /48"). People behind one address, \
+such as an office or a mobile network, share what it has. `TRUSTED_PROXIES` has to name a proxy in front of the \
+service: otherwise all visitors have the address of the proxy |
+| Kept back | what strangers cannot use. It is for partners, such as the payment processor, for signing in, and for \
+operators |
+| One stranger can take | the most that a stranger can take from others, with one address or one /48, or with as \
+many addresses as it says. "Nothing": others are served as if the stranger were not there. A stranger can register \
+organizers, a few in an hour, and then has the share of an organizer with each of them |
 
 "None" means that there is no bound for it, and "-" that there is nothing to share.
-
-Words in capitals are [settings](../settings.md), with their defaults. Rate limits are counted in each process; with
-`RATE_LIMIT_STORAGE_URL` all processes count together. Why the shares are as they are, and what is left:
-[decision 95](../decisions/0095-shared-limits-have-a-share-for-each-address.md).
 """
+
+CACHES = """\
+### Caches of {heading}
+All share them, without shares. One stranger can take time: what others use is dropped, and is made again when they
+ask for it.
+
+| What | Together |
+| --- | --- |"""
 
 HEAD = """\
 | What | Together | An organizer or shop | An address | Kept back | One stranger can take |
@@ -280,12 +286,24 @@ HEAD = """\
 
 def page() -> str:
     """The text of the page."""
-    bounds = all_bounds()
-    sections = [
-        f"## {heading}\n{HEAD}\n" + "\n".join(_row(bound) for bound in bounds if bound.service == service)
-        for service, heading in HEADINGS.items()
-    ]
-    return INTRODUCTION + "\n" + "\n\n".join(sections) + "\n"
+    return INTRODUCTION + "\n" + "\n\n".join(_section(service) for service in HEADINGS) + "\n"
+
+
+def _section(service: str) -> str:
+    """The tables of a service: what has shares, and its caches."""
+    bounds = [bound for bound in all_bounds() if bound.service == service]
+    rows = [_row(bound) for bound in bounds if not _is_cache(bound)]
+    caches = [f"| {_cell(bound.name)} | {_cell(bound.total)} |" for bound in bounds if _is_cache(bound)]
+    heading = HEADINGS[service]
+    return "\n".join(
+        [f"## {heading}", HEAD, *rows, "", CACHES.format(heading=heading[0].lower() + heading[1:]), *caches]
+    )
+
+
+def _is_cache(bound: Bound) -> bool:
+    """Whether a bound has no shares, and costs others only what making a thing again takes."""
+    shares = (bound.tenant, bound.address, bound.reserved)
+    return shares == ("none", "none", "-") and bound.stranger.startswith("Time: what others use is dropped, and is ")
 
 
 def _row(bound: Bound) -> str:
