@@ -1,4 +1,4 @@
-"""Parts of the documents that are made from the code: the import rules, and the list of decisions.
+"""Parts of the documents that are made from the code: the names of the import rules, and the list of decisions.
 
 `python -m tests.contents` brings them up to date; a test compares.
 """
@@ -19,25 +19,9 @@ UNUSED_NUMBERS = range(36, 40)
 
 
 def import_rules() -> str:
-    """The contracts of import-linter in Markdown: what stands higher may import what stands lower."""
+    """The contracts of import-linter in Markdown, by their names."""
     linter = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
-    return "\n".join(
-        line for contract in linter["contracts"] for line in (f"**{contract['name']}:**", "", *_rule(contract), "")
-    )
-
-
-def _rule(contract: dict[str, list[str]]) -> list[str]:
-    if "layers" not in contract:
-        forbidden, sources = _names(contract["forbidden_modules"]), _names(contract["source_modules"])
-        return [f"{forbidden} are imported by none of these: {sources}."]
-    return [
-        f"{place}. {' and '.join(_names(independent.split(' | ')) for independent in layer.split(' : '))}"
-        for place, layer in enumerate(contract["layers"], 1)
-    ]
-
-
-def _names(modules: list[str]) -> str:
-    return ", ".join(f"`{module.removeprefix('holdfast.')}`" for module in modules)
+    return "".join(f"* {contract['name']}.\n" for contract in linter["contracts"])
 
 
 def contributing() -> str:
