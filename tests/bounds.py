@@ -271,13 +271,66 @@ organizers, a few in an hour, and then has the share of an organizer with each o
 "None" means that there is no bound for it, and "-" that there is nothing to share.
 """
 
-CACHES = """\
-### Caches of {heading}
-All share them, without shares. One stranger can take time: what others use is dropped, and is made again when they
-ask for it.
 
-| What | Together |
-| --- | --- |"""
+class Group(NamedTuple):
+    """Bounds of which all but one column is the same: they have a short table of their own.
+
+    title     its heading
+    text      what the other columns would say of each
+    column    the heading of the column
+    member    the member of a bound that stands in it
+    total, tenant, address, stranger    how these members of its bounds begin
+    """
+
+    title: str
+    text: str
+    column: str
+    member: str
+    total: str = "none"
+    tenant: str = "-"
+    address: str = "-"
+    stranger: str = "Nothing: each address is counted for itself."
+
+    def has(self, bound: Bound) -> bool:
+        """Whether a bound is one of the group; its column may say anything."""
+        return bound.reserved == "-" and all(
+            name == self.member or getattr(bound, name).startswith(getattr(self, name))
+            for name in ("total", "tenant", "address", "stranger")
+        )
+
+
+GROUPS = (
+    Group(
+        "Limits of an address",
+        "A stranger can take nothing: each address is counted for itself.",
+        "An address",
+        "address",
+    ),
+    Group(
+        "Limits of a credential",
+        "A stranger can take nothing: each credential is counted for itself.",
+        "An organizer or shop",
+        "tenant",
+        stranger="Nothing: each credential is counted for itself.",
+    ),
+    Group(
+        "Quotas of an organizer",
+        "A stranger can take room on the disk: as much for each organizer that it registers.",
+        "An organizer",
+        "tenant",
+        address="none: a stranger who registers an organizer has its share",
+        stranger="Room on the disk: as much for each organizer that it registers.",
+    ),
+    Group(
+        "Caches",
+        "All share them. A stranger can take time: what others use is dropped, and made again when they ask for it.",
+        "Together",
+        "total",
+        tenant="none",
+        address="none",
+        stranger="Time: what others use is dropped, and is ",
+    ),
+)
 
 HEAD = """\
 | What | Together | An organizer or shop | An address | Kept back | One stranger can take |
@@ -290,20 +343,19 @@ def page() -> str:
 
 
 def _section(service: str) -> str:
-    """The tables of a service: what has shares, and its caches."""
+    """The tables of a service: what has shares, and each group."""
     bounds = [bound for bound in all_bounds() if bound.service == service]
-    rows = [_row(bound) for bound in bounds if not _is_cache(bound)]
-    caches = [f"| {_cell(bound.name)} | {_cell(bound.total)} |" for bound in bounds if _is_cache(bound)]
-    heading = HEADINGS[service]
-    return "\n".join(
-        [f"## {heading}", HEAD, *rows, "", CACHES.format(heading=heading[0].lower() + heading[1:]), *caches]
-    )
+    rows = [_row(bound) for bound in bounds if not any(group.has(bound) for group in GROUPS)]
+    tables = ["\n".join([f"## {HEADINGS[service]}", HEAD, *rows])]
+    for group in GROUPS:
+        if short := [_short_row(bound, group) for bound in bounds if group.has(bound)]:
+            head = [f"**{group.title}.** {group.text}", "", f"| What | {group.column} |", "| --- | --- |"]
+            tables.append("\n".join([*head, *short]))
+    return "\n\n".join(tables)
 
 
-def _is_cache(bound: Bound) -> bool:
-    """Whether a bound has no shares, and costs others only what making a thing again takes."""
-    shares = (bound.tenant, bound.address, bound.reserved)
-    return shares == ("none", "none", "-") and bound.stranger.startswith("Time: what others use is dropped, and is ")
+def _short_row(bound: Bound, group: Group) -> str:
+    return f"| {_cell(bound.name)} | {_cell(getattr(bound, group.member))} |"
 
 
 def _row(bound: Bound) -> str:
