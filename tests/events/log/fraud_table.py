@@ -148,7 +148,7 @@ ORDER_FRAUDS = {
     ),
 }
 
-NO_KEPT_HEAD = "nobody, unless the whole log is written anew: then whoever has kept no head of it"
+NO_KEPT_HEAD = "nobody †"
 
 DRAW_FRAUDS = {
     "list swapped": FraudRow(
@@ -213,12 +213,12 @@ FRAUDS = {**ORDER_FRAUDS, **DRAW_FRAUDS}
 
 def table() -> str:
     """The tables of the page."""
-    head = "| the operator … | found with | which says | who cannot find it |\n|---|---|---|---|\n"
+    head = "| the operator … | found with `holdfast verify` | which says | who cannot find it |\n|---|---|---|---|\n"
     return "\n".join(head + "".join(map(_line, rows.values())) for rows in (ORDER_FRAUDS, DRAW_FRAUDS))
 
 
 def _line(row: FraudRow) -> str:
-    command = f"`holdfast verify {row.command}`" if row.command else "nothing"
+    command = f"`{row.command}`" if row.command else "nothing finds it"
     message = f"“{row.message}”" if row.command else "“Everything that was checked is right.”"
     return f"| {row.fraud} | {command} | {message} | {row.unseen_by} |\n"
 
