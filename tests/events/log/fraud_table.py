@@ -34,8 +34,8 @@ class FraudRow(NamedTuple):
 LOG, SAVED, PUBLISHED = "LOG", "LOG --head FILE", "LOG --head-log"
 RECEIPT, LINK = "RECEIPT", "RECEIPT --registration LINK"
 NOBODY = "nobody: everybody can check the log"
-NO_HEAD = "whoever has no earlier head, and does not read the head log: the new log is right in itself"
-NO_RECEIPT = "whoever has not the receipt of one of them: the log does not say who is who"
+NO_HEAD = "people who have no earlier head, and do not read the head log: the new log is right in itself"
+NO_RECEIPT = "people who have not the receipt of one of them: the log does not say who is who"
 
 ORDER_FRAUDS = {
     "people swapped": FraudRow(
@@ -51,13 +51,13 @@ ORDER_FRAUDS = {
         NOBODY,
     ),
     "dropped before the seal": FraudRow(
-        "leaves somebody out before the log is sealed",
+        "leaves a person out before the log is sealed",
         RECEIPT,
         "The arrival at … is not in the log, … seconds later: it was promised within 60",
         "everybody else: the numbers have no gap",
     ),
     "invented before the seal": FraudRow(
-        "invents somebody with an earlier time, before the log is sealed",
+        "invents a person with an earlier time, before the log is sealed",
         "",
         "passes",
         "anybody: until the seal, half a second later under load and 60 seconds at most, nothing says who has come",
@@ -81,7 +81,7 @@ ORDER_FRAUDS = {
         NO_HEAD,
     ),
     "outcome changed": FraudRow(
-        "gives somebody who is late a seat, in the log too",
+        "gives a seat to a person who is late, in the log too",
         LOG,
         "Number … was registered, although no seat was free",
         NOBODY,
@@ -102,7 +102,7 @@ ORDER_FRAUDS = {
         "gives seats in its database to others than in its log",
         LINK,
         "The page of the registration shows no place. The log leads to a seat",
-        "whoever has not the link of one of them, as long as the counts are the same",
+        "people who have not the link of one of them, as long as the counts are the same",
     ),
     "counts against the log": FraudRow(
         "gives out more seats than its log says",
@@ -114,13 +114,13 @@ ORDER_FRAUDS = {
         "goes back to an older data directory, and on from there",
         SAVED,
         "The saved head has … entries, but the log has only … now",
-        "whoever has neither an earlier head, nor a receipt of what was lost, nor a witness: all of it went back",
+        "people who have neither an earlier head, nor a receipt of what was lost, nor a witness: all of it went back",
     ),
     "key replaced": FraudRow(
         "makes a new key, and signs everything again with it",
         SAVED,
         "The saved head is not signed with the key that the log serves now: the key was replaced",
-        "whoever has kept neither the key nor a head that it has signed",
+        "people who have kept neither the key nor a head that it has signed",
     ),
     "switched off and on": FraudRow(
         "switches the log off, gives out seats, and switches it on again",
@@ -132,7 +132,7 @@ ORDER_FRAUDS = {
         "restores a backup to get rid of the last registrations",
         RECEIPT,
         "The arrival at … is not in the log, … A backup was restored at …, which loses what came shortly before",
-        "whoever has no receipt or head of them. It is a notice, since a real backup loses them too",
+        "people who have no receipt or head of them. It is a notice, since a real backup loses them too",
     ),
     "restored backup without an entry": FraudRow(
         "changes seats in a backup before it is restored",
@@ -141,10 +141,10 @@ ORDER_FRAUDS = {
         "everybody: what happened then is in no log. That it differs is a notice, since a real backup loses entries",
     ),
     "proof of another log": FraudRow(
-        "gives somebody the proof of a number in another log",
+        "gives a person the proof of a number in another log",
         "PROOF --log LOG",
         "The proof is of another log, …",
-        "whoever does not compare the name of the log in the report",
+        "people who do not compare the name of the log in the report",
     ),
 }
 
@@ -161,13 +161,13 @@ DRAW_FRAUDS = {
         NO_KEPT_HEAD,
     ),
     "late entry": FraudRow(
-        "puts somebody into the list who came after it had closed",
+        "puts a person who came after the list had closed into it",
         LOG,
         "Ticket … came after the list was closed, and is in it",
         NO_KEPT_HEAD,
     ),
     "early entry left out": FraudRow(
-        "leaves somebody out who came in time",
+        "leaves out a person who came in time",
         LOG,
         "Ticket … came before the list was closed, and is not in it",
         NO_KEPT_HEAD,
@@ -182,7 +182,7 @@ DRAW_FRAUDS = {
         "changes the order", LOG, "The order of the draw does not follow from the freeze and the round", NO_KEPT_HEAD
     ),
     "out of turn": FraudRow(
-        "gives somebody a place who was drawn later",
+        "gives a place too early to a person who was drawn later",
         LOG,
         "Number … got an outcome at …, when it was the turn of number …",
         NO_KEPT_HEAD,
@@ -192,7 +192,7 @@ DRAW_FRAUDS = {
         "freezes the list when the round may be known",
         LOG,
         "The list was frozen at …, less than 30 seconds before the round",
-        "whoever has kept no head from before the round, if the time of the entry is false too",
+        "people who have kept no head from before the round, if the time of the entry is false too",
     ),
     "confirmed late": FraudRow(
         "calls an entry confirmed after the freeze",
