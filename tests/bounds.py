@@ -252,7 +252,7 @@ Everything that many callers use at the same time has a bound: connections, requ
 memory. Each bound says here who shares it, and what one stranger can take of it from others at most. Words in
 capitals are [settings](../settings.md), with their defaults. Rate limits are counted in each process; with
 `RATE_LIMIT_STORAGE_URL` all processes count together. Why the shares are as they are, and what is left:
-[decision 95](../decisions/0095-what-strangers-share-has-shares.md).
+[decision 95](../decisions/0095-shared-limits-have-a-share-for-each-address.md).
 
 | column | meaning |
 | --- | --- |
