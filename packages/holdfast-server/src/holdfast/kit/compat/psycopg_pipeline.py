@@ -2,7 +2,8 @@
 
 After a Sync, the server applies its idle timeout. Without it, a stalled process keeps its locks until it wakes, and a
 process may stall between any two writes. `AsyncPipeline.sync` sends a Sync too, but in a write of its own; and its
-`fetch` sends a Flush, which ends the idle timeout.
+`fetch` sends a Flush, which ends the idle timeout (docs/upstream.md). It stays for safety: decision 8 promises that a
+process that stalls between two statements is cut off after 10 s.
 
 psycopg counts a statement as prepared as soon as Parse was sent for it. In a transaction that has failed, Parse fails
 too. The server does not know the statement then, and each later use of it on this connection would fail.

@@ -1,7 +1,8 @@
 """Sends the content of a mail byte for byte with aiosmtplib. Written for aiosmtplib 5.1.
 
 `SMTP.data` sends the command DATA and the content in one call. The sender must be able to stop between the two, and it
-sends bytes that are already encoded.
+sends bytes that are already encoded (docs/upstream.md). It stays for safety: a sender checks its right to send after
+DATA was accepted, so that a mail is sent once (decision 29).
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Ends tasks that would otherwise run for ever."""
+"""Ends tasks that would otherwise run for ever. Stays until Python 3.11 is no longer supported (docs/upstream.md)."""
 
 import asyncio
 from collections.abc import Iterable

@@ -1,7 +1,8 @@
 """Lets an option without a value cost nothing. Written for typer 0.29.
 
 Typer brings also a missing value into the type of its option, and imports pydantic for it. The options for completion
-have no value, so that took half of the time of each `--help`.
+have no value, so that took half of the time of each `--help` (docs/upstream.md). It stays for the promise that
+`--help` is fast, which `tests/cli/test_help.py` holds: it takes 75 ms of processor time with this, and 155 without.
 """
 # pyright: reportPrivateUsage=false
 

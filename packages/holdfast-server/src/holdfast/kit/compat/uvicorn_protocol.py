@@ -1,8 +1,10 @@
 """Writes a whole answer in one system call with uvicorn. Written for uvicorn 0.54.
 
-An ASGI application sends head and body as two messages, and uvicorn writes them in two calls. `kit/http/connection.py`
-also overrides the methods with which uvicorn follows a connection, to limit what a client may send and leave unread:
-uvicorn has no settings for that.
+An ASGI application sends head and body as two messages, and uvicorn writes them in two calls (docs/upstream.md). One
+call takes about 10 us of processor time less, a sixth of what a read takes; `write_response` would go under 2 %.
+
+`kit/http/connection.py` also overrides the methods with which uvicorn follows a connection, to limit what a client may
+send and leave unread (decision 25): uvicorn has no settings for that.
 """
 
 from collections.abc import Iterable
