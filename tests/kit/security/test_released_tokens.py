@@ -39,14 +39,14 @@ def test_a_token_of_the_last_release_is_accepted(algorithm: str, type: TokenType
     assert released_keys(algorithm).verify(token, [type], ISSUER.__eq__)[1].iat == ISSUED_AT
 
 
-@pytest.mark.parametrize("type", [RELEASE, TRUSTED_AUTH], ids=lambda type: type.typ)
+@pytest.mark.parametrize("type", [RELEASE, TRUSTED_AUTH], ids=lambda kind: kind.typ)
 def test_a_token_of_rsa_has_the_same_bytes_as_in_the_last_release(type: TokenType[Any]) -> None:
     token, keys = RELEASED["RS256"]["tokens"][type.typ], released_keys("RS256")
 
     assert keys.sign(type, keys.verify(token, [type], ISSUER.__eq__)[1]) == token
 
 
-@pytest.mark.parametrize("type", [ASSERTION, ACCESS_TOKEN], ids=lambda type: type.typ)
+@pytest.mark.parametrize("type", [ASSERTION, ACCESS_TOKEN], ids=lambda kind: kind.typ)
 def test_a_token_of_an_agent_has_the_same_content_as_in_the_last_release(type: TokenType[Any]) -> None:
     token, keys = RELEASED["ES256"]["tokens"][type.typ], released_keys("ES256")
     key = ECKey.generate_key("P-256", auto_kid=True)
