@@ -172,7 +172,7 @@ async def running(
     app = service.app(background=False)
     transport = httpx2.ASGITransport(app=app, **options)
     async with (
-        app.opened(),
+        app.lifespan(),
         httpx2.AsyncClient(transport=transport, base_url=settings.base_url) as http,
     ):
         yield Service(app, http, database, service.runner)

@@ -34,7 +34,7 @@ async def kit(base_url: str) -> AsyncGenerator[tuple[ASGIApp, str]]:
         templates=(*pantry.TEMPLATES, *fixtures.TEMPLATES),
     )
     app = service.service.app(background=False)
-    async with app.opened():
+    async with app.lifespan():
         yield app, await service.key("read_jars", "write_jars")
 
 

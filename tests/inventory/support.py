@@ -192,7 +192,7 @@ async def running(settings: Settings, *, background: bool = False) -> AsyncGener
     database.pool.connection_class = ReusedConnection
     app = INVENTORY.build(database).app(background=background)
     async with (
-        app.opened(),
+        app.lifespan(),
         httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url=settings.base_url) as http,
     ):
         yield Inventory(app, http, database)

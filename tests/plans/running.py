@@ -50,7 +50,7 @@ async def filled(
     app: Application, work: Working, url: str, fill: Callable[[psycopg.Connection[Any]], None]
 ) -> AsyncGenerator[None]:
     """Run everything once while there is little in the database, then fill it."""
-    async with app.opened():
+    async with app.lifespan():
         await work.everything()
         with filling(url) as connection:
             fill(connection)

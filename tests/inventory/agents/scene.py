@@ -115,7 +115,7 @@ async def running(settings: Settings) -> AsyncGenerator[tuple[httpx2.AsyncClient
         error_body=error_body,
     ).app(background=False)
     async with (
-        app.opened(),
+        app.lifespan(),
         httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url=settings.base_url) as http,
     ):
         yield http, database

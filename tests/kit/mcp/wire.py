@@ -225,5 +225,5 @@ class Kitchen:
 async def opened(pantry: Pantry) -> AsyncGenerator[Kitchen]:
     """Serve a pantry in this process."""
     app = pantry.service.app(background=False)
-    async with app.opened():
+    async with app.lifespan():
         yield Kitchen(pantry, app)

@@ -159,7 +159,7 @@ async def test_what_is_to_be_closed_is_closed_when_the_service_ends(service: Ser
         closed.append("closed")
 
     app = replace(with_loops(service.database), doors=Doors(closing=(close,))).app(background=False)
-    async with app.opened():
+    async with app.lifespan():
         assert closed == []
 
     assert closed == ["closed"]

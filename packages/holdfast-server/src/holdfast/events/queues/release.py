@@ -84,8 +84,9 @@ async def release_locked(database: Database, queue: int) -> None:
 def _record(done: dict[int, tuple[int, float]]) -> int:
     """Count the released visitors in the metrics. Returns how many they are."""
     for visitors, late in done.values():
-        RELEASED.inc(visitors)
-        LATE.observe(late)
+        if visitors:
+            RELEASED.inc(visitors)
+            LATE.observe(late)
     return sum(visitors for visitors, _ in done.values())
 
 

@@ -137,12 +137,12 @@ if one stalls, the cut is given up, and tried again after a pause of the same le
 class ConcernedEvents(NamedTuple):
     """The events of a batch, by their ids.
 
-    free      those whose registrations get their places
-    drawn     those whose registrations become entries of a draw
-    locked    those that other transactions have locked; all others are locked by this one
+    first_come    those whose registrations get their places in order of arrival
+    drawn         those whose registrations become entries of a draw
+    locked        those that other transactions have locked; all others are locked by this one
     """
 
-    free: list[int]
+    first_come: list[int]
     drawn: list[int]
     locked: list[int]
 
@@ -164,7 +164,7 @@ async def settle(database: Database, waiters: LockedRows | None = None, *, batch
         before, locked = total, set(waiters.ids if waiters else ())
         while True:
             batch_result = await database.transact(
-                partial(_settle_free, cut=cut, limit=batch_size, locked=list(locked))
+                partial(_settle_unlocked, cut=cut, limit=batch_size, locked=list(locked))
             )
             count = record(batch_result)
             total += count
@@ -173,31 +173,31 @@ async def settle(database: Database, waiters: LockedRows | None = None, *, batch
             locked.update(batch_result.locked)
             if waiters:
                 for event_id in batch_result.locked:
-                    waiters.leave(event_id, partial(settle_locked, database, event_id))
+                    waiters.leave(event_id, partial(settle_when_unlocked, database, event_id))
         if total == before:
             # The others are locked, another process has settled them, or the clock was set back.
             break
     return total
 
 
-async def settle_locked(database: Database, event_id: int) -> None:
+async def settle_when_unlocked(database: Database, event_id: int) -> None:
     """Wait until an event and the first of its pending registrations are free, and settle the oldest."""
     await database.transact(lambda tx: wait_for_first(tx, event_id))
     cut = await read_cut(database)
 
-    async def settle_event(tx: Tx) -> SettledBatch:
+    async def settle_oldest(tx: Tx) -> SettledBatch:
         await lock_event_of(tx, event_id)
-        return await _settle_locked(tx, event_id, str(cut))
+        return await _settle_own_event(tx, event_id, str(cut))
 
     if cut:
-        record(await database.transact(settle_event))
+        record(await database.transact(settle_oldest))
 
 
 async def settle_event(tx: Tx, event_id: int) -> None:
     """Settle all pending registrations of an event that is locked for update: no other is stored until the end."""
     while cut := await tx.value(CUT_OF_EVENT, {"event_id": event_id}):
         await wait_for_first(tx, event_id)
-        record(await _settle_locked(tx, event_id, cut))
+        record(await _settle_own_event(tx, event_id, cut))
 
 
 # All are committed. Their times may be later than the clock, if it was set back.
@@ -214,15 +214,15 @@ def record(result: SettledBatch) -> int:
     return sum(result.outcomes.values())
 
 
-async def _settle_free(tx: Tx, cut: str, limit: int, locked: Sequence[int]) -> SettledBatch:
+async def _settle_unlocked(tx: Tx, cut: str, limit: int, locked: Sequence[int]) -> SettledBatch:
     """Settle the oldest registrations of events that are not locked."""
     events = await lock_events(tx, cut, limit, locked)
-    settled = await _settle_events(tx, events.free, cut, limit) if events.free else SettledBatch({}, [])
+    settled = await _settle_events(tx, events.first_come, cut, limit) if events.first_come else SettledBatch({}, [])
     entered = await enter(tx, events.drawn, cut, limit) if events.drawn else SettledBatch({}, [])
     return SettledBatch(settled.outcomes | entered.outcomes, [*settled.locked, *entered.locked, *events.locked])
 
 
-async def _settle_locked(tx: Tx, event_id: int, cut: str) -> SettledBatch:
+async def _settle_own_event(tx: Tx, event_id: int, cut: str) -> SettledBatch:
     """Settle the oldest registrations of an event that this transaction has locked."""
     if await tx.value("select takes_entries from events where id = %(id)s", {"id": event_id}):
         return await enter(tx, [event_id], cut, BATCH_SIZE)
@@ -283,7 +283,11 @@ async def lock_events(tx: Tx, cut: str, limit: int, skipped_ids: Collection[int]
         """,
         {"cut": cut, "limit": limit, "skipped_ids": list(skipped_ids)},
     )
-    return ConcernedEvents(*([id for id, takes_entries in rows if takes_entries is of] for of in (False, True, None)))
+    return ConcernedEvents(
+        first_come=[id for id, takes_entries in rows if takes_entries is False],
+        drawn=[id for id, takes_entries in rows if takes_entries],
+        locked=[id for id, takes_entries in rows if takes_entries is None],
+    )
 
 
 async def assign_seats(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) -> SettledBatch:

@@ -19,19 +19,19 @@ class Application:
 
     A path without a route is `not_found`. If it has one without the slash at its end, the reply is a redirect to it.
 
-    opened              what is open while the application serves
-    refuse              renders these refusals, and wrong methods
+    lifespan            what is open while the application serves
+    render              renders these problems, and `method_not_allowed`
     parameters          the query parameters that a redirect keeps
     keeps_slash         the prefixes of paths that are not redirected
-    pages               the paths of pages, to which links as people pass them on lead
+    pages               the paths of pages: a broken link to one of them is repaired
     program_prefixes    the prefixes of paths that are for programs
     """
 
     def __init__(
         self,
         routes: Iterable[Route],
-        opened: Callable[[], AbstractAsyncContextManager[None]],
-        refuse: RenderProblem,
+        lifespan: Callable[[], AbstractAsyncContextManager[None]],
+        render: RenderProblem,
         *,
         parameters: Collection[str] = NO_PARAMETERS,
         keeps_slash: tuple[str, ...] = (),
@@ -39,8 +39,8 @@ class Application:
         program_prefixes: tuple[str, ...] = (),
     ) -> None:
         self.routes = tuple(routes)
-        self.opened = opened
-        self._refuse = refuse
+        self.lifespan = lifespan
+        self._render = render
         self._parameters = parameters
         self._keeps_slash = keeps_slash
         self._path_repair = PathRepair(pages, parameters, (*program_prefixes, *keeps_slash))
@@ -51,7 +51,7 @@ class Application:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await self._live(receive, send)
+            await self._run_lifespan(receive, send)
             return
         begin_request(scope)
         scope[PATH_REPAIR] = self._path_repair
@@ -61,15 +61,15 @@ class Application:
         try:
             reply = await route.endpoint(request) if route else self._redirect_without_slash(request, parts)
         except Problem as problem:
-            reply = self._refuse(problem, request)
+            reply = self._render(problem, request)
         await reply.send(request)
 
-    async def _live(self, receive: Receive, send: Send) -> None:
+    async def _run_lifespan(self, receive: Receive, send: Send) -> None:
         """Be open from the start of the server to its end, as the ASGI lifespan protocol tells it."""
         stage = "startup"
         await receive()
         try:
-            async with self.opened():
+            async with self.lifespan():
                 await send({"type": "lifespan.startup.complete"})
                 stage = "shutdown"
                 await receive()

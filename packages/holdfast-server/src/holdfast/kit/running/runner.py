@@ -1,7 +1,4 @@
-"""Runs operations in their modes, for REST and MCP: single calls, batches, or steps.
-
-The batches in which the calls of an operation are answered together.
-"""
+"""Runs operations in their modes, for REST and MCP: single calls, steps, or batches that answer many calls together."""
 
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial

@@ -176,8 +176,8 @@ create or replace trigger give_back_removed after delete on registrations
     for each row when (old.amount_due is not null and old.status in ('held', 'registered'))
     execute function give_back();
 
--- Whoever gets another name, or is erased, is found by what is stored then, and by nothing else. The job locks the
--- event while it writes: these wait for it, and then see what it has written.
+-- After a change of a name, or an erasure, searches find only the new text. The job that fills the index locks the event
+-- while it writes. This trigger waits for that, and then sees what the job has written.
 create or replace function search_registration_anew() returns trigger language plpgsql as $$
 begin
     perform from searched_events where event_id = new.event_id for no key update;
@@ -193,8 +193,8 @@ create or replace trigger search_registration_anew after update of name on regis
 
 -- log -----------------------------------------------------------------------------------------------------------------
 
--- Tells the logs of events which registrations have another status, those that free a seat first. Settlement itself
--- tells of those that arrive. What an organizer moved is counted.
+-- Logs each change of a status; registrations that free a seat come first. Settlement itself logs those that arrive.
+-- Moves by an organizer are counted.
 create or replace function log_changed_registrations() returns trigger language plpgsql as $$
 begin
     -- Nearly all statements settle. To find that out costs less than to begin the insert.
