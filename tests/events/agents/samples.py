@@ -21,34 +21,44 @@ ANN = "annannan"
 PHOTOS = FIRST, SECOND, SPARE = [key_of(1, letter) for letter in "abc"]
 """The keys of photos: event 1 shows the first two, no event the third."""
 
-ARGUMENTS: dict[str, dict[str, Any]] = {
-    "list_organizers": {},
-    "list_users": {"limit": 1},
-    "list_api_keys": {},
-    "create_api_key": {"name": "Door"},
-    "revoke_api_key": {"id": 2},
-    "list_events": {"offset": 1},
-    "create_event": event_fields(),
-    "get_event": {"event_id": 1},
-    "update_event": {"event_id": 2, "price": 1800},
-    "cancel_event": {"event_id": 2},
-    "get_price_history": {"event_id": 2},
-    "add_event_photo": {"event_id": 1, "key": SPARE},
-    "set_primary_photo": {"event_id": 1, "key": SECOND},
-    "remove_event_photo": {"event_id": 1, "key": SECOND},
-    "presign_upload": {"content_type": "image/png", "content_length": 1000},
-    "create_onboarding_link": {},
-    "list_registrations": {},
-    "create_registration": {"event_id": 2, "email": "ben@example.com"},
-    "get_registration": {"event_id": 1, "user_id": ANN},
-    "update_registration": {"event_id": 1, "user_id": ANN, "status": "waitlisted"},
-    "delete_registration": {"event_id": 1, "user_id": ANN},
-    "list_queues": {"limit": 1},
-    "create_queue": queue_fields(),
-    "get_queue": {"queue_id": 1},
-    "update_queue": {"queue_id": 1, "active": False},
-    "delete_queue": {"queue_id": 1},
-}
+
+class Arguments(dict[str, dict[str, Any]]):
+    """Arguments by tool."""
+
+    def __missing__(self, tool: str) -> dict[str, Any]:
+        raise KeyError(f"{tool} has no arguments: add some to ARGUMENTS in {__file__}")
+
+
+ARGUMENTS = Arguments(
+    {
+        "list_organizers": {},
+        "list_users": {"limit": 1},
+        "list_api_keys": {},
+        "create_api_key": {"name": "Door"},
+        "revoke_api_key": {"id": 2},
+        "list_events": {"offset": 1},
+        "create_event": event_fields(),
+        "get_event": {"event_id": 1},
+        "update_event": {"event_id": 2, "price": 1800},
+        "cancel_event": {"event_id": 2},
+        "get_price_history": {"event_id": 2},
+        "add_event_photo": {"event_id": 1, "key": SPARE},
+        "set_primary_photo": {"event_id": 1, "key": SECOND},
+        "remove_event_photo": {"event_id": 1, "key": SECOND},
+        "presign_upload": {"content_type": "image/png", "content_length": 1000},
+        "create_onboarding_link": {},
+        "list_registrations": {},
+        "create_registration": {"event_id": 2, "email": "ben@example.com"},
+        "get_registration": {"event_id": 1, "user_id": ANN},
+        "update_registration": {"event_id": 1, "user_id": ANN, "status": "waitlisted"},
+        "delete_registration": {"event_id": 1, "user_id": ANN},
+        "list_queues": {"limit": 1},
+        "create_queue": queue_fields(),
+        "get_queue": {"queue_id": 1},
+        "update_queue": {"queue_id": 1, "active": False},
+        "delete_queue": {"queue_id": 1},
+    }
+)
 
 
 async def furnished(service: Service) -> Client:
