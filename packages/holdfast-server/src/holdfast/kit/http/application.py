@@ -59,7 +59,7 @@ class Application:
         route, fields = self._index.find(scope["path"], parts) or (None, NO_FIELDS)
         request = Request(scope, receive, send, dict(scope["headers"]), fields)
         try:
-            reply = await route.endpoint(request) if route else self._redirect_without_slash(request, parts)
+            reply = await route.endpoint(request) if route else self._redirect_or_refuse(request, parts)
         except Problem as problem:
             reply = self._render(problem, request)
         await reply.send(request)
@@ -78,7 +78,7 @@ class Application:
             raise
         await send({"type": "lifespan.shutdown.complete"})
 
-    def _redirect_without_slash(self, request: Request, parts: Sequence[str]) -> Reply:
+    def _redirect_or_refuse(self, request: Request, parts: Sequence[str]) -> Reply:
         """A redirect to the path without the slash at its end. Raises `not_found` if that has no route, either."""
         route = self._route_without_slash(request, parts)
         if route is None:
