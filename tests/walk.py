@@ -1,9 +1,10 @@
-"""Which files four requests cross: `python -m tests.walk` lists those of which a function runs, with what follows.
+"""Which files five requests cross: `python -m tests.walk` lists those of which a function runs, with what follows.
 
 POST /api/registrations               until the answer
 tools/call adjust_pool_quantity       until the answer
 an order's webhook                    until the platform has the new level
 a paid registration                   from the form until the seat
+a visitor of a queue                  from joining until the token is verified
 """
 
 import asyncio
@@ -21,6 +22,7 @@ from holdfast_demo.shopify.orders import SaleLine
 from holdfast_demo.shopify.platform_state import WebhookMessage
 from tests import support
 from tests.events.payments import scene as payments
+from tests.events.queues.scene import open_line
 from tests.inventory import support as inventory
 from tests.inventory.installs.merchants import DOMAIN
 from tests.inventory.sync import scene as sync
@@ -64,6 +66,15 @@ async def walk_events(directory: Path, url: str) -> None:
         async def register() -> None:
             await organizer.register(free["id"], email=next(emails))
 
+        line = await open_line(scene.service, organizer)
+        visitors = (f"visitor{number}" for number in range(10))
+
+        async def join_and_verify() -> None:
+            visitor = next(visitors)
+            await line.join(visitor)
+            assert await line.tick() == 1
+            assert (await line.verify(await line.token(visitor))).status_code == 200
+
         async def register_and_pay() -> None:
             buyer = await scene.register(paid, next(emails))
             await buyer.pay()
@@ -71,6 +82,7 @@ async def walk_events(directory: Path, url: str) -> None:
 
         show("POST /api/registrations", await crossed(register))
         show("a paid registration", await crossed(register_and_pay))
+        show("a visitor of a queue", await crossed(join_and_verify))
         assert await scene.counts(paid) == {"registered": 2}
 
 
