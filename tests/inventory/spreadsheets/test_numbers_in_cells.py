@@ -34,6 +34,7 @@ ONE_READING = {
     "\u22125": "quantity: write -5, not \u22125",
     "+5": "quantity: write 5, not +5",
     "007": "quantity: write 7, not 007",
+    "-0": "quantity: write 0, not -0",
     "\uff15": "quantity: write 5, not \uff15",
 }
 SHORTENED = ["1E+03", "1e3", "1,23E+12", "1.5E-1", "-1E+03", "1E03"]

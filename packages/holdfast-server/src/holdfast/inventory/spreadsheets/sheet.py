@@ -25,7 +25,7 @@ from holdfast.kit.contract.messages import Message, message, message_of, transla
 from holdfast.kit.contract.problems import invalid
 from holdfast.kit.contract.validation import mismatch
 
-PLAIN = re.compile(r"-?(?:0|[1-9][0-9]{0,18})")
+PLAIN = re.compile(r"0|-?[1-9][0-9]{0,18}")
 SHORTENED = re.compile(r"[+-]?[0-9]+(?:[.,][0-9]+)?[eE][+-]?[0-9]+")
 """What programs write for a long number that does not fit its column, with fewer digits than it has."""
 
