@@ -19,7 +19,7 @@ from holdfast.events.service import EVENTS
 from holdfast.kit.postgres.bundled_server import SUPERUSER, Cluster
 from tests.certificates import Authority
 from tests.faults.processes import port_that_stays_free, serving
-from tests.kit.data_directories import data_directory, started, until
+from tests.kit.data_directories import data_directory, started, until, used_directory
 from tests.small_disks import small_disk
 from tests.test_cli import holdfast_in
 
@@ -27,7 +27,7 @@ from tests.test_cli import holdfast_in
 @pytest.fixture
 def postgres() -> Iterator[Cluster]:
     """A server that nobody starts again but the test."""
-    with data_directory() as directory, cluster_in(directory) as cluster:
+    with used_directory() as directory, cluster_in(directory) as cluster:
         cluster.start()
         yield cluster
 

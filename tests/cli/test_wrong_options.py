@@ -7,7 +7,6 @@ import os
 import pty
 import re
 import struct
-import subprocess
 import termios
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +19,7 @@ from typer.exceptions import TyperException
 from holdfast.cli import app
 from holdfast.commands import usage_errors
 from tests.faults.processes import HOLDFAST
+from tests.forking import TIMEOUT_SECONDS, forks
 from tests.test_cli import SECRET, holdfast_in
 
 COLUMNS = 80
@@ -109,14 +109,8 @@ def in_terminal(directory: Path, *words: str, **environment: str) -> list[str]:
     """The lines that a command shows on a terminal of 80 columns."""
     controller, terminal = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, COLUMNS, 0, 0))
-    process = subprocess.Popen(
-        [HOLDFAST, *words],
-        cwd=directory,
-        env={**os.environ, **SECRET, "COLUMNS": str(COLUMNS), **environment},
-        stdin=terminal,
-        stdout=terminal,
-        stderr=terminal,
-    )
+    environment = {**os.environ, **SECRET, "COLUMNS": str(COLUMNS), **environment}
+    process = forks().start([HOLDFAST, *words], directory, environment, terminal, terminal)
     os.close(terminal)
     output = b""
     while True:
@@ -127,7 +121,7 @@ def in_terminal(directory: Path, *words: str, **environment: str) -> list[str]:
         if not chunk:
             break
         output += chunk
-    process.wait()
+    process.wait(TIMEOUT_SECONDS)
     os.close(controller)
     return re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", output.decode()).replace("\r\n", "\n").splitlines()
 
