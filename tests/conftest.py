@@ -90,7 +90,7 @@ def pytest_collection_finish() -> None:
     """Look for garbage in what tests make, seldom, and not in the tests themselves."""
     gc.enable()
     gc.freeze()
-    gc.set_threshold(10_000, 20)
+    gc.set_threshold(50_000, 50)
 
 
 @pytest.fixture(scope="session")

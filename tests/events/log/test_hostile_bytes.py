@@ -8,12 +8,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
-from holdfast.cli import app
 from holdfast_verify.audit.audit import Audit
 from holdfast_verify.audit.entries import parse_entry
 from holdfast_verify.audit.heads import HeadAudit
@@ -27,6 +26,7 @@ from holdfast_verify.formats.proof_file import ProofFile, parse_proof_file
 from holdfast_verify.formats.signed_note import Checkpoint, Signer
 from holdfast_verify.formats.tree import append, leaf_hash
 from tests.events.log.test_head_log_frauds import WITNESS, write_proof
+from tests.events.log.verification import run
 from tests.verify.audit.honest_event import KEY, ORIGIN, VKEY, HonestEvent, compact, write_texts
 from tests.verify.audit.test_draw import drawn, list_of_five
 from tests.verify.audit.test_event_draw import frozen_with, placed
@@ -63,6 +63,15 @@ def honest_logs() -> list[list[dict[str, Any]]]:
 HONEST = honest_logs()
 
 
+@pytest.fixture(autouse=True, scope="module")
+def one_ssl_context() -> Generator[None]:
+    """Read the authorities of TLS once, and not for each log. These logs are files."""
+    context = httpx2.create_ssl_context()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(httpx2, "create_ssl_context", lambda: context)
+        yield
+
+
 @st.composite
 def hostile_logs(draw: st.DrawFn) -> list[bytes]:
     """An honest log in which some entries have other values, or are other bytes."""
@@ -80,7 +89,7 @@ def hostile_logs(draw: st.DrawFn) -> list[bytes]:
 
 def verdict(*arguments: str | Path) -> tuple[int, str]:
     """How the command ends, and what it prints."""
-    ran = CliRunner().invoke(app, ["verify", *map(str, arguments)])
+    ran = run(*arguments)
     if ran.exception is not None and not isinstance(ran.exception, SystemExit):
         raise ran.exception
     return ran.exit_code, ran.output

@@ -5,19 +5,17 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from holdfast.cli import app
 from holdfast.events.settings import Settings
 from holdfast_verify.check import catching_up
 from tests.events.log.forger import cheating
-from tests.events.log.verification import verify
+from tests.events.log.verification import run, verify
 from tests.verify.audit.honest_event import VKEY, HonestEvent, proof_file, write_log
 
 
 def printed(*arguments: Path | str) -> list[str]:
     """The lines that the command prints."""
-    return CliRunner().invoke(app, ["verify", *map(str, arguments)]).stdout.splitlines()
+    return run(*arguments).stdout.splitlines()
 
 
 def not_checked(lines: list[str]) -> list[str]:
@@ -153,7 +151,7 @@ async def test_while_counts_differ_it_says_what_it_waits_for(
         numbers = b'event: numbers\ndata: {"left":0,"waiting":0}\n\n'
         forger.first_answers[f"/events/{forger.event['id']}/stream"] = [numbers, numbers]
 
-        ran = await asyncio.to_thread(CliRunner().invoke, app, ["verify", forger.log])
+        ran = await asyncio.to_thread(run, forger.log)
 
     [waiting] = [line for line in ran.stderr.splitlines() if "waiting," in line]
     assert waiting.startswith("The page shows 0 free seats and 0 on the waiting list. The log leads to 1 free seat")
