@@ -13,10 +13,10 @@ from playwright.async_api import Browser, expect
 from holdfast.accounts.signin import links
 from holdfast.events.settings import Settings
 from tests.accounts.browser import session_cookie_name
-from tests.accounts.oauth.scene import App, issued, registered, signed_in
 from tests.browser.looking import looking, looks, session_cookie, too_wide, violations
 from tests.browser.registering import Watch
 from tests.certificates import Authority
+from tests.events.oauth_server.scene import App, issued, registered, signed_in
 from tests.kit.mcp.wire import Agent
 from tests.outside import Server, redirects, says
 from tests.outside import serving as serving_outside

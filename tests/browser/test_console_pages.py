@@ -10,9 +10,9 @@ from playwright.async_api import Browser, BrowserContext, expect
 
 from holdfast.accounts import sessions
 from holdfast.events.settings import Settings
-from tests.accounts.oauth.scene import VERIFIER, registered, signed_in
 from tests.browser.looking import looking, looks, session_cookie, submit, too_wide, violations
 from tests.browser.registering import Watch
+from tests.events.oauth_server.scene import VERIFIER, registered, signed_in
 from tests.serving import listener, running_already, serving
 from tests.support import Client, Service, running
 

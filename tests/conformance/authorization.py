@@ -16,7 +16,7 @@ import httpx2
 
 from holdfast.events.service import EVENTS
 from holdfast.kit.postgres import bundled
-from tests.accounts.oauth.scene import Person, registered, signed_in
+from tests.events.oauth_server.scene import Person, registered, signed_in
 from tests.serving import listener, running_already, serving
 from tests.support import Service, running, unlimited
 

@@ -4,7 +4,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import pytest_asyncio
@@ -19,10 +19,19 @@ if TYPE_CHECKING:  # its library takes long to load
 
 
 @pytest.fixture(scope="module")
-async def module_service(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Service]:
+def module_settings() -> dict[str, Any]:
+    """What differs from the defaults in the settings of the service of a module; directories say it."""
+    return {}
+
+
+@pytest.fixture(scope="module")
+async def module_service(
+    template_url: str, tmp_path_factory: pytest.TempPathFactory, module_settings: dict[str, Any]
+) -> AsyncIterator[Service]:
     """The events service of the tests of a module."""
     with clone(template_url) as url:
-        async with running(unlimited(url, tmp_path_factory.mktemp("data"))) as service:
+        settings = unlimited(url, tmp_path_factory.mktemp("data"))
+        async with running(settings.model_copy(update=module_settings)) as service:
             yield service
 
 

@@ -16,10 +16,10 @@ from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import system
 from holdfast.kit.postgres import lookup_cache
 from tests.accounts.browser import Browser
-from tests.accounts.oauth.scene import Person, Scene, furnished, signed_in
 from tests.events.console.test_not_mine import OWNER, planted
 from tests.events.oauth.authorization_server import authorization_server
 from tests.events.oauth.scene import Scene as Linked
+from tests.events.oauth_server.scene import Person, Scene, furnished, signed_in
 from tests.events.people.scene import erase
 from tests.kit.mcp.wire import Agent
 from tests.support import Client, Service, running

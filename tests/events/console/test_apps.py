@@ -7,8 +7,8 @@ import httpx2
 import pytest
 
 from holdfast.events.settings import Settings
-from tests.accounts.oauth.scene import Person, Scene, furnished, issued, token_in
 from tests.events.console.scene import FOREIGN
+from tests.events.oauth_server.scene import Person, Scene, furnished, issued, token_in
 
 
 @pytest.fixture

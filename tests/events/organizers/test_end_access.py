@@ -7,9 +7,9 @@ import pytest
 from holdfast.events.organizers.accounts import end_access
 from holdfast.events.settings import Settings
 from tests.accounts.browser import Browser
-from tests.accounts.oauth.scene import Scene, error, furnished
 from tests.accounts.races import ending
 from tests.events.console.scene import hidden
+from tests.events.oauth_server.scene import Scene, error, furnished
 
 ADA = "ada@example.com"
 EVERY_SCOPE = "read_events write_events manage_keys"

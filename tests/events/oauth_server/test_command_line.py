@@ -2,7 +2,7 @@
 
 import re
 
-from tests.accounts.oauth.scene import Scene
+from tests.events.oauth_server.scene import Scene
 from tests.test_cli import holdfast
 
 

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from joserfc.jwk import ECKey, RSAKey
 
 from holdfast.events.oauth_server import clients
 from holdfast.events.settings import Settings
-from tests.accounts.oauth.published import Site, published
-from tests.accounts.oauth.scene import App, Scene, error, furnished, issued
-from tests.accounts.oauth.signed_assertions import ISSUER, JWT_BEARER, SigningClient
+from tests.events.oauth_server.published import Site, published
+from tests.events.oauth_server.scene import App, Scene, error, furnished, issued
+from tests.events.oauth_server.signed_assertions import ISSUER, JWT_BEARER, SigningClient, signing_key
 from tests.outside import says
 
 KEYS = "/keys.json"
@@ -21,10 +22,10 @@ KEYS = "/keys.json"
 class Signer:
     """A client that publishes its document and its keys, and has been allowed something."""
 
-    def __init__(self, scene: Scene, site: Site) -> None:
+    def __init__(self, scene: Scene, site: Site, key: RSAKey | ECKey) -> None:
         self.scene = scene
         self.site = site
-        self.client = SigningClient(site.address)
+        self.client = SigningClient(site.address, key=key)
         self.site.publishes(KEYS, self.client.jwks)
         self.describe(token_endpoint_auth_method="private_key_jwt", jwks_uri=f"{site.origin}{KEYS}")
 
@@ -39,10 +40,15 @@ class Signer:
         return (await self.scene.person.allow(self.app.query()))["code"]
 
 
+@pytest.fixture(scope="module")
+def key() -> RSAKey | ECKey:
+    return signing_key()
+
+
 @pytest.fixture
-async def signer(with_server: Settings, tmp_path: Path) -> AsyncIterator[Signer]:
+async def signer(with_server: Settings, tmp_path: Path, key: RSAKey | ECKey) -> AsyncIterator[Signer]:
     async with published(tmp_path) as site, furnished(with_server, documents=site.outbound) as scene:
-        yield Signer(scene, site)
+        yield Signer(scene, site, key)
 
 
 @pytest.mark.parametrize(

@@ -10,17 +10,22 @@ JWT_BEARER = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 ISSUER = "http://events.test"
 
 
-class SigningClient:
-    """A client with a key of its own."""
+def signing_key(kid: str = "key-1", algorithm: str = "RS256") -> RSAKey | ECKey:
+    """A new key. One of RSA takes 40 ms."""
+    if algorithm == "RS256":
+        return RSAKey.generate_key(2048, {"kid": kid, "use": "sig", "alg": "RS256"})
+    return ECKey.generate_key("P-256", {"kid": kid, "use": "sig", "alg": "ES256"})
 
-    def __init__(self, client_id: str, kid: str = "key-1", algorithm: str = "RS256") -> None:
+
+class SigningClient:
+    """A client with a key of its own, or this one."""
+
+    def __init__(
+        self, client_id: str, kid: str = "key-1", algorithm: str = "RS256", key: RSAKey | ECKey | None = None
+    ) -> None:
         self.client_id = client_id
         self.algorithm = algorithm
-        self.key = (
-            RSAKey.generate_key(2048, {"kid": kid, "use": "sig", "alg": "RS256"})
-            if algorithm == "RS256"
-            else ECKey.generate_key("P-256", {"kid": kid, "use": "sig", "alg": "ES256"})
-        )
+        self.key = key or signing_key(kid, algorithm)
 
     @property
     def jwks(self) -> dict[str, Any]:

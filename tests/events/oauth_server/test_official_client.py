@@ -18,8 +18,8 @@ from holdfast.events.oauth_server import grants
 from holdfast.events.oauth_server.model import Disconnect, ListConnections
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import person
-from tests.accounts.oauth.published import Site, published
-from tests.accounts.oauth.scene import Person, signed_in
+from tests.events.oauth_server.published import Site, published
+from tests.events.oauth_server.scene import Person, signed_in
 from tests.serving import listener, running_already, serving
 from tests.support import Client as Organizer
 from tests.support import Service, running

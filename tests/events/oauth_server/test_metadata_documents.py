@@ -8,8 +8,8 @@ import pytest
 
 from holdfast.events.oauth_server.clients import DEFAULT_CACHE_SECONDS, MAX_CACHE_SECONDS, freshness, is_address
 from holdfast.events.settings import Settings
-from tests.accounts.oauth.published import HOST, Site, published
-from tests.accounts.oauth.scene import App, Person, Scene, furnished, issued
+from tests.events.oauth_server.published import HOST, Site, published
+from tests.events.oauth_server.scene import App, Person, Scene, furnished, issued
 from tests.outside import says
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast.events.settings import Settings
-from tests.accounts.oauth.scene import Scene, signed_in
+from tests.events.oauth_server.scene import Scene, signed_in
 from tests.support import running
 
 QUERY = "response_type=code&client_id=x&redirect_uri=https://app.example/"

@@ -6,8 +6,8 @@ import pytest
 
 from holdfast.accounts import sessions
 from holdfast.events.oauth_server import grants
-from tests.accounts.oauth.scene import Person, Scene, action_in, redirect_parameters, signed_in, token_in
 from tests.accounts.races import ending
+from tests.events.oauth_server.scene import Person, Scene, action_in, redirect_parameters, signed_in, token_in
 
 
 async def test_the_page_says_who_asks_where_it_leads_and_what_it_allows(scene: Scene) -> None:
@@ -167,6 +167,7 @@ async def test_a_form_allows_what_its_own_address_asks_for(scene: Scene) -> None
     assert "location" not in response.headers
 
 
+@pytest.mark.usefixtures("own_server")  # limits are kept in the process
 async def test_an_account_allows_so_much_an_hour(scene: Scene) -> None:
     for _ in range(60):
         assert (await scene.person.decide(scene.app.query())).status_code == 303

@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, parse_qsl, quote, urlencode, urlsplit
 
 import pytest
 
-from tests.accounts.oauth.scene import REDIRECT, Person, Scene, redirect_parameters, registered, signed_in
+from tests.events.oauth_server.scene import REDIRECT, Person, Scene, redirect_parameters, registered, signed_in
 
 OTHERS = [
     "https://app.example/done/",

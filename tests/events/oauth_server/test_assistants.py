@@ -8,10 +8,10 @@ import httpx2
 import pytest
 
 from holdfast.events.settings import Settings
-from tests.accounts.oauth.assistants import ASSISTANTS, STATELESS, Assistant
-from tests.accounts.oauth.published import Site, published
-from tests.accounts.oauth.scene import App, Scene, furnished, issued
-from tests.accounts.oauth.signed_assertions import SigningClient
+from tests.events.oauth_server.assistants import ASSISTANTS, STATELESS, Assistant
+from tests.events.oauth_server.published import Site, published
+from tests.events.oauth_server.scene import App, Scene, furnished, issued
+from tests.events.oauth_server.signed_assertions import SigningClient
 
 KEYS = "/oauth/jwks.json"
 

@@ -10,8 +10,8 @@ from joserfc.jwk import KeySet
 from pydantic import ValidationError
 
 from holdfast.events.settings import Settings
-from tests.accounts.oauth.connected_apps import AUDIENCE, CLIENT, PROFILE, REDIRECT, ConnectedApps, connected_apps
-from tests.accounts.oauth.scene import Person, action_in, redirect_parameters, signed_in, token_in
+from tests.events.oauth_server.connected_apps import AUDIENCE, CLIENT, PROFILE, REDIRECT, ConnectedApps, connected_apps
+from tests.events.oauth_server.scene import Person, action_in, redirect_parameters, signed_in, token_in
 from tests.support import Client, Service, running
 
 CHALLENGE = "c" * 43

@@ -8,7 +8,7 @@ import pytest
 from holdfast.events.oauth_server.clients import forget_clients
 from holdfast.events.oauth_server.grants import forget_grants
 from holdfast.events.settings import Settings
-from tests.accounts.oauth.scene import Scene, error, registered
+from tests.events.oauth_server.scene import Scene, error, registered
 from tests.support import running
 
 FINE = [

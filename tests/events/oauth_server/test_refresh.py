@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from holdfast.events.oauth_server.tokens import forget_tokens
-from tests.accounts.oauth.scene import Scene, error, issued
+from tests.events.oauth_server.scene import Scene, error, issued
 
 
 async def test_a_refresh_token_gets_the_next_pair(scene: Scene) -> None:

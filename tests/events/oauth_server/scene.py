@@ -146,8 +146,13 @@ async def registered(service: Service, **metadata: Any) -> App:
 async def furnished(settings: Settings, **resources: Any) -> AsyncGenerator[Scene]:
     """The service with an organizer and a client."""
     async with running(settings, resources=resources) as service:
-        ada = await service.organizer(email="ada@example.com")
-        yield Scene(service, ada, await signed_in(service, ada.id), await registered(service))
+        yield await furnish(service)
+
+
+async def furnish(service: Service) -> Scene:
+    """An organizer and a client in a service."""
+    ada = await service.organizer(email="ada@example.com")
+    return Scene(service, ada, await signed_in(service, ada.id), await registered(service))
 
 
 def redirect_parameters(response: httpx2.Response) -> dict[str, str]:

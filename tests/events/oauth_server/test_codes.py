@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.accounts.oauth.scene import VERIFIER, Scene, error, issued
+from tests.events.oauth_server.scene import VERIFIER, Scene, error, issued
 
 
 async def test_a_code_gets_tokens_that_act_for_whoever_allowed_it(scene: Scene) -> None:

@@ -1,0 +1,39 @@
+"""Fixtures of the tests of the authorization server."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from holdfast.events.settings import Settings
+from tests.databases import can_empty
+from tests.events.oauth_server.scene import Scene, furnish
+from tests.support import Service, running
+
+
+@pytest.fixture(scope="module")
+def module_settings() -> dict[str, Any]:
+    return {"oauth_builtin": True}
+
+
+@pytest.fixture
+def with_server(settings: Settings, module_settings: dict[str, Any]) -> Settings:
+    return settings.model_copy(update=module_settings)
+
+
+@pytest.fixture
+async def own_server(with_server: Settings) -> AsyncIterator[Service]:
+    async with running(with_server) as service:
+        yield service
+
+
+@pytest.fixture
+def server(request: pytest.FixtureRequest, template_url: str) -> Service:
+    """The service as its own authorization server: that of the module, unless a test names its own, or settings."""
+    is_shared = {"settings", "own_server"}.isdisjoint(request.fixturenames) and can_empty(template_url)
+    return request.getfixturevalue("emptied_service" if is_shared else "own_server")
+
+
+@pytest.fixture
+async def scene(server: Service) -> Scene:
+    return await furnish(server)
