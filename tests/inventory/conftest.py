@@ -8,6 +8,7 @@ import pytest_asyncio
 
 from holdfast.inventory.settings import Settings
 from tests.databases import can_empty, clone, scratch_database
+from tests.inventory.installs.merchants import Place, place_of
 from tests.inventory.support import Inventory, Shop, running, unlimited
 
 
@@ -47,6 +48,22 @@ def inventory(request: pytest.FixtureRequest, inventory_template: str) -> Invent
     names = {"own_inventory", "settings", "inventory_url"}
     is_shared = names.isdisjoint(request.fixturenames) and can_empty(inventory_template)
     return request.getfixturevalue("emptied_inventory" if is_shared else "own_inventory")
+
+
+@pytest.fixture(scope="module")
+async def module_place(inventory_template: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Place]:
+    """A service beside the platform, for the tests of a module."""
+    with clone(inventory_template) as url:
+        async with place_of(unlimited(url, tmp_path_factory.mktemp("data")), inventory_template) as place:
+            yield place
+
+
+@pytest.fixture
+def place(request: pytest.FixtureRequest, inventory_template: str) -> Settings | Place:
+    """Where a scene beside the platform plays: in settings of its own if the test names them, else with the module."""
+    names = {"own_inventory", "inventory", "settings", "inventory_url"}
+    is_shared = names.isdisjoint(request.fixturenames) and can_empty(inventory_template)
+    return request.getfixturevalue("module_place" if is_shared else "settings")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

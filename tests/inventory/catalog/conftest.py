@@ -5,10 +5,11 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from holdfast.inventory.settings import Settings
+from tests.inventory.installs.merchants import Place
 from tests.inventory.sync.scene import Scene, installed
 
 
 @pytest.fixture
-async def scene(settings: Settings) -> AsyncGenerator[Scene]:
-    async with installed(settings) as scene:
+async def scene(place: Settings | Place) -> AsyncGenerator[Scene]:
+    async with installed(place) as scene:
         yield scene

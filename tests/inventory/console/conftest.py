@@ -8,12 +8,13 @@ from holdfast.inventory.settings import Settings
 from holdfast.inventory.shops.model import SCOPES
 from tests.inventory.console.scene import Admin, in_the_admin
 from tests.inventory.console.stocking import Stocking, stocking
+from tests.inventory.installs.merchants import Place
 from tests.inventory.support import Shop
 
 
 @pytest.fixture
-async def admin(settings: Settings) -> AsyncGenerator[Admin]:
-    async with in_the_admin(settings) as admin:
+async def admin(place: Settings | Place) -> AsyncGenerator[Admin]:
+    async with in_the_admin(place) as admin:
         yield admin
 
 
@@ -27,6 +28,6 @@ async def own_shop(admin: Admin) -> Shop:
 
 
 @pytest.fixture
-async def merchant(settings: Settings) -> AsyncGenerator[Stocking]:
-    async with stocking(settings) as merchant:
+async def merchant(place: Settings | Place) -> AsyncGenerator[Stocking]:
+    async with stocking(place) as merchant:
         yield merchant

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import httpx2
 
 from holdfast.inventory.settings import Settings
-from tests.inventory.installs.merchants import BASE_URL, DOMAIN, Scene, beside_the_platform
+from tests.inventory.installs.merchants import BASE_URL, DOMAIN, Place, Scene, beside_the_platform
 from tests.inventory.support import Inventory
 
 SAME_SITE = {"origin": BASE_URL, "sec-fetch-site": "same-origin"}
@@ -68,9 +68,9 @@ class Admin:
 
 
 @contextlib.asynccontextmanager
-async def in_the_admin(settings: Settings, **options: Any) -> AsyncGenerator[Admin]:
+async def in_the_admin(place: Settings | Place, **options: Any) -> AsyncGenerator[Admin]:
     """A merchant in whose shop the app is installed, and who has not opened it."""
-    async with beside_the_platform(settings) as scene:
+    async with beside_the_platform(place) as scene:
         scene.platform.install(DOMAIN)
         admin = Admin(scene, **options)
         async with admin.http:

@@ -9,6 +9,7 @@ import httpx2
 
 from holdfast.inventory.settings import Settings
 from tests.inventory.console.scene import SAME_SITE, Admin
+from tests.inventory.installs.merchants import Place
 from tests.inventory.sync.scene import Scene, installed
 
 
@@ -33,9 +34,9 @@ def hidden_fields(page: httpx2.Response) -> dict[str, str]:
 
 
 @contextlib.asynccontextmanager
-async def stocking(settings: Settings, language: str = "en") -> AsyncGenerator[Stocking]:
+async def stocking(place: Settings | Place, language: str = "en") -> AsyncGenerator[Stocking]:
     """The merchant, signed in. The shop has 50 singles, 8 6-packs and 4 12-packs at the platform, and no pool."""
-    async with installed(settings) as scene:
+    async with installed(place) as scene:
         merchant = Stocking(scene, language)
         async with merchant.http:
             await merchant.open()

@@ -11,7 +11,7 @@ from holdfast.accounts.sessions import PLATFORM_HOURS
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shops import operations as shops
 from tests.inventory.console.scene import FOREIGN, SAME_SITE, Admin, hidden, in_the_admin, main_text
-from tests.inventory.installs.merchants import DOMAIN, beside_the_platform
+from tests.inventory.installs.merchants import DOMAIN, Place, beside_the_platform
 from tests.inventory.support import running
 from tests.inventory.webhooks.deliveries import deliver, handle
 from tests.support import eventually
@@ -269,8 +269,8 @@ async def test_a_shop_that_has_uninstalled_the_app_has_no_merchants_even_with_a_
     await eventually(is_out)
 
 
-async def test_a_shop_without_the_app_is_told_so_in_its_frame(settings: Settings) -> None:
-    async with beside_the_platform(settings) as scene:
+async def test_a_shop_without_the_app_is_told_so_in_its_frame(place: Settings | Place) -> None:
+    async with beside_the_platform(place) as scene:
         admin = Admin(scene)
 
         answer = await admin.load()
@@ -282,8 +282,8 @@ async def test_a_shop_without_the_app_is_told_so_in_its_frame(settings: Settings
         assert admin.policy(answer) == scene.platform.address
 
 
-async def test_pools_are_listed_with_what_can_be_sold(settings: Settings) -> None:
-    async with in_the_admin(settings, language="de") as admin:
+async def test_pools_are_listed_with_what_can_be_sold(place: Settings | Place) -> None:
+    async with in_the_admin(place, language="de") as admin:
         await admin.open()
         shop = await admin.scene.shop(await key(admin))
         await shop.call("create_pool", name="<b>Honig</b>", quantity=1050, low_stock_at=2000)

@@ -14,6 +14,7 @@ from holdfast.inventory.settings import Settings
 from tests.inventory.console.scene import SAME_SITE, hidden, main_text
 from tests.inventory.console.stocking import Stocking, hidden_fields, stocking
 from tests.inventory.console.test_spreadsheets import PATH, upload
+from tests.inventory.installs.merchants import Place
 
 SHEETS = {
     "mac_roman": "Gläser für 5 €",
@@ -82,8 +83,8 @@ async def test_rows_that_are_refused_can_be_read_in_another_encoding_too(merchan
     assert "Line 2: HONEY-6 in Gläser new" in main_text(await read_as(merchant, refused, "mac_roman"))
 
 
-async def test_the_question_is_asked_in_german(settings: Settings) -> None:
-    async with stocking(settings, "de") as merchant:
+async def test_the_question_is_asked_in_german(place: Settings | Place) -> None:
+    async with stocking(place, "de") as merchant:
         preview = await upload(merchant, file_of("Gläser", "cp850"))
 
         assert "Die Datei ist nicht in UTF-8" in main_text(preview)

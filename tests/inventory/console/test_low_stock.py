@@ -3,6 +3,7 @@
 from holdfast.inventory.settings import Settings
 from tests.inventory.console.scene import main_text
 from tests.inventory.console.stocking import Stocking, stocking
+from tests.inventory.installs.merchants import Place
 
 PATH = "/console/low-stock"
 
@@ -42,8 +43,8 @@ async def test_what_is_no_number_is_said_beside_its_field(merchant: Stocking) ->
     assert "No pool runs low." not in main_text(page)
 
 
-async def test_many_are_shown_a_page_at_a_time_and_those_of_others_never(settings: Settings) -> None:
-    async with stocking(settings, "de") as merchant:
+async def test_many_are_shown_a_page_at_a_time_and_those_of_others_never(place: Settings | Place) -> None:
+    async with stocking(place, "de") as merchant:
         await (await merchant.inventory.shop()).pool(0, name="Anders", low_stock_at=5)
         for number in range(51):
             await merchant.shop.pool(0, name=f"Honig {number}", low_stock_at=5)

@@ -11,6 +11,7 @@ from holdfast.inventory.settings import Settings
 from holdfast.inventory.spreadsheets.model import MAX_ROWS
 from tests.inventory.console.scene import SAME_SITE, hidden, main_text
 from tests.inventory.console.stocking import Stocking, hidden_fields, stocking
+from tests.inventory.installs.merchants import Place
 from tests.inventory.support import PACKS, SIX_PACK
 
 PATH = "/console/spreadsheets"
@@ -52,8 +53,10 @@ async def test_an_import_shows_what_would_change_and_then_does_it(merchant: Stoc
 
 
 @pytest.mark.parametrize(("language", "number"), [("en", "50,000 → 44,000"), ("de", "50.000 → 44.000")])
-async def test_the_preview_shows_the_numbers_that_are_written(settings: Settings, language: str, number: str) -> None:
-    async with stocking(settings, language) as merchant:
+async def test_the_preview_shows_the_numbers_that_are_written(
+    place: Settings | Place, language: str, number: str
+) -> None:
+    async with stocking(place, language) as merchant:
         await merchant.shop.pool(50_000, name="Jars")
 
         preview = await send(merchant, "name,quantity\nJars,-6000\n", mode="adjust")
@@ -79,11 +82,11 @@ async def test_a_file_that_was_downloaded_can_be_sent_again(merchant: Stocking) 
 
 @pytest.mark.parametrize(("language", "separator"), [("en", ","), ("de", ";")])
 async def test_files_have_the_separator_of_their_language_and_are_read_back_exactly(
-    settings: Settings, language: str, separator: str
+    place: Settings | Place, language: str, separator: str
 ) -> None:
     """Before, German files had commas: one column in a German spreadsheet program."""
     unchanged = {"en": "New: 0. Changed: 0. As they were: 1.", "de": "Neu: 0. Geändert: 0. Wie sie waren: 1."}[language]
-    async with stocking(settings, language) as merchant:
+    async with stocking(place, language) as merchant:
         await merchant.shop.pool(50, name="Gläser; groß, rund", members=[{**PACKS[1], "sku": "=6", "title": "a,=b;-c"}])
         for kind, columns in (("pools", 7), ("members", 6), ("history", 5)):
             file = await merchant.get(f"{PATH}/{kind}.csv")
@@ -168,8 +171,8 @@ async def test_a_file_that_is_too_large_or_no_text_is_refused_and_the_form_stays
     assert (await merchant.get(f"{PATH}/keys.csv")).status_code == 404
 
 
-async def test_another_shop_is_neither_read_nor_changed(settings: Settings) -> None:
-    async with stocking(settings, "de") as merchant:
+async def test_another_shop_is_neither_read_nor_changed(place: Settings | Place) -> None:
+    async with stocking(place, "de") as merchant:
         other = await merchant.inventory.shop()
         theirs = await other.pool(7, name="Jars", members=PACKS)
 

@@ -7,6 +7,7 @@ import pytest
 from holdfast.inventory.settings import Settings
 from tests.inventory.console.scene import main_text
 from tests.inventory.console.stocking import Stocking, stocking
+from tests.inventory.installs.merchants import Place
 from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK
 
 ALL = {f"units:{SINGLE}": "1", f"units:{SIX_PACK}": "6", f"units:{TWELVE_PACK}": "12"}
@@ -167,8 +168,8 @@ async def test_the_pool_of_another_shop_is_not_found(merchant: Stocking) -> None
     assert len((await other.call("get_pool", pool_id=theirs))["members"]) == 3
 
 
-async def test_the_page_is_german_for_germans(settings: Settings) -> None:
-    async with stocking(settings, "de") as merchant:
+async def test_the_page_is_german_for_germans(place: Settings | Place) -> None:
+    async with stocking(place, "de") as merchant:
         _, path = await pool(merchant, members=PACKS)
 
         preview = await merchant.send(path, do="change", variant_gid=SIX_PACK, units="5")

@@ -5,10 +5,10 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from holdfast.inventory.settings import Settings
-from tests.inventory.installs.merchants import Scene, beside_the_platform
+from tests.inventory.installs.merchants import Place, Scene, beside_the_platform
 
 
 @pytest.fixture
-async def scene(settings: Settings) -> AsyncGenerator[Scene]:
-    async with beside_the_platform(settings) as scene:
+async def scene(place: Settings | Place) -> AsyncGenerator[Scene]:
+    async with beside_the_platform(place) as scene:
         yield scene

@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
+from starlette.types import Receive, Scope, Send
 
 from holdfast.inventory.installs.routes import PATH as INSTALL
 from holdfast.inventory.resources import Steps
@@ -15,7 +16,7 @@ from holdfast_demo.shopify import seed
 from holdfast_demo.shopify.application import ShopifyDouble
 from holdfast_demo.shopify.platform_state import App
 from tests.inventory.support import Inventory, Shop, running
-from tests.serving import PLAIN, listener, serving
+from tests.serving import PLAIN, listener, running_already, serving
 
 CLIENT, SECRET = "client-tests", "shpss_tests"
 DOMAIN = "ada.myshopify.com"
@@ -74,17 +75,81 @@ class Scene:
         return row
 
 
+class Place:
+    """A service beside the platform, which the tests of a module share: each of them finds both as new."""
+
+    def __init__(self, inventory: Inventory, template_url: str, address: str, browser: httpx2.AsyncClient) -> None:
+        self._inventory = inventory
+        self._resources = inventory.database.resources
+        self._template_url = template_url
+        self._address = address
+        self._browser = browser
+        self._platform: ShopifyDouble | None = None
+
+    async def app(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """The application at the address: the present platform."""
+        assert self._platform
+        await self._platform.app(scope, receive, send)
+
+    @contextlib.asynccontextmanager
+    async def begin(self) -> AsyncGenerator[Scene]:
+        self._inventory.database.resources = self._resources
+        await self._inventory.empty(self._template_url)
+        self._browser.cookies.clear()
+        with contextlib.closing(platform_at(self._address, BASE_URL)) as platform:
+            self._platform = platform
+            async with platform.app.router.lifespan_context(platform.app):
+                yield Scene(self._inventory, platform, self._browser)
+
+
 @contextlib.asynccontextmanager
-async def beside_the_platform(settings: Settings, base_url: str = BASE_URL) -> AsyncGenerator[Scene]:
-    """The service under these settings, and the platform at which it is an app with this address."""
+async def place_of(settings: Settings, template_url: str) -> AsyncGenerator[Place]:
+    """A place, for as long as the block lasts. `template_url`: what the database of the settings is a clone of."""
     here = listener()
     address = f"http://127.0.0.1:{here.getsockname()[1]}"
+    async with (
+        running(beside(settings, address, BASE_URL)) as inventory,
+        httpx2.AsyncClient(base_url=address, verify=PLAIN, trust_env=False) as browser,
+    ):
+        place = Place(inventory, template_url, address, browser)
+        async with serving(running_already(place.app), here):
+            yield place
+
+
+@contextlib.asynccontextmanager
+async def beside_the_platform(place: Settings | Place, base_url: str = BASE_URL) -> AsyncGenerator[Scene]:
+    """A service, and the platform at which it is an app with this address.
+
+    place    where; settings: a service of its own under them
+    """
+    if isinstance(place, Place):
+        async with place.begin() as scene:
+            yield scene
+        return
+    here = listener()
+    address = f"http://127.0.0.1:{here.getsockname()[1]}"
+    with contextlib.closing(platform_at(address, base_url)) as platform:
+        async with (
+            serving(platform.app, here),
+            httpx2.AsyncClient(base_url=address, verify=PLAIN, trust_env=False) as browser,
+            running(beside(place, address, base_url)) as inventory,
+        ):
+            yield Scene(inventory, platform, browser)
+
+
+def platform_at(address: str, base_url: str) -> ShopifyDouble:
+    """The platform, with a shop in which something is sold."""
     platform = ShopifyDouble(address, App(CLIENT, SECRET, base_url))
     platform.world.clock.advance(-60)  # what is there was not made just now
     platform.open(DOMAIN)
     seed.fill(platform.world, DOMAIN)
     platform.world.clock.advance(60)
-    changed = settings.model_copy(
+    return platform
+
+
+def beside(settings: Settings, address: str, base_url: str) -> Settings:
+    """The settings of a service that is an app of the platform at an address."""
+    return settings.model_copy(
         update={
             "base_url": base_url,
             "client_id": CLIENT,
@@ -92,12 +157,3 @@ async def beside_the_platform(settings: Settings, base_url: str = BASE_URL) -> A
             "platform_address": f"{address}/{{shop}}",
         }
     )
-    try:
-        async with (
-            serving(platform.app, here),
-            httpx2.AsyncClient(base_url=address, verify=PLAIN, trust_env=False) as browser,
-            running(changed) as inventory,
-        ):
-            yield Scene(inventory, platform, browser)
-    finally:
-        platform.close()

@@ -193,9 +193,10 @@ class TestTheWayBack:
         other = signatures.sign_query({**parameters, "code": "0" * 32}, SECRET.encode(), time.time())
         await self.refused(scene, other, 400, "Each attempt works once")
 
-    async def test_from_a_platform_that_is_away(self, scene: Scene) -> None:
+    async def test_from_a_platform_that_is_away(self, scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
         query = await scene.agree(await scene.begin())
-        scene.inventory.database.resources.platform._address = "http://127.0.0.1:9/{shop}"  # pyright: ignore[reportPrivateUsage] - nobody listens there
+        platform = scene.inventory.database.resources.platform
+        monkeypatch.setattr(platform, "_address", "http://127.0.0.1:9/{shop}")  # nobody listens there
         await self.refused(scene, query, 503, "cannot be reached right now")
 
     async def test_with_fewer_scopes_than_are_needed(self, scene: Scene) -> None:

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from holdfast.inventory.settings import Settings
+from tests.inventory.installs.merchants import Place
 from tests.inventory.orders.scene import Scene, playing
 from tests.inventory.support import Inventory, Shop
 from tests.inventory.webhooks.deliveries import installed
@@ -18,6 +19,6 @@ async def golden(inventory: Inventory) -> Shop:
 
 
 @pytest.fixture
-async def scene(settings: Settings) -> AsyncIterator[Scene]:
-    async with playing(settings) as scene:
+async def scene(place: Settings | Place) -> AsyncIterator[Scene]:
+    async with playing(place) as scene:
         yield scene

@@ -9,7 +9,7 @@ from holdfast_demo.shopify.application import ShopifyDouble
 from holdfast_demo.shopify.model import Order
 from holdfast_demo.shopify.orders import SaleLine
 from holdfast_demo.shopify.platform_state import WebhookMessage
-from tests.inventory.installs.merchants import DOMAIN, beside_the_platform
+from tests.inventory.installs.merchants import DOMAIN, Place, beside_the_platform
 from tests.inventory.support import Inventory, Shop
 from tests.inventory.webhooks.deliveries import deliver, handle
 
@@ -71,9 +71,9 @@ class Scene:
 
 
 @contextlib.asynccontextmanager
-async def playing(settings: Settings) -> AsyncGenerator[Scene]:
+async def playing(place: Settings | Place) -> AsyncGenerator[Scene]:
     """A scene, for as long as the block lasts."""
-    async with beside_the_platform(settings) as stage:
+    async with beside_the_platform(place) as stage:
         await stage.install()
         shop = await stage.shop()
         await stage.inventory.regenerate(shop, *SCOPES)

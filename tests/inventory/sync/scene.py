@@ -16,7 +16,7 @@ from holdfast.kit.background.row_work import handle_all
 from holdfast.kit.running import steps as kit
 from holdfast_demo.shopify.application import ShopifyDouble
 from holdfast_demo.shopify.model import Variant, gid
-from tests.inventory.installs.merchants import DOMAIN, beside_the_platform
+from tests.inventory.installs.merchants import DOMAIN, Place, beside_the_platform
 from tests.inventory.installs.merchants import Scene as Installing
 from tests.inventory.support import Inventory, Shop
 from tests.support import eventually
@@ -114,9 +114,9 @@ class Scene:
 
 
 @contextlib.asynccontextmanager
-async def installed(settings: Settings) -> AsyncGenerator[Scene]:
+async def installed(place: Settings | Place) -> AsyncGenerator[Scene]:
     """A shop that has the app, whose levels are known, and that has no pool yet."""
-    async with beside_the_platform(settings) as installing:
+    async with beside_the_platform(place) as installing:
         await installing.install()
         inventory = installing.inventory
         added = await installing.shop()
@@ -127,9 +127,9 @@ async def installed(settings: Settings) -> AsyncGenerator[Scene]:
 
 
 @contextlib.asynccontextmanager
-async def pooled(settings: Settings, policy: str = "adopt") -> AsyncGenerator[Scene]:
+async def pooled(place: Settings | Place, policy: str = "adopt") -> AsyncGenerator[Scene]:
     """The same with a pool of 50, and levels that agree with it."""
-    async with installed(settings) as scene:
+    async with installed(place) as scene:
         members = [
             {"variant_gid": gid("ProductVariant", variant.id), "units_per_sale": PACKS[title]}
             for title, variant in scene.variants.items()

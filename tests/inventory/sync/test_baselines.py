@@ -8,15 +8,15 @@ from holdfast.inventory.settings import Settings
 from holdfast_demo.shopify import payloads
 from holdfast_demo.shopify.model import gid
 from holdfast_demo.shopify.orders import SaleLine
-from tests.inventory.installs.merchants import DOMAIN, SECRET
+from tests.inventory.installs.merchants import DOMAIN, SECRET, Place
 from tests.inventory.sync.scene import PACKS, Scene, installed
 from tests.inventory.webhooks.deliveries import deliver, handle
 
 
 @pytest.fixture
-async def scene(settings: Settings) -> AsyncGenerator[Scene]:
+async def scene(place: Settings | Place) -> AsyncGenerator[Scene]:
     """A shop with a pool of 50, whose levels nobody has attended to yet, and of which a 6-pack was sold since."""
-    async with installed(settings) as scene:
+    async with installed(place) as scene:
         members = [
             {"variant_gid": gid("ProductVariant", variant.id), "units_per_sale": PACKS[title]}
             for title, variant in scene.variants.items()

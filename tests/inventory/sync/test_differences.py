@@ -15,7 +15,7 @@ from holdfast.inventory.sync.shop_sync import SyncWork
 from holdfast.kit.background import row_work
 from holdfast_demo.shopify.faults import Fault
 from holdfast_demo.shopify.shops import count
-from tests.inventory.installs.merchants import DOMAIN
+from tests.inventory.installs.merchants import DOMAIN, Place
 from tests.inventory.sync.scene import Scene, pooled
 from tests.inventory.sync.test_levels_out import calls, sold
 from tests.inventory.sync.test_locations import add, singles, spread
@@ -23,9 +23,9 @@ from tests.support import eventually
 
 
 @contextlib.asynccontextmanager
-async def followed(settings: Settings, policy: str = "adopt") -> AsyncGenerator[Scene]:
+async def followed(place: Settings | Place, policy: str = "adopt") -> AsyncGenerator[Scene]:
     """A pool of 38 whose levels have been set before: (38, 6, 3)."""
-    async with pooled(settings, policy=policy) as scene:
+    async with pooled(place, policy=policy) as scene:
         await scene.adjust(-12)
         await scene.attend()
         await scene.rested()
@@ -33,8 +33,8 @@ async def followed(settings: Settings, policy: str = "adopt") -> AsyncGenerator[
 
 
 @pytest.fixture
-async def scene(settings: Settings) -> AsyncGenerator[Scene]:
-    async with followed(settings) as scene:
+async def scene(place: Settings | Place) -> AsyncGenerator[Scene]:
+    async with followed(place) as scene:
         yield scene
 
 
@@ -150,9 +150,9 @@ async def test_a_service_that_stops_in_the_middle_of_a_call_leaves_it_to_the_nex
 @pytest.mark.parametrize("operation", ["SetLevels", "AdjustLevels"])
 @pytest.mark.parametrize("kind", ["before", "after"])
 async def test_a_call_that_is_too_old_for_its_key_is_not_made_again_and_is_no_edit(
-    settings: Settings, operation: str, kind: Any
+    place: Settings | Place, operation: str, kind: Any
 ) -> None:
-    async with pooled(settings) if operation == "SetLevels" else followed(settings) as scene:
+    async with pooled(place) if operation == "SetLevels" else followed(place) as scene:
         left = await scene.shop.on_hand(scene.pool_id) - 6
         scene.platform.plan(Fault(kind, operation))
         await scene.adjust(-6)
@@ -267,8 +267,8 @@ async def test_a_level_that_the_platform_does_not_change_is_parked_and_the_other
     assert "not stocked at the location" in parked
 
 
-async def test_a_quantity_is_enforced_and_a_level_is_synchronized_by_comparison(settings: Settings) -> None:
-    async with followed(settings, policy="enforce") as scene:
+async def test_a_quantity_is_enforced_and_a_level_is_synchronized_by_comparison(place: Settings | Place) -> None:
+    async with followed(place, policy="enforce") as scene:
         scene.platform.plan(Fault("down", "AdjustLevels", times=9))
         scene.count("6-pack", 10)
         await scene.hears("6-pack")

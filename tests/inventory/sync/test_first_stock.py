@@ -6,13 +6,14 @@ from typing import Any
 import pytest
 
 from holdfast.inventory.settings import Settings
+from tests.inventory.installs.merchants import Place
 from tests.inventory.sync.scene import PACKS, Scene, installed
 
 
 @pytest.fixture
-async def scene(settings: Settings) -> AsyncGenerator[Scene]:
+async def scene(place: Settings | Place) -> AsyncGenerator[Scene]:
     """A shop with an empty pool, and 50 singles, 8 6-packs and 4 12-packs at the platform."""
-    async with installed(settings) as scene:
+    async with installed(place) as scene:
         scene.pool_id = (await scene.shop.pool(0))["id"]
         yield scene
 

@@ -9,7 +9,7 @@ from holdfast.inventory.sync.model import Share, Spreading
 from holdfast.kit.contract.problems import VALIDATION_FAILED, Problem
 from holdfast_demo.shopify import payloads
 from holdfast_demo.shopify.model import Location
-from tests.inventory.installs.merchants import DOMAIN, SECRET, beside_the_platform
+from tests.inventory.installs.merchants import DOMAIN, SECRET, Place, beside_the_platform
 from tests.inventory.sync.scene import Scene
 from tests.inventory.webhooks.deliveries import deliver, handle
 
@@ -53,8 +53,8 @@ async def test_a_new_shop_has_its_stock_at_one_location(scene: Scene) -> None:
     assert percents == {"Market stall": 0, "Warehouse": 100}
 
 
-async def test_it_is_the_location_that_stocks_most_variants(settings: Settings) -> None:
-    async with beside_the_platform(settings) as installing:
+async def test_it_is_the_location_that_stocks_most_variants(place: Settings | Place) -> None:
+    async with beside_the_platform(place) as installing:
         platform = installing.platform
         warehouse, stall = platform.locations(DOMAIN)[0], platform.add_location(DOMAIN, "Market stall")
         for variant in platform.variants(DOMAIN):
