@@ -15,6 +15,7 @@ from tests.events.scene import PROCESSOR_KEY, Scene
 from tests.support import Service, running, unlimited
 
 if TYPE_CHECKING:  # its library takes long to load
+    from tests.events.payments.scene import PaymentPlace
     from tests.events.payments.scene import Scene as Shop
 
 
@@ -38,10 +39,15 @@ async def module_service(
 @pytest.fixture
 async def emptied_service(module_service: Service, template_url: str) -> Service:
     """The service of a module, with a database as if it were new."""
-    empty(module_service.database.url, template_url)
-    shutil.rmtree(module_service.database.resources.settings.data_dir / "media", ignore_errors=True)
-    await module_service.forget()
+    await make_new(module_service, template_url)
     return module_service
+
+
+async def make_new(service: Service, template_url: str) -> None:
+    """Let a service that runs be as if it were new."""
+    empty(service.database.url, template_url)
+    shutil.rmtree(service.database.resources.settings.data_dir / "media", ignore_errors=True)
+    await service.forget()
 
 
 @pytest.fixture
@@ -62,12 +68,35 @@ def processor_url() -> Iterator[str]:
         process.terminate()
 
 
+@pytest.fixture(scope="module")
+async def module_shop(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator["PaymentPlace"]:
+    """A service with a payment processor, for the tests of a module."""
+    from tests.events.payments.scene import place_of
+
+    with clone(template_url) as url:
+        async with place_of(unlimited(url, tmp_path_factory.mktemp("data"))) as place:
+            yield place
+
+
 @pytest.fixture
-async def shop(settings: Settings) -> AsyncIterator["Shop"]:
+def payment_place(request: pytest.FixtureRequest, template_url: str) -> "PaymentPlace | Settings":
+    """Where a shop is: in settings of its own if the test names them or a service, else with the module."""
+    names = {"own_service", "settings", "database_url", "service"}
+    is_shared = names.isdisjoint(request.fixturenames) and can_empty(template_url)
+    return request.getfixturevalue("module_shop" if is_shared else "settings")
+
+
+@pytest.fixture
+async def shop(payment_place: "PaymentPlace | Settings", template_url: str) -> AsyncIterator["Shop"]:
     """A service with a payment processor whose books are in order afterwards."""
     from tests.events.payments.scene import paying
 
-    async with paying(settings) as scene:
+    if isinstance(payment_place, Settings):
+        scenes = paying(payment_place)
+    else:
+        await make_new(payment_place.service, template_url)
+        scenes = payment_place.begin()
+    async with scenes as scene:
         yield scene
         scene.processor.check()
 

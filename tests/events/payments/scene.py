@@ -14,14 +14,17 @@ import httpx2
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import Receive, Send
+from starlette.types import Scope as AsgiScope
 
 from holdfast.events.payments import due
 from holdfast.events.payments import part as payments
 from holdfast.events.settings import Settings
+from holdfast_demo.stripe import keys
 from holdfast_demo.stripe.processor import StripeDouble
 from holdfast_demo.stripe.webhooks import Endpoint
 from tests.events.pages.visitor import Visitor
-from tests.serving import listener, serving
+from tests.serving import listener, running_already, serving
 from tests.support import Client, Service, running
 
 SECRET = "whsec_of_the_tests"
@@ -160,12 +163,58 @@ class Buyer:
         self.scene.processor.pay(await self.session())
 
 
+class PaymentPlace:
+    """A service with a processor, which the tests of a module share: each of them finds both as new."""
+
+    def __init__(self, service: Service, address: str, key: str) -> None:
+        self.service = service
+        self._resources = service.database.resources
+        self._address = address
+        self._key = key
+        self._processor: StripeDouble | None = None
+
+    async def app(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
+        """The application at the address: the present processor."""
+        assert self._processor
+        await self._processor.app(scope, receive, send)
+
+    @contextlib.asynccontextmanager
+    async def begin(self) -> AsyncGenerator[Scene]:
+        """A new processor. The service must have been emptied."""
+        self.service.database.resources = self._resources
+        with contextlib.closing(processor_at(self._address, heard := [], key=self._key)) as processor:
+            self._processor = processor
+            async with processor.app.router.lifespan_context(processor.app):
+                yield Scene(self.service, processor, heard)
+                processor.heal()
+
+
+@contextlib.asynccontextmanager
+async def place_of(settings: Settings) -> AsyncGenerator[PaymentPlace]:
+    """A place, for as long as the block lasts."""
+    here = listener()
+    address = f"http://127.0.0.1:{here.getsockname()[1]}"
+    key = keys.new().api
+    async with running(payable(settings, address, key)) as service:
+        place = PaymentPlace(service, address, key)
+        async with serving(running_already(place.app), here):
+            yield place
+
+
 @contextlib.asynccontextmanager
 async def paying(settings: Settings, **options: Any) -> AsyncGenerator[Scene]:
     """A service with a processor, for as long as the block lasts."""
     here = listener()
     address = f"http://127.0.0.1:{here.getsockname()[1]}"
-    heard: list[tuple[str, bytes]] = []
+    with contextlib.closing(processor_at(address, heard := [], **options)) as processor:
+        async with serving(processor.app, here), running(payable(settings, address, processor.key)) as service:
+            yield Scene(service, processor, heard)
+            # The service waits for the answers to its calls before it ends.
+            processor.heal()
+
+
+def processor_at(address: str, heard: list[tuple[str, bytes]], **options: Any) -> StripeDouble:
+    """A processor, whose messages are kept."""
 
     async def hear(request: Request) -> Response:
         heard.append((request.headers["stripe-signature"], await request.body()))
@@ -173,13 +222,9 @@ async def paying(settings: Settings, **options: Any) -> AsyncGenerator[Scene]:
 
     processor = StripeDouble(address, endpoints=[Endpoint(f"{address}/hook", SECRET)], **options)
     processor.app.router.routes.insert(0, Route("/hook", hear, methods=["POST"]))
-    payable = settings.model_copy(
-        update={"stripe_key": processor.key, "stripe_api": address, "stripe_webhook_secret": SECRET}
-    )
-    try:
-        async with serving(processor.app, here), running(payable) as service:
-            yield Scene(service, processor, heard)
-            # The service waits for the answers to its calls before it ends.
-            processor.heal()
-    finally:
-        processor.close()
+    return processor
+
+
+def payable(settings: Settings, address: str, key: str) -> Settings:
+    """The settings of a service whose processor is at an address."""
+    return settings.model_copy(update={"stripe_key": key, "stripe_api": address, "stripe_webhook_secret": SECRET})
