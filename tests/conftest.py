@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -25,8 +26,8 @@ from holdfast.inventory.service import INVENTORY
 from holdfast.kit.postgres import bundled
 from holdfast.kit.postgres.notifications import Receiver
 from tests.connections import ReusedConnection
-from tests.databases import clone, drop_ended, scratch_database, template_database
-from tests.support import Service, running, unlimited
+from tests.databases import can_empty, clone, drop_ended, scratch_database, template_database
+from tests.support import Service, make_new, running, unlimited
 
 # Collecting the tests makes many objects and little garbage. `pytest_collection_finish` enables it again.
 gc.disable()
@@ -153,6 +154,38 @@ async def own_service(settings: Settings) -> AsyncIterator[Service]:
     """The events service in this process, over its real HTTP interface, with a database of this test's own."""
     async with running(settings) as service:
         yield service
+
+
+@pytest.fixture(scope="module")
+def module_settings() -> dict[str, Any]:
+    """What differs from the defaults in the settings of the service of a module; directories say it."""
+    return {}
+
+
+@pytest.fixture(scope="module")
+async def module_service(
+    template_url: str, tmp_path_factory: pytest.TempPathFactory, module_settings: dict[str, Any]
+) -> AsyncIterator[Service]:
+    """The events service of the tests of a module."""
+    with clone(template_url) as url:
+        settings = unlimited(url, tmp_path_factory.mktemp("data"))
+        async with running(settings.model_copy(update=module_settings)) as service:
+            yield service
+
+
+@pytest.fixture
+async def emptied_service(module_service: Service, template_url: str) -> Service:
+    """The service of a module, with a database as if it were new."""
+    await make_new(module_service, template_url)
+    return module_service
+
+
+@pytest.fixture
+def new_service(request: pytest.FixtureRequest, template_url: str) -> Service:
+    """A service as if it were new: one of the test's own if it names that or its settings, else one of the module."""
+    names = {"own_service", "settings", "database_url"}
+    is_shared = names.isdisjoint(request.fixturenames) and can_empty(template_url)
+    return request.getfixturevalue("emptied_service" if is_shared else "own_service")
 
 
 @pytest.fixture

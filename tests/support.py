@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import functools
 import itertools
+import shutil
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -25,6 +26,7 @@ from holdfast.kit.http.application import Application
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.security import api_keys
 from tests.connections import ReusedConnection
+from tests.databases import empty
 
 _numbers = itertools.count(1)
 
@@ -176,6 +178,13 @@ async def running(
         httpx2.AsyncClient(transport=transport, base_url=settings.base_url) as http,
     ):
         yield Service(app, http, database, service.runner)
+
+
+async def make_new(service: Service, template_url: str) -> None:
+    """Let a service that runs be as if it were new."""
+    empty(service.database.url, template_url)
+    shutil.rmtree(service.database.resources.settings.data_dir / "media", ignore_errors=True)
+    await service.forget()
 
 
 async def eventually(condition: Callable[[], Awaitable[object]], seconds: float = 60) -> None:

@@ -1,6 +1,6 @@
 """Tests of the contract make organizers of their own, in one service: what a service holds besides changes no promise.
 
-Those that look at everything there is, or that let time pass for all, use `own_service`.
+Those that look at everything there is, or that let time pass for all, use `new_service`.
 """
 
 from collections.abc import AsyncIterator

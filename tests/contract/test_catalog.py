@@ -66,7 +66,7 @@ async def test_the_catalog_does_not_mind_a_wrong_key(service: Service, key: str)
 
 
 @requirement("catalog")
-async def test_the_catalog_needs_no_database(own_service: Service) -> None:
-    await own_service.database.pool.close()
+async def test_the_catalog_needs_no_database(new_service: Service) -> None:
+    await new_service.database.pool.close()
 
-    assert (await own_service.anonymous.get("/api")).status_code == 200
+    assert (await new_service.anonymous.get("/api")).status_code == 200

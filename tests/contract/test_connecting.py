@@ -31,8 +31,8 @@ async def test_whoever_is_not_signed_in_signs_in_and_comes_back_with_the_same_qu
 
 
 @requirement("connect.jwks")
-async def test_the_keys_of_trusted_auth_tokens_are_public(own_service: Service) -> None:
-    first = await own_service.http.get("/oauth/trusted-auth/jwks.json")
+async def test_the_keys_of_trusted_auth_tokens_are_public(new_service: Service) -> None:
+    first = await new_service.http.get("/oauth/trusted-auth/jwks.json")
     assert first.status_code == 200
     assert first.headers["content-type"] == "application/json"
     assert first.headers["access-control-allow-origin"] == "*"
@@ -41,7 +41,7 @@ async def test_the_keys_of_trusted_auth_tokens_are_public(own_service: Service) 
     assert (key.key_type, key.is_private) == ("RSA", False)
     assert first.json()["keys"][0].keys() == {"kty", "n", "e", "kid", "use", "alg"}
 
-    await own_service.database.transact(rotate_trusted_auth_keys)
-    later = (await own_service.http.get("/oauth/trusted-auth/jwks.json")).json()["keys"]
+    await new_service.database.transact(rotate_trusted_auth_keys)
+    later = (await new_service.http.get("/oauth/trusted-auth/jwks.json")).json()["keys"]
     assert len(later) == 2
     assert first.json()["keys"][0] in later

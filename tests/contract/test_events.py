@@ -245,11 +245,11 @@ async def test_an_organizer_lists_its_own_events_whole(service: Service) -> None
 
 
 @requirement("events.list", "auth.admin")
-async def test_an_admin_lists_the_events_of_all(own_service: Service) -> None:
-    ada, ben = await own_service.organizer(), await own_service.organizer()
+async def test_an_admin_lists_the_events_of_all(new_service: Service) -> None:
+    ada, ben = await new_service.organizer(), await new_service.organizer()
     ids = [(await ada.create_event())["id"], (await ben.create_event())["id"]]
 
-    assert [event.id for event in listed(await (await own_service.admin()).get("/api/events"), Event)] == ids
+    assert [event.id for event in listed(await (await new_service.admin()).get("/api/events"), Event)] == ids
 
 
 @requirement("events.get")

@@ -24,10 +24,10 @@ async def test_objects_and_unpaged_lists_are_wrapped_in_data(service: Service) -
 
 
 @requirement("format.data")
-async def test_what_is_created_is_wrapped_in_data(own_service: Service) -> None:
+async def test_what_is_created_is_wrapped_in_data(new_service: Service) -> None:
     organizer = {"name": "Ada Events", "email": "ada@example.com", "slug": "ada-events"}
-    registered = await own_service.anonymous.post("/api/organizers/register", {"organizer": organizer})
-    ada = await own_service.organizer()
+    registered = await new_service.anonymous.post("/api/organizers/register", {"organizer": organizer})
+    ada = await new_service.organizer()
     key = await ada.post("/api/keys", {"api_key": {"name": "Box office"}})
 
     assert [list(answer.json()) for answer in (registered, key)] == [["data"], ["data"]]

@@ -78,9 +78,9 @@ async def test_an_organizer_lists_its_own_keys(service: Service) -> None:
 
 
 @requirement("keys.list.scope", "auth.admin")
-async def test_an_admin_lists_the_keys_of_all_and_those_of_admins_without_a_user(own_service: Service) -> None:
-    ada, ben = await own_service.organizer(), await own_service.organizer()
-    admin = await own_service.admin()
+async def test_an_admin_lists_the_keys_of_all_and_those_of_admins_without_a_user(new_service: Service) -> None:
+    ada, ben = await new_service.organizer(), await new_service.organizer()
+    admin = await new_service.admin()
 
     assert [key.user_id for key in many(await admin.get("/api/keys"), ApiKey)] == [ada.id, ben.id, None]
 
@@ -144,8 +144,8 @@ async def test_the_key_of_another_organizer_cannot_be_revoked(service: Service) 
 
 
 @requirement("keys.revoke.scope")
-async def test_the_key_of_an_admin_cannot_be_revoked_by_an_organizer(own_service: Service) -> None:
-    admin, eve = await own_service.admin(), await own_service.organizer()
+async def test_the_key_of_an_admin_cannot_be_revoked_by_an_organizer(new_service: Service) -> None:
+    admin, eve = await new_service.admin(), await new_service.organizer()
     [id] = [key.id for key in many(await admin.get("/api/keys"), ApiKey) if key.user_id is None]
 
     assert refusal(await eve.delete(f"/api/keys/{id}")) == (403, "forbidden")

@@ -14,9 +14,9 @@ REGISTER = "/api/organizers/register"
 
 
 @pytest.fixture
-def service(own_service: Service) -> Service:
+def service(new_service: Service) -> Service:
     """Names and addresses that tests register stay taken."""
-    return own_service
+    return new_service
 
 
 def organizer_fields(**changes: Any) -> dict[str, Any]:

@@ -71,15 +71,17 @@ async def test_the_list_shows_registrations_as_they_are_read_one_by_one(service:
 
 
 @requirement("registrations.list", "auth.organizer-scope", "auth.admin")
-async def test_an_organizer_lists_the_registrations_of_its_own_events_and_an_admin_all(own_service: Service) -> None:
-    ada, ben = await own_service.organizer(), await own_service.organizer()
+async def test_an_organizer_lists_the_registrations_of_its_own_events_and_an_admin_all(
+    new_service: Service,
+) -> None:
+    ada, ben = await new_service.organizer(), await new_service.organizer()
     first, second = await ada.create_event(), await ben.create_event()
-    await register(own_service, ada, first, "ann")
-    await register(own_service, ben, second, "ann")
+    await register(new_service, ada, first, "ann")
+    await register(new_service, ben, second, "ann")
 
     seen = [
         [registration.event_id for registration in listed(await client.get("/api/registrations"), Registration)]
-        for client in (ada, ben, await own_service.admin())
+        for client in (ada, ben, await new_service.admin())
     ]
 
     assert seen == [[first["id"]], [second["id"]], [first["id"], second["id"]]]

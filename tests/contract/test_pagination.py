@@ -12,9 +12,9 @@ each_list = pytest.mark.parametrize("path", LISTS)
 
 
 @pytest.fixture
-def service(own_service: Service) -> Service:
+def service(new_service: Service) -> Service:
     """Administrators see everything there is."""
-    return own_service
+    return new_service
 
 
 @pytest.fixture

@@ -32,13 +32,13 @@ async def test_an_organizer_creates_queues_of_its_own_only(service: Service) -> 
 
 
 @requirement("queues.list")
-async def test_an_organizer_lists_its_own_queues_and_an_admin_all(own_service: Service) -> None:
-    ada, eve = await own_service.organizer(), await own_service.organizer()
+async def test_an_organizer_lists_its_own_queues_and_an_admin_all(new_service: Service) -> None:
+    ada, eve = await new_service.organizer(), await new_service.organizer()
     mine = [await ada.create_queue(title=f"Sale {number}") for number in range(3)]
     other = await eve.create_queue()
 
     assert [queue.id for queue in listed(await ada.get("/api/queues"), Queue)] == [queue["id"] for queue in mine]
-    everything = listed(await (await own_service.admin()).get("/api/queues"), Queue)
+    everything = listed(await (await new_service.admin()).get("/api/queues"), Queue)
     assert [queue.id for queue in everything] == [*(queue["id"] for queue in mine), other["id"]]
     [second], where = page(await ada.get("/api/queues?offset=1&limit=1"), Queue)
     assert (second.id, where.count, where.offset, where.limit, where.has_more) == (mine[1]["id"], 1, 1, 1, True)

@@ -67,11 +67,11 @@ async def test_a_registration_by_user_id_and_email_together_is_refused(service: 
 
 
 @requirement("registrations.create.email")
-async def test_registering_by_email_creates_a_student_account(own_service: Service) -> None:
-    ada = await own_service.organizer()
-    await register(own_service, ada, await ada.create_event(), "ann")
+async def test_registering_by_email_creates_a_student_account(new_service: Service) -> None:
+    ada = await new_service.organizer()
+    await register(new_service, ada, await ada.create_event(), "ann")
 
-    [_, ann] = listed(await (await own_service.admin()).get("/api/users"), User)
+    [_, ann] = listed(await (await new_service.admin()).get("/api/users"), User)
 
     assert (ann.email, ann.role, ann.name, ann.slug) == ("ann@example.com", "user", None, None)
 
@@ -88,14 +88,14 @@ async def test_an_address_belongs_to_one_account_with_every_organizer(service: S
 
 
 @requirement("registrations.create.email")
-async def test_an_organizer_can_be_registered_by_its_address(own_service: Service) -> None:
-    ada = await own_service.organizer(email="ada@example.com")
+async def test_an_organizer_can_be_registered_by_its_address(new_service: Service) -> None:
+    ada = await new_service.organizer(email="ada@example.com")
     event = await ada.create_event()
 
-    [poll] = await register(own_service, ada, event, "ada")
+    [poll] = await register(new_service, ada, event, "ada")
 
     assert await statuses(ada, [poll]) == ["registered"]
-    assert len(listed(await (await own_service.admin()).get("/api/users"), User)) == 1
+    assert len(listed(await (await new_service.admin()).get("/api/users"), User)) == 1
 
 
 @requirement("registrations.create.email", "errors.validation")

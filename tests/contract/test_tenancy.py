@@ -38,9 +38,9 @@ class Scene:
 
 
 @pytest.fixture
-def service(own_service: Service) -> Service:
+def service(new_service: Service) -> Service:
     """Administrators see everything there is."""
-    return own_service
+    return new_service
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ from tests.support import Service
 
 
 @pytest.fixture
-def service(own_service: Service) -> Service:
+def service(new_service: Service) -> Service:
     """Administrators see everyone there is, and addresses that tests register stay taken."""
-    return own_service
+    return new_service
 
 
 @requirement("users.list", "auth.admin")

@@ -1,61 +1,27 @@
 """Fixtures of the tests of the events service."""
 
-import shutil
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 import pytest_asyncio
 
 from holdfast.events.settings import Settings
-from tests.databases import can_empty, clone, empty, scratch_database
+from tests.databases import can_empty, clone, scratch_database
 from tests.events.scene import PROCESSOR_KEY, Scene
-from tests.support import Service, running, unlimited
+from tests.support import Service, make_new, running, unlimited
 
 if TYPE_CHECKING:  # its library takes long to load
     from tests.events.payments.scene import PaymentPlace
     from tests.events.payments.scene import Scene as Shop
 
 
-@pytest.fixture(scope="module")
-def module_settings() -> dict[str, Any]:
-    """What differs from the defaults in the settings of the service of a module; directories say it."""
-    return {}
-
-
-@pytest.fixture(scope="module")
-async def module_service(
-    template_url: str, tmp_path_factory: pytest.TempPathFactory, module_settings: dict[str, Any]
-) -> AsyncIterator[Service]:
-    """The events service of the tests of a module."""
-    with clone(template_url) as url:
-        settings = unlimited(url, tmp_path_factory.mktemp("data"))
-        async with running(settings.model_copy(update=module_settings)) as service:
-            yield service
-
-
 @pytest.fixture
-async def emptied_service(module_service: Service, template_url: str) -> Service:
-    """The service of a module, with a database as if it were new."""
-    await make_new(module_service, template_url)
-    return module_service
-
-
-async def make_new(service: Service, template_url: str) -> None:
-    """Let a service that runs be as if it were new."""
-    empty(service.database.url, template_url)
-    shutil.rmtree(service.database.resources.settings.data_dir / "media", ignore_errors=True)
-    await service.forget()
-
-
-@pytest.fixture
-def service(request: pytest.FixtureRequest, template_url: str) -> Service:
-    """The service of a test: one of its own if it names that or its settings, else one that the module shares."""
-    names = {"own_service", "settings", "database_url"}
-    is_shared = names.isdisjoint(request.fixturenames) and can_empty(template_url)
-    return request.getfixturevalue("emptied_service" if is_shared else "own_service")
+def service(new_service: Service) -> Service:
+    """The service of a test."""
+    return new_service
 
 
 @pytest.fixture(scope="session")
