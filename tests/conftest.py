@@ -29,9 +29,6 @@ from tests.connections import ReusedConnection
 from tests.databases import can_empty, clone, drop_ended, scratch_database, template_database
 from tests.support import Service, make_new, running, unlimited
 
-# Collecting the tests makes many objects and little garbage. `pytest_collection_finish` enables it again.
-gc.disable()
-
 os.environ.setdefault("COLUMNS", "200")
 # Tests start hundreds of processes, each of which would compile every module anew; so would every worker.
 os.environ["PYTHONDONTWRITEBYTECODE"] = ""
@@ -88,7 +85,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Look for garbage in what tests make, seldom, and not in the tests themselves."""
+    """Look for garbage in what tests make, seldom, and not in the tests themselves: `tests/__init__.py` disabled it."""
     gc.enable()
     gc.freeze()
     gc.set_threshold(50_000, 50)
