@@ -182,7 +182,11 @@ class Inventory:
 
     async def everything(self) -> dict[str, list[str]]:
         """Every row there is, to see whether anything changed."""
-        return {table: sorted(row for (row,) in await self.sql(f"select t::text from {table} t")) for table in TABLES}
+        rows = " union all ".join(f"select '{table}', t::text from {table} t" for table in TABLES)
+        everything: dict[str, list[str]] = {table: [] for table in TABLES}
+        for table, row in await self.sql(f"{rows} order by 1, 2"):
+            everything[table].append(row)
+        return everything
 
 
 @contextlib.asynccontextmanager

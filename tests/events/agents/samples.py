@@ -85,8 +85,10 @@ def agent(service: Service, organizer: Client, version: str = ERAS[0]) -> Agent:
 
 async def everything(service: Service) -> dict[str, list[tuple[str, str]]]:
     """Every row there is, and the transaction that wrote it: to see that nothing was written, not even the same."""
-    tables = await service.run_sql("select quote_ident(tablename) from pg_tables where schemaname = 'public'")
-    return {
-        table: await service.run_sql(f"select t::text, t.xmin::text from {table} t order by 1, 2")
-        for (table,) in tables
-    }
+    named = await service.run_sql("select quote_ident(tablename) from pg_tables where schemaname = 'public'")
+    tables = [table for (table,) in named]
+    selected = " union all ".join(f"select '{table}', t::text, t.xmin::text from {table} t" for table in tables)
+    rows: dict[str, list[tuple[str, str]]] = {table: [] for table in tables}
+    for table, row, transaction in await service.run_sql(f"{selected} order by 1, 2, 3"):
+        rows[table].append((row, transaction))
+    return rows
