@@ -19,7 +19,7 @@ from holdfast.events.texts.markdown import (
     without_links,
 )
 
-DOCUMENTS = Path(__file__).parents[2] / "docs" / "events"
+DOCUMENTS = Path(__file__).parents[3] / "docs" / "events"
 
 ENOUGH_SECONDS = 1_000.0
 """More seconds than the steps of any text take."""
