@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator
 from typing import IO, Any
 
 import uvicorn
+from starlette.applications import Starlette
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holdfast.kit.contract.problems import Problem
@@ -114,6 +115,24 @@ def startup_output(lines: IO[str]) -> str:
             return text
         text += line
     raise AssertionError(f"it ended after saying: {text}")
+
+
+class PresentApp:
+    """The application at an address: another one for each test, which is started elsewhere."""
+
+    def __init__(self) -> None:
+        self._present: Starlette | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        assert self._present
+        await self._present(scope, receive, send)
+
+    @contextlib.asynccontextmanager
+    async def being(self, app: Starlette) -> AsyncGenerator[None]:
+        """Let it be this application, for as long as the block lasts."""
+        self._present = app
+        async with app.router.lifespan_context(app):
+            yield
 
 
 def running_already(app: ASGIApp) -> ASGIApp:

@@ -14,8 +14,6 @@ import httpx2
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import Receive, Send
-from starlette.types import Scope as AsgiScope
 
 from holdfast.events.payments import due
 from holdfast.events.payments import part as payments
@@ -24,7 +22,7 @@ from holdfast_demo.stripe import keys
 from holdfast_demo.stripe.processor import StripeDouble
 from holdfast_demo.stripe.webhooks import Endpoint
 from tests.events.pages.visitor import Visitor
-from tests.serving import listener, running_already, serving
+from tests.serving import PresentApp, listener, running_already, serving
 from tests.support import Client, Service, running
 
 SECRET = "whsec_of_the_tests"
@@ -171,20 +169,14 @@ class PaymentPlace:
         self._resources = service.database.resources
         self._address = address
         self._key = key
-        self._processor: StripeDouble | None = None
-
-    async def app(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
-        """The application at the address: the present processor."""
-        assert self._processor
-        await self._processor.app(scope, receive, send)
+        self.app = PresentApp()
 
     @contextlib.asynccontextmanager
     async def begin(self) -> AsyncGenerator[Scene]:
         """A new processor. The service must have been emptied."""
         self.service.database.resources = self._resources
         with contextlib.closing(processor_at(self._address, heard := [], key=self._key)) as processor:
-            self._processor = processor
-            async with processor.app.router.lifespan_context(processor.app):
+            async with self.app.being(processor.app):
                 yield Scene(self.service, processor, heard)
                 processor.heal()
 

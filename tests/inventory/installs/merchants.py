@@ -6,7 +6,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
-from starlette.types import Receive, Scope, Send
 
 from holdfast.inventory.installs.routes import PATH as INSTALL
 from holdfast.inventory.resources import Steps
@@ -16,7 +15,7 @@ from holdfast_demo.shopify import seed
 from holdfast_demo.shopify.application import ShopifyDouble
 from holdfast_demo.shopify.platform_state import App
 from tests.inventory.support import Inventory, Shop, running
-from tests.serving import PLAIN, listener, running_already, serving
+from tests.serving import PLAIN, PresentApp, listener, running_already, serving
 
 CLIENT, SECRET = "client-tests", "shpss_tests"
 DOMAIN = "ada.myshopify.com"
@@ -84,12 +83,7 @@ class Place:
         self._template_url = template_url
         self._address = address
         self._browser = browser
-        self._platform: ShopifyDouble | None = None
-
-    async def app(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """The application at the address: the present platform."""
-        assert self._platform
-        await self._platform.app(scope, receive, send)
+        self.app = PresentApp()
 
     @contextlib.asynccontextmanager
     async def begin(self) -> AsyncGenerator[Scene]:
@@ -97,8 +91,7 @@ class Place:
         await self._inventory.empty(self._template_url)
         self._browser.cookies.clear()
         with contextlib.closing(platform_at(self._address, BASE_URL)) as platform:
-            self._platform = platform
-            async with platform.app.router.lifespan_context(platform.app):
+            async with self.app.being(platform.app):
                 yield Scene(self._inventory, platform, self._browser)
 
 
