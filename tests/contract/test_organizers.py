@@ -6,6 +6,7 @@ import httpx2
 import pytest
 
 from holdfast.events.settings import Settings
+from tests.cases import in_turn
 from tests.contract.requirements import requirement
 from tests.contract.shapes import Registered, User, failing_fields, listed, one, refusal
 from tests.support import Client, Service, running
@@ -143,7 +144,7 @@ async def test_a_slug_with_another_character_is_refused(service: Service, slug: 
 
 
 @requirement("organizer.register.slug")
-@pytest.mark.parametrize(
+@in_turn(
     "slug",
     [
         "admin",

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.cases import in_turn
 from tests.contract.requirements import requirement
 from tests.contract.shapes import Event, Pagination, Registration, User, failing_fields, listed, page
 from tests.support import Client, Service
@@ -70,7 +71,7 @@ async def test_a_page_holds_100_items_of_101_unless_asked_otherwise(service: Ser
 
 
 @requirement("pagination.bounds")
-@pytest.mark.parametrize(("name", "value"), [("limit", 1), ("limit", 500), ("offset", 0), ("offset", 100_000)])
+@in_turn(("name", "value"), [("limit", 1), ("limit", 500), ("offset", 0), ("offset", 100_000)])
 async def test_a_page_within_bounds_is_given(admin: Client, name: str, value: int) -> None:
     answers = {path: await admin.get(path, params={name: value}) for path in LISTS}
 
@@ -79,7 +80,7 @@ async def test_a_page_within_bounds_is_given(admin: Client, name: str, value: in
 
 
 @requirement("pagination.bounds", "errors.validation")
-@pytest.mark.parametrize(
+@in_turn(
     ("name", "value"),
     [
         *[("limit", value) for value in ("501", "0", "-1", "ten", "1.5", "1.0", "1e1", "", "99999999999999999999")],
@@ -106,7 +107,7 @@ async def test_a_bound_given_twice_is_refused(admin: Client) -> None:
 
 @requirement("pagination.has-more")
 @pytest.mark.parametrize("path", ["/api/events", "/api/registrations", "/api/organizers"])
-@pytest.mark.parametrize(
+@in_turn(
     ("offset", "limit", "count", "has_more"),
     [(0, 2, 2, True), (0, 3, 3, False), (0, 4, 3, False), (1, 1, 1, True), (1, 2, 2, False), (3, 1, 0, False)],
 )

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import in_turn
 from tests.contract.requirements import requirement
 from tests.contract.shapes import (
     ApiKey,
@@ -54,7 +55,7 @@ async def scene(service: Service) -> Scene:
 
 
 @requirement("auth.organizer-scope")
-@pytest.mark.parametrize(
+@in_turn(
     ("method", "path", "body"),
     [
         ("GET", "{0.event}", None),

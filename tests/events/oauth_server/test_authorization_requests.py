@@ -6,6 +6,7 @@ from urllib.parse import parse_qs, parse_qsl, quote, urlencode, urlsplit
 
 import pytest
 
+from tests.cases import in_turn
 from tests.events.oauth_server.scene import REDIRECT, Person, Scene, redirect_parameters, registered, signed_in
 
 OTHERS = [
@@ -69,7 +70,7 @@ async def test_the_only_redirect_address_may_be_left_out(scene: Scene) -> None:
     assert (await scene.person.look(several.query(redirect_uri=None))).status_code == 400
 
 
-@pytest.mark.parametrize("address", OTHERS)
+@in_turn("address", OTHERS)
 async def test_nobody_is_sent_to_an_address_that_the_client_has_not_named(scene: Scene, address: str) -> None:
     for changes in ({}, {"response_type": "token"}, {"scope": "nothing"}):
         response = await scene.person.look(scene.app.query(redirect_uri=address, **changes))
@@ -97,7 +98,7 @@ async def test_a_parameter_that_is_given_twice_is_not_understood(scene: Scene, n
     assert "location" not in response.headers
 
 
-@pytest.mark.parametrize(
+@in_turn(
     ("changes", "code"),
     [
         ({"response_type": "token"}, "unsupported_response_type"),
@@ -116,7 +117,6 @@ async def test_a_parameter_that_is_given_twice_is_not_understood(scene: Scene, n
         ({"resource": "http://events.test/MCP"}, "invalid_target"),
         ({"state": "x" * 4_001}, "invalid_request"),
     ],
-    ids=str,
 )
 async def test_what_is_wrong_otherwise_the_person_takes_to_the_client_by_a_click(
     scene: Scene, changes: dict[str, str | None], code: str

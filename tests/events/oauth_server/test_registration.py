@@ -8,6 +8,7 @@ import pytest
 from holdfast.events.oauth_server.clients import forget_clients
 from holdfast.events.oauth_server.grants import forget_grants
 from holdfast.events.settings import Settings
+from tests.cases import in_turn
 from tests.events.oauth_server.scene import Scene, error, registered
 from tests.support import running
 
@@ -79,14 +80,14 @@ async def test_a_client_gets_an_id_and_no_secret(scene: Scene) -> None:
     }
 
 
-@pytest.mark.parametrize("address", UNFIT, ids=str)
+@in_turn("address", UNFIT)
 async def test_an_address_that_no_client_can_have_is_refused(scene: Scene, address: Any) -> None:
     response = await scene.service.http.post("/oauth/register", json={"redirect_uris": [*FINE, address]})
 
     assert error(response) == (400, "invalid_redirect_uri")
 
 
-@pytest.mark.parametrize(
+@in_turn(
     "metadata",
     [
         {},
@@ -102,7 +103,6 @@ async def test_an_address_that_no_client_can_have_is_refused(scene: Scene, addre
         "text",
         None,
     ],
-    ids=str,
 )
 async def test_metadata_that_cannot_be_used_is_refused(scene: Scene, metadata: Any) -> None:
     response = await scene.service.http.post("/oauth/register", json=metadata)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import in_turn
 from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop, ToolRefusal
 
 
@@ -103,7 +104,7 @@ async def test_of_many_who_want_a_name_at_once_one_gets_it(shop: Shop) -> None:
     assert len((await shop.call("list_pools"))["pools"]) == len(await shop.entries()) == 1
 
 
-@pytest.mark.parametrize(
+@in_turn(
     ("fields", "blamed"),
     [
         ({}, "name"),
@@ -124,7 +125,6 @@ async def test_of_many_who_want_a_name_at_once_one_gets_it(shop: Shop) -> None:
         ({"name": "Honey", "members": [{"variant_gid": SINGLE + "\n", "units_per_sale": 1}]}, "members"),
         ({"name": "Honey", "members": [*PACKS, PACKS[0]]}, "members"),
     ],
-    ids=str,
 )
 async def test_what_is_not_acceptable_is_named_and_leaves_nothing(
     shop: Shop, inventory: Inventory, fields: dict[str, Any], blamed: str

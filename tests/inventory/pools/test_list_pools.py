@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import in_turn
 from tests.inventory.support import PACKS, Inventory, Shop
 
 pytestmark = pytest.mark.usefixtures("inventory")  # Its pools have the ids 1, 2 and so on.
@@ -54,7 +55,7 @@ async def test_a_pool_is_shown_with_what_it_holds(full: Shop) -> None:
     }
 
 
-@pytest.mark.parametrize(
+@in_turn(
     ("filters", "expected"),
     [
         ({"status": "active"}, ["Honey jars", "Honey sticks", "Lids"]),
@@ -70,7 +71,6 @@ async def test_a_pool_is_shown_with_what_it_holds(full: Shop) -> None:
         ({"low_stock_only": True, "status": "archived"}, ["Old honey"]),
         ({"limit": 1}, ["Honey jars"]),
     ],
-    ids=str,
 )
 async def test_only_what_is_asked_for_is_listed(full: Shop, filters: dict[str, Any], expected: list[str]) -> None:
     assert await names(full, **filters) == expected

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import in_turn
 from tests.inventory.support import SINGLE, SIX_PACK, Inventory, Shop
 
 pytestmark = pytest.mark.usefixtures("inventory")  # Its pools have the ids 1, 2 and so on.
@@ -44,7 +45,7 @@ async def test_every_entry_tells_what_the_pool_had_after_it(busy: Shop) -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@in_turn(
     ("filters", "expected"),
     [
         ({"pool_id": 1}, [4, 3, 1]),
@@ -61,7 +62,6 @@ async def test_every_entry_tells_what_the_pool_had_after_it(busy: Shop) -> None:
         ({"pool_id": 99}, []),
         ({"limit": 2}, [7, 6]),
     ],
-    ids=str,
 )
 async def test_only_what_is_asked_for_is_shown(busy: Shop, filters: dict[str, Any], expected: list[int]) -> None:
     assert await ids(busy, **filters) == expected

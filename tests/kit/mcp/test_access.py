@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from holdfast.kit.contract.problems import MISSING_API_KEY, Problem
+from tests.cases import in_turn
 from tests.kit.mcp.pantry import Pantry
 from tests.kit.mcp.wire import EVENTS, JSON, STATELESS, Agent, Exchange, Header, Kitchen, error, opened
 
@@ -166,7 +167,7 @@ def accepting(agent: Agent, message: dict[str, Any], *accept: Header) -> Sequenc
     return [*(header for header in agent.headers(message) if header[0] != b"accept"), *accept]
 
 
-@pytest.mark.parametrize(
+@in_turn(
     "accept",
     [
         None,

@@ -8,12 +8,13 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from tests.cases import in_turn
 from tests.kit.mcp.wire import STATELESS, Agent, Kitchen, error
 
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 
 
-@pytest.mark.parametrize("id", [0, 1, -1, 2**63, -(2**64), 10**400, 1.0, 1e300, "", "a", "☃", "\x00", "x" * 10_000])
+@in_turn("id", [0, 1, -1, 2**63, -(2**64), 10**400, 1.0, 1e300, "", "a", "☃", "\x00", "x" * 10_000])
 async def test_an_id_comes_back_as_it_was(agent: Agent, id: float | str) -> None:
     response = await agent.post(agent.request("tools/list", id=id))
 
@@ -78,7 +79,7 @@ async def test_params_are_an_object(old: Agent, new: Agent, params: Any) -> None
     assert response.json()["id"] == 1
 
 
-@pytest.mark.parametrize(
+@in_turn(
     "message",
     [
         {},
@@ -108,7 +109,7 @@ async def test_what_is_no_message_is_an_invalid_request(agent: Agent, message: A
     assert response.json()["id"] == (1 if "'id': 1" in str(message) else None)
 
 
-@pytest.mark.parametrize(
+@in_turn(
     "body",
     [
         b"",

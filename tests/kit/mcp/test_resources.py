@@ -2,8 +2,7 @@
 
 import base64
 
-import pytest
-
+from tests.cases import in_turn
 from tests.kit.mcp.pantry import Pantry
 from tests.kit.mcp.wire import STATELESS, Agent, Kitchen, error, opened
 
@@ -80,7 +79,7 @@ async def test_a_resource_is_what_its_operation_answers(agent: Agent) -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@in_turn(
     "uri",
     [
         *(
