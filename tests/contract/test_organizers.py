@@ -112,7 +112,7 @@ async def test_a_name_of_any_other_length_is_refused(service: Service, name: str
 
 
 @requirement("organizer.register.email")
-@pytest.mark.parametrize("email", ["", "ada", "ada@", "@example.com", "ada@example", "ada ada@example.com", "a@b@c.de"])
+@in_turn("email", ["", "ada", "ada@", "@example.com", "ada@example", "ada ada@example.com", "a@b@c.de"])
 async def test_what_is_no_email_address_is_refused(service: Service, email: str) -> None:
     assert failing_fields(await register(service, email=email)) == {"email"}
 
@@ -138,7 +138,7 @@ async def test_a_slug_of_any_other_length_is_refused(service: Service, slug: str
 
 
 @requirement("organizer.register.slug")
-@pytest.mark.parametrize("slug", ["Ada", "a_b", "a b", "a.b", "a/b", "ädä", "ada\n", " ada", "٣٣٣"])
+@in_turn("slug", ["Ada", "a_b", "a b", "a.b", "a/b", "ädä", "ada\n", " ada", "٣٣٣"])
 async def test_a_slug_with_another_character_is_refused(service: Service, slug: str) -> None:
     assert failing_fields(await register(service, slug=slug)) == {"slug"}
 

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-import pytest
 from mcp_types.methods import validate_server_result
 
 from holdfast.events.settings import Settings
+from tests.cases import in_turn
 from tests.events.agents.samples import ANN, ARGUMENTS, agent, both_eras, everything, furnished
 from tests.kit.mcp.wire import Agent, problem_of
 from tests.support import Client, Service, running
@@ -40,7 +40,7 @@ async def test_all_that_is_wrong_is_named_at_once(service: Service, ada: Client)
 
 
 @both_eras
-@pytest.mark.parametrize("key", [None, "nonsense", "hf_" + "A" * 43])
+@in_turn("key", [None, "nonsense", "hf_" + "A" * 43])
 async def test_without_a_valid_key_http_says_so(service: Service, ada: Client, version: str, key: str | None) -> None:
     stranger = Agent(service.app, key, version)
 
@@ -81,7 +81,7 @@ async def test_a_key_is_taken_from_either_header(service: Service, ada: Client, 
 
 
 @both_eras
-@pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "PATCH"])
+@in_turn("method", ["GET", "DELETE", "PUT", "PATCH"])
 async def test_only_post_is_answered(service: Service, ada: Client, method: str, version: str) -> None:
     headers = {"accept": "text/event-stream", "mcp-protocol-version": version}
 

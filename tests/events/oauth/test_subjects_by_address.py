@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from holdfast.kit.postgres import lookup_cache
+from tests.cases import in_turn
 from tests.events.oauth.scene import Scene, refused
 from tests.faults.holder import holding, unnoticed
 from tests.kit.mcp.wire import STATELESS, Agent
@@ -32,7 +33,7 @@ async def test_addresses_are_compared_without_regard_to_case(scene: Scene) -> No
     assert await scene.organizer(email="Ada@EXAMPLE.com") == scene.ada.id
 
 
-@pytest.mark.parametrize("verified", [None, False, "true", 1, "yes", [True]])
+@in_turn("verified", [None, False, "true", 1, "yes", [True]])
 async def test_an_address_that_is_not_verified_proves_nothing(scene: Scene, verified: Any) -> None:
     refusal = await scene.refusal(email_verified=verified)
 

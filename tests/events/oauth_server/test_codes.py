@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from tests.cases import in_turn
 from tests.events.oauth_server.scene import VERIFIER, Scene, error, issued
 
 
@@ -86,7 +87,7 @@ async def test_the_redirect_address_may_be_left_out_with_the_code(scene: Scene) 
     assert (await scene.app.redeem(code, redirect_uri=None)).status_code == 200
 
 
-@pytest.mark.parametrize(
+@in_turn(
     ("form", "code"),
     [
         ({"grant_type": None}, "invalid_request"),
@@ -101,7 +102,6 @@ async def test_the_redirect_address_may_be_left_out_with_the_code(scene: Scene) 
         ({"code": "\0"}, "invalid_grant"),
         ({"resource": "https://evil.example/mcp"}, "invalid_target"),
     ],
-    ids=str,
 )
 async def test_a_request_for_tokens_that_is_wrong_is_told_so_and_leaves_the_code(
     scene: Scene, form: dict[str, str | None], code: str

@@ -16,6 +16,7 @@ from holdfast.inventory.settings import Settings
 from holdfast.inventory.shops import operations as shops
 from holdfast.inventory.shops.model import SCOPES
 from holdfast.kit.security.api_keys import mint
+from tests.cases import in_turn
 from tests.inventory.agents.scene import BASE_URL, DOMAIN, Scene, parts, running
 
 
@@ -91,7 +92,7 @@ async def test_another_shop_has_another_registration(scene: Scene) -> None:
     assert parts(other["identity_assertion"])[1]["shop"] == "ben.myshopify.com"
 
 
-@pytest.mark.parametrize(
+@in_turn(
     ("body", "error"),
     [
         ({}, "invalid_request"),

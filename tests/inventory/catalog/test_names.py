@@ -6,6 +6,7 @@ import pytest
 
 from holdfast_demo.shopify import payloads
 from holdfast_demo.shopify.orders import SaleLine
+from tests.cases import in_turn
 from tests.inventory.installs.merchants import DOMAIN, SECRET
 from tests.inventory.sync.scene import Scene
 from tests.inventory.webhooks.deliveries import deliver, handle
@@ -29,7 +30,7 @@ def names(data: dict[str, Any]) -> dict[str, Any]:
     return {name: data[name] for name in PACK}
 
 
-@pytest.mark.parametrize(
+@in_turn(
     "known",
     [
         {"sku": "HONEY-6"},
@@ -39,7 +40,6 @@ def names(data: dict[str, Any]) -> dict[str, Any]:
         {"text": "Y-6"},
         {"text": PACK["title"]},
     ],
-    ids=str,
 )
 async def test_a_variant_is_found_by_the_names_of_the_platform(linked: Scene, known: dict[str, str]) -> None:
     [data] = (await linked.shop.call("find_variant", **known))["variants"]

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.cases import in_turn
 from tests.inventory.console.scene import FOREIGN, Admin, hidden, main_text
 from tests.inventory.support import Shop
 
@@ -48,7 +49,7 @@ async def test_a_correction_takes_nothing_that_is_held(admin: Admin, own_shop: S
     assert await own_shop.on_hand(pool["id"]) == 10
 
 
-@pytest.mark.parametrize("typed", ["", "0", "-6", "1.5", "six", "9" * 14, "٦"])
+@in_turn("typed", ["", "0", "-6", "1.5", "six", "9" * 14, "٦"])
 async def test_what_is_no_quantity_is_marked_and_changes_nothing(admin: Admin, own_shop: Shop, typed: str) -> None:
     pool = await own_shop.pool(10)
 
