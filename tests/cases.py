@@ -25,9 +25,9 @@ def in_turn(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[[Asy
                 with subtests.test(**case):
                     await test(**fixtures, **case)
 
-        kept = [parameter for name, parameter in inspect.signature(test).parameters.items() if name not in given_names]
+        parameters = [parameter for name, parameter in inspect.signature(test).parameters.items() if name not in given_names]
         subtests = inspect.Parameter("subtests", inspect.Parameter.KEYWORD_ONLY)
-        setattr(tests_all, "__signature__", inspect.Signature([*kept, subtests]))  # noqa: B010
+        setattr(tests_all, "__signature__", inspect.Signature([*parameters, subtests]))  # noqa: B010
         return tests_all
 
     return decorate

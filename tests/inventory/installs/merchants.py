@@ -101,7 +101,7 @@ async def place_of(settings: Settings, template_url: str) -> AsyncGenerator[Plac
     here = listener()
     address = f"http://127.0.0.1:{here.getsockname()[1]}"
     async with (
-        running(beside(settings, address, BASE_URL)) as inventory,
+        running(app_settings(settings, address, BASE_URL)) as inventory,
         httpx2.AsyncClient(base_url=address, verify=PLAIN, trust_env=False) as browser,
     ):
         place = Place(inventory, template_url, address, browser)
@@ -125,7 +125,7 @@ async def beside_the_platform(place: Settings | Place, base_url: str = BASE_URL)
         async with (
             serving(platform.app, here),
             httpx2.AsyncClient(base_url=address, verify=PLAIN, trust_env=False) as browser,
-            running(beside(place, address, base_url)) as inventory,
+            running(app_settings(place, address, base_url)) as inventory,
         ):
             yield Scene(inventory, platform, browser)
 
@@ -140,7 +140,7 @@ def platform_at(address: str, base_url: str) -> ShopifyDouble:
     return platform
 
 
-def beside(settings: Settings, address: str, base_url: str) -> Settings:
+def app_settings(settings: Settings, address: str, base_url: str) -> Settings:
     """The settings of a service that is an app of the platform at an address."""
     return settings.model_copy(
         update={
