@@ -25,7 +25,8 @@ def in_turn(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[[Asy
                 with subtests.test(**case):
                     await test(**fixtures, **case)
 
-        parameters = [parameter for name, parameter in inspect.signature(test).parameters.items() if name not in given_names]
+        own_parameters = inspect.signature(test).parameters.values()
+        parameters = [parameter for parameter in own_parameters if parameter.name not in given_names]
         subtests = inspect.Parameter("subtests", inspect.Parameter.KEYWORD_ONLY)
         setattr(tests_all, "__signature__", inspect.Signature([*parameters, subtests]))  # noqa: B010
         return tests_all
