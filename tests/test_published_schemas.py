@@ -7,7 +7,7 @@ and an update takes back what was read.
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Literal, NamedTuple, cast
 from urllib.parse import urlencode
