@@ -164,7 +164,7 @@ FAULTS = {
     "too few connections": Fault(
         "events",
         "connections",
-        "one process of the service needs up to 206.",
+        "one process of the service needs up to 205.",
         "Raise max_connections of PostgreSQL",
         settings={"pool_size": 200},
     ),

@@ -62,15 +62,15 @@ PARTS: Sequence[Part[Context]] = (
     mails.PART,
     ownership.PART,
     payments.PART,
+    seats.PART,
     queues.PART,
+    log.PART,
     events.PART,
     registrations.PART,
-    seats.PART,
     Part(loops=(DRAWING,)),
     oauth.PART,
     photos.PART,
     keys.PART,
-    log.PART,
     pricing.PART,
 )
 

@@ -116,8 +116,10 @@ WEBHOOKS = Part(
 
 ANSWERS: Part[Context] = Part(
     timed=(Timed("forget_answers", Times.daily("03:23"), in_batches(IDEMPOTENCY.forget_answers)),),
-    sealed=(SealedTable("api_keys", "id", "bigint"), SealedTable("idempotency_answers", "id", "bytea")),
+    sealed=(SealedTable("idempotency_answers", "id", "bytea"),),
 )
+
+API_KEYS: Part[Context] = Part(sealed=(SealedTable("api_keys", "id", "bigint"),))
 
 ACCOUNTS = account_part("merchants", MerchantDirectory(), Context)
 
@@ -130,10 +132,11 @@ PARTS: Sequence[Part[Any]] = (
     sync.PART,
     WEBHOOKS,
     availability.PART,
+    API_KEYS,
     agent_credentials.PART,
+    ANSWERS,
     stock.PART,
     installs.PART,
-    ANSWERS,
 )
 
 ALL_OPERATIONS = (*OPERATIONS, *console.PART.operations)
