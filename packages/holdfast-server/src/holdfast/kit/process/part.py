@@ -44,6 +44,7 @@ class Part(NamedTuple, Generic[C]):
     doors         builds what answers requests, once in a process, from what its parts share
     rows          makes its work on rows, once in a process
     loops         its loops
+    senders       what sends mails until it is cancelled, by its name in logs
     tasks         what runs the tasks that transactions enqueue
     timed         tasks on a timetable; one process runs each
     keys          sets of keys that it signs with; the first keys are created at start
