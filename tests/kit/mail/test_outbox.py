@@ -1,6 +1,7 @@
 """The outbox: which mails are sent, in which order, and what operators see of them."""
 
 import asyncio
+import contextlib
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -145,12 +146,13 @@ async def test_the_process_that_writes_ends_when_there_were_no_mails_for_long(
             for mail, content in zip(mails, contents, strict=True)
         ]
 
-    def writers() -> list[psutil.Process]:
-        mine = psutil.Process().children()
-        return [process for process in mine if doings.__name__.rpartition(".")[2] in " ".join(process.cmdline())]
+    def writes(process: psutil.Process) -> bool:
+        with contextlib.suppress(psutil.NoSuchProcess):  # it has ended, or is a zombie
+            return doings.__name__.rpartition(".")[2] in " ".join(process.cmdline())
+        return False
 
     async def has_ended() -> bool:
-        return not writers()
+        return not any(map(writes, psutil.Process().children()))
 
     sending_mails = asyncio.create_task(sender.run_sender(service.database, doings.written, render))
     for recipient in ("ann@example.com", "bob@example.com"):
