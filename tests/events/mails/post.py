@@ -50,7 +50,8 @@ class Post:
     async def deliver(self) -> list[Received]:
         """Let ten minutes go by, in which the logs are sealed, and every mail leave that waits and is not held.
 
-        Returns those that have arrived since the last time.
+        Returns those that have arrived since the last time, in the order in which they were stored: mails to different
+        mailboxes arrive in any order.
         """
         known = len(self.server.received)
         await tell_changes(self.service)
@@ -71,7 +72,7 @@ class Post:
             loop.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await loop
-        return self.server.received[known:]
+        return sorted(self.server.received[known:], key=lambda received: int(received.message_id.partition(".")[0]))
 
     async def sent_kinds(self) -> list[tuple[str, str]]:
         """Who got which kind of mail, of those that arrive now."""

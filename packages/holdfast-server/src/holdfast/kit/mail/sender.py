@@ -199,11 +199,14 @@ class ShareWork(RowWork[LeasedShare]):
         self._render_turn = asyncio.Lock()
         self._send_turn = asyncio.Lock()
         self._resumes_at = 0.0
+        self._has_paused = False
+        """Whether nothing was leased since the pause that ends at `_resumes_at` began."""
         self._failures = 0
         self._failed = asyncio.Event()
         self._failure: Exception | None = None
 
     async def lease(self, limit: int, excluded: Sequence[Any], *, scan_all: bool) -> list[LeasedShare]:
+        self._has_paused = False
         await asyncio.sleep(self._found_nothing_at + LOOK_SECONDS - time.monotonic())
         # A result that is not stored may be of a share that this process has lost: it must not be sent again.
         await self._results.flushed()
@@ -234,8 +237,8 @@ class ShareWork(RowWork[LeasedShare]):
         return await self._database.read(lambda reader: shares.renew(reader, row))
 
     async def next_due(self, reader: Reader[Any], excluded: Sequence[Any]) -> float | None:
-        if (pause := self.pause_seconds()) > 0:
-            return pause  # mails may be due that could not be sent
+        if self._has_paused:
+            return max(0.0, self.pause_seconds())  # mails are due that could not be sent
         return None if self._next_due_at is None else self._next_due_at - time.monotonic()
 
     def pause_seconds(self) -> float:
@@ -368,6 +371,7 @@ class ShareWork(RowWork[LeasedShare]):
             log.warning("mails cannot be sent; trying until they can", reason=str(error))
         self._failures += 1
         self._resumes_at = time.monotonic() + RETRY_BACKOFF.pause(self._failures)
+        self._has_paused = True
         return True
 
 
