@@ -103,7 +103,11 @@ def read_functions(directories: Iterable[Path], version: str = __version__) -> F
     """The functions and triggers in the files of some directories: all functions first."""
     files = [path for directory in directories for path in directory.glob("*.sql")]
     by_file = [definition for path in files for definition in _definitions(path)]
-    definitions = dict(sorted(by_file, key=lambda definition: (not _is_function(definition[0]), definition[0])))
+    in_order = sorted(by_file)
+    # Triggers on `users` come before those on `registrations`, as the services lock these tables. In the other order,
+    # this transaction would hold one lock while it waits for a writer that waits for it.
+    in_order.sort(key=lambda definition: _table(definition[0]), reverse=True)
+    definitions = dict(sorted(in_order, key=lambda definition: not _is_function(definition[0])))
     sql = "\n".join(definitions.values())
     return Functions(f"functions {_checksum(sql)[:12]} of {version}", sql, definitions)
 
@@ -122,6 +126,11 @@ def _order(name: re.Match[str]) -> tuple[int, int, int, bool]:
     """The place of a set of functions among those of other versions."""
     major, minor, patch = (int(name[part] or 0) for part in ("major", "minor", "patch"))
     return major, minor, patch, name["development"] is None
+
+
+def _table(name: str) -> str:
+    """The table of a trigger; empty for a function."""
+    return "" if _is_function(name) else name.rpartition(" on ")[2]
 
 
 def _is_function(name: str) -> bool:
