@@ -289,6 +289,22 @@ begin
     return normalize(folded, nfc);
 end $$;
 
+CREATE FUNCTION forget_amount() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    new.amount_paid = 0;
+    return new;
+end $$;
+
+CREATE FUNCTION forget_move() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    new.reason = null;
+    return new;
+end $$;
+
 CREATE FUNCTION forget_networks() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -824,22 +840,11 @@ begin
     return new;
 end $$;
 
-CREATE FUNCTION note_waiting_list_move() RETURNS trigger
+CREATE FUNCTION note_promotion() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
 begin
-    if new.status = 'waitlisted' then
-        -- A seat was given up. Nothing is paid any more, and the next seat is paid for anew.
-        new.amount_paid = 0;
-        return new;
-    end if;
-    if new.status in ('registered', 'held') then
-        new.promoted_at = now();
-    end if;
-    if new.reason is not distinct from old.reason then
-        -- It says why the registration was put on the waiting list.
-        new.reason = null;
-    end if;
+    new.promoted_at = now();
     return new;
 end $$;
 
@@ -2365,13 +2370,15 @@ CREATE TRIGGER check_references_of_inserted AFTER INSERT ON registrations REFERE
 CREATE TRIGGER count_deleted AFTER DELETE ON registrations REFERENCING OLD TABLE AS before FOR EACH STATEMENT EXECUTE FUNCTION count_seats();
 CREATE TRIGGER count_inserted AFTER INSERT ON registrations REFERENCING NEW TABLE AS after FOR EACH STATEMENT EXECUTE FUNCTION count_seats();
 CREATE TRIGGER count_updated AFTER UPDATE ON registrations REFERENCING OLD TABLE AS before NEW TABLE AS after FOR EACH STATEMENT EXECUTE FUNCTION count_seats();
+CREATE TRIGGER forget_amount BEFORE UPDATE OF status ON registrations FOR EACH ROW WHEN (((old.amount_due IS NOT NULL) AND (old.status = 'registered'::registration_status) AND (new.status = 'waitlisted'::registration_status))) EXECUTE FUNCTION forget_amount();
+CREATE TRIGGER forget_move BEFORE UPDATE OF status ON registrations FOR EACH ROW WHEN (((old.status = 'waitlisted'::registration_status) AND (old.reason IS NOT NULL) AND (new.status <> 'waitlisted'::registration_status) AND (NOT (new.reason IS DISTINCT FROM old.reason)))) EXECUTE FUNCTION forget_move();
 CREATE TRIGGER give_back_moved AFTER UPDATE OF status ON registrations FOR EACH ROW WHEN (((old.amount_due IS NOT NULL) AND (old.status = ANY (ARRAY['held'::registration_status, 'registered'::registration_status])) AND (new.status <> ALL (ARRAY['held'::registration_status, 'registered'::registration_status])))) EXECUTE FUNCTION give_back();
 CREATE TRIGGER give_back_removed AFTER DELETE ON registrations FOR EACH ROW WHEN (((old.amount_due IS NOT NULL) AND (old.status = ANY (ARRAY['held'::registration_status, 'registered'::registration_status])))) EXECUTE FUNCTION give_back();
 CREATE TRIGGER log_changed_registrations AFTER UPDATE ON registrations REFERENCING OLD TABLE AS before NEW TABLE AS after FOR EACH STATEMENT EXECUTE FUNCTION log_changed_registrations();
 CREATE TRIGGER log_removed_registrations AFTER DELETE ON registrations REFERENCING OLD TABLE AS before FOR EACH STATEMENT EXECUTE FUNCTION log_removed_registrations();
 CREATE TRIGGER mail_deleted AFTER DELETE ON registrations REFERENCING OLD TABLE AS before FOR EACH STATEMENT EXECUTE FUNCTION mail_registrations();
 CREATE TRIGGER mail_updated AFTER UPDATE ON registrations REFERENCING OLD TABLE AS before NEW TABLE AS after FOR EACH STATEMENT EXECUTE FUNCTION mail_registrations();
-CREATE TRIGGER note_waiting_list_move BEFORE UPDATE OF status ON registrations FOR EACH ROW WHEN ((((old.status = 'waitlisted'::registration_status) AND (new.status <> 'waitlisted'::registration_status)) OR ((old.status = 'registered'::registration_status) AND (new.status = 'waitlisted'::registration_status) AND (old.amount_due IS NOT NULL)))) EXECUTE FUNCTION note_waiting_list_move();
+CREATE TRIGGER note_promotion BEFORE UPDATE OF status ON registrations FOR EACH ROW WHEN (((old.status = 'waitlisted'::registration_status) AND (new.status = ANY (ARRAY['registered'::registration_status, 'held'::registration_status])))) EXECUTE FUNCTION note_promotion();
 CREATE TRIGGER search_registration_anew AFTER UPDATE OF name ON registrations FOR EACH ROW WHEN (((old.name IS DISTINCT FROM new.name) AND (new.status <> 'pending'::registration_status))) EXECUTE FUNCTION search_registration_anew();
 CREATE TRIGGER tell_of_changed_registrations AFTER UPDATE ON registrations REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION tell_of_event_details();
 CREATE TRIGGER tell_of_deleted_registrations AFTER DELETE ON registrations REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION tell_of_event_details();

@@ -5,7 +5,8 @@
 --   (log_changed_registrations) and to the person by mail (mail_registrations); tells the pages of organizers
 --   (tell_of_event_details)
 -- * update of event_id, user_id or organizer_id: the account and the owner must exist (check_changed_reference)
--- * update of status: a move to or from the waiting list is noted in the row (note_waiting_list_move); whoever loses a
+-- * update of status: the moment of a move up from the waiting list is noted (note_promotion); a move to the waiting
+--   list forgets what was paid (forget_amount); a move away from it forgets its reason (forget_move); whoever loses a
 --   seat gets the money back (give_back)
 -- * update of name: searches find the new name (search_registration_anew)
 -- * delete: seats are counted (count_seats); whoever loses a seat gets the money back (give_back); the log of the event
@@ -124,28 +125,39 @@ create or replace trigger count_deleted after delete on registrations
 create or replace trigger count_updated after update on registrations
     referencing old table as before new table as after for each statement execute function count_seats();
 
--- What a move to or from the waiting list changes in the row itself.
-create or replace function note_waiting_list_move() returns trigger language plpgsql as $$
+-- The moment at which a registration moved up from the waiting list.
+create or replace function note_promotion() returns trigger language plpgsql as $$
 begin
-    if new.status = 'waitlisted' then
-        -- A seat was given up. Nothing is paid any more, and the next seat is paid for anew.
-        new.amount_paid = 0;
-        return new;
-    end if;
-    if new.status in ('registered', 'held') then
-        new.promoted_at = now();
-    end if;
-    if new.reason is not distinct from old.reason then
-        -- It says why the registration was put on the waiting list.
-        new.reason = null;
-    end if;
+    new.promoted_at = now();
     return new;
 end $$;
 
-create or replace trigger note_waiting_list_move before update of status on registrations
-    for each row when (old.status = 'waitlisted' and new.status <> 'waitlisted'
-                       or old.status = 'registered' and new.status = 'waitlisted' and old.amount_due is not null)
-    execute function note_waiting_list_move();
+create or replace trigger note_promotion before update of status on registrations
+    for each row when (old.status = 'waitlisted' and new.status in ('registered', 'held'))
+    execute function note_promotion();
+
+-- Who moves from a seat to the waiting list has paid nothing any more, and pays anew for the next seat.
+create or replace function forget_amount() returns trigger language plpgsql as $$
+begin
+    new.amount_paid = 0;
+    return new;
+end $$;
+
+create or replace trigger forget_amount before update of status on registrations
+    for each row when (old.amount_due is not null and old.status = 'registered' and new.status = 'waitlisted')
+    execute function forget_amount();
+
+-- Who leaves the waiting list was not put there any more.
+create or replace function forget_move() returns trigger language plpgsql as $$
+begin
+    new.reason = null;
+    return new;
+end $$;
+
+create or replace trigger forget_move before update of status on registrations
+    for each row when (old.status = 'waitlisted' and old.reason is not null and new.status <> 'waitlisted'
+                       and new.reason is not distinct from old.reason)
+    execute function forget_move();
 
 -- When a registration loses its seat, its payment is refunded and open payments end.
 create or replace function give_back() returns trigger language plpgsql as $$
