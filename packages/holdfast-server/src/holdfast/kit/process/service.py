@@ -128,7 +128,8 @@ class Service:
         # The database is not asked: while it is away, every process would be taken out of service at once. So
         # clients would get the words of the proxy, and no process would count the refused requests.
         if is_draining():
-            raise SERVICE_UNAVAILABLE("This process is stopping. Ask another one.", retry_after=1)
+            problem = SERVICE_UNAVAILABLE("This process is stopping. Ask another one.", retry_after=1)
+            return envelope(self.error_body)(problem, request)  # also for browsers: proxies read it
         return Reply(200, b"ready\n", [NO_STORE], TEXT)
 
     def _for_agents(self) -> Sequence[Route]:
