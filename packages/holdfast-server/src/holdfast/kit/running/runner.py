@@ -7,148 +7,16 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.caller import STRANGERS, Caller, Owner
 from holdfast.kit.contract.command import Repeatable
-from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, Problem
+from holdfast.kit.contract.problems import Problem
 from holdfast.kit.environment.metrics import REFUSALS, counter
 from holdfast.kit.postgres.database import Database, Reader, Tx
-from holdfast.kit.postgres.group_commit import (
-    MAX_CALLS_IN_BATCH,
-    MAX_WAITING_CALLS,
-    Batcher,
-    CompleteAnswers,
-    LockedRow,
-)
-from holdfast.kit.running.admission import Admission, Work
+from holdfast.kit.postgres.group_commit import CompleteAnswers, LockedRow
+from holdfast.kit.running.admission import Admission
+from holdfast.kit.running.batches import OperationBatches, Submit, TransactCalls
 from holdfast.kit.running.idempotency import Idempotency, RepeatableRequest
 from holdfast.kit.running.operation import Batch, Batched, Call, Operation, Operations, Stepwise
 from holdfast.kit.running.slots import MAX_WAITING, MAX_WAITING_TOGETHER, SLOT_TIMEOUT_SECONDS, Slots
 from holdfast.kit.running.steps import KeyedSteps, Steps
-
-MAX_LOCK_WAITS = 4
-"""How often a call waits for a locked row before it is refused."""
-
-BATCHED_CALLS = Bound(
-    name="Calls that wait for a batch of one operation",
-    service="both",
-    total=f"{MAX_WAITING_CALLS} in a process; in inventory, of each shop; a batch takes {MAX_CALLS_IN_BATCH}",
-    tenant="events: none of its own: calls of all organizers wait in order of arrival; inventory: all of its batch",
-    address="as many as it has connections",
-    reserved="-",
-    stranger="A batch: as many calls before those of others as it has connections.",
-)
-
-Submit = Callable[[Caller, Any], Awaitable[Any]]
-"""Runs one call, and returns its answer after the commit. Raises a `Problem`."""
-
-
-class TransactCalls(Protocol):
-    """Answers calls in a transaction or a read."""
-
-    def __call__(
-        self, tenant: int | None, calls: Sequence[Any], *, waits: bool = True
-    ) -> Coroutine[Any, Any, Sequence[Any]]: ...
-
-
-class OperationBatches:
-    """Answers the calls of one operation in batches.
-
-    transact      answers a batch
-    complete      completes the answers of a batch after its commit; None: they are complete
-    is_isolated   whether the calls of a batch belong to one tenant
-    slots         what the batches of a tenant hold, if they are isolated
-    lock_waits    what batches hold that wait for locked rows of a tenant, if they are not
-    """
-
-    __slots__ = (
-        "_admission",
-        "_batchers",
-        "_complete",
-        "_is_isolated",
-        "_lock_waits",
-        "_name",
-        "_slots",
-        "_transact",
-        "_works",
-    )
-
-    def __init__(
-        self,
-        name: str,
-        transact: TransactCalls,
-        complete: CompleteAnswers | None,
-        admission: Admission,
-        *,
-        is_isolated: bool,
-        slots: Slots,
-        lock_waits: Slots,
-    ) -> None:
-        self._name = name
-        self._transact = transact
-        self._complete = complete
-        self._admission = admission
-        self._is_isolated = is_isolated
-        self._slots = slots
-        self._lock_waits = lock_waits
-        self._batchers: dict[int | None, Batcher[Any, Any]] = {}
-        self._works: dict[int, Work] = {}
-        """The work of calls that wait together with those of other tenants, by the `id` of the call."""
-
-    def submit(self, caller: Caller, call: Any) -> Awaitable[Any]:
-        """Run a call in a batch with others."""
-        if self._is_isolated:
-            return self._submit_own(caller.tenant, call)
-        return self._submit_shared(call)
-
-    async def _submit_shared(self, call: Any) -> Any:
-        batcher = self._batchers.get(None)
-        if batcher is None:
-            transact = partial(self._transact, None, waits=False)
-            batcher = self._batchers[None] = Batcher(
-                BATCHED_CALLS, self._name, transact, self._transact_waiting, complete=self._complete
-            )
-            batcher.on_locked = self._leave_to_tenant
-        with self._admission.work() as work:
-            self._works[id(call)] = work
-            try:
-                return await batcher.submit(call)
-            finally:
-                del self._works[id(call)]
-
-    async def _submit_own(self, tenant: int, call: Any) -> Any:
-        batcher = self._batchers.get(tenant)
-        if batcher is None:
-            batcher = self._batchers[tenant] = Batcher(
-                BATCHED_CALLS, self._name, partial(self._transact_of_tenant, tenant), complete=self._complete
-            )
-            batcher.on_idle = partial(self._batchers.pop, tenant)
-        with self._admission.work(tenant):
-            return await batcher.submit(call)
-
-    async def _transact_of_tenant(self, tenant: int, calls: Sequence[Any]) -> Sequence[Any]:
-        async with self._slots.of((tenant,)):
-            with self._admission.work():
-                return await self._transact(tenant, calls)
-
-    async def _transact_waiting(self, locked: LockedRow, calls: Sequence[Any]) -> Sequence[Any]:
-        async with self._lock_waits.of((locked.tenant,)):
-            answers = [*await self._transact(None, calls)]
-            for _ in range(MAX_LOCK_WAITS - 1):
-                # The awaited row may be gone, and another row in its place may be locked again.
-                locked_again = [index for index, answer in enumerate(answers) if isinstance(answer, LockedRow)]
-                if locked_again:
-                    waited = await self._transact(None, [calls[index] for index in locked_again])
-                    for index, answer in zip(locked_again, waited, strict=True):
-                        answers[index] = answer
-        return [_locked_problem() if isinstance(answer, LockedRow) else answer for answer in answers]
-
-    def _leave_to_tenant(self, locked: LockedRow, call: Any) -> None:
-        if work := self._works.get(id(call)):
-            work.leave_to(locked.tenant)
-
-
-def _locked_problem() -> Problem:
-    # A new one for each call: an exception that is raised keeps the frames of its caller.
-    return SERVICE_UNAVAILABLE("Somebody else is still changing the same thing.", retry_after=1)
-
 
 MAX_CONCURRENT_READS = 4
 """Concurrent reads of one tenant, in a service with row-level security."""
@@ -172,7 +40,7 @@ TRANSACTIONS = Bound(
     reserved=_RESERVED,
     stranger="One turn: another address waits for one piece of work of this one, and tenants for none.",
 )
-READS = Bound(
+CONCURRENT_READS = Bound(
     name="Reads of operations",
     service="both",
     total=_TOGETHER,
@@ -239,7 +107,7 @@ class Runner:
         self.admission = Admission()
         slots = partial(Slots, timeout=SLOT_TIMEOUT_SECONDS, retry_after=self.admission.retry_after)
         self._writes = slots(TRANSACTIONS, 1 if database.tenancy else part)
-        self._reads = slots(READS, MAX_CONCURRENT_READS if database.tenancy else part)
+        self._reads = slots(CONCURRENT_READS, MAX_CONCURRENT_READS if database.tenancy else part)
         self._lock_waits = slots(LOCK_WAITS, max(1, connections // LOCK_WAIT_SHARE_DIVISOR))
         self._repeats = Slots(REPEATS, 1)
         for operation in operations:
