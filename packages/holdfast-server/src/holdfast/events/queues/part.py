@@ -1,6 +1,6 @@
 """What queues register: their pages, their release, and the forgetting of visitors."""
 
-from holdfast.events.queues import pages, release, release_tokens, room
+from holdfast.events.queues import pages, release, release_tokens, retention, room
 from holdfast.events.resources import Context
 from holdfast.kit.background.tasks import Timed, Times, in_transaction
 from holdfast.kit.process.part import Doors, Part
@@ -22,7 +22,7 @@ PART = Part(
     doors=doors,
     loops=(release.LOOP,),
     timed=(
-        Timed("forget_visitors", Times.minutes(10), in_transaction(release.forget_visitors)),
+        Timed("forget_visitors", Times.minutes(10), in_transaction(retention.forget_visitors)),
         Timed("rotate_queue_keys", Times.monthly(1, "04:31"), in_transaction(release_tokens.rotate_queue_keys)),
     ),
     keys=(release_tokens.KEYS,),

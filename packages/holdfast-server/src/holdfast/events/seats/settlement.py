@@ -12,9 +12,7 @@ So a later registration cannot get a seat while an earlier one is still being st
 Events that another transaction has locked are left out, and a registration that another transaction has locked ends its
 event's part of the batch. Waiters settle these events later, so that they do not delay the others.
 
-A batch of pending registrations that one transaction settles.
-
-Entering: registrations of events that open with a draw become entries of its list (see `drawn.py`).
+Registrations of an event that opens with a draw become entries of its list instead (see `drawn.py`).
 """
 
 import asyncio
@@ -31,93 +29,6 @@ from holdfast.events.seats.seats import lock_event_of, open_payments
 from holdfast.kit.background.loops import LockedRows, Loop
 from holdfast.kit.postgres.notifications import POLL_SECONDS
 
-
-class SettledBatch(NamedTuple):
-    """The result of one batch.
-
-    outcomes    the number of registrations by their new status
-    locked      the events that were left out, because others have locked them or one of their registrations
-    """
-
-    outcomes: dict[str, int]
-    locked: list[int]
-
-
-OLDEST: LiteralString = """
-        -- The xmax of a row that nobody has locked is 0. Only the other rows are locked here, one by one.
-        pending as materialized (
-            select event_id, user_id, received_at, arrival, amount_due, xmax <> '0'::xid as was_locked
-              from registrations
-             where status = 'pending' and received_at <= %(cut)s::timestamptz and event_id = any(%(event_ids)s)
-             order by received_at, arrival limit %(limit)s),
-        locked_registrations as materialized (
-            select mine.* from pending
-             cross join lateral (select event_id, user_id from registrations
-                                  where was_locked and event_id = pending.event_id and user_id = pending.user_id
-                                  limit 1 for no key update skip locked) as mine),
-        oldest as materialized (
-            select event_id, user_id, amount_due, row_number() over line as rank,
-                   bool_and(not was_locked
-                            or (event_id, user_id) in (select event_id, user_id from locked_registrations)) over line
-                   as is_next
-              from pending
-            window line as (partition by event_id order by received_at, arrival))
-"""
-"""SQL for WITH: the `pending` registrations to settle next, and as `oldest` those of them that nobody has locked.
-
-A registration behind a locked one of its event has `is_next` false.
-"""
-
-
-async def enter(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) -> SettledBatch:
-    """Give tickets to the oldest pending registrations of locked events that take entries, in one statement.
-
-    A ticket is the next number of the log of the event. Registrations behind a locked one of the same event wait.
-    """
-    rows = await tx.tuples(
-        f"""
-        with {OLDEST},
-        event as materialized (
-            select logs.event_id as id, logs.id as log_id, arrivals from logs
-             where event_id = any(%(event_ids)s) and closed_at is null),
-        entry as materialized (
-            select oldest.event_id, oldest.user_id, arrivals + rank as ticket
-              from oldest join event on event.id = oldest.event_id
-             where is_next
-             order by oldest.event_id, rank),
-        settled as (
-            update registrations set status = 'in_draw', settled_at = now(), log_number = ticket
-              from entry
-             where registrations.event_id = entry.event_id and registrations.user_id = entry.user_id
-         returning registrations.event_id, registrations.user_id, received_at, nonce, log_number),
-        entered as (
-            insert into event_entries (event_id, ticket, user_id, entered_at)
-            select event_id, log_number, user_id, received_at from settled order by event_id, log_number),
-        arrived as (
-            insert into log_pending (log_id, kind, first_number, received_at, user_ids, nonces, cut)
-            select log_id, 'arrivals', first_number, received_at, user_ids, nonces,
-                   case when (select count(*) from pending) < %(limit)s
-                             and event_id not in (select event_id from oldest where not is_next)
-                        then %(cut)s::timestamptz end
-              from (select event_id, min(log_number) as first_number,
-                           array_agg(received_at order by log_number) as received_at,
-                           array_agg(user_id order by log_number) as user_ids,
-                           array_agg(nonce order by log_number) as nonces
-                      from settled group by event_id) as arrivals
-              join event on event.id = event_id
-         returning log_id, cardinality(user_ids) as arrivals),
-        numbered as (
-            update logs set arrivals = logs.arrivals + arrived.arrivals from arrived where logs.id = arrived.log_id)
-        select count(*), null from settled
-        union all
-        select 0, event_id from oldest where not is_next group by event_id
-        """,
-        {"event_ids": list(event_ids), "cut": cut, "limit": limit},
-    )
-    count = sum(count for count, _ in rows)
-    return SettledBatch({"in_draw": count} if count else {}, [event_id for _, event_id in rows if event_id is not None])
-
-
 SETTLED_COUNT = Counter("holdfast_registrations_settled", "Registrations settled.", ["outcome"])
 
 CHANNEL = "registrations_pending"
@@ -132,6 +43,17 @@ RETRY_SECONDS = 0.25
 CUT_LOCK_TIMEOUT_SECONDS = (0.05, 1.0)
 """Seconds that the cut waits for accepting transactions, first and at most. Later transactions wait behind the cut. So
 if one stalls, the cut is given up, and tried again after a pause of the same length."""
+
+
+class SettledBatch(NamedTuple):
+    """The result of one batch.
+
+    outcomes    the number of registrations by their new status
+    locked      the events that were left out, because others have locked them or one of their registrations
+    """
+
+    outcomes: dict[str, int]
+    locked: list[int]
 
 
 class ConcernedEvents(NamedTuple):
@@ -290,6 +212,55 @@ async def lock_events(tx: Tx, cut: str, limit: int, skipped_ids: Collection[int]
     )
 
 
+OLDEST: LiteralString = """
+        -- The xmax of a row that nobody has locked is 0. Only the other rows are locked here, one by one.
+        pending as materialized (
+            select event_id, user_id, received_at, arrival, amount_due, xmax <> '0'::xid as was_locked
+              from registrations
+             where status = 'pending' and received_at <= %(cut)s::timestamptz and event_id = any(%(event_ids)s)
+             order by received_at, arrival limit %(limit)s),
+        locked_registrations as materialized (
+            select mine.* from pending
+             cross join lateral (select event_id, user_id from registrations
+                                  where was_locked and event_id = pending.event_id and user_id = pending.user_id
+                                  limit 1 for no key update skip locked) as mine),
+        oldest as materialized (
+            select event_id, user_id, amount_due, row_number() over line as rank,
+                   bool_and(not was_locked
+                            or (event_id, user_id) in (select event_id, user_id from locked_registrations)) over line
+                   as is_next
+              from pending
+            window line as (partition by event_id order by received_at, arrival))
+"""
+"""SQL for WITH: the `pending` registrations to settle next, and as `oldest` those of them that nobody has locked.
+
+A registration behind a locked one of its event has `is_next` false.
+"""
+
+
+def logged_arrivals(outcomes: LiteralString) -> LiteralString:
+    """Two parts of WITH: the rows of `settled` as arrivals of the log of their `event`, and its new number of arrivals.
+
+    `outcomes` is an aggregate of `settled`, or null for a log that has none yet. What a log tells is what was stored.
+    """
+    return f"""arrived as (
+            insert into log_pending (log_id, kind, first_number, received_at, user_ids, nonces, outcomes, cut)
+            select log_id, 'arrivals', first_number, received_at, user_ids, nonces, outcomes,
+                   case when (select count(*) from pending) < %(limit)s
+                             and event_id not in (select event_id from oldest where not is_next)
+                        then %(cut)s::timestamptz end
+              from (select event_id, min(log_number) as first_number,
+                           array_agg(received_at order by log_number) as received_at,
+                           array_agg(user_id order by log_number) as user_ids,
+                           array_agg(nonce order by log_number) as nonces,
+                           {outcomes} as outcomes
+                      from settled where log_number is not null group by event_id) as arrivals
+              join event on event.id = event_id
+         returning log_id, cardinality(user_ids) as arrivals),
+        numbered as (
+            update logs set arrivals = logs.arrivals + arrived.arrivals from arrived where logs.id = arrived.log_id)"""
+
+
 async def assign_seats(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) -> SettledBatch:
     """Settle the oldest registrations of locked events, in one statement: seats, waiting list, rejections.
 
@@ -333,23 +304,7 @@ async def assign_seats(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) -
              where registrations.event_id = outcome.event_id and registrations.user_id = outcome.user_id
          returning registrations.event_id, registrations.user_id, received_at, nonce, registrations.status,
                    registrations.log_number),
-        -- What a log tells is what was stored.
-        arrived as (
-            insert into log_pending (log_id, kind, first_number, received_at, user_ids, nonces, outcomes, cut)
-            select log_id, 'arrivals', first_number, received_at, user_ids, nonces, outcomes,
-                   case when (select count(*) from pending) < %(limit)s
-                             and event_id not in (select event_id from oldest where not is_next)
-                        then %(cut)s::timestamptz end
-              from (select event_id, min(log_number) as first_number,
-                           array_agg(received_at order by log_number) as received_at,
-                           array_agg(user_id order by log_number) as user_ids,
-                           array_agg(nonce order by log_number) as nonces,
-                           array_agg(status order by log_number) as outcomes
-                      from settled where log_number is not null group by event_id) as arrivals
-              join event on event.id = event_id
-         returning log_id, cardinality(user_ids) as arrivals),
-        numbered as (
-            update logs set arrivals = logs.arrivals + arrived.arrivals from arrived where logs.id = arrived.log_id)
+        {logged_arrivals(outcomes="array_agg(status order by log_number)")}
         select status::text, count(*), null from settled group by status
         union all
         select null, 0, event_id from oldest where not is_next group by event_id
@@ -359,3 +314,38 @@ async def assign_seats(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) -
     return SettledBatch(
         {status: count for status, count, _ in rows if status}, [event_id for status, _, event_id in rows if not status]
     )
+
+
+async def enter(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) -> SettledBatch:
+    """Give tickets to the oldest pending registrations of locked events that take entries, in one statement.
+
+    A ticket is the next number of the log of the event. Registrations behind a locked one of the same event wait.
+    """
+    rows = await tx.tuples(
+        f"""
+        with {OLDEST},
+        event as materialized (
+            select logs.event_id as id, logs.id as log_id, arrivals from logs
+             where event_id = any(%(event_ids)s) and closed_at is null),
+        entry as materialized (
+            select oldest.event_id, oldest.user_id, arrivals + rank as ticket
+              from oldest join event on event.id = oldest.event_id
+             where is_next
+             order by oldest.event_id, rank),
+        settled as (
+            update registrations set status = 'in_draw', settled_at = now(), log_number = ticket
+              from entry
+             where registrations.event_id = entry.event_id and registrations.user_id = entry.user_id
+         returning registrations.event_id, registrations.user_id, received_at, nonce, log_number),
+        entered as (
+            insert into event_entries (event_id, ticket, user_id, entered_at)
+            select event_id, log_number, user_id, received_at from settled order by event_id, log_number),
+        {logged_arrivals(outcomes="null::registration_status[]")}
+        select count(*), null from settled
+        union all
+        select 0, event_id from oldest where not is_next group by event_id
+        """,
+        {"event_ids": list(event_ids), "cut": cut, "limit": limit},
+    )
+    count = sum(count for count, _ in rows)
+    return SettledBatch({"in_draw": count} if count else {}, [event_id for _, event_id in rows if event_id is not None])
