@@ -1,14 +1,12 @@
-"""Sessions: which account is signed in in a browser.
+"""Sessions, and browsers that an account knows: both are random secrets in cookies; the database has digests.
 
-A session is a random secret in a cookie of the browser; the database has its digest. A lookup is cached for a second;
-every process drops it from its cache as soon as the session ends.
+The look-up of a session is cached for a second; every process drops it from its cache as soon as the session ends.
 
-Browsers in which the owner of an address has signed in. They have their own rate limit for signing in with it.
+In a known browser the owner of an address has signed in. Signing in from it has its own rate limit. It is known for
+`KNOWN_DAYS`, or until all access to the account is ended: a person who had access before that must not count as the
+owner.
 
-Such a browser has a random secret in a cookie; the database has its digest. It is known for `KNOWN_DAYS`, or until all
-access to the account is ended: a person who had access before that must not count as the owner.
-
-Deletes sign-in links a day after they were requested, and sessions and known browsers that have ended.
+Sign-in links are deleted a day after they were requested, and sessions and known browsers when they have ended.
 """
 
 import datetime as dt

@@ -1,7 +1,4 @@
-"""The names of the rate limits of signing in. The settings of a service set the limits.
-
-The settings of a service that has sign-in.
-"""
+"""The settings of a service that has sign-in, and the names of its rate limits."""
 
 from collections.abc import Mapping
 

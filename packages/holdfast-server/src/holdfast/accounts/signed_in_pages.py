@@ -1,8 +1,4 @@
-"""Pages for signed-in people. Other visitors are sent to sign in first, and come back afterwards.
-
-Finds the session of a request, and how its page is shown: in a window of its own, unless a service overrides it.
-
-A console: the pages of a service for signed-in people, in one layout, and the operations that they call.
+"""Pages for signed-in people: the session of a request, and the layout of a console. Others sign in first.
 
 A page calls the operations of the API as the signed-in person. So it can do what the API can, and no more.
 """

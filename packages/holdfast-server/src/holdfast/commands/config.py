@@ -1,7 +1,4 @@
-"""`holdfast config`: what the services read from the environment and `.env`, and what is wrong with it.
-
-`holdfast secret`: makes secrets for the settings.
-"""
+"""`holdfast config` shows what services read from the environment and `.env`; `holdfast secret` makes secrets."""
 
 import os
 from collections.abc import Sequence

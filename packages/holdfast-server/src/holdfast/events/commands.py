@@ -1,10 +1,6 @@
-"""The commands `holdfast events …` that only the events service has. Each command does its own imports.
+"""The commands `holdfast events …` that only the events service has: `app`, `payments`, `draw` and others.
 
-The commands `holdfast events app …`, for the apps that act for organizers.
-
-The commands `holdfast events payments …`.
-
-The command `holdfast events draw`.
+Each command does its own imports, so that `--help` stays fast.
 """
 
 from typing import TYPE_CHECKING, Annotated

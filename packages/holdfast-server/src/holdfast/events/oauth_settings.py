@@ -1,7 +1,4 @@
-"""The settings of a service that lets apps act for people.
-
-The names of the rate limits of the authorization server. The settings of a service set the limits.
-"""
+"""The settings of a service that lets apps act for people, and the names of its rate limits."""
 
 import re
 from collections.abc import Mapping

@@ -1,9 +1,7 @@
 """Ownership of an organizer that was registered with an address before the owner of the address signed in.
 
 Every visitor can register an organizer with another person's address. The owner, who signs in by a mailed link for the
-first time, sees what was made with it, and keeps it all or ends it all.
-
-Erasing a person, with everything that another person made with the address.
+first time, sees what was made with it, and keeps it all or ends it all. Erasing a person ends it too.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,4 @@
-"""The paths of the pages of organizers and events, and the ids in paths.
-
-The types of ids in commands.
-"""
+"""The paths of the pages of organizers and events, and the types of ids in paths and commands."""
 
 from typing import Annotated
 

@@ -1,7 +1,4 @@
-"""The resources of operations and jobs of the inventory service, beyond its database.
-
-The rules for idempotency keys of the inventory service.
-"""
+"""What operations and jobs of the inventory service have beyond its database, with its rules for idempotency keys."""
 
 from dataclasses import dataclass, field
 from typing import Any, LiteralString, TypeAlias

@@ -1,10 +1,7 @@
-"""The operations of signing in and out. They have no routes and no tools of their own.
+"""The operations of signing in, by a mailed link or a password, and out. They have no routes and no tools of their own.
 
-Passwords: hashed by argon2id, two at a time, in threads outside the event loop.
-
-Addresses have turns, and few may wait.
-
-Signing in with a password, where an account has one.
+Passwords are hashed by argon2id, two at a time, in threads outside the event loop. Addresses take turns, and few may
+wait.
 """
 
 import asyncio

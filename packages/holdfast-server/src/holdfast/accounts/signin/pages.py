@@ -1,9 +1,7 @@
-"""Signing in and out: `/sign-in`, the page behind a link, `/sign-out`, and the list of a person's sessions, `/account`.
+"""The pages of signing in and out: `/sign-in`, the page behind a link, `/sign-out`, and the sessions, `/account`.
 
 The answer to an address is the same whether or not an account has it. Following a link changes nothing: its page has a
 button.
-
-The names of a browser and its system, as people know them, from the User-Agent that it sends.
 """
 
 import re

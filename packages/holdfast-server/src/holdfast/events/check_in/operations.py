@@ -1,10 +1,6 @@
-"""The operations of the check-in of an event. They have no routes and no tools: the console calls them.
+"""The operations of check-in: by a scanned or typed code, by name, and by hand from a list. The console calls them.
 
-Finds people without a code at the entrance, by name or mail address.
-
-Reads the codes that scanners scan and people type: the address in a QR code, or a short code.
-
-Checks in people whom the organizer has chosen in a list, without a code.
+They have no routes and no tools.
 """
 
 import time

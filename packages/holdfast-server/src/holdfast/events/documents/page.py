@@ -1,8 +1,7 @@
 """The reference for people: the OpenAPI document as one page in the layout of the site, by noun, with examples.
 
-A script adds a search, buttons that copy, and forms that send requests with a key. The page can be read without it.
-
-Examples for the reference: a request body for every operation that has one, and answers built from schemas.
+A request body has an example for every operation that has one, and examples of answers are built from schemas. A script
+adds a search, buttons that copy, and forms that send requests with a key. The page can be read without it.
 """
 
 import json

@@ -1,5 +1,7 @@
 """Drawing: the list of a queue or an event closes, is frozen, and gets the order that a round of the beacon gives it.
 
+The round is named in advance. Whoever serves its signature need not be trusted: it is verified.
+
 Any number of processes may do this, and each may end at any moment. Every step is one transaction:
 
 1. Confirm, when the list of an event has closed: the log tells which entries have a confirmed address.
@@ -11,10 +13,6 @@ Any number of processes may do this, and each may end at any moment. Every step 
 5. Draw, once the beacon has signed the round: a place for each ticket, and an entry of the log.
 
 Then a queue lets people in (`queues/release.py`), and an event gives out its seats (`seats/drawn.py`).
-
-Fetches the signature of a round of the beacon. Whoever serves it need not be trusted: it is verified.
-
-Naming a draw: the round of the beacon that draws a list, in advance.
 """
 
 import datetime as dt

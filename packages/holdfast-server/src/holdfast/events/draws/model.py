@@ -1,7 +1,4 @@
-"""The draw of a queue or an event, as rows have it.
-
-What is drawn: the lists of queues and of events. Both keep the same columns and tables of a draw.
-"""
+"""Draws, and the lists that are drawn: queues and events keep a draw in the same columns and tables."""
 
 import datetime as dt
 from collections.abc import Awaitable, Callable

@@ -1,11 +1,7 @@
-"""Events, which organizers publish and for which people register.
+"""Events: their fields with types, bounds, descriptions and rules, and the time zones that they can have.
 
-The time zones that an event can have.
-
-Their names come from the package `tzdata`, so that every machine accepts the same names: the directories of a machine
-also have names that mean another zone on the next machine, such as `localtime`.
-
-The fields of events: their types, bounds and descriptions, and the rules over two of them.
+Time zones have the names of the package `tzdata`, so that every machine accepts the same ones: the directories of a
+machine also have names that mean another zone on the next machine, such as `localtime`.
 """
 
 import datetime as dt

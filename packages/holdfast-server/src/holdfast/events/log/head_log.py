@@ -1,16 +1,13 @@
-"""The head log: the log of the service whose entries are the signed heads of all other logs.
+"""The head log: the log of the service whose entries are the signed heads of all other logs, and its publication.
 
 An entry is the text of a checkpoint: origin, size and root, a line each. Each signed head is an entry, once; those of
 one log are in order. The statement that stores a signed head writes the entry to `log_pending`
 (`sql.store_checkpoints`), and sealing turns it into a leaf like any other.
 
-Asks a witness for its cosignature on a checkpoint (C2SP, tlog-witness).
-
-Publishing: the head of the head log is signed, cosigned by witnesses, and shown.
-
-A head is shown when all witnesses have answered, or after two seconds at most. A witness that did not answer in time,
-or not rightly, is left out for a while: of what else the service does, nothing waits for a witness. Witnesses are asked
-about durable heads only, and outside transactions. So a process that is killed leaves a head that the next one signs.
+The head of the head log is signed, and cosigned by witnesses (C2SP, tlog-witness). It is published when all of them
+have answered, or after two seconds at most. A witness that did not answer in time, or not rightly, is left out for a
+while; nothing else of the service waits for a witness. Witnesses are asked about durable heads only, and outside
+transactions. So a process that is killed leaves a head that the next one signs.
 """
 
 import asyncio

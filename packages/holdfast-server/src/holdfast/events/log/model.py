@@ -1,7 +1,4 @@
-"""Public logs: their names, and what is stored of them.
-
-What statements need that write to the public logs of the order: nonces, and who makes a change.
-"""
+"""Public logs: their names, what is stored of them, and what statements that write to them need."""
 
 import datetime as dt
 import os

@@ -1,9 +1,8 @@
 """Answers with receipts: a transaction makes these unsigned, and after its commit all of a batch are signed at once.
 
 So nothing is signed that was not stored. An answer that is stored for its Idempotency-Key has the receipt unsigned. The
-receipt is signed again when the answer is repeated, and alone, so that it is the same each time.
-
-The file with a receipt, which its person can have at any time: it is signed again from what is stored.
+receipt is signed again when the answer is repeated, and alone, so that it is the same each time. The file with a
+receipt, which its person can have at any time, is made from what is stored in the same way.
 """
 
 import asyncio

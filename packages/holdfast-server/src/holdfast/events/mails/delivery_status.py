@@ -1,7 +1,4 @@
-"""The delivery status of the mails about an organizer's events, and the retry of failed ones.
-
-The reason why a mail has failed, from a few reasons that organizers can act on.
-"""
+"""The delivery status of the mails about an organizer's events, why mails have failed, and the retry of failed ones."""
 
 import datetime as dt
 import re

@@ -1,18 +1,13 @@
-"""Sends the mails that are due: checks whether each is still true, and has it written and sent.
+"""Sends the mails that are due: checks whether each is still true and within its limits, and has it written and sent.
 
-The limits that decide which mails of organizers may be sent now.
+The mails of an organizer that has not proved its address are held for seven days, or until it proves it. A mailbox gets
+a few mails per hour and day from all organizers together that proved their addresses less than 30 days ago; further
+mails wait (`docs/decisions/0068-*.md`). Only the process that sends the mails of a mailbox checks its limits
+(`kit/mail/shares.py`), and a mail is counted before it is sent. So mails that are being sent count, and so do those of
+a killed process.
 
-The mails of an organizer that has not proved its address are held for seven days. A mailbox gets a few mails per hour
-and day from all organizers together that proved their addresses less than 30 days ago; further mails wait.
-`docs/decisions/0068-*.md` gives the reasons.
-
-Only the process that sends the mails of a mailbox checks its limits (`kit/mail/shares.py`), and a mail is counted
-before it is sent. So mails that are being sent count, and so do those of a killed process.
-
-Announcements: turns each message to all registered people of an event into mails, one batch at a time.
-
-In the same way it releases the mails of an organizer that were held until it proved its address. Any number of
-processes may do this: each batch is a transaction that has locked its announcement, or its organizer.
+An announcement becomes mails to all registered people of an event, one batch at a time. Any number of processes may do
+this: each batch is a transaction that has locked its announcement, or the organizer whose held mails it releases.
 """
 
 import datetime as dt

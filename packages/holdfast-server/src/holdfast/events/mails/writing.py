@@ -2,8 +2,6 @@
 
 A mail takes milliseconds, so a subprocess writes it (`sending.py`). This file imports little, since the subprocess
 starts when a mail is already due.
-
-The mail with the link to a person's own data.
 """
 
 from io import BytesIO

@@ -1,16 +1,10 @@
-"""The page `/oauth/authorize` on behalf of another authorization server.
+"""The page `/oauth/authorize` on behalf of another authorization server, such as Stytch Connected Apps.
 
 The other server sends people to this page to sign in and to consent. This service sends the other server a trusted-auth
-token that identifies the person, and the decision. The other server issues the code and the tokens.
+token that identifies the person, and the decision. The other server issues the code and the tokens, and answers with
+the address for the browser. Its API is that of https://stytch.com/docs/api.
 
-Another authorization server, to which the service reports the signed-in person and that person's consent.
-
-Its API is that of Stytch Connected Apps (https://stytch.com/docs/api): it exchanges a trusted-auth token for a session,
-returns the client and the requested scopes, and takes the decision. It answers with the address for the browser.
-
-The keys of trusted-auth tokens, with which a service identifies a signed-in person to another authorization server.
-
-They are always published, so that such a server can be set up with their address.
+The keys of trusted-auth tokens are always published, so that such a server can be set up with their address.
 """
 
 import asyncio

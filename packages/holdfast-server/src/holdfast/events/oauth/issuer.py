@@ -1,4 +1,4 @@
-"""The keys with which an authorization server signs access tokens, and a cache of the tokens verified with them.
+"""Access tokens of another server: JWTs (RFC 9068), checked with the keys of its documents (RFC 8414, RFC 7517).
 
 The keys are read again regularly. Known keys stay in use until then, so no request waits for a server that is slow or
 down. During that time, a token of a withdrawn key may still be accepted. A token with an unknown key waits for up to
@@ -7,11 +7,8 @@ such tokens wait for the same reading, and `MIN_READ_INTERVAL_SECONDS` lie betwe
 cause frequent requests. Only before the first reading, a token is answered with `service_unavailable`: clients discard
 a token that is called invalid.
 
-Times are compared with the clock of this machine, which may differ from the server's by `LEEWAY_SECONDS`.
-
-The documents of an authorization server: metadata (RFC 8414 or OpenID Connect Discovery) and keys (RFC 7517).
-
-Reads and checks access tokens: JWTs (RFC 9068) that an authorization server signed for this service.
+Verified tokens are cached. Times are compared with the clock of this machine, which may differ from the server's by
+`LEEWAY_SECONDS`.
 """
 
 import asyncio

@@ -1,14 +1,11 @@
-"""The known clients: those that registered, and those whose metadata document was read.
+"""The known clients, their metadata documents, and their public keys.
 
-Client ID metadata documents: the id of a client is the https address of a document that describes the client.
+A client registers, or its id is the https address of a document that describes it. Such a document is fetched without
+redirects from a public address, and cached for as long as its headers allow, at most a day.
 
-Such a client needs no registration. The document is fetched without redirects from a public address, and cached for as
-long as its headers allow, at most a day.
-
-The public keys of clients that sign: those in a client's metadata document, or those at the address that it names.
-
-Keys at an address are kept in this process for as long as their headers say. If an assertion names another key, they
-are read again: a client may have changed its keys.
+The keys of a client that signs are in its metadata, or at the address that this names. They are kept in this process
+for as long as their headers say. If an assertion names another key, they are read again: a client may have changed its
+keys.
 """
 
 import asyncio

@@ -1,11 +1,8 @@
 """The page `/oauth/authorize`: a client asks a signed-in person, who allows or refuses the request.
 
-Opening the page allows nothing. The whole request is in its address, and is checked again when the form is sent.
-The person is asked every time: clients have no secret, so a request may come from another program than the last one.
-
-Functions for the pages at `/oauth/authorize`, of the built-in authorization server and of another one.
-
-The page `/oauth/authorize` of a service without an authorization server: it says where apps are connected.
+Opening the page allows nothing. The whole request is in its address, and is checked again when the form is sent. The
+person is asked every time: clients have no secret, so a request may come from another program than the last one. A
+service without an authorization server has a page there that says where apps are connected.
 """
 
 from typing import Any

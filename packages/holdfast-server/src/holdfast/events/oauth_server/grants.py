@@ -1,8 +1,6 @@
-"""Grants: what a person allows a client, the code that the client gets for it, and its end.
+"""Grants: what a person allows a client, the code that the client gets for it, the list of grants, and their end.
 
 Each consent of a person makes a new grant. All tokens of a grant end with it, at once and in every process.
-
-Lists and disconnects the clients that act for a tenant.
 """
 
 import secrets

@@ -1,8 +1,4 @@
-"""Clients, consents and tokens.
-
-The problems of the authorization server, with the codes of RFC 6749, 7591 and 8707.
-
-Redirect addresses of clients: which a client may have, which of them a request names, and where they lead.
+"""Clients, consents and tokens; the problems of RFC 6749, 7591 and 8707; and the rules for redirect addresses.
 
 The address in a request must be exactly a registered one, unless it leads to the person's own computer. Then the port
 may differ, since a program there takes any free port (RFC 8252, section 7.3), and the path may have one more segment:

@@ -1,8 +1,7 @@
-"""The feeds of an organizer, `/organizers/<slug>/events.ics` and `.rss`: its published events, as calendar and as RSS.
+"""The published events of an organizer as calendar and RSS, and one event as a calendar file.
 
-A feed has at most 200 events. Calendars also get those of the last 30 days, and cancelled ones, marked as cancelled.
-
-The calendar file of an event, `/events/<event_id>/calendar.ics`.
+`/organizers/<slug>/events.ics` and `.rss` have at most 200 events. Calendars also get those of the last 30 days, and
+cancelled ones, marked as cancelled. `/events/<event_id>/calendar.ics` has one.
 """
 
 import asyncio

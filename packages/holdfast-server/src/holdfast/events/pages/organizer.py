@@ -1,16 +1,11 @@
 """The page of an organizer, `/organizers/<slug>`: its upcoming events, soonest first, and past ones apart.
 
-The first page is rendered when something on it has changed; others, further back in time or ahead, for each request.
+The first page is rendered when something on it has changed, once in each language; others, further back in time or
+ahead, for each request. What it shows is cached for a second, or until a notification of a change. So a crowd at one
+organizer costs no database query.
 
-The cache of what the pages of organizers show first: for a second, or until a notification of a change.
-
-So a crowd at one organizer costs no database query, and its page is rendered once in each language.
-
-The stream of an organizer: it tells that something on its page has changed. Anybody may read it.
-
-GET /organizers/{slug}/stream
-
-The page then fetches itself again. A change of an event that is not public is told only if it changes the page.
+The stream, `GET /organizers/{slug}/stream`, tells that something on the page has changed, and the page fetches itself
+again. Anybody may read it. A change of an event that is not public is told only if it changes the page.
 """
 
 import contextlib

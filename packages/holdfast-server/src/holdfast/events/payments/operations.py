@@ -1,7 +1,4 @@
-"""The operations of an organizer on the payments of one event: reading them, and refunding them by hand.
-
-The payments for one event as its organizer sees them: the list, and the payer of one.
-"""
+"""The operations of an organizer on the payments of one event: the list, the payer of one, and refunds by hand."""
 
 import datetime as dt
 from collections.abc import Mapping

@@ -1,14 +1,8 @@
-"""Onboarding: an organizer gives the payment processor an identity and a bank account.
+"""The accounts of organizers at the payment processor: how one is opened, and when money flows to it.
 
-A key may ask for it, but only the owner of the organizer's address is sent to the processor, in a session of the
-console: the person at the processor's page decides where the money goes.
-
-The accounts of organizers at the payment processor, as the database knows them.
-
-Money flows to an account only if it is confirmed: only the owner of the organizer's address could give it a bank
-account, or the owner has confirmed it.
-
-The payouts of an organizer: whether they are ready, and the rule for cancellations.
+A key may ask for an account, but only the owner of the organizer's address is sent to the processor, in a session of
+the console: the person at the processor's page decides where the money goes. Money flows to an account only if it is
+confirmed: only that owner could give it a bank account, or has confirmed it.
 """
 
 import datetime as dt

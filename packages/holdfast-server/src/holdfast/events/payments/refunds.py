@@ -1,9 +1,7 @@
-"""Refunds: has the processor make the refunds that are stored in the table `refunds`.
+"""Refunds and disputes: has the processor make stored refunds, and reads the status of disputes from it.
 
-They are inserted where the reason for a refund arises: in `give_back` and `give_back_all` of `schema/tables/`,
-in `seats/seats.py`, and in `payments/operations.py`.
-
-Disputes: the holder of a card has the bank take a payment back. The status is read from the processor.
+Refunds are inserted where their reason arises: in `give_back` and `give_back_all` of `schema/tables/`, in
+`seats/seats.py`, and in `payments/operations.py`. In a dispute the holder of a card has the bank take a payment back.
 """
 
 import datetime as dt

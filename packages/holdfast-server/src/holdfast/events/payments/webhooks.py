@@ -1,13 +1,11 @@
 """Messages of the payment processor (webhooks). A message only names a payment, refund, dispute or account to read.
 
 A message is stored once, in the transaction that marks the rows it names as due. So it is answered quickly, and a
-message that comes again, late, or in another order does no harm.
+message that comes again, late, or in another order does no harm. Its signature, `Stripe-Signature:
+t=<seconds>,v1=<hexadecimal>[,v1=…]`, covers the time and the exact bytes, so that neither can be changed, and no old
+message can be sent again.
 
-The signature of a message of the payment processor: `Stripe-Signature: t=<seconds>,v1=<hexadecimal>[,v1=…]`.
-
-It signs the time and the exact bytes of the message, so that neither can be changed, and no old message can be resent.
-
-The routes for the payment processor: its messages, and the former addresses to which it sent organizers back.
+The former addresses to which the processor sent organizers back are here too.
 """
 
 import hmac

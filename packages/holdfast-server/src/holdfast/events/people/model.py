@@ -1,8 +1,7 @@
-"""One person's data: its export, and the result of erasing it.
+"""One person's data: its export, the result of erasing it, and the signed links to it.
 
-Signed links to a person's own data. They are sent only to the address of the account.
-
-A link names the time at which it was made, which the account has stored: only the last link works, for an hour.
+A link is sent only to the address of the account. It names the time at which it was made, which the account has stored:
+only the last link works, for an hour.
 """
 
 import datetime as dt

@@ -1,16 +1,14 @@
-"""Makes the smaller sizes of photos, one photo at a time in each process, in turns of organizers. No request waits.
+"""Makes the smaller sizes of photos, one at a time in each process, in turns of organizers; deletes unused photos.
 
 The row of a photo says whether its sizes are still to be made, so there is no job that could be lost, and older photos
 need no special handling. If a process is killed or stalls, another process claims the photo
-(`kit/background/row_work.py`), deletes the sizes that were left, and makes them again.
+(`kit/background/row_work.py`), deletes the sizes that were left, and makes them again. No size file remains after its
+photo: a photo is claimed only if it cannot be deleted for a long time, and all possible sizes of a photo are deleted
+with it.
 
-No size file remains after its photo: a photo is claimed only if it cannot be deleted for a long time, and all possible
-sizes of a photo are deleted with it.
-
-Deletes photos and uploads that no event has shown for a day. Within that day, a photo can be attached again.
-
-It marks the row, then deletes the files, then deletes the row. When a process is killed in between, the next run
-completes the work.
+Photos and uploads that no event has shown for a day are deleted. Within that day, a photo can be attached again. The
+row is marked, then the files are deleted, then the row. When a process is killed in between, the next run completes the
+work.
 """
 
 from collections.abc import Sequence

@@ -1,12 +1,9 @@
-"""The operations on prices.
+"""The operations on prices. Each change gets one entry in the price history, in the transaction that made it.
 
-Price changes: each gets one entry in the price history, in the transaction that made it.
-
-Thins the price histories of events that took place more than 30 days ago.
-
-Changes that follow each other within an hour for the same reason, by time (`tick`) or by registrations, are joined to
-one: it goes from the price before the first of them to the price after the last. So each change still begins with the
-price at which the one before it ended. The first price, and every change that an organizer made, stay as they are.
+Histories of events that took place more than 30 days ago are thinned. Changes that follow each other within an hour for
+the same reason, by time (`tick`) or by registrations, are joined to one: it goes from the price before the first of
+them to the price after the last. So each change still begins with the price at which the one before it ended. The first
+price, and every change that an organizer made, stay as they are.
 """
 
 import datetime as dt

@@ -1,7 +1,4 @@
-"""Stripe: destination charges to connected accounts, through Checkout. Uses its library, which blocks, in threads.
-
-Converts a dispute of Stripe to the dispute of this service.
-"""
+"""Stripe: destination charges to connected accounts, through Checkout. Uses its library, which blocks, in threads."""
 
 import asyncio
 import datetime as dt

@@ -4,10 +4,8 @@ One statement stores all visitors that join at the same time, under a lock on ea
 consecutive in order of arrival. A visitor has one ticket, even if it joins again or through another process. Its
 position is the ticket minus the last released ticket, and can only fall.
 
-SQL on the places of visitors, which a draw changes.
-
-The draws of queues. A ticket never changes. `queue_places` has the place of each drawn ticket, and later tickets are
-their own places.
+A draw never changes a ticket: `queue_places` has the place of each drawn ticket, and later tickets are their own
+places.
 """
 
 import datetime as dt

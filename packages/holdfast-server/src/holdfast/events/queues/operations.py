@@ -1,7 +1,4 @@
-"""The operations on queues.
-
-The history of a queue for its organizer: releases and waits in each minute of the last half hour.
-"""
+"""The operations on queues, and their history: releases and waits in each minute of the last half hour."""
 
 import datetime as dt
 from collections.abc import Sequence

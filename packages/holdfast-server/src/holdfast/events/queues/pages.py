@@ -3,13 +3,9 @@
 A browser gets a secret in a cookie, and a place as soon as it sends the cookie back. So a client without cookies gets
 no place. In a frame the cookie is partitioned by the top-level site, since browsers allow no other cookie there.
 
-The values on the page of a waiting room, for a visitor or for all who wait.
-
-The part of the page of a waiting room that is the same for all who wait: `/queues/<queue_id>/progress`.
-
-It is the `main` of the page, with names in braces where the page of a visitor has its own numbers. `room.js` fills them
-in from the ticket of the visitor. So pages poll an address that caches in front may keep, and their own address only
-when it is their turn.
+`/queues/<queue_id>/progress` is the part of the page that is the same for all who wait: its `main`, with names in
+braces where the page of a visitor has its own numbers. `room.js` fills them in from the ticket of the visitor. So pages
+poll an address that caches in front may keep, and their own address only when it is their turn.
 """
 
 from collections.abc import Mapping, Sequence

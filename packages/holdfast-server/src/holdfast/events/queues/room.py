@@ -3,9 +3,8 @@
 A visitor id, for example from a token or a log, does not reveal the secret. So a stranger cannot take over the place of
 a visitor with it.
 
-The progress of a queue: what is the same for all who wait in it. A page that knows its ticket needs no more.
-
-So the pages of a waiting room read one row a second, not one row each.
+The progress of a queue is the same for all who wait in it, and a page that knows its ticket needs no more. So the pages
+of a waiting room read one row a second, not one row each.
 """
 
 import datetime as dt

@@ -1,8 +1,7 @@
-"""The operations on registrations.
+"""The operations on registrations, on one or on several of an event at once.
 
-What an organizer does with several registrations of an event at once. A transaction does all of it, or nothing.
-
-Their seats are filled again when all have moved or gone, so that no one of them gets the seat of another.
+A transaction does all of several or nothing. Their seats are filled again when all have moved or gone, so that no one
+of them gets the seat of another.
 """
 
 from collections.abc import Callable, Mapping, Sequence

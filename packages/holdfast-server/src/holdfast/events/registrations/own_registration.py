@@ -1,19 +1,12 @@
-"""A person's own registration, behind a signed link: reading it, cancelling it, and stopping its mails.
+"""A person's own registration, behind a signed link: read, cancel, confirm an entry, stop its mails.
 
-Every holder of the link may do all of this. Reading changes nothing, because mail scanners follow links.
+Every holder of the link may do all of this. Reading changes nothing, because mail scanners follow links. The receipt is
+made again from the stored row. An entry of a draw is confirmed by a link that was only mailed to its address; the
+account keeps the time, so the person confirms once, for all draws. A person who still has the page of a removed
+registration open sees its last payment.
 
-The receipt of a person's own registration, behind a signed link: it is made again from the stored row.
-
-Confirming an entry of a draw: the person shows that its address is theirs, by a link that was only mailed there.
-
-The account keeps the time. So the person confirms once, for all draws.
-
-The last payment of a removed registration, for a person who still has its page open.
-
-Sending the details of a registration again to the registered address.
-
-Every visitor can type any address into a form. So the owner of the address gets at most one such mail an hour for a
-registration, and none after the mails about it were stopped.
+The details can be sent again to the registered address. Every visitor can type any address into a form. So the owner of
+the address gets at most one such mail an hour for a registration, and none after the mails about it were stopped.
 """
 
 import datetime as dt

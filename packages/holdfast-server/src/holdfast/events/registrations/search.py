@@ -1,8 +1,6 @@
-"""The registrations of one event for the organizer's pages: of every status, searchable, one part at a time.
+"""The registrations of one event for the organizer's pages: of every status, searched, filtered, one part at a time.
 
 A part ends at a registration, and the next one begins there. So the last part of a million costs as much as the first.
-
-What the list of an event's registrations can be reduced to: a status, or a filter.
 """
 
 import datetime as dt

@@ -8,14 +8,11 @@ An entry is confirmed if the person had shown before `draw_at` that the address 
 entries come before all others. The log says which they are only when the list has closed: nobody learns from it whether
 an address that is typed into a form is known to the service.
 
-Placing: the entries of a drawn event get its seats and its waiting places, in the drawn order.
-
-Who came while the list waited for its draw comes behind all who are drawn. If a void draw was given up, the order is
-that of the tickets. If the event was cancelled, all are rejected.
-
-A place of the order is processed once: its number is counted in `draw_placed`, in the transaction that gives the
-outcome. So it does not matter when a process is killed, or how many do this. A drawn registration gets `draw_at` plus a
-microsecond for each place as its `received_at`, so that all that goes by the order of arrival goes by the drawn order.
+Then the entries get the seats and the waiting places in the drawn order. If a void draw was given up, the order is that
+of the tickets. If the event was cancelled, all are rejected. A place of the order is processed once: its number is
+counted in `draw_placed`, in the transaction that gives the outcome. So it does not matter when a process is killed, or
+how many do this. A drawn registration gets `draw_at` plus a microsecond for each place as its `received_at`, so that
+all that goes by the order of arrival goes by the drawn order.
 """
 
 import datetime as dt

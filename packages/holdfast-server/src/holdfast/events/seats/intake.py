@@ -1,13 +1,8 @@
 """Intake: one statement checks a batch of registrations, stamps them with their time of arrival, and stores them.
 
-An accepted registration is stored with the status `pending`. Settlement assigns the seats and the positions
-on the waiting list later, in the stamped order.
-
-The statements of intake: the one that checks, stamps and stores a batch, and those that wait for what it locks.
-
-When registrations that are stored arrived, and what their commitments in public logs are made of.
-
-The cut of the intake: a time up to which every accepted registration is committed.
+An accepted registration is stored with the status `pending`. Settlement assigns the seats and the positions on the
+waiting list later, in the stamped order, up to a cut: a time up to which every accepted registration is committed. The
+file also has the statements that wait for what the intake locks, and that read when stored registrations arrived.
 """
 
 import datetime as dt

@@ -1,16 +1,12 @@
-"""Seats that are held until they are paid.
+"""Seats: those that are held until they are paid, and freed ones, which the first on the waiting list gets.
 
 A person who registers on the page of a paid event gets a seat that is held: it counts, at the price at which the person
 registered. A payment is opened for it in the same transaction. The time to pay begins when the processor's page is
 ready. When the payment arrives, the person gets the seat. When the payment can never be made any more, the seat goes to
-the next person on the waiting list.
+the next person on the waiting list, in the transaction that freed it.
 
 A payment without a seat is refunded in full. Database triggers make that refund for a person who loses a paid seat;
 this module makes it for a payment that arrives when the seat is gone.
-
-Freed seats: the first on the waiting list gets one, in the transaction that freed it.
-
-Opening a payment for each held seat, in the transaction that holds it.
 """
 
 import datetime as dt

@@ -1,7 +1,4 @@
-"""People: students, organizers, admins.
-
-Public ids of accounts: random, so that they can be neither guessed nor used to count people.
-"""
+"""People: students, organizers, admins. Public ids are random: they can be neither guessed nor counted."""
 
 import base64
 from os import urandom

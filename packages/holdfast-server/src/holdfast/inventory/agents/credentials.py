@@ -1,11 +1,7 @@
 """Credentials: a shop's key, the identity that an agent got for it, and the access token for that identity.
 
 All of them end when the key ends. An assertion or a token has the scopes that it names, as far as its key has them at
-the time of the call.
-
-Statements on the registrations of agents.
-
-Operations for agents.
+the time of the call. The operations and the statements for agents are here.
 """
 
 import secrets

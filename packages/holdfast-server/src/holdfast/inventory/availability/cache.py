@@ -1,15 +1,12 @@
-"""The effective quantities of each shop, cached in the memory of this process.
-
-A shop that has uninstalled the app is dropped at once, with all streams that show it.
+"""The effective quantities of each shop, cached in the memory of this process, and the feeds of their changes.
 
 A `CachedShop` is read once, and then updated with the changes since its version. Every change is announced to all
 processes, so a cached shop knows when it is out of date. Storefront streams and agents read the changes from its feeds.
-Agents also get a notice when the sync status of the shop changes (`STATUS`), which has no version.
+Agents also get a notice when the sync status of the shop changes (`STATUS`), which has no version. A shop that has
+uninstalled the app is dropped at once, with all streams that show it.
 
 A notice can be lost: a process may be killed before it sends it, or a listener be cut off. So a poll compares the
 versions of all cached shops that have readers with those in the database, by one statement.
-
-The effective quantities of one shop, as a process caches them, and the feeds of their changes.
 """
 
 import asyncio

@@ -1,12 +1,8 @@
 """The import of a shop's variants, locations and levels, by an operation of the platform that reads them all.
 
-Tasks do it, each one step: start the operation, poll whether it has completed, store its result. The number of stored
-lines is stored with them, so a task after a kill continues behind them. Rows that the platform no longer has are
-deleted only after all lines are stored.
-
-The query of an import, and the lines of its result.
-
-Statements on imports and their progress.
+Tasks do it, each one step: start the operation, poll whether it has completed, store the lines of its result. The
+number of stored lines is stored with them, so a task after a kill continues behind them. Rows that the platform no
+longer has are deleted only after all lines are stored.
 """
 
 import datetime as dt

@@ -1,7 +1,4 @@
-"""The variants and locations of a shop at the platform. Levels are in `sync`.
-
-The names of variants.
-"""
+"""The variants and locations of a shop at the platform, and the names of variants. Levels are in `sync`."""
 
 import datetime as dt
 from collections.abc import Collection

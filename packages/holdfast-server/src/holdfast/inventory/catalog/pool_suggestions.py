@@ -1,6 +1,6 @@
 """Suggests pools for the variants of a shop: packs of different sizes of the same product draw on one stock.
 
-Reads pack sizes from titles: "6-pack", "Pack of 12", "12 Stück", "2x", "x3", "Single", "Dozen".
+Pack sizes are read from titles: "6-pack", "Pack of 12", "12 Stück", "2x", "x3", "Single", "Dozen".
 """
 
 import re

@@ -1,7 +1,4 @@
-"""Installs the app at a shop: stores what the platform has granted, and gives the shop its key.
-
-Connects shops: asks the platform for a grant outside of any transaction, and stores it.
-"""
+"""Installs the app at a shop: asks the platform for a grant, stores it, and gives the shop its key."""
 
 import time
 from collections.abc import Awaitable, Callable, Sequence

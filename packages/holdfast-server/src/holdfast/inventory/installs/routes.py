@@ -1,11 +1,10 @@
 """Merchants install the app here: `/auth` sends them to the platform, which sends them back to `/auth/install`.
 
+The OAuth state is a random text that goes to the platform and comes back with the merchant. The browser keeps it in a
+cookie too, so that an attacker cannot lead another browser into the end of an install. The cookie is bound to the shop
+and to a minute, and signed with a key that signs nothing else.
+
 Inside the platform's admin, a page of the app identifies the merchant with a session token: `POST /auth/session`.
-
-The OAuth state of an install: a random text that goes to the platform and comes back with the merchant.
-
-The browser keeps it in a cookie too, so that an attacker cannot lead another browser into the end of an install. The
-cookie is bound to the shop and to a minute, and signed with a key that signs nothing else.
 """
 
 import hmac

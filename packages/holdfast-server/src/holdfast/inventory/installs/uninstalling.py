@@ -1,18 +1,13 @@
-"""The end of an install: its key, its tokens and the sessions of its merchants end at once, its data when the platform
-asks for it, 48 hours later.
+"""The end of an install: its key, its tokens and the sessions of its merchants end at once, its data 48 hours later.
 
-The headers of a webhook are not signed, and one may come late. So the body must name the shop too, and an install that
-is newer than the cause of the webhook is not ended. A signature is not enough for what cannot be undone: before
-anything is ended or deleted, the platform must confirm that the shop does not have the app, and data is not deleted
-before the platform deletes. A request that comes earlier is remembered, and done when it is due.
+A webhook alone ends nothing: a forged one could end any shop, its headers are not signed, and one may come late. So the
+body must name the shop too, and an install that is newer than the cause of the webhook is not ended. Before anything is
+ended or deleted, the platform must confirm that the shop does not have the app, and data is not deleted before the
+platform deletes. A request that comes earlier is remembered, and done when it is due. The platform is asked with the
+access token of the shop, which is refreshed first if it has expired. If the platform accepts no token of the shop, it
+is asked for one as the app itself.
 
-Asks the platform whether a shop has the app, before anything of the shop is ended or deleted.
-
-A webhook alone ends nothing: a forged one could end any shop. The platform is asked with the access token of the shop,
-which is refreshed first if it has expired. If the platform accepts no token of the shop, it is asked for one as the app
-itself.
-
-Handles changed scopes: the present ones are read from the platform, in whatever order webhooks come.
+After a webhook about changed scopes, the present ones are read from the platform, in whatever order webhooks come.
 """
 
 import datetime as dt

@@ -1,7 +1,4 @@
-"""Sends the mails that are due: drops the outdated ones, and renders and sends the others.
-
-Statements for mails.
-"""
+"""Sends the mails that are due: drops the outdated ones, and renders and sends the others."""
 
 from collections.abc import Mapping, Sequence
 

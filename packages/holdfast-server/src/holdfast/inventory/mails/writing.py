@@ -1,7 +1,6 @@
-"""Writes mails. That takes milliseconds each, so a subprocess does it (`sending.py`). It starts while a mail is waited
-for, so this file imports little.
+"""Writes mails, such as the one about a pool that runs low, in a subprocess, since it takes milliseconds.
 
-The mail about a pool that runs low. It is written in a process that starts often, so it imports little.
+The subprocess starts while a mail is waited for, so this file imports little.
 """
 
 from pathlib import Path

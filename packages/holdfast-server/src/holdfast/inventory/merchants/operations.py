@@ -1,7 +1,4 @@
-"""Sign-in of merchants by the platform's word, the end of their sessions, and which of them made which entries.
-
-The accounts of merchants, for sign-in. Merchants act for their shop.
-"""
+"""The accounts of merchants: they sign in by the platform's word, act for their shop, and their sessions end."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -2,8 +2,6 @@
 
 `orders/create`, `orders/updated` and `orders/cancelled` have the whole order. After an edit or a refund the order is
 read from the platform. A deletion changes no stock, so `orders/delete` is not handled.
-
-Reads orders from the platform whose webhooks do not say how they are now.
 """
 
 from collections.abc import Sequence

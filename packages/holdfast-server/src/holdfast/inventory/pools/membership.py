@@ -1,6 +1,6 @@
-"""Statements on members: the variants of pools, and how many of each can be sold.
+"""Members: the variants of pools, how many of each can be sold, and the first stock of a pool.
 
-The first stock of a pool: a quantity that the caller names, or what the storefront platform has of its variants.
+The first stock is a quantity that the caller names, or what the storefront platform has of the variants.
 """
 
 from collections.abc import Collection, Sequence

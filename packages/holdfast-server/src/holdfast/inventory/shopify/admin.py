@@ -1,12 +1,8 @@
-"""The Admin API of shops: GraphQL over HTTP, with typed answers.
+"""The Admin API of shops: GraphQL over HTTP, with typed answers. An answer with errors is refused.
 
-A call waits until the shop has the points for it, and is repeated after the platform has throttled it. An answer with
-errors is refused, even if it carries data.
-
-The platform's throttle: every call of a shop costs points, which come back at a rate.
-
-Points are counted as the platform counts them, so a call waits here for its points instead of being refused there. Each
-answer of the platform has the present points, so processes that do not know of each other share them.
+Every call of a shop costs points, which come back at a rate. They are counted as the platform counts them, so a call
+waits here for its points instead of being refused there; one that is throttled all the same is repeated. Each answer of
+the platform has the present points, so processes that do not know of each other share them.
 """
 
 import asyncio

@@ -1,7 +1,4 @@
-"""Domains of shops: the name of a shop for the platform, storefronts and operators.
-
-The access scopes that a merchant grants the app.
-"""
+"""Shops at the platform: their domains, and the access scopes that merchants grant."""
 
 import re
 from collections.abc import Collection

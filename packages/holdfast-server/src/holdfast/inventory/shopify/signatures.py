@@ -1,25 +1,20 @@
-"""The app proxy's signature proves that a request came through a shop's storefront.
+"""The three signatures of the platform: of storefront requests, of the queries of browsers, and of webhooks.
 
-Source: shopify.dev, "Authenticate app proxies". The message has no separators, so one signature fits several ways of
-cutting it into parameters, and a visitor of a storefront can add parameters. So the platform's own parameters are all
-required, once, each in its own shape, and the name of none of them, with its "=", stands in the message again: then
-each of them has one place, and only one way of cutting them is left.
+The app proxy's signature proves that a request came through a shop's storefront (shopify.dev, "Authenticate app
+proxies"). The message has no separators, so one signature fits several ways of cutting it into parameters, and a
+visitor of a storefront can add parameters. So the platform's own parameters are all required, once, each in its own
+shape, and the name of none of them, with its "=", stands in the message again: then each of them has one place, and
+only one way of cutting them is left.
 
-The signature of a query proves that the platform sent a merchant's browser to a page of the service.
+The signature of a query proves that the platform sent a merchant's browser to a page of the service (shopify.dev,
+"Authorization code grant"). This message has separators, and escapes them in names and values. So one signature fits
+one set of parameters. The app proxy signs, with the same secret, parameters that a visitor of a storefront chooses and
+that may have separators. Its message always has `path_prefix=`, which is refused here.
 
-Source: shopify.dev, "Authorization code grant". Unlike the message of the app proxy, this one has separators, and
-escapes them in names and values. So one signature fits one set of parameters.
-
-The app proxy signs, with the same secret, parameters that a visitor of a storefront chooses and that may have
-separators. Its message always has `path_prefix=`, which is refused here.
-
-The signature of a webhook: Base64 of the HMAC-SHA256 of the unchanged bytes of the body.
-
-Source: shopify.dev, "Verify webhook deliveries". The headers are not signed: where it matters, the subject of a
-delivery must be read from its body.
-
-The app proxy signs, with the same secret, what a visitor of a storefront chooses. Its message has the platform's own
-parameters too, sorted, whose names begin with letters. So it never begins with a brace, as a webhook does.
+The signature of a webhook is Base64 of the HMAC-SHA256 of the unchanged bytes of the body (shopify.dev, "Verify webhook
+deliveries"). The headers are not signed: where it matters, the subject of a delivery must be read from its body. The
+message of the app proxy is sorted and has parameters whose names begin with letters. So it never begins with a brace,
+as a webhook does.
 """
 
 import base64

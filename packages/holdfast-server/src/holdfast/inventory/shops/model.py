@@ -1,7 +1,4 @@
-"""Shops, and the one key of each.
-
-Announces changes of what `get_sync_status` shows: how a shop follows the storefront platform.
-"""
+"""Shops, the one key of each, and how each follows the storefront platform (`get_sync_status`)."""
 
 from datetime import datetime
 

@@ -1,7 +1,4 @@
-"""Spreadsheets: pools, their variants and their history as CSV, out and in.
-
-The scopes that some spreadsheets need besides the scope of the tool.
-"""
+"""Spreadsheets: pools, their variants and their history as CSV, and the further scopes that some need."""
 
 from typing import Annotated, Literal, NamedTuple
 

@@ -1,8 +1,7 @@
-"""Operations on stock.
+"""The operations on stock, the retention of holds, and the audit of the ledger.
 
-Deletes holds 90 days after they ended, and daily sums that no page shows. The ledger keeps their effects.
-
-Compares each pool with the sums of its ledger, and its held quantity with its active holds.
+Holds are deleted 90 days after they ended, and so are daily sums that no page shows. The ledger keeps their effects.
+The audit compares each pool with the sums of its ledger, and its held quantity with its active holds.
 """
 
 from collections.abc import Sequence

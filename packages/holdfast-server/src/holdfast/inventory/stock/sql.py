@@ -1,10 +1,8 @@
 """Statements on the ledger, the holds, and the versions of shops.
 
-The rows of new entries, as one statement takes them: an array of numbers, and the causes that entries share.
-
-JSON with every field of every entry would cost PostgreSQL more than all indexes of the ledger.
-
-Reads the pools that a change concerns: those it names, and those that share a variant with them.
+A statement takes new entries as an array of numbers, and the causes that entries share: JSON with every field of every
+entry would cost PostgreSQL more than all indexes of the ledger. The pools that a change concerns are those it names,
+and those that share a variant with them.
 """
 
 from collections.abc import Collection, Mapping, Sequence

@@ -1,9 +1,7 @@
-"""Changes the stock of one shop, many calls at a time.
+"""Changes the stock of one shop, many calls at a time, and remembers it for the next change.
 
 The shop is locked, the rows of all calls are read once if they are not remembered, the rules (`ledger_rules.py`) decide
 on one call after the other, and one statement stores all entries. So five hundred changes cost about as much as one.
-
-Remembers the stock of shops as this process left it, so that the next change need not read it again.
 
 A shop is locked before anything of it is changed. Each batch of entries gives it another random stamp, each change
 another version, and a change of pools or members removes the stamp. So a shop that still has the version and the stamp

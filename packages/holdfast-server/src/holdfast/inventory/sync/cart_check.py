@@ -1,9 +1,7 @@
 """The numbers for the cart check: what each variant draws on, as the function at the platform reads it.
 
-One row for each variant, and only the newest values count. Numbers carry a date: where none were written for a week,
-they are void, and stop no sale.
-
-Writes the numbers for the cart check to metafields of variants at the platform, unless it has newer ones.
+One row for each variant, and only the newest values count: they are written to metafields of variants at the platform,
+unless it has newer ones. Numbers carry a date: where none were written for a week, they are void, and stop no sale.
 """
 
 from collections.abc import Mapping, Sequence

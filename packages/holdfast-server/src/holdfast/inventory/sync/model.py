@@ -1,7 +1,4 @@
-"""The levels at the platform, and the calls that change them.
-
-Commands and answers of the operations on levels.
-"""
+"""The levels at the platform, the calls that change them, and the commands and answers of the operations on them."""
 
 import datetime as dt
 from typing import Annotated, Literal, TypeAlias

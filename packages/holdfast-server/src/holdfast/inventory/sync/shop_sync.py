@@ -1,10 +1,8 @@
-"""Syncs the levels of a shop: plan, push, read again, until all of them are as wanted.
+"""Syncs the levels of a shop when its pools or levels change: plan, push, read again, until all of them are as wanted.
 
 One process at a time syncs a shop. If it is killed or stalls, another process syncs the shop
 (`kit/background/row_work.py`), and repeats a call whose result is not known with the same key. A call is a row, so its
 result is stored once.
-
-Syncs the levels of shops when their pools or levels change.
 """
 
 import asyncio

@@ -3,21 +3,16 @@
 A step is made when a notification comes on a channel of the loop, when the seconds that the last step named have
 passed, and at the start. A loop that fails is started again.
 
-Leaders: a loop with `is_led` runs in one process at a time, so that twenty processes do not all poll for the same work.
+A loop with `is_led` runs in one process at a time, so that twenty processes do not all poll for the same work. Every
+process has a named session in PostgreSQL and regularly reads the list of these sessions. The loops are assigned in
+order: the first loop to the oldest session, the second loop to the next one. So all processes agree without exchanging
+messages. PostgreSQL ends the session of a process that stalls, or whose machine has failed. This saves look-ups and
+guarantees nothing: for a moment two processes, or none, may lead a loop. So a loop must be correct with any number of
+processes running it. Processes with other loops, such as those of another version, are not counted: each version has
+its own leaders.
 
-Every process has a named session in PostgreSQL and regularly reads the list of these sessions. The loops are assigned
-in order: the first loop to the oldest session, the second loop to the next one. So all processes agree without
-exchanging messages. PostgreSQL ends the session of a process that stalls, or whose machine has failed.
-
-This saves look-ups and guarantees nothing: for a moment two processes, or none, may lead a loop. So a loop must be
-correct with any number of processes running it.
-
-Processes with other loops, such as those of another version, are not counted: each version has its own leaders.
-
-Locked rows: a step works on unlocked rows at once, and leaves each locked row to a waiter, which waits for that row. So
-the loop itself never waits.
-
-A pause for background work, such as sending mails, in a process that also answers requests.
+A step works on unlocked rows at once, and leaves each locked row to a waiter, which waits for that row. So the loop
+itself never waits. Background work that is not urgent pauses while its process answers requests.
 """
 
 import asyncio

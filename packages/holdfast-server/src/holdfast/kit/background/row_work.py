@@ -1,12 +1,9 @@
 """Row work: rows of a table are handled when they are due, and retried with growing pauses.
 
-A process leases rows, handles them without a transaction, and renews the leases meanwhile. If it is
-killed or stalls, the rows are due again when the leases end, and another process handles them. Due rows are found when
-a notification comes, when the next row becomes due, and by a poll, in case a notification was lost.
-
-Each kind of work is a subclass of `RowWork`, or of `TableWork` if its rows are leased one by one (`RowTable`).
-
-Leases: a process leases rows that are due, and no other process leases them while it works on them.
+A process leases rows, handles them without a transaction, and renews the leases meanwhile. If it is killed or stalls,
+the rows are due again when the leases end, and another process handles them. Due rows are found when a notification
+comes, when the next row becomes due, and by a poll, in case a notification was lost. Each kind of work is a subclass of
+`RowWork`, or of `TableWork` if its rows are leased one by one (`RowTable`).
 
 A lease ends `LEASE_SECONDS` after its last renewal. So another process soon leases the rows of a killed process, and
 work may take as long as it needs. Each lease has an id, which is stored in the row. A process may stall, and lose its

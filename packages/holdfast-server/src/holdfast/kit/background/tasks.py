@@ -4,8 +4,8 @@ A transaction enqueues a task (`kit/postgres/tasks.py`); a timetable starts a ti
 fails is retried with exponential backoff. After its last attempt, the job of a task stays in the database until an
 operator retries it (`holdfast events jobs`); that of a timed task is deleted, and the timetable starts the next one.
 
-Wakes the worker of this process when a job is stored, and when a delayed job is due. The library would listen on a
-connection of its own, and would find a delayed job only at its next poll.
+The worker of this process is woken by our listening connection when a job is stored, and when a delayed job is due. The
+library would listen on a connection of its own, and would find a delayed job only at its next poll.
 """
 
 import asyncio

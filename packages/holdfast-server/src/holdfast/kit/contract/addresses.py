@@ -1,6 +1,4 @@
-"""Web addresses.
-
-Mail addresses: the identity of a mailbox, and the addresses of recipients and senders.
+"""Web addresses, and mail addresses: the identity of a mailbox, recipients and senders.
 
 One mailbox is written in many ways: a browser turns a domain into its ASCII form, copied text has invisible marks, a
 keyboard makes full-width letters. `identity` is the one form in which addresses are stored and compared.

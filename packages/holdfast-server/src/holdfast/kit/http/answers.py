@@ -1,13 +1,7 @@
-"""What caches in front of a service may keep, and for how long. A cache is a proxy or a content delivery network.
+"""Answers: how long caches may keep them, which are compressed, files that are generated while sent, and constant ones.
 
-Answers with one of these headers are the same for everybody who requests the same address in the same language and
-encoding. All other answers are `NO_STORE`. docs/edge.md lists both.
-
-Which clients take compressed answers.
-
-Files that are sent while they are generated, of any length and with only a part in memory.
-
-Answers that are always the same: documents, scripts, signs of life.
+A cache is a proxy or a content delivery network in front of the service. What it may keep is the same for everybody who
+requests the same address in the same language and encoding. All other answers are `NO_STORE`. docs/edge.md lists both.
 """
 
 import asyncio

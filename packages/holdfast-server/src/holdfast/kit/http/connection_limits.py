@@ -1,11 +1,8 @@
-"""Limits of the connections of one server: in total, from one address, and with unread answers.
+"""Limits of the connections of a server: in total, by address, by unread answers, and the pace of requests.
 
-Holdings: which address holds how much of something that all share, such as the connections of a process.
-
-When nothing is left, an address that holds little gets its place from the one that holds the most. So what a crowd from
-few addresses has taken is given to others, and no address can keep others out.
-
-The pace at which a process begins requests.
+`Holdings` know which address holds how much of something that all share. When nothing is left, an address that holds
+little gets its place from the one that holds the most. So what a crowd from few addresses has taken is given to others,
+and no address can keep others out.
 
 In one turn of its event loop a process reads every connection on which a request has arrived. With thousands of clients
 a turn would take hundreds of milliseconds, and whoever needs the database needs several turns. So a turn begins a

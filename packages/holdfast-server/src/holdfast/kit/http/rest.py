@@ -1,10 +1,8 @@
 """The REST interface: the table of operations over HTTP.
 
-A request becomes a command, the answer becomes the envelope, a `Problem` becomes the error envelope.
-
-Reads the command of a request from its path, its query and its body.
-
-A valid command is read in one step. Anything else is read field by field, so that each wrong field is named.
+The path, the query and the body of a request become a command, the answer becomes the envelope, a `Problem` becomes the
+error envelope. A valid command is read in one step. Anything else is read field by field, so that each wrong field is
+named.
 """
 
 import re

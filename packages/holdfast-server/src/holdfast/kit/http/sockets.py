@@ -1,6 +1,4 @@
-"""The sockets that services listen on.
-
-Draining: a process behind a load balancer reports that it is not ready, and serves until no more requests arrive.
+"""The sockets that services listen on, and draining: serving on until a load balancer has noticed the end.
 
 After SIGTERM, `/readyz` answers 503 and each answer closes its connection. The balancer notices this and sends new
 requests to other processes. Some seconds later the process ends as it does without draining.

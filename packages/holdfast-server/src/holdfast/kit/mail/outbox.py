@@ -1,16 +1,12 @@
-"""The outbox: a table of the mails that transactions have caused, until they are sent.
+"""The outbox: a table of the mails that transactions have caused, until they are sent, with its results and metrics.
 
 The transaction that causes a mail writes its row. `sender.py` sends it. Mails of one thread are sent strictly in order:
 while one of them waits, the later ones wait too. Apart from that, owners take turns (`due_mails`). All mails to one
-mailbox are in one share, which one process at a time sends (`shares.py`).
+mailbox are in one share, which one process at a time sends (`shares.py`). The results of attempts are stored for all
+waiting callers in one statement.
 
-Held mails of the outbox: not the mail server, but another rule decides when they may be sent.
-
-A held mail has the reason why it is held. At its `due_at` it is checked again. Later mails of its thread are held too.
-
-Metrics of the outbox: results of mails, and the numbers of waiting and held mails.
-
-Stores the results of attempts, for all waiting callers in one statement.
+Of a held mail another rule than the mail server decides when it may be sent. It has the reason why it is held, and is
+checked again at its `due_at`. Later mails of its thread are held too.
 """
 
 import asyncio

@@ -1,12 +1,11 @@
 """Sends the mails of the outbox: each process sends some shares of it (`shares.py`), each over one connection.
 
-A mail that the mail server has accepted is stored as sent before another mail is sent on that connection. So a second
-copy, with the same Message-ID, is possible only if a process ends between the server's answer and that commit.
+The contents of mails are rendered in a subprocess. A mail that the mail server has accepted is stored as sent before
+another mail is sent on that connection. So a second copy, with the same Message-ID, is possible only if a process ends
+between the server's answer and that commit.
 
 The process reads the lease of the share immediately before it sends the content of a mail. So a process that was
 stopped sends nothing that another has sent meanwhile.
-
-Renders mails of the outbox: checks their addresses, and renders their contents in a subprocess.
 """
 
 import asyncio

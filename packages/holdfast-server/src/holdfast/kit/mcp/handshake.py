@@ -1,12 +1,9 @@
 """The protocol up to 2025-11-25: a client sends `initialize` first, and then its requests.
 
 No state is kept between requests, so any process can answer any request. The answer to `initialize` still has a session
-id, because clients open the stream of changes only if they have one. It carries the name of the client.
-
-The names that the programs of agents give themselves, such as `claude-ai`. Nobody has checked them.
-
-Since 2026-07-28 each request may have one in `_meta`. Before, only `initialize` has one: its answer puts the name into
-the session id, which clients repeat. So no state is kept between requests.
+id, because clients open the stream of changes only if they have one. It carries the name that the program of the agent
+gives itself, such as `claude-ai`, which nobody has checked; clients repeat it. Since 2026-07-28 each request may have
+the name in `_meta`.
 """
 
 import re

@@ -1,8 +1,7 @@
 """The protocol since 2026-07-28: every request has its version and capabilities, and is answered independently.
 
-Proxies read the headers, which must agree with the body. So both are compared before a method is run.
-
-Open streams of changes. Each ends when the credential that opened it is no longer valid.
+Proxies read the headers, which must agree with the body. So both are compared before a method is run. An open stream of
+changes ends when the credential that opened it is no longer valid.
 """
 
 import binascii

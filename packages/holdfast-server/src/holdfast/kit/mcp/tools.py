@@ -1,9 +1,8 @@
-"""Operations as MCP tools: the list of tools, arguments as commands, answers and refusals as results.
+"""Operations as MCP tools: the list of tools with JSON Schemas, arguments as commands, answers and refusals as results.
 
-The JSON Schemas of tools, as short as possible: an agent reads all of them before its first call.
-
-The schema of arguments has every bound, and its description says it too, since some clients drop the bounds. A pattern
-is explained by the description alone. The schema of an answer is an outline: its members. The answer shows the rest.
+Schemas are as short as possible: an agent reads all of them before its first call. The schema of arguments has every
+bound, and its description says it too, since some clients drop the bounds. A pattern is explained by the description
+alone. The schema of an answer is an outline: its members. The answer shows the rest.
 
 Some vendors refuse all tools if one of their schemas has a keyword that they do not know. So each member has one type;
 a list of types, a choice with null and `uniqueItems` are left out. A member that can be emptied is named by `clear`.

@@ -1,17 +1,12 @@
-"""Reads the forms of pages, and refuses forms that another site or a program has forged.
+"""Forms of pages: reads them, refuses those that another site or a program has forged, and shows wrong ones again.
 
 A form has a signed token with the time at which it was shown, so it needs no cookie. The time comes from the clock of
 the process: it decides only whether the form is shown again. A browser reports the site that a form was sent from; a
-form of another site is refused.
-
-Why a form is shown again instead of being accepted, in the words of a form.
+form of another site is refused. Some forms work only once, even if they are sent twice by a second click, or by
+reloading the answer.
 
 The API says what a value must be: `must be an integer, not "abc"`. A form says what a person enters instead: `Enter a
 number of places, such as 30.`
-
-Forms whose work runs once even if they are sent twice: by a second click, or by reloading the answer.
-
-Pages of a signed-in person: the command in the path, and the answer about things of other accounts.
 """
 
 import hashlib

@@ -1,11 +1,8 @@
-"""One line of a service's table: a route, a tool, or both, and the function that they run.
+"""One line of a service's table: a route, a tool, or both, and the function that they run, in its mode.
 
-REST, MCP and every document are derived from the table; see `docs/decisions/0001`.
-
-Run modes of an operation's function: for one call, for a batch of calls, or in steps; read-only or not.
-
-A line of the table wraps its function in the mode that it is written for: `read`, `single`, `read_batched`, `batched`
-or `steps`. The type checker checks that the function fits the mode; its annotations are the command and the answer.
+REST, MCP and every document are derived from the table; see `docs/decisions/0001`. A line wraps its function in the
+mode that it is written for: for one call, for a batch of calls, or in steps; read-only or not. The type checker checks
+that the function fits the mode; its annotations are the command and the answer.
 """
 
 import inspect

@@ -1,10 +1,8 @@
-"""An HTTP client for which a connection that is reset at once is a connection that failed.
+"""HTTP clients: the certificate authorities that they trust, and a connection that is reset at once is one that failed.
 
 When a connection is open, anyio asks its socket for the address of the server. If the server has reset the connection
 meanwhile, uvloop has no socket any more, and anyio raises an `AttributeError`, which no caller expects: three times in
 a hundred such connections (anyio 4.16, uvloop 0.23).
-
-The certificate authorities that our HTTP clients trust.
 """
 
 import contextlib

@@ -1,8 +1,7 @@
-"""The secret of a service, the keys that are derived from it for each purpose, and the sealing of stored secrets.
+"""The secret of a service, the keys that are derived from it for each purpose, and what they seal in the database.
 
-The key for one purpose can neither verify signatures nor decrypt contents of another purpose.
-
-Sealed contents of the database, and the rotation of the secret, which seals all of them again.
+The key for one purpose can neither verify signatures nor decrypt contents of another purpose. A rotation of the secret
+seals all sealed contents again.
 """
 
 import contextlib

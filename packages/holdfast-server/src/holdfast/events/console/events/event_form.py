@@ -1,10 +1,7 @@
-"""The form of an event: the values of its fields, and the command that typed values stand for.
+"""The form of an event: its values, the command that typed values stand for, and the preview of its page.
 
-Money is written in major units, such as 12.50, and dates in the local time of the event's time zone.
-
-What the page of an event will show, for the values that are typed into its form so far.
-
-A value that is missing or wrong is None: the preview says what will be there. A preview stores nothing.
+Money is written in major units, such as 12.50, and dates in the local time of the event's time zone. A preview stores
+nothing. In it a value that is missing or wrong is None, and the page says what will be there.
 """
 
 import datetime as dt

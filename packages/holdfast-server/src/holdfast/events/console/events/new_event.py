@@ -1,6 +1,6 @@
 """The page that creates an event, from scratch or as a copy of another event.
 
-Copies an event with the organizer's paragraphs in its mails, which the form of the event does not show.
+A copy has the organizer's paragraphs in its mails too, which the form of the event does not show.
 """
 
 import re

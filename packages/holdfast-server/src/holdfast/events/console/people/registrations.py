@@ -1,7 +1,5 @@
 """The page of the registrations of one event: a list that refreshes itself, with a search, filters and sorting.
 
-The order of the list of registrations by one of its columns.
-
 The list is read in order of arrival. For another order all of it is read and sorted here, up to a number.
 """
 

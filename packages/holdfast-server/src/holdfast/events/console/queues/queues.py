@@ -1,7 +1,4 @@
-"""The pages of queues: list them, create one, show one with its history, edit and delete it.
-
-The form of a queue: the values of its fields, and the commands that typed values stand for.
-"""
+"""The pages of queues, with their form: list them, create one, show one with its history, edit and delete it."""
 
 import datetime as dt
 from collections.abc import Mapping

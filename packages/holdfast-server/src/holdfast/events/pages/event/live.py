@@ -1,12 +1,10 @@
-"""The numbers of the events that streams of this process show, read once for all readers of an event.
-
-Every change is announced to all processes. It is read, and the parts of the page that it changes are rendered, once for
-each language in which the event is watched.
-
-The stream of an event: the numbers at once, and then each change. Anybody may read it.
+"""The streams of an event, which anybody may read: its numbers at once, and then each change.
 
 GET /events/{event_id}/stream          for its page
 GET /events/{event_id}/embed/stream    for its form in a frame
+
+Every change is announced to all processes. It is read once for all readers of an event, and the parts of the page that
+it changes are rendered once for each language in which the event is watched.
 """
 
 import asyncio

@@ -1,9 +1,7 @@
-"""The page of an event: `/organizers/<slug>/events/<event_id>`.
+"""The page of an event, `/organizers/<slug>/events/<event_id>`, with its structured data (schema.org).
 
 The page is rendered when the version of the event has changed. Versions are cached too, so a crowd at one event costs
 no database query.
-
-The structured data on the page of an event (schema.org), for search engines and calendars.
 """
 
 import datetime as dt

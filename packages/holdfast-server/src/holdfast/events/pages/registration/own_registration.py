@@ -1,8 +1,6 @@
 """The pages of a person's own registration, behind the link in its mails: read, confirm and cancel it, stop its mails.
 
 A GET changes nothing, since programs that check mails follow their links. The link is enough: no account is needed.
-
-Pages behind a signed link to one registration.
 """
 
 from collections.abc import Awaitable, Callable

@@ -1,6 +1,6 @@
-"""The page of one pool: its stock, what can be sold of it, its stock over time, and its history.
+"""The page of one pool: its stock, what can be sold of it, its stock over time, and its history as people read it.
 
-The history of a pool as people read it: who did what, for which variants or order, and whether it was undone.
+The history says who did what, for which variants or order, and whether it was undone.
 """
 
 import asyncio
