@@ -277,6 +277,7 @@ class ShareWork(RowWork[LeasedShare]):
     async def _send_mails(self, row: LeasedShare) -> int:
         # One subprocess renders the mails of all shares. So nothing is gained by reading for several at the same time.
         async with self._render_turn:
+            await yield_to_requests()
             mails = await self._due_mails(row)
             # Mails at which the connection was lost before go last.
             mails.sort(key=lambda mail: self._breaks.get(mail.id, 0))
