@@ -265,7 +265,7 @@ def _worker(environment: dict[str, str]) -> Generator[psutil.Process]:
 
 
 def _spent(workers: list[psutil.Process], postmaster: psutil.Process) -> Callable[[], tuple[float, float]]:
-    """Returns what gives the processor seconds of the workers and of PostgreSQL."""
+    """What gives the processor seconds of the workers and of PostgreSQL."""
 
     def spent() -> tuple[float, float]:
         times = postmaster.cpu_times()

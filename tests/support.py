@@ -188,7 +188,7 @@ async def make_new(service: Service, template_url: str) -> None:
 
 
 async def eventually(condition: Callable[[], Awaitable[object]], seconds: float = 60) -> None:
-    """Return as soon as the condition holds; fail when it does not in time. For what only looking can tell.
+    """As soon as the condition holds; fail when it does not in time. For what only looking can tell.
 
     seconds    long, since on a machine that runs four tests the first mail of a service takes up to 15 s
     """

@@ -28,7 +28,7 @@ class Holder:
         await self._connection.rollback()
 
     async def is_waited_for(self, number: int = 1) -> None:
-        """Return once so many sessions wait for a lock."""
+        """Once so many sessions wait for a lock."""
 
         async def waiting() -> bool:
             cursor = await self._connection.execute(

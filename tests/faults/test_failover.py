@@ -74,7 +74,7 @@ class Crowd:
                     assert answer.status_code == 503, answer.text
 
     async def has(self, accepted: int) -> None:
-        """Return when so many were accepted."""
+        """When so many were accepted."""
         await asyncio.to_thread(until, lambda: len(self.accepted) >= accepted, 60)
 
 

@@ -63,7 +63,7 @@ class Registrations:
         await asyncio.gather(*(self._keep_on(place) for place in range(CONNECTIONS)))
 
     async def reach(self, count: int) -> None:
-        """Return when so many were accepted."""
+        """When so many were accepted."""
         if len(self.promises) < count:
             await self._milestones.setdefault(count, asyncio.Event()).wait()
 

@@ -182,7 +182,7 @@ async def answered(accepted: list[Accepted], since: float) -> bool:
 
 
 async def others_go_on(crowd: Crowd, number: int, began: float) -> None:
-    """Return when the other processes have answered somebody who asked since."""
+    """When the other processes have answered somebody who asked since."""
     others = [requests for other, requests in enumerate(crowd.accepted) if other != number]
     visitors = len(crowd.joined)
     for requests in others:
@@ -252,7 +252,7 @@ async def test_stock_goes_on_and_every_balance_is_the_sum_of_its_entries_when_th
 
 
 async def more_changes(agents: list[Agent]) -> None:
-    """Return when they know of so many more changes that they are stored."""
+    """When they know of so many more changes that they are stored."""
 
     def known() -> int:
         return sum(len(agent.acknowledged) for agent in agents)

@@ -51,7 +51,7 @@ PRODUCTS: Mapping[str, tuple[ServiceProcess[Any, Any], tuple[str, ...]]] = {
 """Both services, with a command that a release runs after its migration."""
 
 DatabaseOf = Callable[[str, str], OldDatabase]
-"""Returns the database that a release of a service has made, by the names of both."""
+"""The database that a release of a service has made, by the names of both."""
 
 
 @pytest.fixture(scope="module")

@@ -85,7 +85,7 @@ async def at_work(*loops: Coroutine[Any, Any, None]) -> AsyncGenerator[None]:
 
 
 async def quiet(name: str) -> None:
-    """Return when no task whose name begins so has run for half a second: then its loop has looked for more in vain."""
+    """When no task whose name begins so has run for half a second: then its loop has looked for more in vain."""
     loop = asyncio.get_running_loop()
     busy = loop.time()
 

@@ -158,7 +158,7 @@ def is_running(data_dir: Path, url: str) -> bool:
 
 
 def until(condition: Callable[[], object], seconds: float = 10) -> None:
-    """Return as soon as the condition holds; fail when it does not in time. For what only looking can tell."""
+    """As soon as the condition holds; fail when it does not in time. For what only looking can tell."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "this took too long"

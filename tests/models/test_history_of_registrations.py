@@ -63,7 +63,7 @@ class People:
 
 
 async def all_settled(database_url: str) -> None:
-    """Return when every registration has its outcome."""
+    """When every registration has its outcome."""
 
     async def are_settled() -> bool:
         return "pending" not in {status for _, _, status in registrations(database_url)}

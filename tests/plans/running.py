@@ -118,7 +118,7 @@ def pages(app: Application) -> list[str]:
 
 
 async def at_rest(recorder: Recorder, seconds: float = 0.25) -> None:
-    """Return when no statement was sent for so long: what runs in the background waits for something to happen."""
+    """When no statement was sent for so long: what runs in the background waits for something to happen."""
     while True:
         recorder.sent.clear()
         try:

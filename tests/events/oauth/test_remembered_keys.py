@@ -12,7 +12,7 @@ from tests.support import eventually
 
 
 async def readings(server: AuthorizationServer, count: int) -> None:
-    """Return once the keys have been asked for so often, and no more than that."""
+    """Once the keys have been asked for so often, and no more than that."""
 
     async def counted() -> bool:
         reading = any(task.get_name() == f"keys of {server.issuer}" for task in asyncio.all_tasks())

@@ -202,7 +202,7 @@ async def site(pace: Held, begun: list[str]) -> AsyncIterator[Site]:
 
 
 async def waits(pace: Held, count: int = 1) -> None:
-    """Return when so many requests wait."""
+    """When so many requests wait."""
 
     async def are_waiting() -> bool:
         return pace.count() == count

@@ -51,7 +51,7 @@ async def create_demo_shop(tx: Tx) -> str | None:
 
 
 async def owner_link(tx: Tx) -> OwnerLink | None:
-    """Return a link that signs the first owner of the shop in; None without the shop or an owner."""
+    """A link that signs the first owner of the shop in; None without the shop or an owner."""
     owners = await tx.tuples(
         """
         select shop_id, email from merchants join shops on shops.id = shop_id

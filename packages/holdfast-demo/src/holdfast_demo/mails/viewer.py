@@ -29,7 +29,7 @@ _STYLE = re.compile(r"<style>(.*?)</style>", re.DOTALL)
 
 
 def with_viewer(app: ASGIApp, directory: Path, address: str) -> ASGIApp:
-    """Return a service with the viewer in front of it, guarded against other sites.
+    """A service with the viewer in front of it, guarded against other sites.
 
     directory    the directory with the files of the mails
     address      the address of the service

@@ -30,7 +30,7 @@ FOREIGN_SITE = "This was sent by a page of another site. Open the page here, and
 
 
 def guarded_server(app: ASGIApp, listener: socket.socket) -> ServedService:
-    """Return a server for an application on a socket, guarded against other sites. Requests are not logged."""
+    """A server for an application on a socket, guarded against other sites. Requests are not logged."""
     app = guard_application(app, address_of(listener))
     return ServedService(
         uvicorn.Config(app, log_level="warning", log_config=None, access_log=False, ws="none"), listener
@@ -38,7 +38,7 @@ def guarded_server(app: ASGIApp, listener: socket.socket) -> ServedService:
 
 
 def guard_application(app: ASGIApp, address: str) -> ASGIApp:
-    """Return an application that refuses requests that a page of another site sends through a browser.
+    """An application that refuses requests that a page of another site sends through a browser.
 
     A visitor of a double acts as merchant or payer without signing in. A page of another site could send it forms, and
     could read its answers too if the name of that site led to this machine.
@@ -62,7 +62,7 @@ def guard_application(app: ASGIApp, address: str) -> ASGIApp:
 
 
 def _is_of_machine(host: str, hostname: str | None) -> bool:
-    """Return whether a host in a request is an IP address, or a name that no other site can have."""
+    """Whether a host in a request is an IP address, or a name that no other site can have."""
     try:
         name = urlsplit(f"//{host}").hostname or ""
         return name in {"localhost", hostname} or bool(ip_address(name))
@@ -71,7 +71,7 @@ def _is_of_machine(host: str, hostname: str | None) -> bool:
 
 
 def _is_foreign(request: Request, host: str) -> bool:
-    """Return whether a browser reports that a page of another site sent a request. Programs report nothing."""
+    """Whether a browser reports that a page of another site sent a request. Programs report nothing."""
     site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
     if site is not None:
         return site not in {"same-origin", "none"}
@@ -93,7 +93,7 @@ async def run_in_background(*work: Coroutine[Any, Any, None]) -> AsyncGenerator[
 
 
 async def form_fields(request: Request) -> dict[str, str]:
-    """Return the fields of a form; none if it is too large."""
+    """The fields of a form; none if it is too large."""
     body = b""
     async for part in request.stream():
         body += part

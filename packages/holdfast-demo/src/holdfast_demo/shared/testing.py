@@ -28,7 +28,7 @@ class AdvanceClock(Struct, forbid_unknown_fields=True):
 
 
 def route(name: str, kind: type[C], act: Callable[[C], Response]) -> Route:
-    """Return the route of a command. A body that cannot be read is answered with 400."""
+    """The route of a command. A body that cannot be read is answered with 400."""
 
     async def answer(request: Request) -> Response:
         try:

@@ -54,12 +54,12 @@ class WebhookSender(ABC):
         self._changed.set()
 
     def waiting(self) -> int:
-        """Return how many deliveries are not accepted yet."""
+        """How many deliveries are not accepted yet."""
         (count,) = self._db.execute("select count(*) from deliveries where waits = 1").fetchone()
         return count
 
     def on_their_way(self) -> int:
-        """Return how many deliveries were sent and are not answered yet."""
+        """How many deliveries were sent and are not answered yet."""
         return len(self._sending)
 
     async def run(self) -> None:
@@ -76,14 +76,14 @@ class WebhookSender(ABC):
 
     @abstractmethod
     def _client(self) -> httpx2.AsyncClient:
-        """Return the client that sends messages."""
+        """The client that sends messages."""
 
     @abstractmethod
     async def _attempt(self, client: httpx2.AsyncClient, delivery: int) -> float | None:
         """Send a delivery. Returns the seconds until it is sent again; None if it is finished. An error ends `run`."""
 
     def _due(self) -> list[int]:
-        """Return the deliveries to start now."""
+        """The deliveries to start now."""
         room = self._free_slots()
         if self._held or room < 1:
             return []
@@ -95,7 +95,7 @@ class WebhookSender(ABC):
         return [id for (id,) in rows if id not in self._sending][:room]
 
     def _pause(self) -> float | None:
-        """Return the seconds until the next delivery is due; None if only a change can make one due."""
+        """The seconds until the next delivery is due; None if only a change can make one due."""
         rows = self._db.execute(
             "select id, due from deliveries where waits = 1 order by due limit ?", (MAX_CONCURRENT_DELIVERIES + 1,)
         )
@@ -105,7 +105,7 @@ class WebhookSender(ABC):
         return max(0.0, next[0] - self._clock.time())
 
     def _free_slots(self) -> int:
-        """Return how many deliveries can start now."""
+        """How many deliveries can start now."""
         return (1 if self.newest_first else MAX_CONCURRENT_DELIVERIES) - len(self._sending)
 
     async def _send(self, client: httpx2.AsyncClient, delivery: int) -> None:

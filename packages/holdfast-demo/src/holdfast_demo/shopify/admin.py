@@ -181,7 +181,7 @@ def _not_adjusted(kind: str, *_: Any, **__: Any) -> Body:
 
 @lru_cache(maxsize=500)
 def _read_query(query: str) -> tuple[DocumentNode | None, list[Body]]:
-    """Return a query that is valid against the schema, or its errors."""
+    """A query that is valid against the schema, or its errors."""
     try:
         document = parse(query, max_tokens=5000)
     except GraphQLError as error:

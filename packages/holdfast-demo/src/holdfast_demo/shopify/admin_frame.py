@@ -19,7 +19,7 @@ BRIDGE = "/app-bridge.js"
 
 
 def routes(world: PlatformState, oauth: OAuth) -> list[BaseRoute]:
-    """Return the routes of the page of the app in the admin of a shop."""
+    """The routes of the page of the app in the admin of a shop."""
     framing = _Framing(world, oauth)
     app = "/{shop}/admin/apps/{handle}"
     return [
@@ -69,7 +69,7 @@ class _Framing:
         return serving.to_response(redirect(request.url.path))
 
     async def token(self, request: Request) -> Response:
-        """Return a session token, for the page around the app."""
+        """A session token, for the page around the app."""
         try:
             shop = self._world.shop(request.path_params["shop"])
         except ShopifyRefusal as refused:
@@ -80,7 +80,7 @@ class _Framing:
         return Response(self._bridge, media_type="text/javascript")
 
     def _shop(self, request: Request) -> Shop | None:
-        """Return the shop; None if it does not exist, or another app is requested."""
+        """The shop; None if it does not exist, or another app is requested."""
         app = self._world.app
         if request.path_params["handle"] not in {app.handle, app.client_id}:
             return None

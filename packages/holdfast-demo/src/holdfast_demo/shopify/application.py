@@ -138,7 +138,7 @@ class ShopifyDouble:
         )
 
     def sets(self, domain: str) -> list[Adjustment]:
-        """Return the changes that the app made to levels, a group for each call that changed any, oldest first."""
+        """The changes that the app made to levels, a group for each call that changed any, oldest first."""
         return self._store.select(Adjustment, domain)
 
     # Orders
@@ -182,7 +182,7 @@ class ShopifyDouble:
         self.oauth.install(domain, list(scopes))
 
     def token(self, domain: str) -> str:
-        """Return a token of a shop that has the app, for tests that call the Admin API themselves."""
+        """A token of a shop that has the app, for tests that call the Admin API themselves."""
         app = self.world.app
         parameters: Mapping[str, Any] = {
             "client_id": app.client_id,

@@ -197,7 +197,7 @@ def _field_named(selected: SelectionSetNode | None, name: str) -> FieldNode | No
 
 
 def _node_of(field: FieldNode) -> FieldNode | None:
-    """Return the field `node` of a connection; None if the field is no connection."""
+    """The field `node` of a connection; None if the field is no connection."""
     edges = _field_named(field.selection_set, "edges")
     return edges and _field_named(edges.selection_set, "node")
 
@@ -253,7 +253,7 @@ def _connections_in(selected: SelectionSetNode | None, data: Fields) -> Generato
 
 
 def _line(selected: SelectionSetNode, node: Fields, parent: str | None) -> Fields:
-    """Return an object without its connections."""
+    """An object without its connections."""
     line: Fields = {}
     for field in _fields(selected):
         name = field.alias.value if field.alias else field.name.value

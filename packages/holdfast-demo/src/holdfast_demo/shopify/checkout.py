@@ -65,7 +65,7 @@ def _cart_page(world: PlatformState, domain: str, form: dict[str, str], errors: 
 
 
 def _cart_lines(form: dict[str, str]) -> list[SaleLine]:
-    """Return the lines that a form orders. Raises `ShopifyRefusal`."""
+    """The lines that a form orders. Raises `ShopifyRefusal`."""
     sold: list[SaleLine] = []
     for name, text in form.items():
         variant = name.removeprefix("variant-")

@@ -22,12 +22,12 @@ Info: TypeAlias = GraphQLResolveInfo[Any]
 
 
 def lazy(act: Callable[[], Any]) -> Callable[..., Any]:
-    """Return a field that is computed when a query selects it."""
+    """A field that is computed when a query selects it."""
     return lambda *_, **__: act()
 
 
 def field(act: Callable[[Info, Fields], Any]) -> Callable[..., Any]:
-    """Return a field that depends on the resolve info and its arguments."""
+    """A field that depends on the resolve info and its arguments."""
 
     def resolve(info: Info, **arguments: Any) -> Any:
         return act(info, arguments)
@@ -61,7 +61,7 @@ class Paging:
         self.ended = False
 
     def connection(self, source: Source, view: Callable[[Any], Fields]) -> Callable[..., Fields]:
-        """Return a field that is a list."""
+        """A field that is a list."""
 
         def resolve(info: Info, **arguments: Any) -> Fields:
             if self.bulk:
@@ -114,7 +114,7 @@ def _connection(
 
 
 def list_source(things: Iterable[Any], key: Callable[[Any], Key]) -> Source:
-    """Return the source of a short list."""
+    """The source of a short list."""
     keyed = [(key(thing), thing) for thing in things]
 
     def source(part: Slice) -> Sequence[tuple[Key, Any]]:
@@ -132,7 +132,7 @@ def encoded(key: Key) -> str:
 
 
 def decoded(cursor: str) -> Key:
-    """Return the key in a cursor. Raises `GraphQLError`."""
+    """The key in a cursor. Raises `GraphQLError`."""
     try:
         value, id = json.loads(base64.urlsafe_b64decode(cursor))
         return value, int(id)
@@ -152,7 +152,7 @@ class Term(NamedTuple):
 
 
 def terms(query: str | None) -> list[Term]:
-    """Return the terms of a search, which are combined by AND. Raises `GraphQLError` for unsupported terms."""
+    """The terms of a search, which are combined by AND. Raises `GraphQLError` for unsupported terms."""
     result: list[Term] = []
     for field, sign, double, single, plain in _TERM.findall(query or ""):
         value = double or single or plain

@@ -45,7 +45,7 @@ class Pricing:
         }
 
     def of(self, operation: OperationDefinitionNode) -> int:
-        """Return the maximum cost of an operation."""
+        """The maximum cost of an operation."""
         root = self._schema.get_root_type(operation.operation)
         assert root is not None
         extra_cost = MUTATION - 1 if operation.operation == OperationType.MUTATION else 0
@@ -82,7 +82,7 @@ class Pricing:
         return 1 + self._selected(answer_type, field.selection_set)
 
     def _node(self, type: GraphQLNamedType, selected: SelectionSetNode) -> int:
-        """Return the cost of one node of a list, selected by `nodes` or by `edges`."""
+        """The cost of one node of a list, selected by `nodes` or by `edges`."""
         connection = cast(GraphQLObjectType, type)
         node = named_type(connection.fields["nodes"].type)
         costs = [0]
@@ -98,7 +98,7 @@ class Pricing:
         return max(costs)
 
     def _size(self, field: FieldNode, *names: str) -> int:
-        """Return the maximum length of a list by the arguments of its field: a number, or the requested ids."""
+        """The maximum length of a list by the arguments of its field: a number, or the requested ids."""
         for argument in field.arguments or ():
             if argument.name.value in names:
                 match argument.value:
@@ -115,7 +115,7 @@ class Pricing:
 
 
 def actual_cost(data: Any) -> int:
-    """Return the actual cost of an answer, by the objects in it."""
+    """The actual cost of an answer, by the objects in it."""
     match data:
         case dict():
             members = cast(dict[str, Any], data)
@@ -135,7 +135,7 @@ class Buckets:
         self._left: dict[str, tuple[float, float]] = {}
 
     def left(self, shop: str, points: float, now: float) -> float:
-        """Return the remaining points, refilled until now."""
+        """The remaining points, refilled until now."""
         left, at = self._left.get(shop, (points * BUCKET_SECONDS, now))
         return min(points * BUCKET_SECONDS, left + max(0.0, now - at) * points)
 

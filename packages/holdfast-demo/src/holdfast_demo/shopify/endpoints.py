@@ -28,7 +28,7 @@ _NOT_PASSED = frozenset(
 
 
 def routes(world: PlatformState, oauth: OAuth, bulks: Bulks) -> list[BaseRoute]:
-    """Return the routes for programs."""
+    """The routes for programs."""
     handlers = _Endpoints(world, oauth, bulks)
     return [
         Route("/{shop}/admin/oauth/access_token", handlers.token, methods=["POST"]),
@@ -83,7 +83,7 @@ class _Endpoints:
         return Response(answer.content, answer.status_code, passed)
 
     def signed(self, domain: str, params: list[tuple[str, str]]) -> str:
-        """Return a query with the parameters and the signature that the platform adds."""
+        """A query with the parameters and the signature that the platform adds."""
         parameters = [
             *params,
             ("shop", domain),
@@ -95,7 +95,7 @@ class _Endpoints:
 
 
 def signature(params: Sequence[tuple[str, str]], secret: str) -> str:
-    """Return the signature of a request through a storefront: over the sorted parameters without separators."""
+    """The signature of a request through a storefront: over the sorted parameters without separators."""
     grouped: dict[str, list[str]] = {}
     for name, value in params:
         grouped.setdefault(name, []).append(value)

@@ -27,10 +27,10 @@ class UserErrors(Exception):
 
 
 def user_error(message: str, code: str | None, *field: str) -> dict[str, Any]:
-    """Return an error of a mutation."""
+    """An error of a mutation."""
     return {"message": message, "field": list(field) or None, "code": code}
 
 
 def graphql_error(message: str, code: str, **extensions: Any) -> GraphQLError:
-    """Return an error of the Admin API with its code."""
+    """An error of the Admin API with its code."""
     return GraphQLError(message, extensions={"code": code, **extensions})

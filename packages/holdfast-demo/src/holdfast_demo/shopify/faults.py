@@ -38,5 +38,5 @@ class Fault:
     seconds: float = 30
 
     def hits(self, shop: str, query: str) -> bool:
-        """Return whether it concerns a request."""
+        """Whether it concerns a request."""
         return self.shop in ("", shop) and re.search(self.operation, query) is not None

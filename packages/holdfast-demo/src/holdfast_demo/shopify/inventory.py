@@ -78,7 +78,7 @@ def _key(info: Info) -> str:
 
 
 def group_view(world: PlatformState, views: Views, id: int | None) -> Fields | None:
-    """Return a group of changes as the Admin API shows it."""
+    """A group of changes as the Admin API shows it."""
     group = world.store.find(Adjustment, views.domain, id)
     if group is None:
         return None

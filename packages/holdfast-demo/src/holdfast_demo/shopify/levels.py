@@ -75,7 +75,7 @@ class Levels:
         return self._select("shop = ? and location = ?", shop, location)
 
     def of_items(self, shop: str, items: Sequence[int]) -> dict[int, int]:
-        """Return how many units of items are available, all locations together."""
+        """How many units of items are available, all locations together."""
         marks = ", ".join("?" * len(items))
         rows = self._db.execute(
             f"select item, sum(available) from levels where shop = ? and item in ({marks}) group by item",

@@ -26,7 +26,7 @@ ButtonAction = Callable[[str, dict[str, str]], object]
 
 
 def routes(world: PlatformState, oauth: OAuth, webhooks: ShopifyWebhooks) -> list[BaseRoute]:
-    """Return the routes of the page of a shop and its buttons."""
+    """The routes of the page of a shop and its buttons."""
     desk = _MerchantPages(world, oauth, webhooks)
     deeds: dict[str, ButtonAction] = {
         "sell": desk.sell,
@@ -99,7 +99,7 @@ class _MerchantPages:
         return pages.page("variant.html", shop=shop, variant=variant, levels=self._levels(domain, variant))
 
     def does(self, act: ButtonAction) -> Callable[[Request], Any]:
-        """Return the handler of a button: it shows the page of the shop again, with the refusal if there is one."""
+        """The handler of a button: it shows the page of the shop again, with the refusal if there is one."""
 
         async def answer(request: Request) -> Response:
             domain = request.path_params["shop"]
@@ -139,7 +139,7 @@ class _MerchantPages:
         )
 
     def _levels(self, domain: str, variant: Variant) -> list[tuple[str, Level]]:
-        """Return the levels of a variant, each with the name of its location."""
+        """The levels of a variant, each with the name of its location."""
         places = {location.id: location.name for location in self._world.store.select(Location, domain)}
         return [(places[level.location], level) for level in self._world.levels.of_item(domain, variant.item)]
 

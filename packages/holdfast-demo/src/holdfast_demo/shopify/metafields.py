@@ -17,7 +17,7 @@ TYPES = frozenset({"json", "single_line_text_field", "number_integer", "boolean"
 
 
 def find(world: PlatformState, shop: str, owner: str, namespace: str | None, key: str) -> Metafield | None:
-    """Return a metafield of an owner. In the namespace, `$app` stands for the app; so does no namespace."""
+    """A metafield of an owner. In the namespace, `$app` stands for the app; so does no namespace."""
     fields = {"owner": owner, "namespace": _full_namespace(namespace), "key": key}
     where = matching(*((f"json_extract(body, '$.{name}') = ?", value) for name, value in fields.items()))
     rows = world.store.select(Metafield, shop, where)
@@ -25,7 +25,7 @@ def find(world: PlatformState, shop: str, owner: str, namespace: str | None, key
 
 
 def metafield_view(metafield: Metafield) -> Fields:
-    """Return the fields that only metafields have."""
+    """The fields that only metafields have."""
     return {
         "namespace": metafield.namespace,
         "key": metafield.key,

@@ -202,23 +202,23 @@ class Adjustment(Thing):
 
 
 def handle(title: str) -> str:
-    """Return the part of an address that is made from a title."""
+    """The part of an address that is made from a title."""
     return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") or "product"
 
 
 def gid(kind: str, id: int) -> str:
-    """Return an id in the form of the API."""
+    """An id in the form of the API."""
     return f"gid://shopify/{kind}/{id}"
 
 
 def parse_gid(gid: str, kind: str) -> int | None:
-    """Return the number in an id of a kind; None if it is no such id."""
+    """The number in an id of a kind; None if it is no such id."""
     head, _, tail = gid.partition(f"gid://shopify/{kind}/")
     return int(tail) if not head and tail.isascii() and tail.isdigit() and len(tail) < 19 else None
 
 
 def format_time(seconds: float) -> str:
-    """Return a time in the form of the API: in whole seconds."""
+    """A time in the form of the API: in whole seconds."""
     return _written(int(seconds))
 
 
@@ -228,5 +228,5 @@ def _written(seconds: int) -> str:
 
 
 def shop_time(seconds: float) -> str:
-    """Return a time in the form of webhooks: in whole seconds, in the time zone of the shop."""
+    """A time in the form of webhooks: in whole seconds, in the time zone of the shop."""
     return dt.datetime.fromtimestamp(int(seconds), _SHOP_TIME).isoformat()

@@ -15,7 +15,7 @@ from holdfast_demo.shopify.views import Views, identity_view
 
 
 def root(world: PlatformState, shop: Shop, keys: MutationKeys, bulks: Bulks) -> Fields:
-    """Return the fields of a mutation, each as a function of its arguments."""
+    """The fields of a mutation, each as a function of its arguments."""
     views = Views(world, shop, Paging())
     domain = shop.domain
 

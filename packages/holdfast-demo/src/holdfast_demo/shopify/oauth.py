@@ -58,7 +58,7 @@ class OAuth:
     # Installing
 
     def check_request(self, params: Mapping[str, str]) -> list[str]:
-        """Return the scopes that a request for an installation names. Raises `ShopifyRefusal`."""
+        """The scopes that a request for an installation names. Raises `ShopifyRefusal`."""
         app = self._world.app
         if params.get("client_id") != app.client_id:
             raise ShopifyRefusal("Oauth error invalid_request: Could not find an application with this client_id.")
@@ -90,7 +90,7 @@ class OAuth:
         return f"{params['redirect_uri']}?{self.signed({**back, 'timestamp': str(int(self._world.now()))})}"
 
     def signed(self, params: Mapping[str, str]) -> str:
-        """Return parameters as a query with the platform's signature."""
+        """Parameters as a query with the platform's signature."""
         message = "&".join(f"{name}={params[name]}" for name in sorted(params))
         signature = hmac.digest(self._world.app.client_secret.encode(), message.encode(), "sha256").hex()
         return urlencode({**params, "hmac": signature})
@@ -116,7 +116,7 @@ class OAuth:
     # Tokens
 
     def answer(self, domain: str, params: Params) -> dict[str, Any]:
-        """Return the answer of the token endpoint of a shop. Raises `OAuthRefusal`."""
+        """The answer of the token endpoint of a shop. Raises `OAuthRefusal`."""
         shop = self._world.find_shop(domain)
         if shop is None:
             raise OAuthRefusal("invalid_request", "There is no such shop.", 404)
@@ -201,7 +201,7 @@ class OAuth:
         return answer
 
     def allowed(self, domain: str, token: str) -> Shop | None:
-        """Return the shop if a token gives access to it, else None."""
+        """The shop if a token gives access to it, else None."""
         row = self._db.execute(
             "select number, replaces from tokens where shop = ? and token = ? and ends > ?",
             (domain, token, self._world.now()),
@@ -219,7 +219,7 @@ class OAuth:
     # Session tokens
 
     def session_token(self, domain: str, *, user: int = 1, at: float | None = None, **claims: Any) -> str:
-        """Return a session token as the admin issues one to the app's pages. Tests can change its claims."""
+        """A session token as the admin issues one to the app's pages. Tests can change its claims."""
         now = int(self._world.now() if at is None else at)
         body = {
             "iss": f"https://{domain}/admin",
@@ -259,12 +259,12 @@ class OAuth:
 
 
 def host(domain: str) -> str:
-    """Return the name of the admin of a shop, as the platform sends it to the app."""
+    """The name of the admin of a shop, as the platform sends it to the app."""
     return _encoded(f"admin.shopify.com/store/{domain.partition('.')[0]}".encode())
 
 
 def _without_implied(scopes: list[str]) -> list[str]:
-    """Return scopes without those that others imply: a write scope implies the read scope."""
+    """Scopes without those that others imply: a write scope implies the read scope."""
     return [
         scope for scope in dict.fromkeys(scopes) if scope.replace("read_", "write_") not in scopes or "write_" in scope
     ]

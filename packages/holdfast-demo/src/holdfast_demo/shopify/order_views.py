@@ -26,7 +26,7 @@ class OrderViews:
         return [("created > ?", self._views.world.now() - REACH_SECONDS)]
 
     def with_id(self, id: int | None) -> Fields | None:
-        """Return an order that the app may read."""
+        """An order that the app may read."""
         order = self._views.world.store.find(Order, self._views.domain, id)
         in_reach = order and (
             "read_all_orders" in self._views.scopes or order.created > self._views.world.now() - REACH_SECONDS
@@ -34,7 +34,7 @@ class OrderViews:
         return self.order(order) if order and in_reach else None
 
     def refund_with_id(self, id: int | None) -> Fields | None:
-        """Return a refund of an order that the app may read."""
+        """A refund of an order that the app may read."""
         having = ("exists (select 1 from json_each(body, '$.refunds') where value ->> 'id' = ?)", id)
         for order in self._views.world.store.select(Order, self._views.domain, ThingQuery([*self.reach, having])):
             for refund in order.refunds:

@@ -201,7 +201,7 @@ def _sell_line(world: PlatformState, shop: str, sold: SaleLine, *, even_if_sold_
 
 
 def _source(world: PlatformState, shop: str, variant: Variant, sold: SaleLine) -> int:
-    """Return the location that a line is sold from."""
+    """The location that a line is sold from."""
     if sold.location is not None:
         return shops.find_location(world, shop, sold.location).id
     online = {place.id for place in world.store.select(Location, shop) if place.active and place.online}

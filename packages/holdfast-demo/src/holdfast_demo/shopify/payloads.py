@@ -151,7 +151,7 @@ def refund(order: Order, refund: Refund) -> Payload:
 
 
 def order_edit(order: Order, id: int, at: float, additions: dict[int, int], removals: dict[int, int]) -> Payload:
-    """Return the body of `orders/edited`: by line, how many units were added and removed."""
+    """The body of `orders/edited`: by line, how many units were added and removed."""
     return {
         "order_edit": {
             "id": id,

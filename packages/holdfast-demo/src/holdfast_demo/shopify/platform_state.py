@@ -127,5 +127,5 @@ class PlatformState:
 
 
 def matching(*conditions: tuple[str, Any]) -> ThingQuery:
-    """Return the query for all things that meet conditions."""
+    """The query for all things that meet conditions."""
     return ThingQuery(conditions)

@@ -134,7 +134,7 @@ def _adjust_errors(world: PlatformState, views: Views, place: int, entry: Fields
 
 
 def _level_or_errors(world: PlatformState, views: Views, entry: Fields, at: tuple[str, ...]) -> Level | list[Fields]:
-    """Return the level to be changed, or the errors if there is none."""
+    """The level to be changed, or the errors if there is none."""
     item = shops.find_item(world, views.domain, parse_gid(entry["inventoryItemId"], "InventoryItem"))
     location = world.store.find(Location, views.domain, parse_gid(entry["locationId"], "Location"))
     if item is None:

@@ -31,7 +31,7 @@ MAX_IDS = 250
 
 
 def root(world: PlatformState, shop: Shop, paging: Paging, *, stale: bool = False) -> Fields:
-    """Return the fields of a query, each as a function of its arguments."""
+    """The fields of a query, each as a function of its arguments."""
     return _Root(world, shop, paging, stale=stale).fields()
 
 

@@ -22,13 +22,13 @@ _library: Any = graphql
 
 @cache
 def schema() -> GraphQLSchema:
-    """Return the schema of the Admin API, read at the first call."""
+    """The schema of the Admin API, read at the first call."""
     return _build(FILE)
 
 
 @cache
 def functions() -> GraphQLSchema:
-    """Return the schema of the input and output of functions that check carts."""
+    """The schema of the input and output of functions that check carts."""
     return _build(FUNCTIONS)
 
 
@@ -57,20 +57,20 @@ def execute(
 
 
 def resolve_field(source: Any, info: Any, **arguments: Any) -> Any:
-    """Return a field, found by its name."""
+    """A field, found by its name."""
     return _library.default_field_resolver(source, info, **arguments)
 
 
 def may_be_missing(type: Any) -> bool:
-    """Return whether a field of this type is an object that may be null."""
+    """Whether a field of this type is an object that may be null."""
     return _library.is_nullable_type(type) and _library.is_composite_type(type)
 
 
 def coerce(value: Any, type: Any) -> Any:
-    """Return a value as its input type. Raises `GraphQLError` if it does not fit."""
+    """A value as its input type. Raises `GraphQLError` if it does not fit."""
     return _library.utilities.coerce_input_value(value, type)
 
 
 def named_type(type: Any) -> GraphQLNamedType:
-    """Return a type without its list and non-null wrappers."""
+    """A type without its list and non-null wrappers."""
     return _library.get_named_type(type)

@@ -53,7 +53,7 @@ class Store(SQLiteStore):
         super().__init__(path, _TABLES)
 
     def new_id(self) -> int:
-        """Return a number that no other thing has."""
+        """A number that no other thing has."""
         [(last,)] = self.db.execute("update numbers set last = last + 1 returning last").fetchall()
         return last
 
@@ -78,7 +78,7 @@ class Store(SQLiteStore):
         return things[0] if things else None
 
     def select(self, type: type[T], shop: str, query: ThingQuery = ThingQuery()) -> list[T]:  # noqa: B008 - it never changes
-        """Return things of a kind, in order."""
+        """Things of a kind, in order."""
         where = ["shop = ?", "kind = ?", *(condition for condition, _ in query.where)]
         values: list[Any] = [shop, type.kind, *(value for _, value in query.where)]
         if query.after:
@@ -94,7 +94,7 @@ class Store(SQLiteStore):
         return [msgspec.json.decode(body, type=type) for (body,) in rows]
 
     def count(self, type: type[Thing], shop: str, where: Sequence[tuple[str, Any]] = ()) -> int:
-        """Return how many things of a kind there are."""
+        """How many things of a kind there are."""
         conditions = " and ".join(["shop = ?", "kind = ?", *(condition for condition, _ in where)])
         values = (shop, type.kind, *(value for _, value in where))
         return self.db.execute(f"select count(*) from things where {conditions}", values).fetchone()[0]

@@ -100,12 +100,12 @@ class _Storefront:
 
 
 def of_variant(domain: str, variant: Variant) -> str:
-    """Return the path of the page of a variant for visitors."""
+    """The path of the page of a variant for visitors."""
     return f"/{domain}/products/{handle(variant.product_title)}?variant={variant.id}"
 
 
 def block(language: Language, **settings: Any) -> Mapping[str, Any]:
-    """Return the values for the template of the block: its settings, and its texts.
+    """The values for the template of the block: its settings, and its texts.
 
     settings    the settings that a merchant has changed
     """
@@ -116,7 +116,7 @@ def block(language: Language, **settings: Any) -> Mapping[str, Any]:
 
 @cache
 def _defaults() -> Mapping[str, Any]:
-    """Return the default settings of the block."""
+    """The default settings of the block."""
     liquid = (EXTENSION / "live-stock.liquid").read_text(encoding="utf-8")
     schema = json.loads(liquid.partition("{% schema %}")[2].partition("{% endschema %}")[0])
     return {setting["id"]: setting["default"] for setting in schema["settings"] if "default" in setting}

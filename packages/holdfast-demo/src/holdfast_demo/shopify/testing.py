@@ -136,7 +136,7 @@ class PlanShopifyFault(Struct, forbid_unknown_fields=True):
 
 
 def routes(double: ShopifyDouble) -> list[BaseRoute]:
-    """Return the routes of the API for tests."""
+    """The routes of the API for tests."""
 
     def fate(command: DisturbWebhooks) -> None:
         random = RandomDelivery(command.seed, lost=command.lost, doubled=command.doubled, late=command.late)

@@ -52,7 +52,7 @@ class Views:
     # Lists
 
     def things(self, type: type[T], arguments: Fields, *where: tuple[str, Any]) -> Source:
-        """Return the source of things of a kind that match the arguments of a field."""
+        """The source of things of a kind that match the arguments of a field."""
         by = _SORT_COLUMNS.get(arguments.get("sortKey") or "ID")
         if by is None:
             raise graphql_error(f"The double does not sort by {arguments['sortKey']}.", "BAD_REQUEST")
@@ -68,7 +68,7 @@ class Views:
     def list_field(
         self, type: type[T], view: Callable[[Any], Fields], *where: tuple[str, Any]
     ) -> Callable[..., Fields]:
-        """Return a field that is a list of things."""
+        """A field that is a list of things."""
 
         def resolve(info: Info, **arguments: Any) -> Fields:
             return self.paging.connection(self.things(type, arguments, *where), view)(info, **arguments)
@@ -219,7 +219,7 @@ class Views:
     # Fields of all things
 
     def metafield(self, owner: str) -> Callable[..., Fields | None]:
-        """Return the field that finds a metafield of an owner."""
+        """The field that finds a metafield of an owner."""
 
         def resolve(_: Info, key: str, namespace: str | None = None) -> Fields | None:
             metafield = metafields.find(self.world, self.domain, owner, namespace, key)

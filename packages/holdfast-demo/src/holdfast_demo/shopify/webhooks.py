@@ -63,7 +63,7 @@ class Delivery(NamedTuple):
 
 
 def single_delivery(_: WebhookMessage) -> Sequence[float]:
-    """Return the delays of a message that is sent once, without delay."""
+    """The delays of a message that is sent once, without delay."""
     return (0.0,)
 
 
@@ -103,7 +103,7 @@ class ShopifyWebhooks(webhooks.WebhookSender):
         world.on_message.append(self._plan)
 
     def newest(self, shop: str, most: int = 50) -> list[Delivery]:
-        """Return the deliveries of a shop, newest first."""
+        """The deliveries of a shop, newest first."""
         return self._deliveries("shop = ? order by id desc limit ?", shop, most)
 
     def send_again(self, shop: str, webhook: str) -> None:
@@ -205,5 +205,5 @@ class ShopifyWebhooks(webhooks.WebhookSender):
 
 
 def signature(body: bytes, secret: str) -> str:
-    """Return the header that proves the sender of a webhook."""
+    """The header that proves the sender of a webhook."""
     return base64.b64encode(hmac.digest(secret.encode(), body, "sha256")).decode()

@@ -81,7 +81,7 @@ def _new(world: ProcessorState, version: int, email: str | None, country: str | 
 
 
 def find(world: ProcessorState, id: str) -> Thing:
-    """Return the account with an id, of either version. Raises `StripeRefusal`."""
+    """The account with an id, of either version. Raises `StripeRefusal`."""
     account = world.store.find(KIND, id)
     if account is None:
         message = f"The provided key does not have access to account '{id}' (or that account does not exist)."
@@ -90,7 +90,7 @@ def find(world: ProcessorState, id: str) -> Thing:
 
 
 def find_v2(world: ProcessorState, id: str) -> Thing:
-    """Return the account of version 2 with an id. Raises `StripeRefusal`."""
+    """The account of version 2 with an id. Raises `StripeRefusal`."""
     account = world.store.find(KIND, id)
     if account is None:
         raise missing("v2.core.account", id, "")
@@ -100,7 +100,7 @@ def find_v2(world: ProcessorState, id: str) -> Thing:
 
 
 def v1(account: Thing) -> Thing:
-    """Return an account as version 1 shows it."""
+    """An account as version 1 shows it."""
     done, requested = account["_done"], account["_wanted"]
     due = [] if done else ["external_account", "tos_acceptance.date", "tos_acceptance.ip"]
     requirements: Thing = {
@@ -136,7 +136,7 @@ def v1(account: Thing) -> Thing:
 
 
 def v2(account: Thing, include: Collection[str]) -> Thing:
-    """Return an account as version 2 shows it: members that are not requested are null."""
+    """An account as version 2 shows it: members that are not requested are null."""
     done = account["_done"]
     recipient: Thing = {"applied": "recipient" in account["_configurations"]}
     if "transfers" in account["_wanted"]:
@@ -270,7 +270,7 @@ def _tell_of_change(world: ProcessorState, account: Thing) -> None:
 
 
 def require_destination(world: ProcessorState, id: str, param: str) -> Thing:
-    """Return the account that a payment is transferred to. Raises `StripeRefusal` if it cannot get payments."""
+    """The account that a payment is transferred to. Raises `StripeRefusal` if it cannot get payments."""
     account = world.store.find(KIND, id)
     if account is None:
         raise missing("destination", id, param, 400)

@@ -146,7 +146,7 @@ _PATTERNS: list[tuple[Operation, Any]] = [(operation, _pattern(operation.path)) 
 
 
 def find(method: str, path: str) -> tuple[Operation, str]:
-    """Return the operation of a request, and the id in its path. Raises `StripeRefusal`."""
+    """The operation of a request, and the id in its path. Raises `StripeRefusal`."""
     for operation, pattern in _PATTERNS:
         if operation.method == method and (matched := pattern.fullmatch(path)):
             return operation, matched.groupdict().get("id", "")

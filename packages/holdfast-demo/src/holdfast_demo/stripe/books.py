@@ -75,7 +75,7 @@ class Books:
         )
 
     def balance(self, account: str) -> dict[str, int]:
-        """Return the balance of an account, by currency."""
+        """The balance of an account, by currency."""
         rows = self._db.execute(
             "select currency, sum(amount) from entries where account = ? group by currency order by currency",
             (account,),
@@ -83,7 +83,7 @@ class Books:
         return dict(rows.fetchall())
 
     def entries(self, account: str = "") -> list[Entry]:
-        """Return the entries of an account, or all, oldest first."""
+        """The entries of an account, or all, oldest first."""
         columns = "movement, kind, source, at, account, currency, amount"
         rows = self._db.execute(
             f"select {columns} from entries where account = ? or ? = '' order by position", (account, account)
@@ -91,7 +91,7 @@ class Books:
         return [Entry(*row) for row in rows]
 
     def moved(self, kind: str) -> dict[str, int]:
-        """Return the moved amounts of a kind of movement, by source."""
+        """The moved amounts of a kind of movement, by source."""
         rows = self._db.execute(
             "select source, sum(amount) from entries where kind = ? and amount > 0 group by source", (kind,)
         )

@@ -37,12 +37,12 @@ MAX_AMOUNT = 999_999_999_999
 
 
 def minor_unit_digits(currency: str) -> int:
-    """Return how many digits the minor unit of a currency has."""
+    """How many digits the minor unit of a currency has."""
     return 0 if currency in ZERO_DECIMAL else 3 if currency in THREE_DECIMAL else 2
 
 
 def require_supported(currency: str, param: str) -> str:
-    """Return the currency in lower case. Raises `StripeRefusal` if Stripe does not charge in it."""
+    """The currency in lower case. Raises `StripeRefusal` if Stripe does not charge in it."""
     small = currency.lower()
     if small not in SUPPORTED:
         known = ", ".join(sorted(SUPPORTED))

@@ -37,20 +37,20 @@ class StripeRefusal(Exception):
 
 
 def missing(kind: str, id: str, param: str = "id", status: int = 404) -> StripeRefusal:
-    """Return the refusal for a missing object: 404 for the object in an address, 400 for others, as Stripe does."""
+    """The refusal for a missing object: 404 for the object in an address, 400 for others, as Stripe does."""
     return StripeRefusal(f"No such {kind}: '{id}'", status=status, code="resource_missing", param=param)
 
 
 def unmodelled(param: str) -> StripeRefusal:
-    """Return the refusal of a parameter that only Stripe supports. Ignoring it would hide a fault."""
+    """The refusal of a parameter that only Stripe supports. Ignoring it would hide a fault."""
     return StripeRefusal(f"Demo payments do not know what Stripe does with '{param}'.", param=param, checked=True)
 
 
 def failure() -> StripeRefusal:
-    """Return an error of the processor itself."""
+    """An error of the processor itself."""
     return StripeRefusal("An unknown error occurred.", status=500, type="api_error")
 
 
 def too_many(code: str) -> StripeRefusal:
-    """Return the refusal of too many requests in a short time, or at the same time about one object."""
+    """The refusal of too many requests in a short time, or at the same time about one object."""
     return StripeRefusal("Too many requests. Try again later.", status=429, code=code)

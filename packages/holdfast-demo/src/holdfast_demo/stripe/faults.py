@@ -27,5 +27,5 @@ class Fault:
     seconds: float = 30
 
     def hits(self, method: str, path: str) -> bool:
-        """Return whether it concerns a request."""
+        """Whether it concerns a request."""
         return method == self.method and re.search(self.path, path) is not None

@@ -154,7 +154,7 @@ def _is_json(request: Request, operation: Operation) -> bool:
 
 
 def _params(request: Request, body: bytes, operation: Operation) -> Thing:
-    """Return the parameters of a request, before their types are checked."""
+    """The parameters of a request, before their types are checked."""
     if request.method == "GET":
         return params.decode(request.url.query)
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()

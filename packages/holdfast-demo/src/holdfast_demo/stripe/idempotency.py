@@ -36,7 +36,7 @@ class ApiAnswer:
 
 
 def fingerprint(method: str, path: str, params: Thing) -> str:
-    """Return a hash of a request."""
+    """A hash of a request."""
     return sha256(json.dumps([method, path, params], sort_keys=True).encode()).hexdigest()
 
 
@@ -49,7 +49,7 @@ class RequestKeys:
         self._busy: set[str] = set()
 
     def begin(self, key: str, request_hash: str, now: int) -> ApiAnswer | None:
-        """Return the stored answer of a key; without one the key is in use until `end`. Raises `StripeRefusal`."""
+        """The stored answer of a key; without one the key is in use until `end`. Raises `StripeRefusal`."""
         if len(key) > 255:
             raise StripeRefusal(
                 "An idempotency key has at most 255 characters.", type="idempotency_error", checked=True

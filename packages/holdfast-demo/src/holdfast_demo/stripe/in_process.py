@@ -12,12 +12,12 @@ from holdfast_demo.stripe.webhooks import Endpoint
 
 
 def secrets_in(data_dir: Path) -> ProcessorSecrets:
-    """Return the secrets of the processor."""
+    """The secrets of the processor."""
     return keys.load_or_create(data_dir / DEMO_PAYMENTS_FILE)
 
 
 def processor(listener: socket.socket, events_url: str, data_dir: Path) -> StripeDouble:
-    """Return the processor that will be served on a socket.
+    """The processor that will be served on a socket.
 
     events_url    the address of the service that gets its webhooks
     """

@@ -19,6 +19,6 @@ def new() -> ProcessorSecrets:
 
 
 def load_or_create(file: Path) -> ProcessorSecrets:
-    """Return the secrets in files next to the database, made if they do not exist. Only their owner can read them."""
+    """The secrets in files next to the database, made if they do not exist. Only their owner can read them."""
     api, webhooks = [secret("", file.with_suffix(suffix)).value.decode() for suffix in (".key", ".webhooks")]
     return ProcessorSecrets(f"sk_test_{api}", f"whsec_{webhooks}")

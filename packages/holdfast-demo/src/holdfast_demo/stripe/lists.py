@@ -26,7 +26,7 @@ PAGING = frozenset("limit starting_after ending_before expand".split())
 
 
 def page(world: ProcessorState, kind: str, path: str, params: Thing) -> Thing:
-    """Return a page of the list of a kind, newest first. Raises `StripeRefusal`.
+    """A page of the list of a kind, newest first. Raises `StripeRefusal`.
 
     params    the position and size of the page, and the values that members must have
     """
@@ -45,7 +45,7 @@ def page(world: ProcessorState, kind: str, path: str, params: Thing) -> Thing:
 
 
 def with_expansions(world: ProcessorState, thing: Thing, paths: Sequence[str]) -> Thing:
-    """Return an object with some members expanded, such as `payment_intent.latest_charge`. Raises `StripeRefusal`."""
+    """An object with some members expanded, such as `payment_intent.latest_charge`. Raises `StripeRefusal`."""
     for path in paths:
         parts = path.split(".")
         if len(parts) > MAX_EXPAND_DEPTH:

@@ -55,7 +55,7 @@ def routes(world: ProcessorState) -> list[BaseRoute]:
 
 
 def money(amount: int, currency: str) -> str:
-    """Return an amount in the form for people, with its currency."""
+    """An amount in the form for people, with its currency."""
     return ENGLISH.money(amount, currency.upper(), minor_unit_digits(currency))
 
 
@@ -167,7 +167,7 @@ class _PaymentPages:
 
 
 def _success_url(session: Thing) -> str:
-    """Return the address to which a payer is sent after paying."""
+    """The address to which a payer is sent after paying."""
     return session["success_url"].replace("{CHECKOUT_SESSION_ID}", session["id"])
 
 

@@ -28,7 +28,7 @@ _OPTIONS = frozenset(RequestOptions.__annotations__)
 
 
 def decode(form: str) -> Values:
-    """Return the parameters of a form or a query, nested by their names. Raises `StripeRefusal`."""
+    """The parameters of a form or a query, nested by their names. Raises `StripeRefusal`."""
     values: Values = {}
     try:
         pairs = parse_qsl(form, keep_blank_values=True, strict_parsing=bool(form), errors="strict", max_num_fields=1000)
@@ -55,7 +55,7 @@ def decode(form: str) -> Values:
 
 
 def check_params(values: Values, params: type, modelled: frozenset[str], *, json: bool = False) -> Values:
-    """Return the values with the types that `params` declares. Raises `StripeRefusal`.
+    """The values with the types that `params` declares. Raises `StripeRefusal`.
 
     modelled    the names that the double supports
     json        whether they came as JSON, which distinguishes numbers and texts
@@ -69,7 +69,7 @@ def check_params(values: Values, params: type, modelled: frozenset[str], *, json
 
 @cache
 def _members(params: type) -> Mapping[str, tuple[Any, bool]]:
-    """Return the names of a typed dictionary, with their types and whether they are required."""
+    """The names of a typed dictionary, with their types and whether they are required."""
     # The options of a request are declared in another module; they are not parameters.
     hints = {name: hint for name, hint in params.__annotations__.items() if name not in _OPTIONS}
     declared = type("Declared", (), {"__annotations__": hints, "__module__": params.__module__})
@@ -163,7 +163,7 @@ class _Check:
         raise StripeRefusal(f"Invalid {expected}: {value}", code=code, param=path, checked=True)
 
     def _read(self, value: Any, kind: Any) -> Any:
-        """Return a value as a kind; None if it is not of that kind."""
+        """A value as a kind; None if it is not of that kind."""
         if self._json:
             return value if type(value) is (str if kind is Decimal else kind) else None
         if kind is bool:
@@ -191,7 +191,7 @@ class _Check:
 
 
 def _alternatives(type: Any) -> Sequence[Any]:
-    """Return the kinds of values that a type allows."""
+    """The kinds of values that a type allows."""
     if get_origin(type) in {Union, UnionType}:
         return [kind for alternative in get_args(type) for kind in _alternatives(alternative)]
     return [type]

@@ -52,7 +52,7 @@ def pay(
 
 
 def processing_fee(amount: int, currency: str) -> int:
-    """Return the fee of the processor, which the platform pays: 1.5 % and a quarter of a unit of the currency."""
+    """The fee of the processor, which the platform pays: 1.5 % and a quarter of a unit of the currency."""
     fixed = 25 * 10 ** minor_unit_digits(currency) // 100
     return min(amount, amount * 15 // 1000 + fixed)
 
@@ -167,7 +167,7 @@ def _fee(world: ProcessorState, charge: Thing, account: str, amount: int) -> Thi
 
 
 def balance(world: ProcessorState, account: str) -> Thing:
-    """Return the balance of the platform or a connected account."""
+    """The balance of the platform or a connected account."""
     amounts = world.books.balance(account or PLATFORM)
     available: list[Thing] = [
         {"amount": amount, "currency": currency, "source_types": {"card": amount}}

@@ -86,7 +86,7 @@ class ProcessorState:
 
 
 def without_private(value: Any) -> Any:
-    """Return a value without its private members."""
+    """A value without its private members."""
     if isinstance(value, dict):
         return {name: without_private(item) for name, item in value.items() if not name.startswith("_")}  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
     if isinstance(value, list):
@@ -95,7 +95,7 @@ def without_private(value: Any) -> Any:
 
 
 def with_nulls(kind: type, thing: Thing) -> Thing:
-    """Return an object with null for every missing member of its stripe-python class."""
+    """An object with null for every missing member of its stripe-python class."""
     return {**dict.fromkeys(_nullable(kind)), **thing}
 
 
@@ -112,10 +112,10 @@ def _is_optional(hint: Any) -> bool:
 
 
 def moment(seconds: int) -> str:
-    """Return a time in the form of the second API."""
+    """A time in the form of the second API."""
     return dt.datetime.fromtimestamp(seconds, dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
 
 
 def list_object(things: list[Thing], url: str, has_more: bool = False) -> Thing:
-    """Return a list in the form of the first API."""
+    """A list in the form of the first API."""
     return {"object": "list", "data": things, "has_more": has_more, "url": url}

@@ -76,7 +76,7 @@ class StripeDouble:
         return self._world.books
 
     def balance(self, account: str) -> dict[str, int]:
-        """Return the balance of an account by currency: of `platform`, or of the id of a connected account."""
+        """The balance of an account by currency: of `platform`, or of the id of a connected account."""
         return self.books.balance(account)
 
     def check(self) -> None:
@@ -114,7 +114,7 @@ class StripeDouble:
             return payments.pay(self._world, session_id, card)
 
     def ready_account(self, name: str, email: str) -> str:
-        """Return the id of the finished account with an address; it is made if there is none."""
+        """The id of the finished account with an address; it is made if there is none."""
         for account in self._store.every(accounts.KIND):
             if account["email"] == email and account["_done"]:
                 return account["id"]

@@ -97,7 +97,7 @@ def _charge(world: ProcessorState, params: Thing) -> Thing:
 
 
 def _share(thing: Thing, of: int, amount: int, before: int) -> tuple[int, int]:
-    """Return the part of a transfer or fee that goes back with an amount, and the refunded amount that is then covered.
+    """The part of a transfer or fee that goes back with an amount, and the refunded amount that is then covered.
 
     The parts add up: the whole transfer or fee has gone back when the whole payment has.
 

@@ -89,7 +89,7 @@ def create(world: ProcessorState, params: Thing) -> Thing:
 
 
 def _items(params: Thing) -> tuple[list[Thing], str]:
-    """Return the line items of a payment, and its currency."""
+    """The line items of a payment, and its currency."""
     lines: list[Thing] = params.get("line_items", [])
     if not lines:
         raise StripeRefusal("You must provide `line_items`.", code="parameter_missing", param="line_items")
@@ -131,7 +131,7 @@ def _items(params: Thing) -> tuple[list[Thing], str]:
 
 
 def _plan(world: ProcessorState, data: Thing, total: int, currency: str) -> Thing:
-    """Return where the money goes once the session is paid: destination, fee and metadata."""
+    """Where the money goes once the session is paid: destination, fee and metadata."""
     at = "payment_intent_data"
     for name in data.keys() - {"application_fee_amount", "transfer_data", "metadata", "on_behalf_of", "description"}:
         raise unmodelled(f"{at}[{name}]")
@@ -170,7 +170,7 @@ def find(world: ProcessorState, id: str) -> Thing:
 
 
 def line_items(world: ProcessorState, id: str) -> Thing:
-    """Return the line items of a session."""
+    """The line items of a session."""
     return list_object(find(world, id)["_items"], f"/v1/checkout/sessions/{id}/line_items")
 
 
@@ -198,7 +198,7 @@ def expire_due(world: ProcessorState) -> None:
 
 
 def next_end(world: ProcessorState) -> int | None:
-    """Return when the next session expires; None if none is open."""
+    """When the next session expires; None if none is open."""
     (end,) = world.store.db.execute(
         "select min(json_extract(body, '$.expires_at')) from things indexed by sessions_by_end"
         " where kind = 'checkout.session' and json_extract(body, '$.status') = 'open'"

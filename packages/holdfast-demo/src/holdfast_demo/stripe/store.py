@@ -54,7 +54,7 @@ class Store(SQLiteStore):
         return json.loads(row[0]) if row else None
 
     def get(self, kind: str, id: str, param: str = "id", status: int = 404) -> Thing:
-        """Return the object with an id. Raises `Refusal` if there is none."""
+        """The object with an id. Raises `Refusal` if there is none."""
         thing = self.find(kind, id)
         if thing is None:
             raise missing(kind, id, param, status)
@@ -70,7 +70,7 @@ class Store(SQLiteStore):
         before: str = "",
         most: int = 10,
     ) -> ObjectPage:
-        """Return a part of the list of a kind, newest first.
+        """A part of the list of a kind, newest first.
 
         equal      the values that members of the objects must have
         created    bounds on the time of creation: `gt`, `gte`, `lt`, `lte`
@@ -96,11 +96,11 @@ class Store(SQLiteStore):
         return ObjectPage(part[::-1] if before else part, len(things) > most)
 
     def every(self, kind: str) -> list[Thing]:
-        """Return all objects of a kind, oldest first."""
+        """All objects of a kind, oldest first."""
         rows = self.db.execute("select body from things where kind = ? order by position", (kind,))
         return [json.loads(row[0]) for row in rows]
 
 
 def new_id(prefix: str) -> str:
-    """Return a random id that cannot be guessed."""
+    """A random id that cannot be guessed."""
     return f"{prefix}_{secrets.token_hex(12)}"

@@ -93,7 +93,7 @@ class ListThings(Struct, forbid_unknown_fields=True):
 
 
 def routes(processor: StripeDouble) -> list[BaseRoute]:
-    """Return the routes of the API for tests."""
+    """The routes of the API for tests."""
 
     def books(_: EmptyCommand) -> Any:
         processor.check()

@@ -125,6 +125,6 @@ class StripeWebhooks(webhooks.WebhookSender):
 
 
 def signature(body: str, secret: str, at: int | None = None) -> str:
-    """Return the header that proves sender and time of a webhook."""
+    """The header that proves sender and time of a webhook."""
     at = int(time.time()) if at is None else at
     return f"t={at},v1={hmac.digest(secret.encode(), f'{at}.{body}'.encode(), 'sha256').hex()}"

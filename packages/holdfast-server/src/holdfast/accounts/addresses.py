@@ -21,7 +21,7 @@ Email = Annotated[
 
 
 def canonical(email: str) -> str:
-    """Return an address in the form in which it is stored and compared.
+    """An address in the form in which it is stored and compared.
 
     What is no address, such as a part of one in a search, is only brought into small letters.
     """
@@ -32,7 +32,7 @@ def canonical(email: str) -> str:
 
 
 def address_error(email: str) -> str | None:
-    """Return why mails cannot be sent to an address, as a message that begins with a verb; None if they can."""
+    """Why mails cannot be sent to an address, as a message that begins with a verb; None if they can."""
     try:
         identity(email)
     except NoAddress as error:
@@ -41,7 +41,7 @@ def address_error(email: str) -> str | None:
 
 
 def usable(email: str) -> str | None:
-    """Return the address as it is stored; None if it is invalid, or mails cannot be sent to it."""
+    """The address as it is stored; None if it is invalid, or mails cannot be sent to it."""
     try:
         return msgspec.convert(identity(email), Email)
     except (msgspec.ValidationError, NoAddress):

@@ -11,7 +11,7 @@ MAX_NAMED = 5
 
 
 def check_mailboxes(table: LiteralString) -> Callable[[Inspection[Any], Reader[None]], Awaitable[Findings]]:
-    """Return the check of a table of accounts: whether each mailbox has one account."""
+    """The check of a table of accounts: whether each mailbox has one account."""
 
     async def check(_: Inspection[Any], reader: Reader[None]) -> Findings:
         different = await list_different(reader, table)

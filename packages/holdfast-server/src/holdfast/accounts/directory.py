@@ -32,15 +32,15 @@ class Directory(Protocol):
     """The accounts of a service."""
 
     async def find(self, reader: Reader[Any], ids: Sequence[int]) -> Mapping[int, Account]:
-        """Return the accounts that have these ids, by id."""
+        """The accounts that have these ids, by id."""
         ...
 
     async def find_password(self, reader: Reader[Any], email: str) -> StoredPassword | None:
-        """Return the password of the account with an address; None if no account has the address."""
+        """The password of the account with an address; None if no account has the address."""
         ...
 
     async def still_has(self, tx: Tx[Any], password: StoredPassword) -> bool:
-        """Return whether an account still has a password. If so, the password is locked until the transaction ends."""
+        """Whether an account still has a password. If so, the password is locked until the transaction ends."""
         ...
 
     async def prove(self, tx: Tx[Any], email: str) -> Account | None:
@@ -51,5 +51,5 @@ class Directory(Protocol):
         ...
 
     def canonical(self, email: str) -> str | None:
-        """Return the address as it is stored; None if it is no address."""
+        """The address as it is stored; None if it is no address."""
         ...

@@ -135,11 +135,11 @@ class Sessions:
         self._cache = LookupCache(FOUND_SESSIONS, database, CHANNEL, str, batches.submit)
 
     async def of(self, request: Request) -> Session | None:
-        """Return the session of the browser that sent a request; None if it has none."""
+        """The session of the browser that sent a request; None if it has none."""
         return await self.find(request.cookies.get(self.cookie_name("session"), ""))
 
     async def find(self, secret: str) -> Session | None:
-        """Return the session with a secret; None if the secret is malformed, unknown, or its session has ended."""
+        """The session with a secret; None if the secret is malformed, unknown, or its session has ended."""
         return await self._cache.get(digest(secret).hex()) if is_secret(secret) else None
 
     def forgetting(self) -> AbstractContextManager[None]:
@@ -153,13 +153,13 @@ class Sessions:
         return f"{name}-{self._port}" if self._port else name
 
     def cookie(self, name: str, value: str, seconds: int = MAX_SESSION_DAYS * 86_400) -> Header:
-        """Return the header that sets a cookie; with 0 seconds it removes the cookie."""
+        """The header that sets a cookie; with 0 seconds it removes the cookie."""
         secure = "; Secure" if self._secure else ""
         text = f"{self.cookie_name(name)}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}"
         return b"set-cookie", text.encode()
 
     def framed_cookie(self, name: str, value: str, seconds: int) -> Header:
-        """Return the same for pages in a frame of another site. A browser keeps it for frames of that site alone.
+        """The same for pages in a frame of another site. A browser keeps it for frames of that site alone.
 
         Without https a browser sends it to no other site: then the surrounding site must be on the same host.
         """
@@ -183,12 +183,12 @@ class Sessions:
 
 
 def new_secret() -> str:
-    """Return a random secret of 256 bits for a cookie."""
+    """A random secret of 256 bits for a cookie."""
     return secrets.token_urlsafe(32)
 
 
 def is_secret(text: str) -> bool:
-    """Return whether a text has the form of a secret for a cookie."""
+    """Whether a text has the form of a secret for a cookie."""
     return _SECRET.fullmatch(text) is not None
 
 
@@ -230,7 +230,7 @@ async def begin(tx: Tx[Any], account_id: int, way: Way, browser: str) -> str:
 
 
 async def list_open(reader: Reader[Any], account_id: int) -> list[SessionRow]:
-    """Return the open sessions of an account, the one used last first."""
+    """The open sessions of an account, the one used last first."""
     return await reader.rows(
         SessionRow,
         f"""
@@ -285,7 +285,7 @@ async def hand_over(tx: Tx[Any], giver: int, taker: int) -> None:
 
 
 async def is_fresh(reader: Reader[Any], id: int) -> bool:
-    """Return whether a session began within the last hour, by a link: then its owner has just received our mail."""
+    """Whether a session began within the last hour, by a link: then its owner has just received our mail."""
     return bool(
         await reader.value(
             """
@@ -297,7 +297,7 @@ async def is_fresh(reader: Reader[Any], id: int) -> bool:
 
 
 async def lock_if_exists(tx: Tx[Any], id: int) -> bool:
-    """Return whether a session exists, expired or not. If so, nobody can end it until the transaction ends."""
+    """Whether a session exists, expired or not. If so, nobody can end it until the transaction ends."""
     return bool(await tx.value("select true from sessions where id = %(id)s for key share", {"id": id}))
 
 
@@ -324,7 +324,7 @@ class LookAtKnownBrowser(Command):
 
 
 async def is_known_browser(reader: Reader[Any], caller: Caller, command: LookAtKnownBrowser) -> bool:
-    """Return whether the owner of an address has signed in in a browser."""
+    """Whether the owner of an address has signed in in a browser."""
     is_known = await reader.value(
         """
         select true from known_browsers where hash = %(hash)s and known_at > now() - make_interval(days => %(days)s)

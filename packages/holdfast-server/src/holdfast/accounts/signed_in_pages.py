@@ -51,35 +51,35 @@ class SessionGate:
         self.site = site
 
     def page_context(self, request: Request) -> PageContext:
-        """Return how the answer to a request is shown."""
+        """How the answer to a request is shown."""
         return PageContext(language_of(request))
 
     async def arrive(self, request: Request) -> Reply | None:
-        """Return the answer to a request that proves the identity of its sender; None for all other requests."""
+        """The answer to a request that proves the identity of its sender; None for all other requests."""
         return None
 
     async def find(self, request: Request) -> Session | None:
-        """Return the session of the browser that sent a request; None if it has none."""
+        """The session of the browser that sent a request; None if it has none."""
         return await self.sessions.of(request)
 
     async def ask(self, request: Request) -> Reply:
-        """Return the answer for a visitor who is not signed in."""
+        """The answer for a visitor who is not signed in."""
         return redirect(address_with_return(SIGN_IN, request, self.site))
 
 
 def address_with_return(path: str, request: Request, site: Site) -> str:
-    """Return the address of a page that leads back to the requested one, with the known parameters of its query."""
+    """The address of a page that leads back to the requested one, with the known parameters of its query."""
     query = known_parameters(request.query, {*site.parameters, "lang"}).decode("latin-1")
     return f"{path}?{return_query(request.path + (f'?{query}' if query else ''))}"
 
 
 def return_query(path: str) -> str:
-    """Return the query that leads back to a path; empty for an empty path."""
+    """The query that leads back to a path; empty for an empty path."""
     return urlencode({"return_to": path} if path else {})
 
 
 def local_path(path: str) -> str:
-    """Return the text if it is a path of this site; empty if a browser could read it as the address of another site."""
+    """The text if it is a path of this site; empty if a browser could read it as the address of another site."""
     fits = path.startswith("/") and not path.startswith(("//", "/\\")) and path.isascii() and path.isprintable()
     return path if fits and "\\" not in path and len(path) <= 8_000 else ""
 
@@ -136,7 +136,7 @@ class SignedInPages:
     def route(
         self, path: str, name: str, answer: Answer, *methods: str, limit: str | None = None, at_once: bool = False
     ) -> Route:
-        """Return the route of a page. `answer` answers GET and `methods`.
+        """The route of a page. `answer` answers GET and `methods`.
 
         at_once    whether the page opens even for a session that has to visit another page first
         """
@@ -157,7 +157,7 @@ class SignedInPages:
         return Route(path, handler)
 
     def missing(self, path: str, name: str) -> Route:
-        """Return the route of all other paths below one: there is no such page."""
+        """The route of all other paths below one: there is no such page."""
 
         async def respond(_: Caller, request: Request) -> Reply:
             raise NOT_FOUND()
@@ -171,11 +171,11 @@ class SignedInPages:
         return (session and session.caller) or await anonymous(request)
 
     def token(self, session: Session) -> str:
-        """Return the token for the forms that are shown in a session."""
+        """The token for the forms that are shown in a session."""
         return self._tokens.issue(f"session {session.id}")
 
     async def read(self, session: Session, request: Request) -> dict[str, str]:
-        """Return the fields of a form.
+        """The fields of a form.
 
         Raises `foreign_form` if another site sent it, and `anothers_form` if it was shown in another session.
         """
@@ -187,7 +187,7 @@ class SignedInPages:
     async def read_files(
         self, session: Session, request: Request, bounds: FileLimits, take: TakeFile
     ) -> dict[str, str]:
-        """Return the same for a form with files, which are passed to `take`. The token precedes the files.
+        """The same for a form with files, which are passed to `take`. The token precedes the files.
 
         `take` may have got some files of a form that is then refused.
         """
@@ -201,7 +201,7 @@ class SignedInPages:
             raise ANOTHERS_FORM()
 
     def page(self, session: Session, request: Request, template: str, status: int = 200, **values: Any) -> Reply:
-        """Return a page for a signed-in person. Its template has the values of `console.html`, and `scripts`.
+        """A page for a signed-in person. Its template has the values of `console.html`, and `scripts`.
 
         The value `scripts` names further files of the site that run on the page; `here` is the path of the entry of
         the navigation that is marked.
@@ -220,7 +220,7 @@ class SignedInPages:
         }
 
     def public_page(self, request: Request, template: str, status: int = 200, **values: Any) -> Reply:
-        """Return a page that needs no session, with the language, frame and values of the request."""
+        """A page that needs no session, with the language, frame and values of the request."""
         context = self.gate.page_context(request)
         more: dict[str, Any] = {"query": request.query, **context.values, **values}
         return self.site.page(
@@ -233,11 +233,11 @@ class SignedInPages:
         )
 
     def to(self, request: Request, path: str) -> Reply:
-        """Return a redirect to a path of this site."""
+        """A redirect to a path of this site."""
         return redirect(path, ancestors=self.gate.page_context(request).ancestors)
 
     def refuse(self, problem: Problem, request: Request) -> Reply:
-        """Return the page for a problem. A signed-in person sees it inside the console."""
+        """The page for a problem. A signed-in person sees it inside the console."""
         context = self.gate.page_context(request)
         session: Session | None = request.scope.get(_SESSION)
         return self.site.refuse(
@@ -271,15 +271,15 @@ class Console:
         self.run = run
 
     def route(self, path: str, name: str, answer: Answer, *methods: str, limit: str | None = None) -> Route:
-        """Return the route of a page. `answer` answers GET and `methods`."""
+        """The route of a page. `answer` answers GET and `methods`."""
         return self.signed_in.route(path, f"console_{name}", answer, *methods, limit=limit)
 
     def page(
         self, session: Session, request: Request, template: str, status: int = 200, *, here: str = HOME, **values: Any
     ) -> Reply:
-        """Return a page of the console. `here`: the path of its navigation entry."""
+        """A page of the console. `here`: the path of its navigation entry."""
         return self.signed_in.page(session, request, f"console/{template}", status, here=here, **values)
 
     def to(self, request: Request, path: str) -> Reply:
-        """Return a redirect to another page, in the language of this one."""
+        """A redirect to another page, in the language of this one."""
         return self.signed_in.to(request, self.signed_in.gate.page_context(request).language.at(path))

@@ -22,7 +22,7 @@ class CursorPage(Command, kw_only=True):
     cursor: Annotated[str, Meta(max_length=300, description="next_cursor of the page before.")] = ""
 
     def after(self, kind: type[K]) -> K | None:
-        """Return the key of the last item seen; None on the first page. Raises `validation_failed`."""
+        """The key of the last item seen; None on the first page. Raises `validation_failed`."""
         if not self.cursor:
             return None
         try:
@@ -35,7 +35,7 @@ class CursorPage(Command, kw_only=True):
 
 
 def cursor_page(rows: list[T], command: CursorPage, key: Callable[[T], Any]) -> tuple[list[T], str | None]:
-    """Return the page out of at most `limit + 1` rows, and the cursor of the next page, if there is one.
+    """The page out of at most `limit + 1` rows, and the cursor of the next page, if there is one.
 
     key    returns the unique key of an item, in the order of the list
     """
@@ -45,7 +45,7 @@ def cursor_page(rows: list[T], command: CursorPage, key: Callable[[T], Any]) -> 
 
 
 def cursor_after(key: object) -> str:
-    """Return the cursor of the items after the one with a key."""
+    """The cursor of the items after the one with a key."""
     return urlsafe_b64encode(msgspec.json.encode(key)).decode()
 
 

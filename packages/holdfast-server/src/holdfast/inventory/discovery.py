@@ -20,7 +20,7 @@ AUTHORIZATION_SERVER = "/.well-known/oauth-authorization-server"
 
 
 def routes(agents: EndpointConfig, operations: Operations, description: str) -> list[Route]:
-    """Return the routes of all discovery documents."""
+    """The routes of all discovery documents."""
     base = agents.base_url
     service = ServiceDescription(
         agents,
@@ -59,12 +59,12 @@ def authorization_server(base_url: str) -> dict[str, Any]:
 
 
 def auth(base_url: str) -> str:
-    """Return the steps of an agent from no credentials to a first tool call."""
+    """The steps of an agent from no credentials to a first tool call."""
     return fill_template(HERE / "auth.md", base_url=base_url)
 
 
 def llms(service: ServiceDescription) -> str:
-    """Return the service on one page, for language models (llmstxt.org)."""
+    """The service on one page, for language models (llmstxt.org)."""
     return fill_template(
         HERE / "llms.txt",
         title=service.agents.title,

@@ -167,20 +167,20 @@ ALL: tuple[ProblemType, ...] = (
 
 
 def no_pool(id: int) -> Problem:
-    """Return the problem of a pool that the shop does not have. It may be another shop's."""
+    """The problem of a pool that the shop does not have. It may be another shop's."""
     return NOT_FOUND(f"No pool has the id {id}.", hint="list_pools shows the pools of the shop.")
 
 
 def not_linked(variant_gid: str) -> Problem:
-    """Return the problem of a variant that draws on no pool of the shop."""
+    """The problem of a variant that draws on no pool of the shop."""
     return NOT_FOUND(f"{variant_gid} is not linked to a pool.", hint="link_variants links a variant to a pool.")
 
 
 def error_body(problem: Problem) -> dict[str, Any]:
-    """Return the error envelope of the service: a stable slug, and a text with the next step."""
+    """The error envelope of the service: a stable slug, and a text with the next step."""
     return {"error": problem.code, "message": f"{problem.message} {problem.hint}"}
 
 
 def oauth_body(problem: Problem) -> dict[str, Any]:
-    """Return the error in the form of RFC 6749, for the token endpoint."""
+    """The error in the form of RFC 6749, for the token endpoint."""
     return {"error": problem.code, "error_description": f"{problem.message} {problem.hint}"}

@@ -53,7 +53,7 @@ class Resources(resources.Resources[Settings]):
 
 
 def build(settings: Settings) -> Resources:
-    """Return the resources that these settings name."""
+    """The resources that these settings name."""
     secret = resources.secret_of(settings)
     derived = [derived_secret.hex() for derived_secret in secret.derive_each("client secret")]
     present = [settings.client_secret] if settings.client_secret else derived

@@ -123,7 +123,7 @@ async def create_unbound_link(tx: Tx[Any], email: str, return_to: str) -> int:
 
 
 async def look(reader: Reader[Any], caller: Caller, command: LookAtSignInLink) -> SignInLinkView:
-    """Return the status of a link. This changes nothing: programs that check mails follow the links in them."""
+    """The status of a link. This changes nothing: programs that check mails follow the links in them."""
     return await _find_status(reader, command.id, command.browser)
 
 
@@ -163,7 +163,7 @@ class RequestedLink(Struct):
 
 
 async def list_requested(reader: Reader[Any], email: str) -> list[RequestedLink]:
-    """Return the stored links that were requested for an e-mail address, oldest first."""
+    """The stored links that were requested for an e-mail address, oldest first."""
     return await reader.rows(
         RequestedLink,
         "select asked_at, used_at from sign_in_links where email = %(email)s order by id",
@@ -194,7 +194,7 @@ async def _find_status(reader: Reader[Any], id: int, browser: bytes) -> SignInLi
 
 
 async def mail_contents(database: Database[Any], mails: Sequence[Mail]) -> dict[int, SignInMail]:
-    """Return the contents of sign-in mails by their ids, without the mails whose links no longer work."""
+    """The contents of sign-in mails by their ids, without the mails whose links no longer work."""
     if not mails:
         return {}
     links = {mail.id: int(mail.arguments["link_id"]) for mail in mails}
@@ -225,17 +225,17 @@ async def mail_contents(database: Database[Any], mails: Sequence[Mail]) -> dict[
 
 
 def link_url(secret: Secret, base_url: str, id: int) -> str:
-    """Return the URL of a link."""
+    """The URL of a link."""
     return f"{base_url}/sign-in/{encode_token(secret, id)}"
 
 
 def encode_token(secret: Secret, id: int) -> str:
-    """Return the token of a link: its id with a signature."""
+    """The token of a link: its id with a signature."""
     return f"{id}-{secret.own_signer('links to sign in').sign(str(id))}"
 
 
 def decode_token(secret: Secret, token: str) -> int | None:
-    """Return the id of the link; None if this service has not signed the token."""
+    """The id of the link; None if this service has not signed the token."""
     parts = _TOKEN.fullmatch(token)
     if parts is None or not secret.own_signer("links to sign in").accepts(parts[1], parts[2]):
         return None

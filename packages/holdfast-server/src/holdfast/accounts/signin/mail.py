@@ -14,7 +14,7 @@ class SignInMail(LinkMail, tag="sign_in"):
 
 
 def message(mail: SignInMail, frame: Frame) -> MailMessage:
-    """Return the rendered mail."""
+    """The rendered mail."""
     _ = frame.texts(language_with_code(mail.language)).gettext
     return link_message(
         mail,

@@ -79,13 +79,13 @@ _threads = ThreadPoolExecutor(MAX_CONCURRENT_PASSWORDS, "password", _let_others_
 
 
 async def hash_password(caller: Caller, password: str) -> str:
-    """Return the hash of a password, for the database. Raises `service_unavailable` if too many wait."""
+    """The hash of a password, for the database. Raises `service_unavailable` if too many wait."""
     async with place(caller):
         return await _in_thread(partial(HASHER.hash, password))
 
 
 async def is_match(password: str, hash: str | None) -> bool:
-    """Return whether a password has this hash. Without a hash the answer is False, and takes as long.
+    """Whether a password has this hash. Without a hash the answer is False, and takes as long.
 
     The caller has a `place`.
     """
@@ -202,7 +202,7 @@ async def end(tx: Tx[Any], caller: Caller, command: EndSessions) -> None:
 
 
 async def list_open(reader: Reader[Any], caller: Caller, command: ListSessions) -> list[sessions.SessionRow]:
-    """Return the sessions of an account."""
+    """The sessions of an account."""
     return await sessions.list_open(reader, command.account_id)
 
 

@@ -246,7 +246,7 @@ class SignInPages:
         return _with_headers(redirect("/"), self._sessions.cookie("session", "", 0))
 
     async def _is_known_browser(self, caller: Caller, request: Request, email: str) -> bool:
-        """Return whether the owner of an address has signed in in this browser."""
+        """Whether the owner of an address has signed in in this browser."""
         secret = request.cookies.get(self._sessions.cookie_name("known"), "")
         return is_secret(secret) and await self._known(caller, LookAtKnownBrowser(email=email, secret=secret))
 

@@ -43,7 +43,7 @@ OrderT = TypeVar("OrderT", bound=Order)
 
 
 async def look(reader: Reader[Any], caller: Caller, command: Mailbox) -> bool:
-    """Return whether the mails to a mailbox are stopped."""
+    """Whether the mails to a mailbox are stopped."""
     return command.mailbox in await _find_stopped(reader, [command.mailbox])
 
 
@@ -67,7 +67,7 @@ OPERATIONS = (MAILBOX_STATUS, STOP, RESUME)
 
 
 async def without_stopped(database: Database[Any], contents: Mapping[int, OrderT]) -> dict[int, OrderT]:
-    """Return the mails to send, with their links, without those to mailboxes whose owners have stopped them."""
+    """The mails to send, with their links, without those to mailboxes whose owners have stopped them."""
     digests = {id: digest(content.recipient) for id, content in contents.items()}
     stoppable = [digests[id] for id, content in contents.items() if not content.is_asked_for]
     stopped = await database.read(lambda reader: _find_stopped(reader, stoppable)) if stoppable else set[bytes]()
@@ -78,24 +78,24 @@ async def without_stopped(database: Database[Any], contents: Mapping[int, OrderT
 
 
 async def find_stopped_at(reader: Reader[Any], address: str) -> dt.datetime | None:
-    """Return when the mails to an address were stopped; None if they were not."""
+    """When the mails to an address were stopped; None if they were not."""
     return await reader.value(
         "select stopped_at from stopped_mails where mailbox = %(mailbox)s", {"mailbox": digest(address)}
     )
 
 
 def digest(address: str) -> bytes:
-    """Return the digest that is stored of an address."""
+    """The digest that is stored of an address."""
     return sha256(mailbox(address).encode()).digest()
 
 
 def path(secret: Secret, digest: bytes) -> str:
-    """Return the path of the page of a mailbox."""
+    """The path of the page of a mailbox."""
     return f"{PATH}/{digest.hex()}-{_signer(secret).sign(digest.hex())}"
 
 
 def read_link(secret: Secret, text: str) -> bytes | None:
-    """Return the digest of the mailbox in a link; None if this service did not write the link."""
+    """The digest of the mailbox in a link; None if this service did not write the link."""
     parts = _LINK.fullmatch(text)
     if parts is None or not _signer(secret).accepts(parts[1], parts[2]):
         return None

@@ -61,7 +61,7 @@ class StoppedMailsPages:
         return redirect(language_of(request).at(mailboxes.path(self._secret, mailbox)))
 
     async def _opened(self, caller: Caller, request: Request) -> bytes:
-        """Return the mailbox that a link names. Raises `not_found` and `rate_limited`."""
+        """The mailbox that a link names. Raises `not_found` and `rate_limited`."""
         mailbox = mailboxes.read_link(self._secret, request.fields["link"])
         if mailbox is None:
             await self._limits.hit(SIGN_INS_OF_CLIENT, caller.name)

@@ -29,7 +29,7 @@ class AnswerWithReceipt(Protocol):
 
 
 def signing(kind: Callable[..., AnswerWithReceipt]) -> Completion:
-    """Return a function that signs the receipts of the answers of one kind, a Struct."""
+    """A function that signs the receipts of the answers of one kind, a Struct."""
 
     async def complete(database: Database, have_keys: bool, answers: Sequence[Any]) -> Sequence[Any]:
         completed = [_with_receipt(kind, answer) if isinstance(answer, Raw) else answer for answer in answers]

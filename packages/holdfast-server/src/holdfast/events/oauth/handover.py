@@ -112,7 +112,7 @@ class AnotherServer:
         return (await self._ask("sessions/attest", arguments, _AttestedSession)).session_token
 
     async def preview(self, session: str, request: Mapping[str, Any]) -> ConsentPreview:
-        """Return the client and the scopes of a request. Raises `invalid_request` if the server rejects the request."""
+        """The client and the scopes of a request. Raises `invalid_request` if the server rejects the request."""
         return await self._ask("idp/oauth/authorize/start", {**request, "session_token": session}, ConsentPreview)
 
     async def decide(self, session: str, request: Mapping[str, Any], scopes: Sequence[str], *, allowed: bool) -> str:
@@ -172,7 +172,7 @@ def trusted_auth_routes(database: Database[Any], limits: Limits) -> list[Route]:
 
 
 async def token(tx: Tx[Any], session: Session, issuer: str, audience: str) -> str:
-    """Return a token that identifies the signed-in person. The owner of the address must have proved it."""
+    """A token that identifies the signed-in person. The owner of the address must have proved it."""
     keys = await KEYS.read(tx)
     now = int(keys.now)
     claims = TrustedAuthClaims(
@@ -281,7 +281,7 @@ PREVIEW_PARAMETERS = ("client_id", "redirect_uri", "response_type", "scopes", "p
 
 
 def parameters_to_forward(query: Mapping[str, str]) -> dict[str, Any]:
-    """Return the parameters of a request for the other server. Raises a `Problem` if it must not be passed on."""
+    """The parameters of a request for the other server. Raises a `Problem` if it must not be passed on."""
     if not query.get("client_id"):
         raise INVALID_CLIENT("The request names no client.", hint="Start again in the app.")
     if not model.is_acceptable(query.get("redirect_uri", "")):
@@ -299,7 +299,7 @@ def parameters_to_forward(query: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _destination(address: str) -> tuple[str, str, str]:
-    """Return scheme, host and path of an address, without its query."""
+    """Scheme, host and path of an address, without its query."""
     parts = urlsplit(address)
     return parts.scheme, parts.netloc, parts.path or "/"
 

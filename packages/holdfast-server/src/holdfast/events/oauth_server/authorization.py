@@ -75,7 +75,7 @@ async def read_authorization_request(
 
 
 def challenge(terms: Terms, query: Mapping[str, str]) -> str:
-    """Return the code challenge of a request that can be answered with a code. Raises a `Problem`."""
+    """The code challenge of a request that can be answered with a code. Raises a `Problem`."""
     if query.get("response_type") != "code":
         raise UNSUPPORTED_RESPONSE_TYPE()
     if query.get("response_mode", "query") != "query":
@@ -96,7 +96,7 @@ def require_resource(terms: Terms, query: Mapping[str, str]) -> None:
 
 
 def scopes(terms: Terms, query: Mapping[str, str]) -> Sequence[str]:
-    """Return the requested scopes that exist. Raises `invalid_scope` if there is none."""
+    """The requested scopes that exist. Raises `invalid_scope` if there is none."""
     requested = query.get("scope", "").split()
     known = [scope for scope in terms.scopes if scope in requested] if requested else [*terms.default_scopes]
     if not known:
@@ -105,12 +105,12 @@ def scopes(terms: Terms, query: Mapping[str, str]) -> Sequence[str]:
 
 
 def answer_address(terms: Terms, request: AuthorizationRequest, code: str) -> str:
-    """Return the address that takes a code to the client."""
+    """The address that takes a code to the client."""
     return model.with_parameters(request.redirect_uri, code=code, state=request.state, iss=terms.issuer)
 
 
 def refusal_address(terms: Terms, redirect_uri: str, state: str | None, problem: Problem) -> str:
-    """Return the address that takes a refusal to the client."""
+    """The address that takes a refusal to the client."""
     return model.with_parameters(
         redirect_uri, error=problem.code, error_description=description(problem), state=state, iss=terms.issuer
     )

@@ -63,7 +63,7 @@ _DOTS = re.compile(r"/(\.|%2e){1,2}(/|\?|$)", re.IGNORECASE)
 
 
 def is_address(client_id: str) -> bool:
-    """Return whether a client id is the address of a document: https, with a path, and unambiguous."""
+    """Whether a client id is the address of a document: https, with a path, and unambiguous."""
     if len(client_id) > MAX_ID_CHARS or not _ADDRESS.fullmatch(client_id) or _DOTS.search(client_id):
         return False
     host = urlsplit(client_id).hostname or ""
@@ -71,7 +71,7 @@ def is_address(client_id: str) -> bool:
 
 
 async def fetch(outbound: OutboundClient, address: str, account_id: int) -> tuple[Client, int]:
-    """Return the client that a document describes, and for how many seconds it may be cached. Raises `invalid_client`.
+    """The client that a document describes, and for how many seconds it may be cached. Raises `invalid_client`.
 
     account_id    the account that the client asks
     """
@@ -95,7 +95,7 @@ async def fetch(outbound: OutboundClient, address: str, account_id: int) -> tupl
 
 
 def described(document: Mapping[str, Any], address: str) -> Client:
-    """Return the client in a document that was read at an address. Raises `invalid_client`."""
+    """The client in a document that was read at an address. Raises `invalid_client`."""
     if document.get("client_id") != address:
         raise INVALID_CLIENT("The client's metadata document has another client_id than its own address.")
     keys = _keys_of(document)
@@ -148,7 +148,7 @@ def _keys_of(document: Mapping[str, Any]) -> _ClientKeys:
 
 
 def freshness(headers: Mapping[str, str]) -> int:
-    """Return for how many seconds an answer with these headers may be cached (RFC 9111)."""
+    """For how many seconds an answer with these headers may be cached (RFC 9111)."""
     directives: dict[str, str] = {}
     for directive in headers.get("cache-control", "").lower().split(","):
         name, _, value = directive.strip().partition("=")
@@ -292,7 +292,7 @@ class Clients:
         self._keys = ClientKeys(outbound, limits)
 
     async def find(self, id: str, account_id: int) -> Client:
-        """Return the client with an id, for the account that it asks. Raises `invalid_client` and `rate_limited`."""
+        """The client with an id, for the account that it asks. Raises `invalid_client` and `rate_limited`."""
         if 0 < len(id) <= MAX_ID_CHARS and "\0" not in id:
             stored = await self._database.read(lambda reader: find(reader, id))
             if stored:
@@ -355,7 +355,7 @@ async def insert(tx: Tx[Any], new: Client) -> int:
 
 
 async def find(reader: Reader[Any], id: str) -> Client | None:
-    """Return a registered client, or one whose metadata document is still fresh; None if there is none."""
+    """A registered client, or one whose metadata document is still fresh; None if there is none."""
     return await reader.row(
         Client,
         """
@@ -367,7 +367,7 @@ async def find(reader: Reader[Any], id: str) -> Client | None:
 
 
 async def holder(reader: Reader[Any], secret: str) -> tuple[Client, int] | None:
-    """Return the client that a code or a token was issued to, and the account that it acts for; None if unknown."""
+    """The client that a code or a token was issued to, and the account that it acts for; None if unknown."""
     rows = await reader.tuples(
         """
         select clients.id, name, redirect_uris, auth_methods, jwks, jwks_uri, account_id

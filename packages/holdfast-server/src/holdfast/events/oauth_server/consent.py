@@ -40,7 +40,7 @@ from holdfast.kit.running.rate_limits import Limits
 
 
 def query_of(request: Request) -> dict[str, str]:
-    """Return the parameters of an authorization request. Raises `invalid_request`."""
+    """The parameters of an authorization request. Raises `invalid_request`."""
     try:
         return read_query(request.query)
     except Problem as problem:
@@ -50,23 +50,23 @@ def query_of(request: Request) -> dict[str, str]:
 
 
 def action(request: Request) -> str:
-    """Return the address for the form of a page: the page itself, with the known parameters of its query."""
+    """The address for the form of a page: the page itself, with the known parameters of its query."""
     return f"{AUTHORIZE}?{known_parameters(request.query, {*AUTHORIZATION_PARAMETERS, 'lang'}).decode('latin-1')}"
 
 
 def page(site: Site, template: str, status: int, request: Request, **values: Any) -> Reply:
-    """Return a page. Its links to other languages keep the query of the request."""
+    """A page. Its links to other languages keep the query of the request."""
     return site.page(template, status, language=language_of(request), query=request.query, **values)
 
 
 def problem_page(site: Site, problem: Problem, request: Request, *, back: str = "") -> Reply:
-    """Return the page for an invalid request. `back`: the address that reports the problem to the client."""
+    """The page for an invalid request. `back`: the address that reports the problem to the client."""
     values: dict[str, Any] = {"problem": problem, "back": back, "target": model.target(back) if back else None}
     return page(site, "oauth_server/unanswered.html", problem.status, request, headers=headers_of(problem), **values)
 
 
 def ineligibility_page(site: Site, session: Session, request: Request) -> Reply | None:
-    """Return the page that says why a person cannot let any client act for them; None if the person can."""
+    """The page that says why a person cannot let any client act for them; None if the person can."""
     if not session.is_proved:
         # Any visitor can register an address with a password. Consent must come from the owner of the address.
         again = address_with_return(SIGN_IN, request, site)
@@ -170,7 +170,7 @@ class ConsentPage:
 
 
 def missing_server_routes(signed_in: SignedInPages, issuer: str) -> list[Route]:
-    """Return the route of the page. `issuer`: the issuer of the authorization server in use; empty: there is none."""
+    """The route of the page. `issuer`: the issuer of the authorization server in use; empty: there is none."""
 
     async def answer(_: Session, request: Request) -> Reply:
         host = urlsplit(issuer).netloc

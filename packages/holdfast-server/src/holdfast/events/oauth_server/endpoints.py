@@ -184,7 +184,7 @@ class Endpoints:
 
 
 async def _form(request: Request) -> Mapping[str, str]:
-    """Return the fields of a form. Raises `invalid_request`."""
+    """The fields of a form. Raises `invalid_request`."""
     try:
         return read_query(await read_body(request, KIND))
     except Problem as problem:

@@ -107,7 +107,7 @@ async def end_all(tx: Tx[Any], account_id: int, reason: Reason = "disconnected")
 
 
 async def is_open(tx: Tx[Any], id: int) -> bool:
-    """Return whether a grant is open. If so, it is locked against its end until the transaction ends."""
+    """Whether a grant is open. If so, it is locked against its end until the transaction ends."""
     return bool(await tx.value("select ended_at is null from oauth_grants where id = %(id)s for share", {"id": id}))
 
 

@@ -91,12 +91,12 @@ _NOT_IN_DESCRIPTIONS = re.compile(r'[^ -~]|["\\]')
 
 
 def description(problem: Problem) -> str:
-    """Return the text of a problem, in the characters that RFC 6749 allows."""
+    """The text of a problem, in the characters that RFC 6749 allows."""
     return _NOT_IN_DESCRIPTIONS.sub("'", f"{problem.message} {problem.hint}")
 
 
 def error_body(problem: Problem) -> dict[str, Any]:
-    """Return the error envelope of RFC 6749 and 7591."""
+    """The error envelope of RFC 6749 and 7591."""
     return {"error": problem.code, "error_description": description(problem)}
 
 
@@ -123,7 +123,7 @@ _SYSTEMS = ("microsoft.", "windows.", "x-apple.")
 
 
 def _is_of_app(scheme: str) -> bool:
-    """Return whether a scheme belongs to one app: a reversed domain name, or a known scheme.
+    """Whether a scheme belongs to one app: a reversed domain name, or a known scheme.
 
     RFC 8252, section 7.1, requires the dot. Any other scheme may belong to the operating system: `search-ms:` and
     `ms-msdt:` run programs of Windows.
@@ -139,7 +139,7 @@ class Target(NamedTuple):
 
 
 def is_acceptable(address: str) -> bool:
-    """Return whether a client may have this redirect address."""
+    """Whether a client may have this redirect address."""
     match = _ADDRESS.fullmatch(address)
     if match is None or len(address) > MAX_ADDRESS_CHARS:
         return False
@@ -158,7 +158,7 @@ def is_acceptable(address: str) -> bool:
 
 
 def registered_address(registered: Sequence[str], redirect_uri: str | None) -> str | None:
-    """Return the redirect address of a request, if the client has it. The only address of a client may be left out.
+    """The redirect address of a request, if the client has it. The only address of a client may be left out.
 
     Returns None for an address that was registered when the rules were weaker, and is not acceptable any more.
     """
@@ -181,7 +181,7 @@ def _is_same(registered: str, redirect_uri: str) -> bool:
 
 
 def target(address: str) -> Target:
-    """Return where an address leads."""
+    """Where an address leads."""
     parts = urlsplit(address)
     if parts.scheme == "https":
         return Target("site", parts.netloc.lower())
@@ -191,7 +191,7 @@ def target(address: str) -> Target:
 
 
 def form_action_source(address: str) -> str:
-    """Return the sources that allow a form to lead there (Content Security Policy, `form-action`).
+    """The sources that allow a form to lead there (Content Security Policy, `form-action`).
 
     Browsers also check every redirect that follows, and clients redirect to further pages: any https address may come.
     """
@@ -204,7 +204,7 @@ def form_action_source(address: str) -> str:
 
 
 def with_parameters(address: str, **parameters: str | None) -> str:
-    """Return a redirect address with the parameters of an answer added to its query."""
+    """A redirect address with the parameters of an answer added to its query."""
     separator = "?" if "?" not in address else "" if address.endswith(("?", "&")) else "&"
     return f"{address}{separator}{urlencode({name: value for name, value in parameters.items() if value is not None})}"
 
@@ -250,7 +250,7 @@ class Client(Struct, frozen=True):
 
 
 def client_of_metadata(id: str, metadata: Mapping[str, Any], refusal: ProblemType) -> Client:
-    """Return the client with this metadata (RFC 7591). Members that are not needed here are ignored.
+    """The client with this metadata (RFC 7591). Members that are not needed here are ignored.
 
     Raises `invalid_redirect_uri`, and `refusal` for any other member that is not acceptable.
     """

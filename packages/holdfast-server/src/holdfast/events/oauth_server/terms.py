@@ -37,12 +37,12 @@ class Terms:
     site: Site
 
     def meanings(self, scopes: Sequence[str], language: Language) -> list[str]:
-        """Return what scopes allow, in a language."""
+        """What scopes allow, in a language."""
         texts = self.site.texts(language)
         return [texts.gettext(self.scopes[scope]) for scope in scopes]
 
     def metadata(self) -> dict[str, Any]:
-        """Return the metadata of the authorization server (RFC 8414)."""
+        """The metadata of the authorization server (RFC 8414)."""
         return {
             "issuer": self.issuer,
             "authorization_endpoint": f"{self.issuer}{AUTHORIZE}",

@@ -199,7 +199,7 @@ def _opened(token: str, sealed: bytes, age: float) -> OAuthTokens:
 
 
 async def find_callers(reader: Reader[Any], hashes: Sequence[bytes]) -> Mapping[bytes, Caller]:
-    """Return the callers, with their scopes, by the hashes that belong to a valid access token."""
+    """The callers, with their scopes, by the hashes that belong to a valid access token."""
     rows = await reader.tuples(
         """
         select hash, tokens.scopes, grants.id, tenant_id
@@ -235,5 +235,5 @@ async def forget_tokens(tx: Tx[Any]) -> int:
 
 
 def challenge_of(verifier: str) -> str:
-    """Return the challenge for a verifier, by the method S256 (RFC 7636)."""
+    """The challenge for a verifier, by the method S256 (RFC 7636)."""
     return base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()

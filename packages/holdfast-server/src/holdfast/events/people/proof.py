@@ -79,7 +79,7 @@ async def send(tx: Tx, caller: Caller, command: SendDataLink) -> None:
 
 @refuses(NOT_FOUND, FORBIDDEN)
 async def open(tx: Tx, caller: Caller, command: OpenDataLink) -> DataLinkResult:
-    """Return a link to the person's data if the person has just signed in by mail; otherwise mail the link.
+    """A link to the person's data if the person has just signed in by mail; otherwise mail the link.
 
     At most one mail an hour is sent. A session lasts for weeks, and another person may use the browser meanwhile.
     """

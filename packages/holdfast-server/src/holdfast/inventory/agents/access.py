@@ -58,7 +58,7 @@ class Key(Struct, frozen=True):
 
 
 async def show(reader: Reader, caller: Caller, command: ShowAccess) -> list[Key]:
-    """Return the keys of the shop, the newest first. The first one is valid, unless the shop has none."""
+    """The keys of the shop, the newest first. The first one is valid, unless the shop has none."""
     rows = await reader.tuples(
         """
         with recent as (
@@ -84,7 +84,7 @@ async def show(reader: Reader, caller: Caller, command: ShowAccess) -> list[Key]
 
 
 async def name_keys(reader: Reader, caller: Caller, command: NameKeys) -> dict[int, str]:
-    """Return the beginnings of keys of the shop, by their ids. Keys that cannot be decrypted any more are left out."""
+    """The beginnings of keys of the shop, by their ids. Keys that cannot be decrypted any more are left out."""
     rows = await reader.tuples(
         "select id, sealed from api_keys where shop_id = %(shop_id)s and id = any(%(ids)s)",
         {"shop_id": caller.tenant, "ids": command.key_ids},

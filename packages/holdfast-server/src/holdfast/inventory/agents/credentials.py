@@ -29,7 +29,7 @@ from holdfast.kit.security.signed_tokens import InvalidToken, TokenType
 
 
 async def store_registration(tx: Tx, key_hash: bytes, id: str, id_hash: bytes) -> Registration | None:
-    """Return the registration of an active key, a new one under this id if it has none; None without such a key."""
+    """The registration of an active key, a new one under this id if it has none; None without such a key."""
     return await tx.row(
         Registration,
         """
@@ -63,7 +63,7 @@ class Credentials:
         self.resources = frozenset({base_url, f"{base_url}/mcp"})
 
     async def caller(self, credential: str | None) -> Caller:
-        """Return the caller of a credential. Raises `missing_api_key` or `invalid_api_key`."""
+        """The caller of a credential. Raises `missing_api_key` or `invalid_api_key`."""
         if not credential or credential.startswith(PREFIX):
             return await self._ring.caller(credential)
         try:
@@ -75,7 +75,7 @@ class Credentials:
         return await self._holder(claims)
 
     async def identify(self, registration: Registration) -> Identity:
-        """Return a fresh assertion of a registered agent's identity."""
+        """A fresh assertion of a registered agent's identity."""
         scopes = ordered_scopes(frozenset(registration.scopes))
         assertion, expires_at = await self.tokens.sign(
             ASSERTION,
@@ -97,7 +97,7 @@ class Credentials:
         )
 
     async def exchange(self, grant: Grant) -> AccessToken:
-        """Return an access token for an assertion, any number of times while it lasts.
+        """An access token for an assertion, any number of times while it lasts.
 
         Raises `invalid_grant`, or `invalid_scope` for scopes that the identity does not have.
         """
@@ -125,14 +125,14 @@ class Credentials:
         return AccessToken(token, BEARER, LIFETIME, scope)
 
     async def _holder(self, claims: AgentClaims) -> Caller:
-        """Return the caller of an assertion or a token: limits and the ledger know it by the key it came from."""
+        """The caller of an assertion or a token: limits and the ledger know it by the key it came from."""
         key = await self._ring.holder(digest(claims.sub))
         scopes = (key.scopes or frozenset()) & frozenset(claims.scope.split())
         return replace(key, principal="access_token", scopes=scopes)
 
 
 async def register(tx: Tx, key: str) -> Registration:
-    """Return the registration of an API key, made if there is none. Raises `invalid_api_key`."""
+    """The registration of an API key, made if there is none. Raises `invalid_api_key`."""
     id = f"reg_{secrets.token_urlsafe(16)}"
     if registration := await store_registration(tx, digest(key), id, digest(id)):
         return registration

@@ -69,7 +69,7 @@ class AccessToken(Struct):
 
 
 def requested_key(body: dict[str, Any]) -> str:
-    """Return the API key in a request for an identity. Raises `invalid_request` or `unsupported_identity_type`."""
+    """The API key in a request for an identity. Raises `invalid_request` or `unsupported_identity_type`."""
     type, key = body.get("type"), body.get("api_key")
     if not isinstance(type, str):
         raise INVALID_REQUEST(f"The field `type` is required: {SERVICE_AUTH}.")
@@ -83,7 +83,7 @@ def requested_key(body: dict[str, Any]) -> str:
 
 
 def requested_grant(form: dict[str, str], resources: frozenset[str]) -> Grant:
-    """Return the grant that a form requests. Raises the errors of RFC 6749 and 8707.
+    """The grant that a form requests. Raises the errors of RFC 6749 and 8707.
 
     resources    the allowed audiences of a token
     """
@@ -100,5 +100,5 @@ def requested_grant(form: dict[str, str], resources: frozenset[str]) -> Grant:
 
 
 def ordered_scopes(scopes: frozenset[str]) -> list[str]:
-    """Return scopes in the order of the contract."""
+    """Scopes in the order of the contract."""
     return [scope for scope in SCOPES if scope in scopes]

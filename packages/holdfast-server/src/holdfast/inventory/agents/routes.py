@@ -68,7 +68,7 @@ def routes(database: Database, limits: Limits, credentials: Credentials) -> list
 
 
 async def _read(request: Request, media_type: str, read: Callable[[bytes], T]) -> T:
-    """Return the body of a request. Raises `invalid_request`, the code of RFC 6749, for an unreadable one."""
+    """The body of a request. Raises `invalid_request`, the code of RFC 6749, for an unreadable one."""
     try:
         return read(await read_body(request, media_type))
     except Problem as problem:

@@ -105,7 +105,7 @@ class TokenSigner:
         self._reading = asyncio.Lock()
 
     async def sign(self, type: TokenType[C], subject: str, **claims: str) -> SignedToken:
-        """Return a fresh token about a subject. `claims`: those that its type adds."""
+        """A fresh token about a subject. `claims`: those that its type adds."""
         assert type.lifetime <= self._set.longest
         current = await self._read(CACHE_SECONDS)
         issued_at = int(current.time)
@@ -123,7 +123,7 @@ class TokenSigner:
         return SignedToken(token, datetime.fromtimestamp(expires_at, UTC))
 
     async def verify(self, token: str, *types: TokenType[C]) -> C:
-        """Return the claims of a token of one of these types. Raises `InvalidToken`."""
+        """The claims of a token of one of these types. Raises `InvalidToken`."""
         current = await self._read(CACHE_SECONDS)
         fingerprint = sha256(token.encode(errors="surrogatepass")).digest()
         type, claims = current.verified.get(fingerprint, (None, None))
@@ -141,11 +141,11 @@ class TokenSigner:
             return (await self._read(1)).keys.verify(token, types, self._is_issuer)
 
     async def jwks(self) -> dict[str, Any]:
-        """Return the public keys, in the form of RFC 7517."""
+        """The public keys, in the form of RFC 7517."""
         return (await self._read(CACHE_SECONDS)).keys.jwks()
 
     async def _read(self, max_age: float) -> _CurrentKeys:
-        """Return the keys as they were at most `max_age` seconds ago."""
+        """The keys as they were at most `max_age` seconds ago."""
         if current := self._fresh(max_age):
             return current
         async with self._reading:

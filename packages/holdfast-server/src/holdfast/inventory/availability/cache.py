@@ -96,19 +96,19 @@ class CachedShop:
         return self.storefront.has_readers or self.agents.has_readers
 
     async def read(self, reader: Reader) -> AvailabilityDelta | None:
-        """Return the changes since the cached version; all rows if it was never read. None: the shop is gone."""
+        """The changes since the cached version; all rows if it was never read. None: the shop is gone."""
         if self.version < 0:
             return await sql.read_all(reader, self.shop_id)
         return await sql.changes_since(reader, self.shop_id, self.version)
 
     def encoded(self) -> bytes:
-        """Return the variants as JSON, encoded once for each version."""
+        """The variants as JSON, encoded once for each version."""
         if self._encoded.version != self.version:
             self._encoded = EncodedVariants(self.version, msgspec.json.encode(self.variants))
         return self._encoded.variants
 
     def snapshot(self) -> bytes:
-        """Return all variants, as the first event of a stream."""
+        """All variants, as the first event of a stream."""
         data = b'{"version":%d,"variants":%s}' % (self.version, self.encoded())
         return encode_event(data, id=str(self.version), name="snapshot")
 
@@ -209,7 +209,7 @@ class AvailabilityCache:
         self._removed_at = 0.0
 
     async def shop(self, domain: str) -> Shop:
-        """Return the shop with a domain. Raises `not_found`, also for a shop that has uninstalled the app."""
+        """The shop with a domain. Raises `not_found`, also for a shop that has uninstalled the app."""
         return await self._shops.get(domain)
 
     async def _find_shop(self, domain: str) -> Shop:
@@ -218,21 +218,21 @@ class AvailabilityCache:
         raise _unknown()
 
     async def cached_shop(self, shop_id: int) -> CachedShop:
-        """Return a cached shop, with every change announced to this process. Raises `not_found`."""
+        """A cached shop, with every change announced to this process. Raises `not_found`."""
         cached_shop = self._cached_shop(shop_id)
         if not cached_shop.is_fresh:
             await self._update(cached_shop)
         return cached_shop
 
     async def changes(self, caller: Caller) -> Feed[Change]:
-        """Return the feed of changes of the caller's pools."""
+        """The feed of changes of the caller's pools."""
         cached_shop = await self.cached_shop(caller.tenant)
         if not cached_shop.status:
             await self._check_versions([cached_shop])
         return cached_shop.agents
 
     async def missed(self, caller: Caller, position: int) -> Change:
-        """Return what changed of the caller's pools after a position, from the database, in any process.
+        """What changed of the caller's pools after a position, from the database, in any process.
 
         It is not known whether the status changed too, so it is named.
         """
@@ -388,10 +388,10 @@ def _finish(cached_shop: CachedShop, reading: asyncio.Task[None]) -> None:
 
 
 def _domain_in(payload: str) -> str:
-    """Return the domain in the announcement of an ended shop."""
+    """The domain in the announcement of an ended shop."""
     return payload.split()[1]
 
 
 def _unknown() -> Problem:
-    """Return the problem of a shop that does not have the app. It does not repeat the request."""
+    """The problem of a shop that does not have the app. It does not repeat the request."""
     return NOT_FOUND("The shop does not have the app.", hint="Install the app at the shop.")

@@ -8,7 +8,7 @@ from holdfast.inventory.resources import Reader
 
 
 async def read_all(reader: Reader, shop_id: int) -> AvailabilityDelta | None:
-    """Return all variants and pools of a shop, in one snapshot; None if the shop is gone."""
+    """All variants and pools of a shop, in one snapshot; None if the shop is gone."""
     return await _delta(
         reader,
         """
@@ -23,7 +23,7 @@ async def read_all(reader: Reader, shop_id: int) -> AvailabilityDelta | None:
 
 
 async def changes_since(reader: Reader, shop_id: int, version: int) -> AvailabilityDelta | None:
-    """Return what changed of a shop after a version, in one snapshot; None if the shop is gone."""
+    """What changed of a shop after a version, in one snapshot; None if the shop is gone."""
     return await _delta(
         reader,
         """
@@ -47,7 +47,7 @@ async def changes_since(reader: Reader, shop_id: int, version: int) -> Availabil
 
 
 async def current_versions(reader: Reader, shop_ids: Collection[int]) -> list[tuple[int, int, str]]:
-    """Return the id of each shop, its version, and a text that changes with its sync status.
+    """The id of each shop, its version, and a text that changes with its sync status.
 
     Shops that have uninstalled the app are left out.
     """
@@ -71,7 +71,7 @@ async def _delta(reader: Reader, statement: LiteralString, **params: int) -> Ava
 
 
 async def list_low_stock(reader: Reader, shop_id: int, command: ListLowStock) -> list[LowStock]:
-    """Return the pools that run low, by id, one more than a page."""
+    """The pools that run low, by id, one more than a page."""
     low: LiteralString = "is_low" if command.threshold is None else "available <= %(threshold)s"
     if command.days_of_cover is not None:
         low = f"({low} or units_drawn > 0 and available * 28.0 <= units_drawn * %(days_of_cover)s)"

@@ -115,7 +115,7 @@ class Storefront:
         return encoding.unchanged if unchanged else encoding.full
 
     def _signed_domain(self, query: bytes) -> str:
-        """Return the domain of the shop that a query is signed for. Raises `invalid_signature`."""
+        """The domain of the shop that a query is signed for. Raises `invalid_signature`."""
         now = time.time()
         domain, until = self._domains.get(query, ("", 0.0))
         if now >= until:
@@ -124,7 +124,7 @@ class Storefront:
         return domain
 
     async def _fresh_answer(self, shop: Shop, cached_shop: CachedShop, window: int) -> CachedAnswer:
-        """Return a new answer. Requests that come while it is made wait for the same one."""
+        """A new answer. Requests that come while it is made wait for the same one."""
         key = (cached_shop, cached_shop.version, window)
         task = self._encoding.get(key)
         if task is None:
@@ -149,7 +149,7 @@ class Storefront:
         return CachedAnswer(version, window, plain, compressed)
 
     def stream_url(self, domain: str, expires: int) -> str:
-        """Return the address of a shop's stream, valid until a time in seconds since 1970."""
+        """The address of a shop's stream, valid until a time in seconds since 1970."""
         query = urlencode({"shop": domain, "exp": expires, "sig": self._signer.sign(f"{domain} {expires}")})
         return f"{self._base_url}{STREAM}?{query}"
 
@@ -183,7 +183,7 @@ class Storefront:
 
 
 def _stream_query(query_string: bytes) -> dict[str, str]:
-    """Return the query of a stream's address. Raises `invalid_stream_token`, which does not repeat it."""
+    """The query of a stream's address. Raises `invalid_stream_token`, which does not repeat it."""
     try:
         return read_query(query_string)
     except Problem as problem:
@@ -191,7 +191,7 @@ def _stream_query(query_string: bytes) -> dict[str, str]:
 
 
 def _position(last_event_id: bytes) -> int:
-    """Return the last version that a reader has seen; -1 for none."""
+    """The last version that a reader has seen; -1 for none."""
     return int(last_event_id) if re.fullmatch(rb"[0-9]{1,18}", last_event_id) else -1
 
 

@@ -162,7 +162,7 @@ async def store_import(tx: Tx, shop_id: int) -> int:
 
 
 async def find_obstacle(tx: Tx, shop_id: int) -> Literal["not_connected", "running"] | None:
-    """Return why a new import should not start; None: nothing. An import that has failed does not stand in the way."""
+    """Why a new import should not start; None: nothing. An import that has failed does not stand in the way."""
     return await tx.value(
         """
         select case when not exists (select from installs
@@ -178,7 +178,7 @@ async def find_obstacle(tx: Tx, shop_id: int) -> Literal["not_connected", "runni
 
 
 async def find(reader: Reader, shop_id: int) -> Import | None:
-    """Return the import of a shop that is under way."""
+    """The import of a shop that is under way."""
     return await reader.row(
         Import,
         """
@@ -267,7 +267,7 @@ async def finish(tx: Tx, shop_id: int, import_id: int) -> bool:
 
 
 async def list_connected(tx: Tx, after: int, limit: int) -> list[int]:
-    """Return the ids of shops that have the app."""
+    """The ids of shops that have the app."""
     rows = await tx.tuples(
         """
         select shop_id from installs

@@ -85,17 +85,17 @@ class VariantName(NamedTuple):
     sku: str | None
 
     def words(self, gid: str) -> str:
-        """Return the name of the variant with this id: its title, else its SKU, else the number in the id."""
+        """The name of the variant with this id: its title, else its SKU, else the number in the id."""
         return self.title or self.sku or f"variant {gid.rpartition('/')[2]}"
 
 
 async def name_variants(reader: Reader, caller: Caller, command: NameVariants) -> dict[str, VariantName]:
-    """Return by id the names of variants that the shop has linked, or that the platform has."""
+    """By id the names of variants that the shop has linked, or that the platform has."""
     return await find_names(reader, caller.tenant, command.gids)
 
 
 async def find_names(reader: Reader, shop_id: int, gids: Collection[str]) -> dict[str, VariantName]:
-    """Return by id the names of variants. A name given with a link wins over the platform's name."""
+    """By id the names of variants. A name given with a link wins over the platform's name."""
     rows = await reader.tuples(
         """
         select request.gid, coalesce(variants.title, shown_title(product_title, known.title)),

@@ -51,7 +51,7 @@ class PackTitle(NamedTuple):
 
 
 def read_pack_size(title: str) -> PackTitle:
-    """Return the pack size in a title, such as 6 for "Honey jars, 6-pack", and the title without it ("Honey jars")."""
+    """The pack size in a title, such as 6 for "Honey jars, 6-pack", and the title without it ("Honey jars")."""
     text = title.lower().replace("\N{MULTIPLICATION SIGN}", "x")
     if len(text) != len(title):  # a letter whose small form is longer: places in both would differ
         return PackTitle(title, None)
@@ -65,7 +65,7 @@ def read_pack_size(title: str) -> PackTitle:
 
 
 def _without(title: str, match: re.Match[str]) -> str:
-    """Return a title without a part of it, and without the signs that joined the part to the rest."""
+    """A title without a part of it, and without the signs that joined the part to the rest."""
     parts = (title[: match.start()].rstrip(_EDGES), title[match.end() :].lstrip(_EDGES))
     return " ".join(part for part in parts if part).strip(_EDGES)
 
@@ -142,7 +142,7 @@ class PackGroup(NamedTuple):
 
 
 def suggest(variants: Iterable[ProductVariant]) -> list[PoolSuggestion]:
-    """Return the pools that some variants suggest, in the order of the variants.
+    """The pools that some variants suggest, in the order of the variants.
 
     A product of which a variant is linked to a pool already suggests none.
     """
@@ -159,7 +159,7 @@ def _suggestions(groups: Iterable[PackGroup]) -> list[PoolSuggestion]:
 
 
 def group_packs(variants: Iterable[ProductVariant]) -> list[PackGroup]:
-    """Return the variants that are packs of the same goods, in the order of the variants.
+    """The variants that are packs of the same goods, in the order of the variants.
 
     They are of one product, or of products whose titles differ by the pack alone, in two sizes or more. What is left of
     their titles without the pack, such as a colour, is the same.
@@ -180,7 +180,7 @@ def group_packs(variants: Iterable[ProductVariant]) -> list[PackGroup]:
 
 
 def first_quantity(members: Sequence[SuggestedMember]) -> int:
-    """Return how many single units seem to be there.
+    """How many single units seem to be there.
 
     If there are as many packs as could be made of the smallest ones, the platform shows the same goods several times:
     they are counted once. Else each pack holds goods of its own, and all are added up.
@@ -195,7 +195,7 @@ def first_quantity(members: Sequence[SuggestedMember]) -> int:
 
 
 def _option(variant: ProductVariant, product: str) -> tuple[str, int | None]:
-    """Return what a variant's title says besides its pack size and the product, and that size."""
+    """What a variant's title says besides its pack size and the product, and that size."""
     rest: list[str] = []
     size: int | None = None
     for option in "" if variant.title == ONLY_VARIANT else variant.title.split(" / "):
@@ -209,7 +209,7 @@ def _option(variant: ProductVariant, product: str) -> tuple[str, int | None]:
 
 
 def _is_word_of(word: str, product: str) -> bool:
-    """Return whether a product's title has a word, in the singular or the plural, or whether it only joins others."""
+    """Whether a product's title has a word, in the singular or the plural, or whether it only joins others."""
     stem = re.sub(r"(?:es|s|n|en)$", "", word.casefold())
     return word.casefold() in {"of", "von", "a", "the"} or any(
         re.sub(r"(?:es|s|n|en)$", "", other) == stem for other in product.casefold().split()
@@ -217,7 +217,7 @@ def _is_word_of(word: str, product: str) -> bool:
 
 
 async def suggest_pools(reader: Reader, caller: Caller, command: SuggestPools) -> PoolSuggestions:
-    """Return pools that the products of the shop suggest, the products in the order of their titles."""
+    """Pools that the products of the shop suggest, the products in the order of their titles."""
     rows = await reader.rows(
         ProductVariant,
         """

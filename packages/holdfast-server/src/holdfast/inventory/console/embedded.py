@@ -58,7 +58,7 @@ class EmbeddedSessionGate(SessionGate):
         self._platform = database.resources.platform
 
     def routes(self, limits: Limits) -> list[Route]:
-        """Return the route that takes session tokens from pages, and the scripts of pages inside the admin."""
+        """The route that takes session tokens from pages, and the scripts of pages inside the admin."""
         handler = Handler(Access("console_enter", None, "installs"), limits, self.enter, self.refuse, methods=("POST",))
         return [Route(ENTER, handler), *SITE.assets("console/enter.js", "console/in_admin.js")]
 
@@ -153,29 +153,29 @@ class EmbeddedSessionGate(SessionGate):
         )
 
     def _shop(self, request: Request) -> str:
-        """Return the shop in whose admin a page is shown; empty for pages in a window of their own."""
+        """The shop in whose admin a page is shown; empty for pages in a window of their own."""
         if not self._settings.client_id:
             return ""
         shops = [value for name, value in _query(request) if name == "shop"]
         return shops[0] if len(shops) == 1 and is_domain(shops[0]) else ""
 
     def _app_in_admin(self, shop: str) -> str:
-        """Return the address of the app in the admin of a shop."""
+        """The address of the app in the admin of a shop."""
         return self._platform.at(shop, f"/admin/apps/{self._settings.client_id}")
 
     def _cookie(self, shop: str) -> str:
-        """Return the name of the cookie, as the sessions of people name theirs."""
+        """The name of the cookie, as the sessions of people name theirs."""
         # A person may work in several shops at once.
         return f"shop-{shop}"
 
     def _admins(self, shop: str) -> list[str]:
-        """Return the origins of the admin of a shop."""
+        """The origins of the admin of a shop."""
         shop_origin = _origin(self._platform.at(shop, "/admin"))
         return [shop_origin, ADMIN] if shop_origin == f"https://{shop}" else [shop_origin]
 
 
 def _query(request: Request) -> Sequence[tuple[str, str]]:
-    """Return the names and values in the query of a request; none if it cannot be read."""
+    """The names and values in the query of a request; none if it cannot be read."""
     try:
         return parse_qsl(request.query.decode("ascii"), keep_blank_values=True, max_num_fields=50, errors="strict")
     except ValueError:
@@ -183,7 +183,7 @@ def _query(request: Request) -> Sequence[tuple[str, str]]:
 
 
 def _page_parameters(query: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
-    """Return the parameters that pages read: not those that the platform adds, which may be a proof."""
+    """The parameters that pages read: not those that the platform adds, which may be a proof."""
     return [pair for pair in query if pair[0] in SITE.parameters | {"lang"}]
 
 

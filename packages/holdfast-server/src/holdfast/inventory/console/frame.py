@@ -36,17 +36,17 @@ LINK_PLACES = {ACCOUNT: Place(translatable("Account"), "circle-user")}
 
 
 def places(session: Session) -> Mapping[str, Place]:
-    """Return the places in the navigation of a session."""
+    """The places in the navigation of a session."""
     return PLACES | LINK_PLACES if session.email else PLACES
 
 
 def merchant(session: Session) -> Caller:
-    """Return the signed-in merchant: the caller for operations, whom the history names."""
+    """The signed-in merchant: the caller for operations, whom the history names."""
     assert session.account.tenant_id, "every merchant has a shop"
     return person(session.account_id, session.account.tenant_id)
 
 
 def shop_of(session: Session) -> str:
-    """Return the domain of the merchant's shop; empty for any other account."""
+    """The domain of the merchant's shop; empty for any other account."""
     account = session.account
     return account.shop if isinstance(account, Merchant) else ""

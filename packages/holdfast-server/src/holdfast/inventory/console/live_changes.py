@@ -72,7 +72,7 @@ class LiveConsole:
 
 
 def _encoded(messages: Sequence[Change] | None) -> bytes:
-    """Return all messages as one event; no bytes if nothing is to be told. None: some of them are not known."""
+    """All messages as one event; no bytes if nothing is to be told. None: some of them are not known."""
     if messages is None:
         return encode_event(msgspec.json.encode(ChangeMessage()), name="changed")
     uris = {uri for message in messages for uri in message.uris}

@@ -18,7 +18,7 @@ class NumberField(NamedTuple):
     example: int
 
     def read(self, text: str) -> int | Message:
-        """Return the typed number, or the message that refuses it."""
+        """The typed number, or the message that refuses it."""
         if not _NUMBER.fullmatch(text):
             return message("Enter a number, such as %(example)s.", example=GroupedNumber(self.example))
         number = int(text)
@@ -34,7 +34,7 @@ class NumberField(NamedTuple):
 
 
 def read_numbers(fields: Mapping[str, str], numbers: Mapping[str, NumberField]) -> tuple[dict[str, int], Errors]:
-    """Return the typed numbers, and the errors of other texts. A field that is empty is in neither."""
+    """The typed numbers, and the errors of other texts. A field that is empty is in neither."""
     read = {name: field.read(fields[name]) for name, field in numbers.items() if fields.get(name)}
     values = {name: number for name, number in read.items() if isinstance(number, int)}
     return values, {name: [error] for name, error in read.items() if isinstance(error, Message)}

@@ -55,7 +55,7 @@ class ShopAccess(Struct, frozen=True):
 
 
 async def ask(steps: Steps, shop_id: int, query: Query[T], variables: Mapping[str, Any] | None = None) -> T:
-    """Return what the Admin API of a shop answers, outside of any transaction.
+    """What the Admin API of a shop answers, outside of any transaction.
 
     Raises `shop_not_connected` if the shop does not have the app, or must install it again; and `PlatformUnreachable`
     and `PlatformRefusal`, as the platform does.
@@ -73,7 +73,7 @@ async def ask(steps: Steps, shop_id: int, query: Query[T], variables: Mapping[st
 
 
 async def shop_access(steps: Steps, shop_id: int, after: int = 0) -> ShopAccess:
-    """Return the access of a shop, of a later generation than `after`. Raises as `ask` does."""
+    """The access of a shop, of a later generation than `after`. Raises as `ask` does."""
     while True:
         stored = await steps.read(partial(sql.find_tokens, shop_id=shop_id))
         if stored is None:
@@ -143,7 +143,7 @@ async def _refresh(steps: Steps, shop_id: int, stored: StoredTokens, tokens: Tok
 
 
 def missing_scopes_reason(scopes: Sequence[str]) -> str:
-    """Return the reason for which a shop must be connected again that does not grant these scopes."""
+    """The reason for which a shop must be connected again that does not grant these scopes."""
     return f"The shop has not granted: {', '.join(scopes)}."
 
 

@@ -59,7 +59,7 @@ async def install(tx: Tx, domain: str, granted: GrantedTokens, follows: InstallH
 
 
 async def connection_statuses(reader: Reader) -> dict[int, str]:
-    """Return the status of the connection, in words, of each shop that has or had the app."""
+    """The status of the connection, in words, of each shop that has or had the app."""
     return {install.shop_id: _connection_status(install) for install in await sql.list_installs(reader)}
 
 
@@ -74,7 +74,7 @@ def _connection_status(install: Install) -> str:
 
 
 async def find(reader: Reader, shop_id: int) -> Install | None:
-    """Return the install of a shop; None: it never had the app."""
+    """The install of a shop; None: it never had the app."""
     return await sql.find_install(reader, shop_id)
 
 
@@ -99,7 +99,7 @@ class ShopConnector:
             raise PLATFORM_NOT_CONFIGURED("INVENTORY_CLIENT_ID is not set.")
 
     def verified(self, token: str) -> SessionToken:
-        """Return the claims of a session token. Raises `invalid_session_token`."""
+        """The claims of a session token. Raises `invalid_session_token`."""
         try:
             return session_tokens.verify(token, self._settings.client_id, self._resources.client_secrets, time.time())
         except InvalidSessionToken as error:
@@ -133,13 +133,13 @@ class ShopConnector:
         return await self._database.transact(lambda tx: install(tx, shop, granted, self._follows))
 
     async def has_granted(self, shop: str, scope: str) -> bool:
-        """Return whether a shop has the app, and has granted this scope."""
+        """Whether a shop has the app, and has granted this scope."""
         install = await self._database.read(partial(_find_install, domain=shop))
         return install is not None and install.uninstalled_at is None and scope in install.scopes
 
 
 async def _is_connected(reader: Reader, *, domain: str) -> bool:
-    """Return whether a shop has the app, and working tokens."""
+    """Whether a shop has the app, and working tokens."""
     install = await _find_install(reader, domain=domain)
     if install is None or install.uninstalled_at or install.broken is not None:
         return False

@@ -54,21 +54,21 @@ class InstallStates:
         self.cookie_name = "__Secure-install" if self._secure else "install"
 
     def begin(self, shop: str, now: float) -> tuple[str, Header]:
-        """Return a new state for a shop, and the header that sets the cookie."""
+        """A new state for a shop, and the header that sets the cookie."""
         state, until = secrets.token_urlsafe(32), int(now) + STATE_LIFETIME_SECONDS
         return state, self._cookie(
             f"{state}.{until}.{self._signer.sign(f'{shop} {state} {until}')}", STATE_LIFETIME_SECONDS
         )
 
     def accepts(self, shop: str, state: str, cookie: str, now: float) -> bool:
-        """Return whether the browser with this cookie began this install, with this state, within the minute."""
+        """Whether the browser with this cookie began this install, with this state, within the minute."""
         parts = _SHAPE.fullmatch(cookie)
         if parts is None or not hmac.compare_digest(parts[1].encode(), state.encode()):
             return False
         return self._signer.accepts(f"{shop} {state} {parts[2]}", parts[3]) and now <= int(parts[2])
 
     def end(self) -> Header:
-        """Return the header that removes the cookie."""
+        """The header that removes the cookie."""
         return self._cookie("", 0)
 
     def _cookie(self, value: str, seconds: int) -> Header:
@@ -127,7 +127,7 @@ class InstallPages:
         return reply
 
     async def _options(self, shop: str, cart_check: str | None) -> list[str]:
-        """Return the optional scopes to request. Without `cart_check` in the query, a granted scope stays granted."""
+        """The optional scopes to request. Without `cart_check` in the query, a granted scope stays granted."""
         if cart_check not in {None, "0", "1"}:
             raise invalid({"cart_check": ["must be 1 to grant it, or 0 to withdraw it"]})
         is_requested = await self._connecting.has_granted(shop, CART_CHECK) if cart_check is None else cart_check == "1"
@@ -164,12 +164,12 @@ class InstallPages:
 
 
 def refuse(problem: Problem, request: Request) -> Reply:
-    """Return a page with the error. It repeats nothing of the query, which the platform may have signed."""
+    """A page with the error. It repeats nothing of the query, which the platform may have signed."""
     return refusal_page(problem, request)
 
 
 def refusal_page(problem: Problem, request: Request, *, ancestors: str = "", shop: str = "", admin: str = "") -> Reply:
-    """Return the same page.
+    """The same page.
 
     ancestors    the sites that may show it in a frame
     shop         the shop to which it links, to start again; empty: none
@@ -187,7 +187,7 @@ def refusal_page(problem: Problem, request: Request, *, ancestors: str = "", sho
 
 
 def refuse_session(problem: Problem, request: Request) -> Reply:
-    """Return an error as JSON. After a 401, App Bridge gets a fresh session token and tries once more."""
+    """An error as JSON. After a 401, App Bridge gets a fresh session token and tries once more."""
     headers = [NO_STORE]
     if problem.status == 401:
         headers.append((b"x-shopify-retry-invalid-session-request", b"1"))

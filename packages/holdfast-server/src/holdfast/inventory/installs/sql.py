@@ -9,7 +9,7 @@ from holdfast.inventory.shopify.token_endpoint import GrantedTokens
 
 
 async def now(reader: Reader) -> dt.datetime:
-    """Return the time of the database."""
+    """The time of the database."""
     return await reader.value("select clock_timestamp()")
 
 
@@ -80,7 +80,7 @@ async def delete_batch(tx: Tx, shop_id: int) -> int:
 
 
 async def list_forgotten(reader: Reader, after: int) -> list[int]:
-    """Return shops, a batch of them, that uninstalled the app 30 days ago without a request to delete their data."""
+    """Shops, a batch of them, that uninstalled the app 30 days ago without a request to delete their data."""
     rows = await reader.tuples(
         """
         select shop_id from installs
@@ -139,7 +139,7 @@ async def store_subscription_errors(tx: Tx, shop_id: int, errors: Sequence[str])
 
 
 async def list_installs(reader: Reader) -> list[Install]:
-    """Return the install of every shop that has or had the app."""
+    """The install of every shop that has or had the app."""
     return await reader.rows(
         Install,
         """
@@ -151,7 +151,7 @@ async def list_installs(reader: Reader) -> list[Install]:
 
 
 async def list_connected(tx: Tx, after: int, limit: int) -> list[int]:
-    """Return the ids of shops that have the app and tokens."""
+    """The ids of shops that have the app and tokens."""
     rows = await tx.tuples(
         """
         select shop_id from platform_tokens where shop_id > %(after)s order by shop_id limit %(limit)s

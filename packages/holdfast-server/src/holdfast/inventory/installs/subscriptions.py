@@ -146,5 +146,5 @@ async def _refusal(steps: Steps, shop_id: int, constant: str, address: str, topi
 
 
 def _constant(topic: str) -> str:
-    """Return the Admin API's name of a topic: `orders/updated` is ORDERS_UPDATED."""
+    """The Admin API's name of a topic: `orders/updated` is ORDERS_UPDATED."""
     return re.sub(r"[^a-z]", "_", topic).upper()

@@ -70,7 +70,7 @@ NO_SHOP = frozenset({"404", SHOP_GONE})
 
 
 async def find_ended_install(steps: Steps, shop_id: int) -> Install | None:
-    """Return the install of a shop that, as the platform says, does not have the app; None if the shop has it.
+    """The install of a shop that, as the platform says, does not have the app; None if the shop has it.
 
     None also without an install. Raises `PlatformUnreachable` and `PlatformRefusal` if the platform does not say.
     """
@@ -150,7 +150,7 @@ async def redact(steps: Steps, delivery: Delivery) -> None:
 
 
 async def _find_install_of(steps: Steps, delivery: Delivery, domain: str | None) -> Install | None:
-    """Return the install of the shop that a webhook names; None if it is another shop, or an earlier install."""
+    """The install of the shop that a webhook names; None if it is another shop, or an earlier install."""
     install = await steps.read(partial(sql.find_install, shop_id=delivery.shop_id))
     if install is None or install.domain != domain or _is_older_than(delivery, install):
         return None
@@ -203,7 +203,7 @@ async def redact_forgotten(steps: Steps) -> int:
 
 
 async def _redact_forgotten(steps: Steps, shop_id: int) -> bool:
-    """Return whether a shop is deleted. Unless the platform says that it lacks the app, it is retried the next day."""
+    """Whether a shop is deleted. Unless the platform says that it lacks the app, it is retried the next day."""
     try:
         ended = await find_ended_install(steps, shop_id)
     except (PlatformUnreachable, PlatformRefusal) as error:

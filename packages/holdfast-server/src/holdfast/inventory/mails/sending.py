@@ -24,7 +24,7 @@ class LowPool(Struct, frozen=True):
 
 
 async def find_low_pools(reader: Reader, mails: Sequence[Mail]) -> Mapping[int, LowPool]:
-    """Return the pools of mails, by the ids of the mails, without those that are no longer low or whose merchant has
+    """The pools of mails, by the ids of the mails, without those that are no longer low or whose merchant has
     turned the mails off.
     """
     rows = await reader.tuples(
@@ -52,7 +52,7 @@ async def run(database: Database) -> None:
 
 
 async def render(renderer: ContentRenderer[MailBatch], database: Database, mails: Sequence[Mail]) -> RenderedMails:
-    """Return the mails as they are sent."""
+    """The mails as they are sent."""
     signing_in = [mail for mail in mails if mail.kind == "sign_in"]
     low = [mail for mail in mails if mail.kind == "low_stock"]
     orders: dict[int, MailOrder] = {
@@ -67,7 +67,7 @@ async def render(renderer: ContentRenderer[MailBatch], database: Database, mails
 
 
 async def _about_low_stock(database: Database, mails: Sequence[Mail]) -> dict[int, LowStockMail]:
-    """Return the texts to write about pools, by the ids of the mails, without pools that are no longer low."""
+    """The texts to write about pools, by the ids of the mails, without pools that are no longer low."""
     if not mails:
         return {}
     pools = await database.read(lambda reader: find_low_pools(reader, mails))

@@ -30,7 +30,7 @@ class LowStockMail(LinkMail, kw_only=True, tag="low_stock"):
 
 
 def message(mail: LowStockMail, frame: Frame) -> MailMessage:
-    """Return the text of the mail."""
+    """The text of the mail."""
     language = language_with_code(mail.language)
     texts = frame.texts(language)
     _, ngettext = texts.gettext, texts.ngettext

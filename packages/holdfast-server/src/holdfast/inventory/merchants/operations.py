@@ -34,12 +34,12 @@ async def end_sessions(tx: Tx[Any], shop_id: int) -> None:
 
 
 async def list_actors(reader: Reader, caller: Caller, command: ListActors) -> list[EntryActor]:
-    """Return which merchants, and which keys of agents, made which entries. Entries of other actors are left out."""
+    """Which merchants, and which keys of agents, made which entries. Entries of other actors are left out."""
     return await sql.list_actors(reader, caller.tenant, command.entry_ids)
 
 
 async def get_low_stock_mails(reader: Reader, caller: Caller, command: GetLowStockMails) -> bool:
-    """Return whether the calling merchant's mails about low stock are on."""
+    """Whether the calling merchant's mails about low stock are on."""
     return await sql.wants_low_stock(reader, caller.tenant, caller.id)
 
 
@@ -63,7 +63,7 @@ async def add_owner(tx: Tx[Any], shop_id: int, email: str) -> int:
 
 
 async def console_link(tx: Tx[Any], shop_id: int) -> int:
-    """Return the id of a link that signs the first owner of a shop in, once. Raises `not_found` if it has no owner."""
+    """The id of a link that signs the first owner of a shop in, once. Raises `not_found` if it has no owner."""
     email = await sql.first_owner(tx, shop_id)
     if email is None:
         raise NOT_FOUND("Nobody signs in to this shop yet: name an owner with `holdfast inventory shop owner`.")

@@ -13,7 +13,7 @@ MERCHANT: LiteralString = """
 
 
 async def find(reader: Reader[Any], ids: Sequence[int]) -> list[Merchant]:
-    """Return the merchants with these ids, without those of shops that have uninstalled the app."""
+    """The merchants with these ids, without those of shops that have uninstalled the app."""
     return await reader.rows(
         Merchant,
         f"""
@@ -41,7 +41,7 @@ async def prove(tx: Tx[Any], email: str) -> Merchant | None:
 
 
 async def find_or_add_staff(tx: Tx[Any], shop: str, staff_id: str) -> int | None:
-    """Return the id of a merchant that the platform vouches for, added if need be; None if the shop lacks the app.
+    """The id of a merchant that the platform vouches for, added if need be; None if the shop lacks the app.
 
     The app is not uninstalled until the transaction ends.
     """
@@ -65,7 +65,7 @@ async def list_merchant_ids(reader: Reader[Any], shop_id: int) -> list[int]:
 
 
 async def list_actors(reader: Reader[Any], shop_id: int, entry_ids: Sequence[int]) -> list[EntryActor]:
-    """Return the merchants and the keys of those of the entries that merchants or agents made."""
+    """The merchants and the keys of those of the entries that merchants or agents made."""
     return await reader.rows(
         EntryActor,
         """
@@ -103,7 +103,7 @@ async def set_low_stock_mails(tx: Tx[Any], shop_id: int, id: int, wish: SetLowSt
 
 
 async def add_owner(tx: Tx[Any], shop_id: int, email: str) -> int | None:
-    """Return the id of the merchant with an address, added if need be; None if the address is of another shop."""
+    """The id of the merchant with an address, added if need be; None if the address is of another shop."""
     return await tx.value(
         """
         insert into merchants (shop_id, email) values (%(shop_id)s, %(email)s)
@@ -115,7 +115,7 @@ async def add_owner(tx: Tx[Any], shop_id: int, email: str) -> int | None:
 
 
 async def first_owner(reader: Reader[Any], shop_id: int) -> str | None:
-    """Return the address of the first merchant who has one."""
+    """The address of the first merchant who has one."""
     return await reader.value(
         "select email from merchants where shop_id = %(shop_id)s and email is not null order by id limit 1",
         {"shop_id": shop_id},

@@ -64,7 +64,7 @@ async def apply(tx: Tx, shop_id: int, orders: Sequence[Order]) -> list[Order]:
 
 
 def _level_changes(effects: Sequence[OrderEffect]) -> list[OrderLevelChange]:
-    """Return the changes that the platform has made to its levels itself."""
+    """The changes that the platform has made to its levels itself."""
     return [
         OrderLevelChange(gid, change, effect.not_before) for effect in effects for gid, change in effect.level_changes
     ]

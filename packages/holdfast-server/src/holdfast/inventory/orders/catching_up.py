@@ -105,7 +105,7 @@ async def _count(steps: Steps, shop_id: int, id: int) -> bool:
 
 
 async def _missed(reader: Reader, *, shop_id: int, orders: Sequence[_ListedOrder]) -> list[int]:
-    """Return the ids of the orders that must be read.
+    """The ids of the orders that must be read.
 
     The stored order is older, or it is not stored and a variant was linked once. Or it has the same second and the list
     does not show that it is equal: an order can change twice in a second.

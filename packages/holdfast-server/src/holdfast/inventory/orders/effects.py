@@ -40,7 +40,7 @@ class OrderEffect(NamedTuple):
 def order_effect(
     order: Order, stored: StoredOrder | None, draws: Draws, names: Mapping[str, VariantName]
 ) -> OrderEffect | None:
-    """Return what an order does, given what is stored of it; None if it does nothing. `names`: those of variants.
+    """What an order does, given what is stored of it; None if it does nothing. `names`: those of variants.
 
     Raises `AmbiguousOrder` if it has changed twice in one second and the last change is not known, or if some of its
     lines are missing.
@@ -95,7 +95,7 @@ def order_effect(
 
 
 def _level_changes(line: StoredLine, stored: StoredLine | None, returns: Sequence[int]) -> list[int]:
-    """Return the changes that a line has made to levels since it was stored: each return can be at another location."""
+    """The changes that a line has made to levels since it was stored: each return can be at another location."""
     stored_units, stored_returns = (stored.taken, stored.returned) if stored else (0, 0)
     more_ordered = line.taken + line.returned - stored_units - stored_returns
     more_returned = line.returned - stored_returns
@@ -109,7 +109,7 @@ def _level_changes(line: StoredLine, stored: StoredLine | None, returns: Sequenc
 
 
 def _lines(order: Order, stored_lines: Mapping[int, StoredLine], draws: Draws) -> dict[int, StoredLine]:
-    """Return the lines that draw on pools, as they are now. A stored line that did not come has taken nothing."""
+    """The lines that draw on pools, as they are now. A stored line that did not come has taken nothing."""
     came: dict[int, OrderedLine] = {line.id: line for line in order.lines}
     lines = {
         id: StoredLine(
@@ -127,7 +127,7 @@ def _lines(order: Order, stored_lines: Mapping[int, StoredLine], draws: Draws) -
 
 
 def _reason(start: str, words: Sequence[str]) -> str:
-    """Return a sentence of the words, of at most `MAX_REASON_CHARACTERS` characters."""
+    """A sentence of the words, of at most `MAX_REASON_CHARACTERS` characters."""
     text = f"{start}{'; '.join(words)}."
     count = len(words)
     while len(text) > MAX_REASON_CHARACTERS and count:

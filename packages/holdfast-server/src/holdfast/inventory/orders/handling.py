@@ -143,7 +143,7 @@ READ_REFUND = Query(
 
 
 async def read_order(steps: Steps, shop_id: int, id: int) -> Order | None:
-    """Return an order as it is now; None if the platform does not show it: it was deleted, or is older than 60 days.
+    """An order as it is now; None if the platform does not show it: it was deleted, or is older than 60 days.
 
     Raises `shop_not_connected`, `PlatformUnreachable` and `PlatformRefusal`.
     """
@@ -179,7 +179,7 @@ async def read_order(steps: Steps, shop_id: int, id: int) -> Order | None:
 
 
 async def _pages(steps: Steps, shop_id: int, gid: str) -> list[_OrderNode]:
-    """Return all pages of an order; none if the platform does not show it."""
+    """All pages of an order; none if the platform does not show it."""
     pages: list[_OrderNode] = []
     after, page_sizes = None, PAGE_SIZES
     while True:

@@ -70,12 +70,12 @@ class StoredOrder(Struct):
 
 
 def taken_units(current: int, refunded: Sequence[RefundedLine]) -> int:
-    """Return how many units of a line are taken: the present ones, and removed ones that did not come back."""
+    """How many units of a line are taken: the present ones, and removed ones that did not come back."""
     return current + sum(back.quantity for back in refunded if back.is_lost)
 
 
 def returned_units(refunded: Sequence[RefundedLine]) -> list[int]:
-    """Return how many units of a line came back into stock, of each refund."""
+    """How many units of a line came back into stock, of each refund."""
     return [back.quantity for back in refunded if back.quantity and not back.is_lost]
 
 

@@ -11,7 +11,7 @@ from holdfast.inventory.resources import Reader, Tx
 
 
 async def find_orders(reader: Reader, shop_id: int, ids: Collection[int]) -> dict[int, StoredOrder]:
-    """Return those of the orders that are stored."""
+    """Those of the orders that are stored."""
     rows = await reader.tuples(
         """
         select orders.id, updated_at, revision,
@@ -45,7 +45,7 @@ async def find_orders(reader: Reader, shop_id: int, ids: Collection[int]) -> dic
 
 
 async def stored_revision(reader: Reader, shop_id: int, id: int) -> int:
-    """Return the revision of a stored order; 0 if it is not stored."""
+    """The revision of a stored order; 0 if it is not stored."""
     stored = await reader.value(
         "select revision from orders where shop_id = %(shop_id)s and id = %(id)s", {"shop_id": shop_id, "id": id}
     )
@@ -53,7 +53,7 @@ async def stored_revision(reader: Reader, shop_id: int, id: int) -> int:
 
 
 async def find_ever_linked(reader: Reader, shop_id: int, variant_gids: Collection[str]) -> set[str]:
-    """Return those of the variants that draw on a pool, or did once."""
+    """Those of the variants that draw on a pool, or did once."""
     rows = await reader.tuples(
         "select distinct variant_gid from links where shop_id = %(shop_id)s and variant_gid = any(%(gids)s)",
         {"shop_id": shop_id, "gids": [*variant_gids]},
@@ -62,7 +62,7 @@ async def find_ever_linked(reader: Reader, shop_id: int, variant_gids: Collectio
 
 
 async def caught_up_until(reader: Reader, shop_id: int) -> datetime | None:
-    """Return until when all changes are applied, at first the first link; None: nothing was ever linked."""
+    """Until when all changes are applied, at first the first link; None: nothing was ever linked."""
     return await reader.value(
         """
         select coalesce((select until from order_catches where shop_id = %(shop_id)s),
@@ -86,7 +86,7 @@ async def store_caught_up(tx: Tx, shop_id: int, until: datetime) -> None:
 async def find_draws(
     reader: Reader, shop_id: int, moments: Mapping[int, datetime], variants: Sequence[tuple[int, str]]
 ) -> dict[int, dict[str, dict[int, int]]]:
-    """Return by order and variant the pools that it drew on when the order was placed, with the units of each.
+    """By order and variant the pools that it drew on when the order was placed, with the units of each.
 
     moments     when each order was placed
     variants    each order with each of its variants

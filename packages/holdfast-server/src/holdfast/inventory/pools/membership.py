@@ -42,7 +42,7 @@ async def add_stock(
 
 
 async def platform_quantity(reader: Reader, shop_id: int, pool_id: int, members: Sequence[MemberFields]) -> int:
-    """Return what the platform has of variants that are to be linked, in units of the pool.
+    """What the platform has of variants that are to be linked, in units of the pool.
 
     A variant that already draws on the pool adds nothing. Raises `validation_failed` for a variant whose quantity at
     the platform is not known, and for one that draws on another pool: its quantity is that pool's.
@@ -118,7 +118,7 @@ async def find_members(reader: Reader, shop_id: int, pool_ids: Collection[int]) 
 
 
 async def find_links(reader: Reader, shop_id: int, pool_ids: Collection[int]) -> dict[tuple[int, str], MemberFields]:
-    """Return the members of those pools, by pool and variant."""
+    """The members of those pools, by pool and variant."""
     rows = await reader.tuples(
         """
         select pool_id, variant_gid, units_per_sale, sku, title
@@ -157,7 +157,7 @@ async def link(tx: Tx, shop_id: int, version: int, links: Sequence[tuple[int, Me
 
 
 async def find_oversized_kits(reader: Reader, shop_id: int, variant_gids: Collection[str], most: int) -> list[str]:
-    """Return those of the variants that draw on more than `most` pools."""
+    """Those of the variants that draw on more than `most` pools."""
     rows = await reader.tuples(
         """
         select variant_gid from members where shop_id = %(shop_id)s and variant_gid = any(%(gids)s)
@@ -187,7 +187,7 @@ async def list_members(reader: Reader, shop_id: int, after: tuple[int, str], lim
 
 
 async def find_by_sku(reader: Reader, shop_id: int, skus: Collection[str]) -> dict[str, Sequence[str]]:
-    """Return the variants that have each SKU, as linked or at the platform: two at most."""
+    """The variants that have each SKU, as linked or at the platform: two at most."""
     rows = await reader.tuples(
         """
         select sku, array((select gid from variants
@@ -206,7 +206,7 @@ async def find_by_sku(reader: Reader, shop_id: int, skus: Collection[str]) -> di
 async def find_labels(
     reader: Reader, shop_id: int, variant_gids: Collection[str]
 ) -> dict[str, tuple[str | None, str | None]]:
-    """Return the SKU and the title of each variant that is linked, or was."""
+    """The SKU and the title of each variant that is linked, or was."""
     rows = await reader.tuples(
         """
         select named.gid, named.sku, named.title
@@ -252,7 +252,7 @@ async def effective_quantities(reader: Reader, shop_id: int, variant_gids: Colle
 
 
 async def find_variants(reader: Reader, shop_id: int, command: FindVariant) -> list[Variant]:
-    """Return the variants that match, the best match first. The platform's names count too."""
+    """The variants that match, the best match first. The platform's names count too."""
     params = {"shop_id": shop_id, "gid": command.gid, "sku": command.sku, "limit": MAX_VARIANTS}
     rows: list[Sequence[Any]] = []
     for place, known in SEARCHED_TABLES:
@@ -272,7 +272,7 @@ async def find_variants(reader: Reader, shop_id: int, command: FindVariant) -> l
 
 
 def _spellings(text: str) -> Sequence[str]:
-    """Return the spellings to search for: the text itself, and as the name `product · variant` is stored."""
+    """The spellings to search for: the text itself, and as the name `product · variant` is stored."""
     return [*dict.fromkeys((text, text.replace(" · ", " ")))]
 
 

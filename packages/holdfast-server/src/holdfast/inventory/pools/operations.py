@@ -242,7 +242,7 @@ async def _configure(
 
 
 async def _expected(reader: Reader, caller: Caller, command: ChangePool, *, archived: bool) -> Pool:
-    """Return the pool of a command. Raises `not_found`, `pool_not_active`, or `stale` if it is not as expected."""
+    """The pool of a command. Raises `not_found`, `pool_not_active`, or `stale` if it is not as expected."""
     pool = (await sql.find_pools(reader, caller.tenant, [command.pool_id])).get(command.pool_id)
     if pool is None:
         raise no_pool(command.pool_id)
@@ -290,7 +290,7 @@ async def _expect_members(reader: Reader, caller: Caller, pool: Pool, variant_gi
 
 
 def _distinct(field: str, variant_gids: Sequence[str]) -> Sequence[str]:
-    """Return the variants. Raises `validation_failed` if one is named twice."""
+    """The variants. Raises `validation_failed` if one is named twice."""
     first = {gid: place for place, gid in reversed([*enumerate(variant_gids)])}
     for place, gid in enumerate(variant_gids):
         if first[gid] < place:

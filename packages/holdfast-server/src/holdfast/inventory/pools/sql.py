@@ -39,7 +39,7 @@ OF_STATUS: Mapping[Status | None, LiteralString] = {
 
 
 async def list_pools(reader: Reader, shop_id: int, command: ListPools) -> list[Pool]:
-    """Return the pools that match, by id, one more than a page."""
+    """The pools that match, by id, one more than a page."""
     low: LiteralString = "and is_low" if command.low_stock_only else ""
 
     def listing(source: LiteralString) -> LiteralString:
@@ -73,7 +73,7 @@ def with_members(pool: Pool, members: Sequence[Member]) -> PoolWithMembers:
 
 
 async def find_by_name(reader: Reader, shop_id: int, names: Collection[str]) -> PoolsByName:
-    """Return the pools of those names that are not archived. The database decides which names are the same."""
+    """The pools of those names that are not archived. The database decides which names are the same."""
     keys = dict(
         await reader.tuples("select name, lower(name) from unnest(%(names)s::text[]) as name", {"names": [*names]})
     )

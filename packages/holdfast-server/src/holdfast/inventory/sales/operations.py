@@ -51,7 +51,7 @@ async def record(tx: Tx, batch: Batch[RecordSale]) -> Sequence[StockChange | Pro
 
 
 def _hold_of_sale(stock: Stock, command: RecordSale, pool_ids: Sequence[int]) -> StoredHold | None:
-    """Return the hold that becomes the sale; None without one. Raises `validation_failed` if it keeps other pools."""
+    """The hold that becomes the sale; None without one. Raises `validation_failed` if it keeps other pools."""
     if command.hold_id is None:
         return None
     hold = stock.hold(command.hold_id)

@@ -71,7 +71,7 @@ class PointBucket:
         self._at = now
 
     def pause(self, cost: float) -> float:
-        """Return the seconds after which a throttled call may be made again."""
+        """The seconds after which a throttled call may be made again."""
         return max(MIN_WAIT_SECONDS, (cost - self._points) / self._rate)
 
     def _flow(self, now: float) -> None:
@@ -162,7 +162,7 @@ class AdminApi:
         self._buckets: LRUCache[str, PointBucket] = LRUCache(MAX_CACHED_SHOPS)
 
     async def ask(self, shop: str, token: str, query: Query[T], variables: Mapping[str, Any] | None = None) -> T:
-        """Return the platform's answer to a query."""
+        """The platform's answer to a query."""
         try:
             answer = await self._ask(shop, token, query, variables or {})
         except (PlatformUnreachable, PlatformRefusal) as error:
@@ -201,7 +201,7 @@ class AdminApi:
     async def _send(
         self, shop: str, token: str, query: Query[Any], variables: Mapping[str, Any], bucket: PointBucket
     ) -> _GraphqlAnswer | float:
-        """Return the answer, or the seconds to wait if the call was throttled."""
+        """The answer, or the seconds to wait if the call was throttled."""
         cost: _Cost | None = None
         try:
             answer = await self._platform.post(
@@ -231,7 +231,7 @@ class AdminApi:
 
 
 def _read(answer: PlatformAnswer) -> _GraphqlAnswer | None:
-    """Return the answer; None if the platform throttled the call without details."""
+    """The answer; None if the platform throttled the call without details."""
     try:
         decoded = (
             msgspec.json.decode(storable_json(answer.content), type=_GraphqlAnswer)
@@ -251,7 +251,7 @@ def _read(answer: PlatformAnswer) -> _GraphqlAnswer | None:
 
 
 def _excerpt(content: bytes) -> str:
-    """Return the beginning of an answer as a text that can be stored."""
+    """The beginning of an answer as a text that can be stored."""
     return content[:300].decode("utf-8", "replace").replace("\0", "\ufffd")
 
 

@@ -23,7 +23,7 @@ def _storable_escape(escape: re.Match[bytes]) -> bytes:
 
 
 def display_text(value: Any) -> str:
-    """Return a decoded value as a text of at most `MAX_CHARACTERS` characters; "" for null, a list or an object."""
+    """A decoded value as a text of at most `MAX_CHARACTERS` characters; "" for null, a list or an object."""
     match value:
         case str():
             return value[:MAX_CHARACTERS]

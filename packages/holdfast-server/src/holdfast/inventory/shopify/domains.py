@@ -10,7 +10,7 @@ _DOMAIN = re.compile(DOMAIN)
 
 
 def is_domain(text: str) -> bool:
-    """Return whether a text is the domain of a shop, in lower case."""
+    """Whether a text is the domain of a shop, in lower case."""
     return _DOMAIN.fullmatch(text) is not None
 
 
@@ -22,6 +22,6 @@ CART_CHECK = "write_products"
 
 
 def missing_scopes(granted: Collection[str]) -> list[str]:
-    """Return the required scopes that were not granted. A write scope includes the read scope."""
+    """The required scopes that were not granted. A write scope includes the read scope."""
     held = {*granted, *(f"read_{scope.removeprefix('write_')}" for scope in granted if scope.startswith("write_"))}
     return [scope for scope in REQUIRED if scope not in held]

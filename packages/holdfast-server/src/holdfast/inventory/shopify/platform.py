@@ -69,7 +69,7 @@ class PlatformAnswer(NamedTuple):
 
     @property
     def retry_after(self) -> float | None:
-        """Return the seconds in the header Retry-After, bounded; None if there is no readable one."""
+        """The seconds in the header Retry-After, bounded; None if there is no readable one."""
         text = self.headers.get("retry-after", "")
         # This platform writes it as 2.0.
         return min(float(text), MAX_RETRY_AFTER_SECONDS) if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text) else None
@@ -93,7 +93,7 @@ class Platform:
         return HttpClient(timeout=self._seconds, limits=limits, verify=trusted_certificates(), trust_env=False)
 
     def at(self, shop: str, path: str) -> str:
-        """Return the address of a path of a shop."""
+        """The address of a path of a shop."""
         return f"{self._address.replace('{shop}', shop)}{path}"
 
     async def post(self, url: str, body: Any, headers: Mapping[str, str] | None = None) -> PlatformAnswer:
@@ -150,7 +150,7 @@ class Platform:
 
 
 def failure_of(answer: PlatformAnswer) -> PlatformUnreachable | None:
-    """Return the error of an answer if the platform is busy or has a fault; None for any other answer."""
+    """The error of an answer if the platform is busy or has a fault; None for any other answer."""
     if answer.status == 429:
         return PlatformUnreachable("The platform is called too often.", answer.retry_after or 1.0)
     if answer.status == 408 or answer.status >= 500:

@@ -53,7 +53,7 @@ class _TokenClaims(Struct):
 
 
 def verify(token: str, client_id: str, secrets: Sequence[bytes], now: float) -> SessionToken:
-    """Return the content of a token. Raises `InvalidSessionToken`.
+    """The content of a token. Raises `InvalidSessionToken`.
 
     secrets    the app's client secrets, one of which must have signed
     now        seconds since 1970
@@ -85,14 +85,14 @@ def verify(token: str, client_id: str, secrets: Sequence[bytes], now: float) -> 
 
 
 def sign(claims: dict[str, Any], secret: bytes, header: dict[str, Any] | None = None) -> str:
-    """Return a token as the platform makes it."""
+    """A token as the platform makes it."""
     parts = (header or {"alg": "HS256", "typ": "JWT"}, claims)
     signed = ".".join(_encoded(msgspec.json.encode(part)) for part in parts)
     return f"{signed}.{_encoded(hmac.digest(secret, signed.encode(), 'sha256'))}"
 
 
 def _host(url: str) -> str:
-    """Return the host of an https address without port and user; empty for any other text."""
+    """The host of an https address without port and user; empty for any other text."""
     try:
         parts = urlsplit(url)
     except ValueError:

@@ -45,19 +45,19 @@ PROXY_PARAMETER = "path_prefix="
 
 
 def query_message(parameters: Mapping[str, str]) -> str:
-    """Return the signed message of decoded parameters: `name=value`, sorted, joined by `&`."""
+    """The signed message of decoded parameters: `name=value`, sorted, joined by `&`."""
     return "&".join(
         sorted(f"{_escaped(name).replace('=', '%3D')}={_escaped(value)}" for name, value in parameters.items())
     )
 
 
 def query_signature(parameters: Mapping[str, str], secret: bytes) -> str:
-    """Return the hexadecimal signature of decoded parameters."""
+    """The hexadecimal signature of decoded parameters."""
     return hmac.digest(secret, query_message(parameters).encode(), "sha256").hex()
 
 
 def verify_query(query_string: bytes, secrets: Sequence[bytes], now: float) -> Mapping[str, str]:
-    """Return the parameters of a query that the platform signed. Raises `invalid_signature`.
+    """The parameters of a query that the platform signed. Raises `invalid_signature`.
 
     `shop` is the domain of a shop. The values of the other parameters are not checked.
 
@@ -90,7 +90,7 @@ def verify_query(query_string: bytes, secrets: Sequence[bytes], now: float) -> M
 
 
 def sign_query(parameters: Mapping[str, str], secret: bytes, now: float) -> str:
-    """Return the query string that the platform would send with these parameters."""
+    """The query string that the platform would send with these parameters."""
     values = {**parameters, "timestamp": str(int(now))}
     return urlencode({**values, "hmac": query_signature(values, secret)})
 
@@ -100,7 +100,7 @@ def _escaped(text: str) -> str:
 
 
 def is_webhook_signed(body: bytes, claimed: bytes, secrets: Sequence[bytes]) -> bool:
-    """Return whether the platform signed a body. `claimed` may be any bytes.
+    """Whether the platform signed a body. `claimed` may be any bytes.
 
     secrets    the app's client secrets; for an hour after a rotation the platform may sign with the old one
     """
@@ -108,7 +108,7 @@ def is_webhook_signed(body: bytes, claimed: bytes, secrets: Sequence[bytes]) -> 
 
 
 def sign_webhook(body: bytes, secret: bytes) -> bytes:
-    """Return the signature of a body, as in the header `X-Shopify-Hmac-Sha256`."""
+    """The signature of a body, as in the header `X-Shopify-Hmac-Sha256`."""
     return base64.b64encode(hmac.digest(secret, body, "sha256"))
 
 
@@ -126,7 +126,7 @@ Pairs = Sequence[tuple[str, str]]
 
 
 def proxy_signature(parameters: Pairs, secret: bytes) -> str:
-    """Return the hexadecimal signature of decoded parameters: sorted by name, repeated values joined by commas."""
+    """The hexadecimal signature of decoded parameters: sorted by name, repeated values joined by commas."""
     return hmac.digest(secret, proxy_message(parameters).encode(), "sha256").hex()
 
 
@@ -139,7 +139,7 @@ def proxy_message(parameters: Pairs) -> str:
 
 
 def verify_proxy_query(query_string: bytes, secrets: Sequence[bytes], now: float) -> str:
-    """Return the domain of the shop of a request. Raises `invalid_signature`, without a reason.
+    """The domain of the shop of a request. Raises `invalid_signature`, without a reason.
 
     secrets    the app's client secrets, one of which must have signed
     now        seconds since 1970
@@ -173,7 +173,7 @@ def verify_proxy_query(query_string: bytes, secrets: Sequence[bytes], now: float
 def sign_proxy_query(
     shop: str, secret: bytes, now: float, *, customer: str = "", prefix: str = "/apps/inventory"
 ) -> str:
-    """Return the query string that the platform would send for a shop.
+    """The query string that the platform would send for a shop.
 
     customer    id of the customer who is signed in
     prefix      the path of the proxy in the shop

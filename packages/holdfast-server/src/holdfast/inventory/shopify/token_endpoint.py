@@ -68,11 +68,11 @@ class TokenEndpoint:
         self._app = {"client_id": client_id, "client_secret": client_secret}
 
     async def for_code(self, shop: str, code: str) -> GrantedTokens:
-        """Return tokens for the code with which the platform sent the merchant back."""
+        """Tokens for the code with which the platform sent the merchant back."""
         return await self._ask(shop, {"code": code, "expiring": "1"})
 
     async def for_session(self, shop: str, session_token: str) -> GrantedTokens:
-        """Return tokens for a session token, which must have been verified."""
+        """Tokens for a session token, which must have been verified."""
         return await self._ask(
             shop,
             {
@@ -85,11 +85,11 @@ class TokenEndpoint:
         )
 
     async def refreshed(self, shop: str, refresh_token: str) -> GrantedTokens:
-        """Return the next tokens. Until one of them is used, the same refresh token gets them again."""
+        """The next tokens. Until one of them is used, the same refresh token gets them again."""
         return await self._ask(shop, {"grant_type": "refresh_token", "refresh_token": refresh_token})
 
     async def has_app(self, shop: str) -> bool | None:
-        """Return whether the app is installed at a shop without a token; None if the platform does not say.
+        """Whether the app is installed at a shop without a token; None if the platform does not say.
 
         The platform gives tokens without a merchant only to apps of the shop's own organization, and for others names
         only that reason. Raises as every call does, unless the refusal is about this shop.

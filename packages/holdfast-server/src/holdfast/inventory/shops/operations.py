@@ -29,7 +29,7 @@ async def add(tx: Tx, domain: str) -> tuple[Shop, str]:
 
 
 async def find_or_add(tx: Tx, domain: str) -> tuple[Shop, str | None]:
-    """Return the shop with a domain, added if need be, and its key if it is new: the shop had no valid one."""
+    """The shop with a domain, added if need be, and its key if it is new: the shop had no valid one."""
     if shop := await sql.insert_shop(tx, domain):
         return shop, await _mint(tx, shop.id, SCOPES)
     shop = await find(tx, domain)

@@ -35,7 +35,7 @@ async def find_shop(reader: Reader, domain: str) -> Shop | None:
 
 
 async def find_active(reader: Reader, domain: str) -> Shop | None:
-    """Return the shop with a domain, unless it has uninstalled the app. A shop that never had the app counts too."""
+    """The shop with a domain, unless it has uninstalled the app. A shop that never had the app counts too."""
     return await reader.row(
         Shop,
         """
@@ -101,7 +101,7 @@ async def insert_key(tx: Tx, shop_id: int, hash: bytes, sealed: bytes, scopes: S
 
 
 async def find_callers(reader: database.Reader[Any], hashes: Sequence[bytes]) -> Mapping[bytes, Caller]:
-    """Return the callers by hash, for hashes of an active key, or of an agent registered with one."""
+    """The callers by hash, for hashes of an active key, or of an agent registered with one."""
     rows = await reader.tuples(
         """
         select hash, id, shop_id, scopes from api_keys where hash = any(%(hashes)s) and active

@@ -42,15 +42,15 @@ class KnownPools(NamedTuple):
     by_id: Mapping[int, Pool]
 
     def key(self, name: str) -> str:
-        """Return the key of a name: names with the same key are the same."""
+        """The key of a name: names with the same key are the same."""
         return self.by_name.keys[name]
 
     def pool(self, name: str, pool_id: int | None) -> Pool | None:
-        """Return the pool with an id, else the pool with a name, if there is one."""
+        """The pool with an id, else the pool with a name, if there is one."""
         return self.by_id.get(pool_id or 0) or self.by_name.pool(name)
 
     def conflict(self, name: str, pool_id: int | None) -> Message | None:
-        """Return the message about a row whose id and name belong to two pools."""
+        """The message about a row whose id and name belong to two pools."""
         pool, namesake = self.by_id.get(pool_id or 0), self.by_name.pool(name)
         if pool is None or namesake is None or pool.id == namesake.id:
             return None
@@ -61,7 +61,7 @@ class KnownPools(NamedTuple):
 
 
 async def find_pools(reader: Reader, shop_id: int, rows: Sequence[tuple[str, int | None]]) -> KnownPools:
-    """Return the pools that rows name, each row by a name and an id. Archived pools are not found."""
+    """The pools that rows name, each row by a name and an id. Archived pools are not found."""
     by_name = await pools.find_by_name(reader, shop_id, [name for name, _ in rows])
     by_id = await pools.find_by_id(reader, shop_id, {id for _, id in rows if id})
     return KnownPools(by_name, {id: pool for id, pool in by_id.items() if pool.status != "archived"})
@@ -105,7 +105,7 @@ def cell_changes(new: Struct, present: Mapping[str, int | str | None]) -> list[C
 
 
 def nothing_imported(refused: Sequence[RowRefusal]) -> Problem:
-    """Return the problem of a spreadsheet, with its bad rows in order."""
+    """The problem of a spreadsheet, with its bad rows in order."""
     messages = [message("line %(line)s: %(message)s", **row._asdict()) for row in sorted(refused)]
     left_out = len(messages) - MAX_REPORTED_ROWS
     more = [message("and %(count)s more rows", count=left_out)] if left_out > 0 else []
@@ -121,7 +121,7 @@ def repeated_message(column: str, name: str) -> Message:
 
 
 def repeated(rows: Sequence[tuple[int, T]], keys: Sequence[object]) -> list[tuple[int, T]]:
-    """Return the rows whose key is in an earlier row too."""
+    """The rows whose key is in an earlier row too."""
     first = {key: place for place, key in reversed([*enumerate(keys)])}
     return [row for place, row in enumerate(rows) if first[keys[place]] < place]
 
@@ -165,19 +165,19 @@ async def load_pools(tx: Tx, caller: Caller, command: ImportCsv) -> Imported:
 
 
 def _repeated(rows: Sequence[tuple[int, PoolRow]], known: KnownPools) -> list[tuple[int, PoolRow]]:
-    """Return the rows whose pool or name is in an earlier row too."""
+    """The rows whose pool or name is in an earlier row too."""
     names = [known.key(row.name) for _, row in rows]
     ids = [pool.id if (pool := known.pool(row.name, row.pool_id)) else f"line {line}" for line, row in rows]
     return [*dict([*repeated(rows, names), *repeated(rows, ids)]).items()]
 
 
 def _is_renamed(row: PoolRow, pool: Pool) -> bool:
-    """Return whether a row gives its pool another name. Only a row that names its pool by its id can."""
+    """Whether a row gives its pool another name. Only a row that names its pool by its id can."""
     return row.pool_id == pool.id and row.name != pool.name
 
 
 def _pool_result(line: int, row: PoolRow, known: KnownPools, command: ImportCsv) -> Row | RowRefusal:
-    """Return the result of a row, or its refusal."""
+    """The result of a row, or its refusal."""
     if conflict := known.conflict(row.name, row.pool_id):
         return RowRefusal(line, conflict)
     pool = known.pool(row.name, row.pool_id)
@@ -207,7 +207,7 @@ def _changes(row: PoolRow, pool: Pool | None, command: ImportCsv) -> list[CellCh
 
 
 def _counts(row: PoolRow, pool: Pool | None, command: ImportCsv) -> bool:
-    """Return whether a row changes a quantity."""
+    """Whether a row changes a quantity."""
     present = pool.on_hand if pool and command.mode == "set" else 0
     return row.quantity not in {None, present}
 
@@ -259,7 +259,7 @@ async def load_members(tx: Tx, caller: Caller, command: ImportCsv) -> Imported:
 def _link(
     row: MemberRow, known: KnownPools, gids_by_sku: Mapping[str, Sequence[str]]
 ) -> tuple[int, MemberFields] | Message:
-    """Return the pool and the member of a row, or why the row is refused."""
+    """The pool and the member of a row, or why the row is refused."""
     if conflict := known.conflict(row.pool, row.pool_id):
         return conflict
     pool = known.pool(row.pool, row.pool_id)
@@ -286,7 +286,7 @@ def _variant_name(row: MemberRow) -> str:
 
 
 def _new_fields(member: MemberFields, present: MemberFields | None) -> MemberFields:
-    """Return the new fields of a row: names that an export has from the platform are not stored."""
+    """The new fields of a row: names that an export has from the platform are not stored."""
     if present is None:
         return member
     sku = None if member.sku == present.sku else member.sku

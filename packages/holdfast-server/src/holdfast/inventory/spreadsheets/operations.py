@@ -66,7 +66,7 @@ def _exported(
 
 
 async def _history_rows(reader: Reader, caller: Caller, entries: Sequence[Entry]) -> Sequence[Sequence[Any]]:
-    """Return the rows of entries: their fields, the name of the pool, and the SKUs and titles of the variants."""
+    """The rows of entries: their fields, the name of the pool, and the SKUs and titles of the variants."""
     named_pools = await pools.find_by_id(reader, caller.tenant, {entry.pool_id for entry in entries})
     gids = {gid for entry in entries for gid in entry.by_variant or ()}
     labels = await membership.find_labels(reader, caller.tenant, gids) if gids else {}

@@ -112,12 +112,12 @@ class RowMismatch(Exception):
 
 
 def to_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Return a spreadsheet with a line of column names."""
+    """A spreadsheet with a line of column names."""
     return as_csv([columns, *rows])
 
 
 def read_rows(text: str, kind: type[R]) -> tuple[list[tuple[int, R]], list[RowRefusal]]:
-    """Return the well-formed rows, each with its line, and the refusals of the others.
+    """The well-formed rows, each with its line, and the refusals of the others.
 
     Raises `validation_failed` if the text is not CSV with the expected columns.
     """
@@ -203,12 +203,12 @@ def _number(column: str, text: str) -> int | str:
 
 
 def column_message(column: str, reason: str) -> Message:
-    """Return the message about a cell of a column, which line 1 names."""
+    """The message about a cell of a column, which line 1 names."""
     return message("%(column)s: %(message)s", column=column, message=reason)
 
 
 def _csv_error(error: csv.Error) -> Message:
-    """Return why a text is not CSV: the module `csv` has it in English only."""
+    """Why a text is not CSV: the module `csv` has it in English only."""
     text = str(error)
     if "expected after" in text:
         return message("after a quoted cell comes neither a separator nor the end of the line")

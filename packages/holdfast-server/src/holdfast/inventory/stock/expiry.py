@@ -41,7 +41,7 @@ LOOP = Loop("expiry.run", end_expired, (HOLDS,))
 
 
 def pause(next_expiry: float | None) -> float:
-    """Return the seconds to wait until the next hold expires. An overdue one could not be ended, and is retried."""
+    """The seconds to wait until the next hold expires. An overdue one could not be ended, and is retried."""
     if next_expiry is None:
         return POLL_SECONDS
     return min(next_expiry, POLL_SECONDS) if next_expiry > 0 else RETRY_SECONDS

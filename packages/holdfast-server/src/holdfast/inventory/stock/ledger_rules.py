@@ -116,7 +116,7 @@ class Stock:
         self._holds: Mapping[int, StoredHold] = {hold.id: hold for hold in holds}
 
     def pool(self, id: int, *, expected_version: int | None = None, expected_quantity: int | None = None) -> StockPool:
-        """Return a pool that may be changed, active or paused.
+        """A pool that may be changed, active or paused.
 
         Raises `not_found`, `pool_not_active` if it is archived, and `stale` if it is not as expected.
         """
@@ -137,11 +137,11 @@ class Stock:
         return pool
 
     def pools_of_variant(self, variant_gid: str) -> Sequence[tuple[StockPool, int]]:
-        """Return the pools a variant draws on, each with the units that one sale takes."""
+        """The pools a variant draws on, each with the units that one sale takes."""
         return self._pools_by_variant.get(variant_gid, [])
 
     def require_pools(self, pool_id: int | None, variant_gid: str | None) -> Sequence[tuple[StockPool, int]]:
-        """Return the pool of the id, or the pools that the variant draws on, each with the units that one sale takes.
+        """The pool of the id, or the pools that the variant draws on, each with the units that one sale takes.
 
         Raises `not_found`, and `pool_not_active` if one is archived.
         """
@@ -153,7 +153,7 @@ class Stock:
         return [(self.pool(pool.id), units) for pool, units in pools]
 
     def hold(self, id: int) -> StoredHold:
-        """Return a hold that has not ended. It may be past its `expires_at`, which callers check.
+        """A hold that has not ended. It may be past its `expires_at`, which callers check.
 
         Raises `not_found`, and `hold_ended`.
         """
@@ -165,7 +165,7 @@ class Stock:
         return hold
 
     def available(self, variant_gid: str) -> int | None:
-        """Return how many of a variant can be sold; None if storefronts do not show it."""
+        """How many of a variant can be sold; None if storefronts do not show it."""
         least: int | None = None
         for pool, units in self._pools_by_variant.get(variant_gid, ()):
             if pool.status != "active":
@@ -241,17 +241,17 @@ class Stock:
         )
 
     def _available_by_variant(self, gids: Iterable[str]) -> dict[str, int]:
-        """Return how many can be sold of each variant that storefronts show."""
+        """How many can be sold of each variant that storefronts show."""
         return {gid: number for gid in gids if (number := self.available(gid)) is not None}
 
 
 def _has_happened(kind: EntryKind, actor: Actor) -> bool:
-    """Return whether an entry records a fact, not a decision."""
+    """Whether an entry records a fact, not a decision."""
     return kind in FACT_KINDS and not (kind == "sale" and actor in {"agent", "staff"})
 
 
 def _max_quantity(pool: StockPool, posting: Posting) -> int:
-    """Return the most that a decision may take from a pool.
+    """The most that a decision may take from a pool.
 
     Every kind except hold and sale may take from the buffer, but not what is held.
     """
@@ -266,7 +266,7 @@ def _max_quantity(pool: StockPool, posting: Posting) -> int:
 
 
 def _add_up(postings: Sequence[Posting]) -> list[Posting]:
-    """Return one posting for each pool, since two postings that fit one by one may not fit together.
+    """One posting for each pool, since two postings that fit one by one may not fit together.
 
     Several postings of one pool must be of the same kind, and neither revert an entry nor name variants.
     """

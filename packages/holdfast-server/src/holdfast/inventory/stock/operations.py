@@ -213,7 +213,7 @@ async def at(reader: Reader, caller: Caller, command: GetStockAt) -> StockAt:
 
 
 def only_answer(answers: Sequence[A | Problem]) -> A:
-    """Return the answer to the only call of a batch. Raises the answer if it is a `Problem`."""
+    """The answer to the only call of a batch. Raises the answer if it is a `Problem`."""
     [answer] = answers
     if isinstance(answer, Problem):
         raise answer
@@ -266,7 +266,7 @@ async def shops(reader: database.Reader[Any]) -> list[int]:
 
 
 async def audit(reader: database.Reader[Any], shop_id: int) -> list[str]:
-    """Return one sentence for each difference in the ledger of a shop. A sound ledger has none."""
+    """One sentence for each difference in the ledger of a shop. A sound ledger has none."""
     rows = await reader.tuples(
         """
         with counted as (

@@ -95,7 +95,7 @@ class PoolHistory(Struct):
 
 @refuses(NOT_FOUND)
 async def get_pool_history(reader: Reader, caller: Caller, command: GetPoolHistory) -> PoolHistory:
-    """Return the stock of a pool over time, and the sums of what was drawn."""
+    """The stock of a pool over time, and the sums of what was drawn."""
     params = {"shop_id": caller.tenant, "pool_id": command.pool_id, "days": DAYS}
     moments = await _moments(reader, params)
     if not moments:
@@ -124,7 +124,7 @@ async def get_pool_history(reader: Reader, caller: Caller, command: GetPoolHisto
 
 
 async def _moments(reader: Reader, params: Mapping[str, Any]) -> list[StockMoment]:
-    """Return where the chart of a pool begins, the changes of its stock, and now; nothing if there is no such pool.
+    """Where the chart of a pool begins, the changes of its stock, and now; nothing if there is no such pool.
 
     The newest changes come one by one; of those before, the last one of each step.
     """
@@ -175,7 +175,7 @@ async def _moments(reader: Reader, params: Mapping[str, Any]) -> list[StockMomen
 
 
 async def list_reverted_entries(reader: Reader, caller: Caller, command: ListRevertedEntries) -> list[int]:
-    """Return those of the entries that have been reverted."""
+    """Those of the entries that have been reverted."""
     rows = await reader.tuples(
         "select reverts_id from ledger where shop_id = %(shop_id)s and reverts_id = any(%(ids)s)",
         {"shop_id": caller.tenant, "ids": command.entry_ids},
@@ -184,7 +184,7 @@ async def list_reverted_entries(reader: Reader, caller: Caller, command: ListRev
 
 
 async def list_units_per_sale(reader: Reader, caller: Caller, command: ListUnitsPerSale) -> list[int | None]:
-    """Return the units that one sale of each variant took at the time of the entry; None where it was not linked."""
+    """The units that one sale of each variant took at the time of the entry; None where it was not linked."""
     rows = await reader.tuples(
         """
         select links.units_per_sale

@@ -114,7 +114,7 @@ class ShopPosition(NamedTuple):
 async def pools_around(
     reader: Reader, shop_id: int, pool_ids: Collection[int], variant_gids: Collection[str] = ()
 ) -> tuple[ShopPosition, list[StockPool]]:
-    """Return the pools of the ids or drawn on by the variants, and every pool that shares a variant with these.
+    """The pools of the ids or drawn on by the variants, and every pool that shares a variant with these.
 
     The position of the shop comes from the same statement: callers need both, and each statement is a round trip.
     """
@@ -273,7 +273,7 @@ async def end_holds(tx: Tx, shop_id: int, holds: Sequence[StoredHold]) -> None:
 
 
 async def list_holds(reader: Reader, shop_id: int, command: ListHolds) -> list[ActiveHold]:
-    """Return the active holds that match, the newest first, one more than a page."""
+    """The active holds that match, the newest first, one more than a page."""
     rows = await reader.tuples(
         """
         select id, reference, expires_at, inserted_at,
@@ -303,7 +303,7 @@ async def list_holds(reader: Reader, shop_id: int, command: ListHolds) -> list[A
 
 
 async def expired_holds(reader: Reader, limit: int) -> Mapping[int, list[int]]:
-    """Return the ids of expired holds by shop, of at most a thousand shops.
+    """The ids of expired holds by shop, of at most a thousand shops.
 
     limit    the most holds of one shop
     """
@@ -324,7 +324,7 @@ async def expired_holds(reader: Reader, limit: int) -> Mapping[int, list[int]]:
 
 
 async def next_expiry(reader: Reader, excluded_ids: Sequence[int] = ()) -> float | None:
-    """Return the seconds until the next hold expires. Holds of the excluded shops do not count."""
+    """The seconds until the next hold expires. Holds of the excluded shops do not count."""
     return await reader.value(
         """
         select extract(epoch from min(expires_at) - clock_timestamp())::float from holds
@@ -335,7 +335,7 @@ async def next_expiry(reader: Reader, excluded_ids: Sequence[int] = ()) -> float
 
 
 async def find_entry(reader: Reader, shop_id: int, id: int) -> tuple[Entry, int | None] | None:
-    """Return an entry, and the id of the entry that reverted it."""
+    """An entry, and the id of the entry that reverted it."""
     entries = await _entries(reader, "where shop_id = %(shop_id)s and id = %(id)s", shop_id=shop_id, id=id)
     if not entries:
         return None
@@ -346,7 +346,7 @@ async def find_entry(reader: Reader, shop_id: int, id: int) -> tuple[Entry, int 
 
 
 async def entries_of_change(reader: Reader, shop_id: int, entry: Entry) -> list[Entry]:
-    """Return all entries of the change that an entry belongs to. Their ids are close to one another."""
+    """All entries of the change that an entry belongs to. Their ids are close to one another."""
     return await _entries(
         reader,
         """
@@ -361,7 +361,7 @@ async def entries_of_change(reader: Reader, shop_id: int, entry: Entry) -> list[
 
 
 async def history(reader: Reader, shop_id: int, command: GetStockHistory) -> list[Entry]:
-    """Return the newest entries that match, one more than a page."""
+    """The newest entries that match, one more than a page."""
     # An index has the entries of each pool in the order of time, however many entries the shop has.
     of_pool: LiteralString = ""
     order: LiteralString = "id desc"
@@ -407,7 +407,7 @@ async def _entries(reader: Reader, where: LiteralString, **params: Any) -> list[
 
 
 async def stock_at(reader: Reader, shop_id: int, command: GetStockAt) -> StockAt | None:
-    """Return the stock of a pool at a moment; None if there is no such pool."""
+    """The stock of a pool at a moment; None if there is no such pool."""
     return await reader.row(
         StockAt,
         """

@@ -56,7 +56,7 @@ class RememberedStock:
         return self.stamp is not None and (self.stamp, self.stock.version) == (position.stamp, position.version)
 
     def unknown(self, touched: TouchedRows) -> TouchedRows:
-        """Return the pools and variants that the stock cannot answer for."""
+        """The pools and variants that the stock cannot answer for."""
         return TouchedRows(
             [id for id in touched.pool_ids if id not in self._complete],
             [gid for gid in touched.variant_gids if not self._knows(gid)],
@@ -150,7 +150,7 @@ class Draft(NamedTuple):
 
 
 def touched_rows(pool_id: int | None, variant_gid: str | None, hold_id: int | None = None) -> TouchedRows:
-    """Return the rows that a call touches by the ids in its command."""
+    """The rows that a call touches by the ids in its command."""
     return TouchedRows(
         [] if pool_id is None else [pool_id],
         [] if variant_gid is None else [variant_gid],
@@ -190,7 +190,7 @@ async def write(
 
 
 async def read_stock(reader: Reader, shop_id: int, touched: TouchedRows) -> Stock:
-    """Return the stock as it is now: the holds, and the pools of the ids, of the holds and of the variants, with every
+    """The stock as it is now: the holds, and the pools of the ids, of the holds and of the variants, with every
     pool that shares a variant with one of them.
     """
     holds = await sql.find_holds(reader, shop_id, touched.hold_ids) if touched.hold_ids else []
@@ -259,7 +259,7 @@ class PendingEntries:
 
 
 def as_dry_run(change: StockChange) -> StockChange:
-    """Return a change as the answer to a dry run. Nothing is stored, so it has no versions, and its entries and its new
+    """A change as the answer to a dry run. Nothing is stored, so it has no versions, and its entries and its new
     hold have no ids.
     """
     hold = change.hold and replace(change.hold, id=None)

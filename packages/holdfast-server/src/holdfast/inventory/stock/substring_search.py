@@ -38,7 +38,7 @@ async def search(
     statement: Callable[[LiteralString], LiteralString],
     params: Params,
 ) -> list[T]:
-    """Return the first rows of a list that contain a text.
+    """The first rows of a list that contain a text.
 
     read        runs a statement
     statement   returns the statement that lists rows in the order of the place, from what follows its `from`

@@ -127,7 +127,7 @@ async def forget(tx: Tx, shop_id: int) -> None:
 
 
 async def next_writing(tx: Tx, shop_id: int) -> list[CartNumbers] | NumbersReading | None:
-    """Return the numbers to write next, or the variants to read first; None: nothing is due."""
+    """The numbers to write next, or the variants to read first; None: nothing is due."""
     unknown = await tx.tuples(
         f"""
         select variant_gid from cart_numbers join syncs using (shop_id)
@@ -349,7 +349,7 @@ async def write(steps: Steps, shop_id: int, work: Sequence[CartNumbers]) -> None
 
 
 def _unwritable(work: Sequence[CartNumbers], errors: Sequence[_WriteError]) -> list[NumbersRefusal]:
-    """Return the refusal of each variant; of all variants if an error names none."""
+    """The refusal of each variant; of all variants if an error names none."""
     why: dict[str, str | None] = {}
     for error in errors:
         text = None if error.code in STALE else f"{error.code or 'REFUSED'}: {error.message}"

@@ -96,7 +96,7 @@ async def _postpone(tx: Tx, shop_id: int, item_gids: Collection[str]) -> None:
 
 
 async def _late_items(tx: Tx, shop_id: int, item_gids: Collection[str]) -> list[str]:
-    """Return those of the items whose grace is over, and that no call changes now; at most `MAX_JUDGED_ITEMS`."""
+    """Those of the items whose grace is over, and that no call changes now; at most `MAX_JUDGED_ITEMS`."""
     rows = await tx.tuples(
         """
         select item_gid from levels where shop_id = %(shop_id)s and item_gid = any(%(items)s)
@@ -109,7 +109,7 @@ async def _late_items(tx: Tx, shop_id: int, item_gids: Collection[str]) -> list[
 
 
 async def _suspects(tx: Tx, shop_id: int, judged: Sequence[str]) -> list[UnexplainedDifference]:
-    """Return the differences of items at the levels that are set from pools."""
+    """The differences of items at the levels that are set from pools."""
     rows = await tx.tuples(
         """
         with late as (

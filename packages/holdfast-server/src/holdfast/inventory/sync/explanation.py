@@ -119,7 +119,7 @@ def explain(
 
 
 def _is_included_in_part(changes: Sequence[PendingChange], chosen: Mapping[int, str], set_left: int) -> bool:
-    """Return whether levels have moved less than the changes that may be included, by no more than these."""
+    """Whether levels have moved less than the changes that may be included, by no more than these."""
     missing = sum(
         change.amount
         for change in changes
@@ -131,7 +131,7 @@ def _is_included_in_part(changes: Sequence[PendingChange], chosen: Mapping[int, 
 def _best_places(
     changes: Sequence[PendingChange], set_moved: int, others_moved: int, *, has_others: bool
 ) -> tuple[Mapping[int, str], _Places]:
-    """Return the place of each change, `set`, `others` or `included`, and the sums of these places."""
+    """The place of each change, `set`, `others` or `included`, and the sums of these places."""
     reached = {(0, 0): _Places()}
     groups: list[Sequence[PendingChange]] = []
     for number, change in enumerate(changes):
@@ -164,7 +164,7 @@ def _by_kind(changes: Sequence[PendingChange]) -> list[Sequence[PendingChange]]:
 def _further(
     reached: Mapping[tuple[int, int], _Places], group: Sequence[PendingChange], *, has_others: bool
 ) -> dict[tuple[int, int], _Places]:
-    """Return the combinations with a place of a further group. Of equal sums, those with most groups at set levels."""
+    """The combinations with a place of a further group. Of equal sums, those with most groups at set levels."""
     amount = sum(change.amount for change in group)
     further: dict[tuple[int, int], _Places] = {}
     for places in reached.values():
@@ -197,7 +197,7 @@ def _place(
 
 
 def _surely_seen(here: Sequence[PendingChange], set_moved: int) -> Sequence[int]:
-    """Return the oldest changes that the levels set from pools have moved by already, so that they do not pile up."""
+    """The oldest changes that the levels set from pools have moved by already, so that they do not pile up."""
     if any(change.amount * set_moved <= 0 for change in here):
         return []
     seen: list[int] = []

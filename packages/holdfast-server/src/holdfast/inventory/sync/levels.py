@@ -176,7 +176,7 @@ class _LevelRow(NamedTuple):
 
 
 async def _find_unsettled(tx: Tx, shop_id: int, item_gids: Collection[str]) -> dict[str, list[_LevelRow]]:
-    """Return by item all levels of those items that have a difference, a suspect level or a change without a place."""
+    """By item all levels of those items that have a difference, a suspect level or a change without a place."""
     rows = await tx.tuples(
         """
         select levels.item_gid, location_gid, available, expected, target is not null or paused, target is not null,
@@ -205,7 +205,7 @@ async def _find_unsettled(tx: Tx, shop_id: int, item_gids: Collection[str]) -> d
 async def _find_changes(
     tx: Tx, shop_id: int, item_gids: Collection[str], order_lag_seconds: int
 ) -> dict[str, list[PendingChange]]:
-    """Return by item the changes by orders whose place is not certain."""
+    """By item the changes by orders whose place is not certain."""
     rows = await tx.tuples(
         """
         select known.item_gid, change.id, change.location_gid, change.amount,

@@ -262,13 +262,13 @@ def _refused_levels(push: LevelPush, errors: Sequence[_QuantityError]) -> list[L
 
 
 def _place(field: Sequence[str]) -> int | None:
-    """Return the index of the level that an error is about: its field is like `input.quantities.3.locationId`."""
+    """The index of the level that an error is about: its field is like `input.quantities.3.locationId`."""
     named = len(field) > 2 and field[1] in {"quantities", "changes"} and field[2].isdecimal()
     return int(field[2]) if named else None
 
 
 async def read_levels(steps: Steps, shop_id: int, gids: Sequence[str]) -> list[ObservedLevel]:
-    """Return levels as they are now, without those that the platform no longer has. Raises as `ask` does."""
+    """Levels as they are now, without those that the platform no longer has. Raises as `ask` does."""
     observed: list[ObservedLevel] = []
     for start in range(0, len(gids), MAX_LEVELS_PER_READ):
         batch = gids[start : start + MAX_LEVELS_PER_READ]
@@ -278,7 +278,7 @@ async def read_levels(steps: Steps, shop_id: int, gids: Sequence[str]) -> list[O
 
 
 async def read_levels_of_items(steps: Steps, shop_id: int, known: Sequence[tuple[str, str]]) -> list[ObservedLevel]:
-    """Return all levels of items as they are now, also those that are not known yet. Raises as `ask` does.
+    """All levels of items as they are now, also those that are not known yet. Raises as `ask` does.
 
     known    the known levels, by item and location
     """
@@ -301,7 +301,7 @@ async def read_levels_of_items(steps: Steps, shop_id: int, known: Sequence[tuple
 async def _read_pages(
     steps: Steps, shop_id: int, items: Sequence[str], page_size: int, after: str | None
 ) -> Sequence[_LevelsOfItem | None]:
-    """Return a page of the levels of each item; None for one that is gone."""
+    """A page of the levels of each item; None for one that is gone."""
     query = replace(READ_ITEMS, cost=len(items) * (ITEM_COST + COST * page_size))
     answer = await ask_in_time(steps, shop_id, query, {"ids": [*items], "first": page_size, "after": after})
     return [node and node.inventory_levels for node in answer.nodes]
@@ -316,7 +316,7 @@ def _observed(nodes: Iterable[_LevelNode]) -> list[ObservedLevel]:
 
 
 async def ask_in_time(steps: Steps, shop_id: int, query: Query[T], variables: Mapping[str, Any]) -> T:
-    """Return the platform's answer, within `CALL_TIMEOUT_SECONDS`. Raises as `ask` does."""
+    """The platform's answer, within `CALL_TIMEOUT_SECONDS`. Raises as `ask` does."""
     try:
         async with asyncio.timeout(CALL_TIMEOUT_SECONDS):
             return await ask(steps, shop_id, query, variables)

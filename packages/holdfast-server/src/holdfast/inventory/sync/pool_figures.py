@@ -35,7 +35,7 @@ class PoolFigures(Struct):
     sync: Literal["same", "pending", "different"] | None
 
     def days_of_cover(self, available: int) -> float | None:
-        """Return for how many days a quantity lasts at the pace of these days; None if nothing was sold."""
+        """For how many days a quantity lasts at the pace of these days; None if nothing was sold."""
         return available * DAYS / self.sold if self.sold > 0 else None
 
 
@@ -53,7 +53,7 @@ class UnsyncedPools(Struct):
 
 
 async def get_pool_figures(reader: Reader, caller: Caller, command: GetPoolFigures) -> dict[int, PoolFigures]:
-    """Return the figures of pools by their ids."""
+    """The figures of pools by their ids."""
     rows = await reader.rows(
         PoolFigures,
         """
@@ -84,7 +84,7 @@ async def get_pool_figures(reader: Reader, caller: Caller, command: GetPoolFigur
 
 
 async def list_unsynced_pools(reader: Reader, caller: Caller, command: ListUnsyncedPools) -> UnsyncedPools:
-    """Return the pools of which the platform has another quantity, by id."""
+    """The pools of which the platform has another quantity, by id."""
     rows = await reader.tuples(
         """
         select id from pools

@@ -78,7 +78,7 @@ class PushSizes:
 
 
 async def next_push(tx: Tx, shop_id: int, most: int) -> LevelPush | None:
-    """Return the call under way unchanged; else a new call for levels that are not as wanted; None: there are none.
+    """The call under way unchanged; else a new call for levels that are not as wanted; None: there are none.
 
     most    the most levels of a call that sets them
     """

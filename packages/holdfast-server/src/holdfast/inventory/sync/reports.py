@@ -102,7 +102,7 @@ async def status(reader: Reader, shop_id: int, pool_id: int | None) -> SyncStatu
 
 
 async def cart_check(reader: Reader, shop_id: int) -> CartCheck:
-    """Return the progress of the numbers for the cart check, of the whole shop."""
+    """The progress of the numbers for the cart check, of the whole shop."""
     [row] = await reader.rows(
         CartCheck,
         """
@@ -126,7 +126,7 @@ async def subscription_errors(reader: Reader, shop_id: int) -> list[str]:
 
 
 async def spreading(reader: Reader, shop_id: int) -> Spreading:
-    """Return how the quantities of a shop are spread over its locations, of which at most 100 are named."""
+    """How the quantities of a shop are spread over its locations, of which at most 100 are named."""
     [(rule, settable, is_imported)] = await reader.tuples(
         """
         select coalesce(max(rule), 'one'), (select count(*) from settable_locations where shop_id = %(shop_id)s),
@@ -154,7 +154,7 @@ async def spreading(reader: Reader, shop_id: int) -> Spreading:
 
 
 async def drift(reader: Reader, shop_id: int, pool_id: int | None, limit: int) -> list[Drift]:
-    """Return the levels that differ from their pools, by variant."""
+    """The levels that differ from their pools, by variant."""
     return await reader.rows(
         Drift,
         f"""
@@ -183,7 +183,7 @@ async def has_pool(reader: Reader, shop_id: int, pool_id: int) -> bool:
 
 
 async def levels_of_pool(reader: Reader, shop_id: int, pool_id: int) -> list[tuple[str, str]]:
-    """Return the levels of a pool's variants: item and location."""
+    """The levels of a pool's variants: item and location."""
     rows: Sequence[tuple[str, str]] = await reader.tuples(
         f"""
         select item_gid, location_gid from levels

@@ -94,7 +94,7 @@ async def sync_shop(steps: Steps, shop: LeasedShop, sizes: PushSizes) -> bool:
 async def _next_work(
     tx: Tx, *, shop: LeasedShop, sizes: PushSizes
 ) -> LevelPush | LevelReading | NumbersReading | list[CartNumbers] | None:
-    """Return the next work at the platform: levels first, then numbers. Raises `LeaseLost`."""
+    """The next work at the platform: levels first, then numbers. Raises `LeaseLost`."""
     await plan(tx, shop.shop_id)
     work = (
         await pushing.next_push(tx, shop.shop_id, sizes.of(shop.shop_id))

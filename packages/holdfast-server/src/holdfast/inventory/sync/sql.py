@@ -77,7 +77,7 @@ async def renew_lease(tx: Tx, shop_id: int, lease_id: UUID) -> bool:
 
 
 async def is_leased_by_another(tx: Tx, shop_id: int, lease_id: UUID) -> bool:
-    """Return whether a shop has another lease."""
+    """Whether a shop has another lease."""
     return await tx.value(
         "select exists (select from syncs where shop_id = %(shop_id)s and lease_id <> %(lease_id)s)",
         {"shop_id": shop_id, "lease_id": lease_id},
@@ -125,7 +125,7 @@ async def hand_over(tx: Tx, shop_id: int, lease_id: UUID) -> None:
 
 
 async def next_due(reader: Reader, excluded_shops: Sequence[int]) -> float | None:
-    """Return the seconds until the next shop is due; None if none is. `excluded_shops`: shops that are left out."""
+    """The seconds until the next shop is due; None if none is. `excluded_shops`: shops that are left out."""
     return await reader.value(
         """
         select extract(epoch from min(greatest(due_at, leased_until)) - clock_timestamp())::float8
@@ -139,7 +139,7 @@ async def next_due(reader: Reader, excluded_shops: Sequence[int]) -> float | Non
 
 
 async def levels_to_read(tx: Tx, shop_id: int, limit: int) -> list[tuple[str, str, str]]:
-    """Return the levels to be read again: item, location and id."""
+    """The levels to be read again: item, location and id."""
     rows: Sequence[tuple[str, str, str]] = await tx.tuples(
         """
         select item_gid, location_gid, gid from levels
@@ -153,7 +153,7 @@ async def levels_to_read(tx: Tx, shop_id: int, limit: int) -> list[tuple[str, st
 
 
 async def unexplained_levels(tx: Tx, shop_id: int, limit: int) -> list[tuple[str, str, str]]:
-    """Return the levels of variants with differences that were not explained in time: item, location and id.
+    """The levels of variants with differences that were not explained in time: item, location and id.
 
     limit    the number of variants, of which all levels are returned
     """

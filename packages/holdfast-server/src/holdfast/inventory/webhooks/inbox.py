@@ -283,17 +283,17 @@ class WebhookWork(RowWork[DeliveryGroup]):
 
 
 async def list_retrying_and_parked(tx: Tx) -> Sequence[FailedDelivery]:
-    """Return the retrying and parked deliveries of all shops, the newest first, at most `MAX_LISTED`."""
+    """The retrying and parked deliveries of all shops, the newest first, at most `MAX_LISTED`."""
     return await sql.list_retrying_and_parked(tx, MAX_LISTED)
 
 
 async def list_waiting_order_webhooks(reader: Reader, shop_id: int) -> list[WaitingWebhook]:
-    """Return the pending and retrying webhooks about orders of a shop: the oldest, at most `MAX_WAITING`."""
+    """The pending and retrying webhooks about orders of a shop: the oldest, at most `MAX_WAITING`."""
     return await sql.list_waiting_order_webhooks(reader, shop_id, MAX_WAITING, only_retrying=False)
 
 
 async def list_retrying_order_webhooks(reader: Reader, shop_id: int) -> list[WaitingWebhook]:
-    """Return those of them that are retrying."""
+    """Those of them that are retrying."""
     return await sql.list_waiting_order_webhooks(reader, shop_id, MAX_WAITING, only_retrying=True)
 
 

@@ -197,12 +197,12 @@ PAYLOADS: Mapping[str, type[Payload]] = {
 
 
 def fields_of(topic: str) -> list[str]:
-    """Return the names of the stored fields of a topic."""
+    """The names of the stored fields of a topic."""
     return [*PAYLOADS[topic].__struct_fields__]
 
 
 def read_payload(delivery: Delivery, kind: type[P]) -> P:
-    """Return the payload of a delivery. Raises `msgspec.ValidationError` if it is not one of this kind."""
+    """The payload of a delivery. Raises `msgspec.ValidationError` if it is not one of this kind."""
     stored = msgspec.json.decode(storable_json(delivery.payload))
     try:
         fields = _stored_fields(_INFO[kind], stored)
@@ -212,7 +212,7 @@ def read_payload(delivery: Delivery, kind: type[P]) -> P:
 
 
 def stored_payload(topic: str, body: bytes) -> bytes:
-    """Return the stored fields of a body, as JSON.
+    """The stored fields of a body, as JSON.
 
     Raises `ValueError` or `RecursionError` for a body that is not of this topic.
     """
@@ -222,7 +222,7 @@ def stored_payload(topic: str, body: bytes) -> bytes:
 
 
 def _stored_fields(payload: StructType, body: Any) -> dict[str, Any]:
-    """Return the fields of a payload that an object has. Raises `ValueError`."""
+    """The fields of a payload that an object has. Raises `ValueError`."""
     if not isinstance(body, dict):
         raise ValueError(f"Expected an object for {payload.cls.__name__}.")
     members = cast(dict[str, Any], body)
@@ -235,7 +235,7 @@ def _stored_fields(payload: StructType, body: Any) -> dict[str, Any]:
 
 
 def _stored_value(field: Field, value: Any) -> Any:
-    """Return the value of a field; None if it has none. Raises `ValueError`."""
+    """The value of a field; None if it has none. Raises `ValueError`."""
     if value is None:
         return None
     match _inner_type(field):
@@ -258,7 +258,7 @@ def _stored_value(field: Field, value: Any) -> Any:
 
 
 def _inner_type(field: Field) -> Any:
-    """Return how a field is used, if it does not decide about stock; else the type of its values other than null."""
+    """How a field is used, if it does not decide about stock; else the type of its values other than null."""
     kind = field.type
     while isinstance(kind, Metadata | UnionType):
         if isinstance(kind, UnionType):

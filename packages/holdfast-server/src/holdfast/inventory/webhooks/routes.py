@@ -89,7 +89,7 @@ def routes(database: Database, limits: Limits, topics: Collection[str]) -> list[
 
 
 def _received(headers: Headers, topic: str, body: bytes) -> ReceivedDelivery:
-    """Return the stored form of a delivery. Raises `bad_request`."""
+    """The stored form of a delivery. Raises `bad_request`."""
     domain, webhook_id = _text(headers, b"x-shopify-shop-domain"), _text(headers, b"x-shopify-webhook-id")
     if not is_domain(domain) or not ID.fullmatch(webhook_id):
         raise BAD_REQUEST("X-Shopify-Shop-Domain or X-Shopify-Webhook-Id is missing or malformed.")
@@ -116,7 +116,7 @@ def _text(headers: Headers, name: bytes) -> str:
 
 
 def _moment(text: str) -> dt.datetime | None:
-    """Return a moment with its time zone; None for any other text."""
+    """A moment with its time zone; None for any other text."""
     try:
         moment = msgspec.convert(text, dt.datetime)
     except msgspec.ValidationError:

@@ -174,7 +174,7 @@ async def store_results(tx: Tx, results: Sequence[DeliveryResult]) -> None:
 
 
 async def next_due(reader: Reader, excluded_shops: Sequence[int] = ()) -> float | None:
-    """Return the seconds until the next delivery is due; None if none is. `excluded_shops`: shops that are left out."""
+    """The seconds until the next delivery is due; None if none is. `excluded_shops`: shops that are left out."""
     return await reader.value(
         """
         select extract(epoch from due_at - clock_timestamp())::float8 from webhooks
@@ -199,7 +199,7 @@ RETRYING_OR_PARKED: LiteralString = "handled_at is null and (due_at is null or e
 
 
 async def list_retrying_and_parked(reader: Reader, limit: int) -> list[FailedDelivery]:
-    """Return the retrying and parked deliveries, the newest first."""
+    """The retrying and parked deliveries, the newest first."""
     return await reader.rows(
         FailedDelivery,
         f"""
@@ -216,7 +216,7 @@ async def list_retrying_and_parked(reader: Reader, limit: int) -> list[FailedDel
 async def list_waiting_order_webhooks(
     reader: Reader, shop_id: int, limit: int, *, only_retrying: bool
 ) -> list[WaitingWebhook]:
-    """Return the pending and retrying webhooks about orders of a shop, or only the retrying ones, the oldest first."""
+    """The pending and retrying webhooks about orders of a shop, or only the retrying ones, the oldest first."""
     return await reader.rows(
         WaitingWebhook,
         """

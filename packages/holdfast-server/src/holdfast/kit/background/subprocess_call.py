@@ -97,7 +97,7 @@ class SubprocessCall(Generic[A, R]):
         await self._end()
 
     async def __call__(self, argument: A) -> R:
-        """Return the result. Raises `SubprocessException`, `SubprocessCrash`, `SubprocessStartError`, and `ValueError`
+        """The result. Raises `SubprocessException`, `SubprocessCrash`, `SubprocessStartError`, and `ValueError`
         for too large an argument.
         """
         question = msgspec.msgpack.encode(argument)

@@ -57,7 +57,7 @@ IMMUTABLE: Header = (b"cache-control", b"public, max-age=31536000, immutable")
 
 
 def kept_refusals(refuse: RenderProblem) -> RenderProblem:
-    """Return a function that renders problems of a public page. A cache keeps for a moment that there is no such page.
+    """A function that renders problems of a public page. A cache keeps for a moment that there is no such page.
 
     So a crowd at a page that is gone reaches the service once a second.
     """
@@ -73,7 +73,7 @@ def kept_refusals(refuse: RenderProblem) -> RenderProblem:
 
 @lru_cache(256)
 def accepts_gzip(header: bytes) -> bool:
-    """Return whether an `Accept-Encoding` header accepts gzip: by its name, or else by `*`, and not with `q=0`."""
+    """Whether an `Accept-Encoding` header accepts gzip: by its name, or else by `*`, and not with `q=0`."""
     weights: dict[str, str] = {}
     for choice in header.decode("latin-1").lower().split(","):
         coding, _, weight = choice.partition(";")

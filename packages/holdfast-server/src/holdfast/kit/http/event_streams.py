@@ -156,12 +156,12 @@ class Notice(Struct, omit_defaults=True):
 
 
 def retry_ms() -> int:
-    """Return the milliseconds after which one client opens its stream again."""
+    """The milliseconds after which one client opens its stream again."""
     return random.randint(MIN_RETRY_MS, MAX_RETRY_MS)  # noqa: S311 - it spreads clients, and keeps nothing secret
 
 
 def encode_retry() -> bytes:
-    """Return what tells a browser when to open its stream again."""
+    """What tells a browser when to open its stream again."""
     return b"retry: %d\n\n" % retry_ms()
 
 
@@ -359,7 +359,7 @@ def encode_event(data: bytes, *, id: str | None = None, name: str | None = None)
 
 
 def encode_notice(name: str, feed: Feed[Any]) -> bytes:
-    """Return a message after which each reader of a feed sends a request."""
+    """A message after which each reader of a feed sends a request."""
     return encode_event(msgspec.json.encode(Notice(time.time_ns() // 1_000_000, feed.spread_seconds)), name=name)
 
 

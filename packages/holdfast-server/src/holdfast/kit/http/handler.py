@@ -217,7 +217,7 @@ RenderProblem = Callable[[problems.Problem, Request], Reply]
 
 
 def envelope(error_body: problems.ErrorBody, *headers: Header) -> RenderProblem:
-    """Return a function that renders problems as JSON, with the headers that HTTP requires."""
+    """A function that renders problems as JSON, with the headers that HTTP requires."""
 
     def refuse(problem: problems.Problem, request: Request) -> Reply:
         return Reply(problem.status, encode(error_body(problem)), [NO_STORE, *headers, *headers_of(problem)])

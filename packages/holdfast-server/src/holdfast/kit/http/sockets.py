@@ -70,7 +70,7 @@ def listen_all(host: str, *ports: int) -> list[socket.socket]:
 
 
 def shared(listener: socket.socket) -> list[socket.socket]:
-    """Return the socket and copies of it, for a server that accepts several connections in one turn of its event loop.
+    """The socket and copies of it, for a server that accepts several connections in one turn of its event loop.
 
     uvloop accepts one connection from each socket in a turn. Under load a turn takes tens of milliseconds, so clients
     that connect would wait for seconds, health checks too.

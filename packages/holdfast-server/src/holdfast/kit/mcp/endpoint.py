@@ -227,7 +227,7 @@ class McpEndpoint:
 
 
 def _with_program(caller: Caller, headers: Headers) -> Caller:
-    """Return a caller of the older era with the name of its program, as its session id has it."""
+    """A caller of the older era with the name of its program, as its session id has it."""
     name = name_in_session_id(headers.get(b"mcp-session-id", b""))
     return replace(caller, program=name) if name else caller
 

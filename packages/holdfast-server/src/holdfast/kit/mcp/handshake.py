@@ -35,7 +35,7 @@ class _ClientInfo(Struct):
 
 
 def client_name(info: Raw | UnsetType) -> str:
-    """Return the name in a client's `clientInfo`; empty if it states none. Nothing is refused for its name."""
+    """The name in a client's `clientInfo`; empty if it states none. Nothing is refused for its name."""
     if isinstance(info, UnsetType):
         return ""
     try:
@@ -45,13 +45,13 @@ def client_name(info: Raw | UnsetType) -> str:
 
 
 def new_session_id(name: str) -> bytes:
-    """Return a random session id with the name of a client."""
+    """A random session id with the name of a client."""
     encoded = urlsafe_b64encode(name.encode()).rstrip(b"=")
     return secrets.token_urlsafe(16).encode() + (b"." + encoded if encoded else b"")
 
 
 def name_in_session_id(session_id: bytes) -> str:
-    """Return the name in a session id, which may be made up; empty if there is none."""
+    """The name in a session id, which may be made up; empty if there is none."""
     encoded = session_id.partition(b".")[2][: 8 * MAX_CHARACTERS]
     return _decoded(encoded) if encoded else ""
 
@@ -66,7 +66,7 @@ def _decoded(encoded: bytes) -> str:
 
 
 def _plain(name: str) -> str:
-    """Return a name without line breaks and invisible characters, and not too long."""
+    """A name without line breaks and invisible characters, and not too long."""
     words = "".join(letter if letter.isprintable() else " " for letter in name[: 8 * MAX_CHARACTERS]).split()
     return " ".join(words)[:MAX_CHARACTERS].strip()
 

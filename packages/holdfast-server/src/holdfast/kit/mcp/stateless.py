@@ -29,7 +29,7 @@ Render: TypeAlias = Callable[[Caller, Sequence[Change] | None, int], bytes]
 they are no longer known."""
 
 Missed: TypeAlias = Callable[[Caller, int], Awaitable[Change]]
-"""Returns all changes after a position, for a reader whose changes the feed of this process has dropped."""
+"""All changes after a position, for a reader whose changes the feed of this process has dropped."""
 
 
 class ChangeStream:

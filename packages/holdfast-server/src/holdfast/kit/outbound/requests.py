@@ -71,7 +71,7 @@ LOOK_UPS = Bound(
 )
 
 LookUp = Callable[[str, int], Awaitable[Sequence[str]]]
-"""Returns the addresses of a host name, for a port. Raises OSError if there are none."""
+"""The addresses of a host name, for a port. Raises OSError if there are none."""
 
 
 class FetchRefusal(Exception):

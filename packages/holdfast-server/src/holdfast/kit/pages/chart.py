@@ -155,7 +155,7 @@ def _round_step(span: int) -> int:
 
 
 def _time_axis(start: dt.datetime, end: dt.datetime, label_span: dt.timedelta) -> list[TimeTick]:
-    """Return moments from `start` to `end`, at least a `label_span` apart: so no two have the same label."""
+    """Moments from `start` to `end`, at least a `label_span` apart: so no two have the same label."""
     if start == end:
         return [TimeTick(start, LEFT, "start")]
     span, last = WIDTH - LEFT, min(TIME_TICKS - 1, (end - start) // label_span)

@@ -150,7 +150,7 @@ class Site(Frame):
         return read_query(known_parameters(request.query, self.parameters))
 
     def unrouted(self, otherwise: RenderProblem) -> RenderProblem:
-        """Return a function that renders unknown paths and wrong methods: as a page for browsers, and by `otherwise`
+        """A function that renders unknown paths and wrong methods: as a page for browsers, and by `otherwise`
         for programs.
         """
 

@@ -91,7 +91,7 @@ class Batcher(Generic[C, A]):
         self._observe = BATCH_SIZE.labels(name).observe
 
     async def submit(self, call: C) -> A:
-        """Return the answer to one call, after its batch has committed."""
+        """The answer to one call, after its batch has committed."""
         if self._count_waiting() >= self._max_waiting:
             raise SERVICE_UNAVAILABLE("Too many requests are waiting already.", retry_after=1)
         answer: asyncio.Future[A] = asyncio.get_running_loop().create_future()

@@ -30,7 +30,7 @@ async def warn_of_several_machines(database: Database[Any], unshared: Sequence[s
 
 
 async def count_machines(database: Database[Any]) -> int:
-    """Return how many machines have a process of this service that listens."""
+    """How many machines have a process of this service that listens."""
     name = listener_name(database.name, "_" * len(MACHINE))
     return await database.read(lambda reader: reader.value(MACHINES, {"name": name}))
 

@@ -107,7 +107,7 @@ class Idempotency:
         requests: Sequence[RepeatableRequest],
         work: Callable[[Sequence[int]], Awaitable[Sequence[Any]]],
     ) -> list[Any]:
-        """Return the answer to each request: the stored answer, byte for byte, if there is one, else that of `work`.
+        """The answer to each request: the stored answer, byte for byte, if there is one, else that of `work`.
 
         The requests are locked, and no two of them have the same id.
 
@@ -157,7 +157,7 @@ class Idempotency:
         return [_lock(request) in locked for request in requests]
 
     async def replay(self, reader: Reader[HasSecret], request: RepeatableRequest) -> Raw | Problem | None:
-        """Return the stored answer to a request, or None if there is none."""
+        """The stored answer to a request, or None if there is none."""
         stored = await self._find(reader, [request])
         return self._replayed(reader.resources.secret, stored[request.id], request) if stored else None
 

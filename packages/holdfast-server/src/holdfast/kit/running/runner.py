@@ -247,7 +247,7 @@ class Runner:
     def _submit_together(
         self, name: str, slots: Slots, transact: TransactCalls, complete: CompleteAnswers | None = None
     ) -> Submit:
-        """Return a function that runs calls in batches."""
+        """A function that runs calls in batches."""
         return OperationBatches(
             name,
             transact,
@@ -328,7 +328,7 @@ async def _answer_batch(
 
 
 async def _count_problem(operation: Operation, answering: Awaitable[Any]) -> Any:
-    """Return the answer of an operation. Counts a problem that it raises."""
+    """The answer of an operation. Counts a problem that it raises."""
     try:
         return await answering
     except Problem as problem:
@@ -337,7 +337,7 @@ async def _count_problem(operation: Operation, answering: Awaitable[Any]) -> Any
 
 
 def _raise_problem(answer: Any) -> Any:
-    """Return the answer, or raise it if it is a `Problem`."""
+    """The answer, or raise it if it is a `Problem`."""
     if isinstance(answer, Problem):
         raise answer
     return answer

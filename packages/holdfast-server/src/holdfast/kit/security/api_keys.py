@@ -43,7 +43,7 @@ Find = Callable[[Reader[Any], Sequence[bytes]], Awaitable[Mapping[bytes, Caller]
 
 
 def mint() -> str:
-    """Return a new key. It must be shown only once."""
+    """A new key. It must be shown only once."""
     return f"{PREFIX}{secrets.token_urlsafe(32)}"
 
 

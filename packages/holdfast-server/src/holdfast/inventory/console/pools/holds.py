@@ -64,7 +64,7 @@ class HoldsPage:
         )
 
     async def _pools(self, session: Session, holds: Sequence[ActiveHold]) -> Mapping[int, PoolWithMembers]:
-        """Return the pools of holds, by id. They are read together."""
+        """The pools of holds, by id. They are read together."""
         ids = sorted({line.pool_id for hold in holds for line in hold.pools})
         commands = [GetPool(pool_id=id, include_members=False) for id in ids]
         pools = await asyncio.gather(*(self._pool(merchant(session), command) for command in commands))
@@ -72,7 +72,7 @@ class HoldsPage:
 
 
 def release_command(fields: Mapping[str, str]) -> ReleaseHold:
-    """Return the command of a form. Raises `not_found` if it names nothing that could be a hold."""
+    """The command of a form. Raises `not_found` if it names nothing that could be a hold."""
     try:
         return check(ReleaseHold, with_integers(ReleaseHold, {"hold_id": fields.get("hold_id", "")}))
     except Problem as problem:

@@ -98,7 +98,7 @@ class HistoryRows:
     async def read(
         self, session: Session, request: Request, command: GetStockHistory
     ) -> tuple[list[HistoryRow], str | None]:
-        """Return entries of the history, and the cursor of the next page."""
+        """Entries of the history, and the cursor of the next page."""
         history: StockHistory = await self._history(merchant(session), command)
         ids = [entry.id for entry in history.entries if entry.id]
         actors: list[EntryActor] = await self._actors(merchant(session), ListActors(entry_ids=ids))
@@ -130,11 +130,11 @@ class HistoryRows:
         return [row(entry) for entry in history.entries], history.next_cursor
 
     async def _name_keys(self, session: Session, ids: Collection[int]) -> Mapping[int, str]:
-        """Return the beginnings of keys, by their ids."""
+        """The beginnings of keys, by their ids."""
         return await self._keys(merchant(session), NameKeys(key_ids=sorted(ids))) if ids else {}
 
     async def _units_per_sale(self, session: Session, sales: Sequence[VariantEntry]) -> Mapping[VariantEntry, int]:
-        """Return the units that one sale of each variant took when the entry was made, as far as they are known."""
+        """The units that one sale of each variant took when the entry was made, as far as they are known."""
         if not sales:
             return {}
         units: Sequence[int | None] = await self._units(merchant(session), ListUnitsPerSale(entries=sales))
@@ -143,7 +143,7 @@ class HistoryRows:
     def _order_and_reason(
         self, session: Session, entry: Entry, names: Mapping[str, str]
     ) -> tuple[OrderLink | None, str | None]:
-        """Return the order of an entry, if an order made it, and the reason without the name of the order.
+        """The order of an entry, if an order made it, and the reason without the name of the order.
 
         Variants have their names in the reasons that this service writes for orders.
         """
@@ -158,7 +158,7 @@ class HistoryRows:
 
 
 def _direct_sales(entries: Sequence[Entry]) -> list[VariantEntry]:
-    """Return the variants of sales that no order made. The reason of an order has its variants."""
+    """The variants of sales that no order made. The reason of an order has its variants."""
     return [
         VariantEntry(entry.id or 0, entry.pool_id, gid, units, entry.created_at)
         for entry in entries
@@ -168,7 +168,7 @@ def _direct_sales(entries: Sequence[Entry]) -> list[VariantEntry]:
 
 
 def _times(sale: VariantEntry, units_per_sale: int | None) -> int | None:
-    """Return how often a variant was sold; None if that is not known."""
+    """How often a variant was sold; None if that is not known."""
     return sale.units // units_per_sale if units_per_sale and sale.units % units_per_sale == 0 else None
 
 
@@ -307,7 +307,7 @@ class PoolPage:
         )
 
     async def _limiting(self, session: Session, pool: PoolWithMembers) -> Mapping[str, int]:
-        """Return the limiting pool of each variant; a kit may be limited by another pool than this one."""
+        """The limiting pool of each variant; a kit may be limited by another pool than this one."""
         if pool.status == "archived":
             return {}
         availability: Availability = await self._available(merchant(session), GetAvailability(pool_id=pool.id))
@@ -315,7 +315,7 @@ class PoolPage:
 
 
 def filter_of(request: Request) -> str:
-    """Return the filter of the history that the address names; empty if it names none."""
+    """The filter of the history that the address names; empty if it names none."""
     kind = read_query(request.query).get("kind", "")
     return kind if kind in HISTORY_FILTERS else ""
 
@@ -323,13 +323,13 @@ def filter_of(request: Request) -> str:
 def history_command(
     pool: PoolWithMembers, history_filter: str, limit: int, cursor: str | None = None
 ) -> GetStockHistory:
-    """Return the command for a page of the history. Raises `validation_failed` for a malformed cursor."""
+    """The command for a page of the history. Raises `validation_failed` for a malformed cursor."""
     kinds = KINDS_OF_FILTER.get(history_filter)
     return check(GetStockHistory, {"pool_id": pool.id, "kinds": kinds, "limit": limit, "cursor": cursor})
 
 
 def gids_of(pool: PoolWithMembers, look: PoolHistory) -> set[str]:
-    """Return the variants that the page of a pool names: those that draw on it, and those that did."""
+    """The variants that the page of a pool names: those that draw on it, and those that did."""
     return {member.variant_gid for member in pool.members} | {member.name for member in look.by_variant if member.name}
 
 
@@ -342,7 +342,7 @@ class PoolPath(Command):
 async def pool_of(
     console: Console, session: Session, request: Request, kind: type[PoolPath] = PoolPath
 ) -> PoolWithMembers:
-    """Return the pool in the path of a request. Raises `not_found`.
+    """The pool in the path of a request. Raises `not_found`.
 
     kind    the parameters of the path
     """

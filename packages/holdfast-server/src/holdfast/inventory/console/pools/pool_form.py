@@ -148,7 +148,7 @@ class PoolForms:
 
 
 def _form_values(pool: PoolWithMembers) -> dict[str, str]:
-    """Return the values of a pool in its form."""
+    """The values of a pool in its form."""
     return {
         "name": pool.name,
         "unit": pool.unit,
@@ -160,23 +160,23 @@ def _form_values(pool: PoolWithMembers) -> dict[str, str]:
 
 
 def _form_values_json(pool: PoolWithMembers) -> str:
-    """Return the same values for a hidden field."""
+    """The same values for a hidden field."""
     return msgspec.json.encode(_form_values(pool)).decode()
 
 
 def _typed_values(fields: Mapping[str, str]) -> dict[str, str]:
-    """Return the typed values of the form of a pool."""
+    """The typed values of the form of a pool."""
     names = ("name", "unit", "buffer", "low_stock_at", "policy")
     return {**{name: fields.get(name, "") for name in names}, "allow_negative": fields.get("allow_negative", "")}
 
 
 def _empty_errors(fields: Mapping[str, str], names: Iterable[str]) -> Errors:
-    """Return the errors of those of the fields that are empty."""
+    """The errors of those of the fields that are empty."""
     return {name: [message(text)] for name in names if not fields.get(name) and (text := REQUIRED[name])}
 
 
 def _create_command(fields: Mapping[str, str]) -> CreatePool:
-    """Return the command of a form. Raises `validation_failed`."""
+    """The command of a form. Raises `validation_failed`."""
     texts = {name: fields[name] for name in ("name", "unit", "reason") if fields.get(name)}
     numbers, unread = read_numbers(fields, NUMBERS)
     unread |= _empty_errors(fields, ("name",))
@@ -184,7 +184,7 @@ def _create_command(fields: Mapping[str, str]) -> CreatePool:
 
 
 def _update_command(pool: PoolWithMembers, fields: Mapping[str, str]) -> UpdatePool:
-    """Return the command of a form, with every field of it. Raises `validation_failed`."""
+    """The command of a form, with every field of it. Raises `validation_failed`."""
     typed = _typed_values(fields)
     numbers, unread = read_numbers(typed, {name: NUMBERS[name] for name in ("buffer", "low_stock_at")})
     unread |= _empty_errors(typed, REQUIRED)

@@ -58,7 +58,7 @@ class PoolsPage:
     async def _pools(
         self, session: Session, pool_filter: str, search: str, cursor: str | None
     ) -> tuple[Sequence[Pool], str | None]:
-        """Return a page of the pools of a filter whose names contain a text, and the cursor of the next page."""
+        """A page of the pools of a filter whose names contain a text, and the cursor of the next page."""
         options = {"limit": PAGE_SIZE, "cursor": cursor, "query": search or None}
         if pool_filter == "unsynced":
             unsynced: UnsyncedPools = await self._list_unsynced(merchant(session), check(ListUnsyncedPools, options))

@@ -69,7 +69,7 @@ class TransferTarget(Struct):
 
 
 def adjustment(pool_id: int, fields: Mapping[str, str]) -> Write:
-    """Return the command of a correction by a number of units."""
+    """The command of a correction by a number of units."""
     way = fields.get("way", "")
     number, unread = _amount("delta", fields, least=1)
     if way not in WAYS:
@@ -84,7 +84,7 @@ def adjustment(pool_id: int, fields: Mapping[str, str]) -> Write:
 
 
 def count(pool_id: int, fields: Mapping[str, str]) -> Write:
-    """Return the command of a count, which is valid only if nothing has changed since the form was shown."""
+    """The command of a count, which is valid only if nothing has changed since the form was shown."""
     number, unread = _amount("quantity", fields)
     expected = with_integers(SetPoolQuantity, {"expected_quantity": fields.get("seen", "")})
     values = {"pool_id": pool_id, "quantity": number, "reason": fields.get("reason") or None, **expected}
@@ -92,7 +92,7 @@ def count(pool_id: int, fields: Mapping[str, str]) -> Write:
 
 
 def transfer(pool_id: int, fields: Mapping[str, str]) -> Write:
-    """Return the command of a transfer to another pool."""
+    """The command of a transfer to another pool."""
     number, unread = _amount("quantity", fields, least=1)
     to = with_integers(TransferQuantity, {"to_pool_id": fields.get("to_pool_id", "")})
     if not isinstance(to["to_pool_id"], int):
@@ -167,7 +167,7 @@ class QuantityPages:
         )
 
     async def _targets(self, session: Session, pool: PoolWithMembers) -> Sequence[TransferTarget]:
-        """Return the other pools that count in the same unit."""
+        """The other pools that count in the same unit."""
         targets: list[TransferTarget] = []
         cursor: str | None = ""
         while cursor is not None and len(targets) < MAX_TARGETS:
@@ -179,6 +179,6 @@ class QuantityPages:
 
 
 def _amount(name: str, fields: Mapping[str, str], least: int = 0) -> tuple[int, Errors]:
-    """Return the typed number, and the errors of its field."""
+    """The typed number, and the errors of its field."""
     number = NumberField(least, MAX_QUANTITY, 6).read(fields.get(name, ""))
     return (0, {name: [number]}) if isinstance(number, str) else (number, {})

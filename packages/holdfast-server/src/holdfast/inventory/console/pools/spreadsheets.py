@@ -79,7 +79,7 @@ class SpreadsheetsPage:
         ]
 
     async def file(self, kind: str, session: Session, request: Request) -> Reply:
-        """Return a spreadsheet as a file."""
+        """A spreadsheet as a file."""
         command = check(ExportCsv, {"kind": kind, "limit": MAX_ROWS})
         first: Exported = await self._export(merchant(session), command)
         return Download(
@@ -136,7 +136,7 @@ class SpreadsheetsPage:
         )
 
     async def _read(self, session: Session, request: Request) -> tuple[Mapping[str, str], UploadedFile | None]:
-        """Return the fields of the form, and the chosen file."""
+        """The fields of the form, and the chosen file."""
         signed_in = self._console.signed_in
         if not request.headers.get(b"content-type", b"").lower().startswith(KIND.encode()):
             return await signed_in.read(session, request), None
@@ -182,7 +182,7 @@ def _text_of(file: UploadedFile) -> FileText:
 
 
 def import_command(fields: Mapping[str, str]) -> ImportCsv:
-    """Return the import of a form, as a dry run. Raises `validation_failed`."""
+    """The import of a form, as a dry run. Raises `validation_failed`."""
     text = fields.get("text", "").removeprefix(BYTE_ORDER_MARK)
     if not text.strip():
         raise invalid({"text": [message("choose a file of at most 400 kB, or paste the rows")]})

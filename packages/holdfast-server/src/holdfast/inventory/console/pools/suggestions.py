@@ -128,7 +128,7 @@ class SuggestionsPage:
         return await self._suggest(merchant(session), check(SuggestPools, {"cursor": cursor or None}))
 
     def _theme_editor(self, shop: str) -> str:
-        """Return the address at which the theme editor adds the live number to pages of products; empty without an app.
+        """The address at which the theme editor adds the live number to pages of products; empty without an app.
 
         See "Configure theme app extensions: deep linking" in the documents of the platform.
         """
@@ -138,7 +138,7 @@ class SuggestionsPage:
         return self._platform.at(shop, f"/admin/themes/current/editor?{urlencode(query)}")
 
     async def _new_pool(self, session: Session, query: Mapping[str, str]) -> PoolWithMembers | None:
-        """Return the pool that was just made; None if the address names none of the shop."""
+        """The pool that was just made; None if the address names none of the shop."""
         if "new_pool" not in query:
             return None
         try:
@@ -151,23 +151,23 @@ class SuggestionsPage:
 
 
 def _key(suggestion: PoolSuggestion) -> str:
-    """Return what tells a suggestion from the others of a page."""
+    """What tells a suggestion from the others of a page."""
     return suggestion.members[0].variant.gid
 
 
 def _values(suggestion: PoolSuggestion) -> dict[str, str]:
-    """Return the values in the form of a suggestion."""
+    """The values in the form of a suggestion."""
     units = {f"{UNITS_PREFIX}{member.variant.gid}": str(member.units_per_sale) for member in suggestion.members}
     return {"name": suggestion.name, "quantity": str(suggestion.quantity), **units}
 
 
 def _title_of(variant: ProductVariant) -> str:
-    """Return the title of a variant with that of its product."""
+    """The title of a variant with that of its product."""
     return variant.product_title if variant.title == ONLY_VARIANT else f"{variant.product_title} · {variant.title}"
 
 
 def _create_command(fields: Mapping[str, str], known: Mapping[str, ProductVariant]) -> CreatePool:
-    """Return the command of the form of a suggestion. Raises `validation_failed`."""
+    """The command of the form of a suggestion. Raises `validation_failed`."""
     units = {name: UNITS_PER_SALE for name in fields if name.startswith(UNITS_PREFIX)}
     numbers, unread = read_numbers(fields, {"quantity": QUANTITY, **units})
     if not units:

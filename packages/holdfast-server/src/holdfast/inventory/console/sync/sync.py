@@ -155,7 +155,7 @@ class SyncPage:
 
 
 def chosen_pool_id(fields: Mapping[str, str]) -> int:
-    """Return the pool of a form. Raises `not_found` if it names nothing that could be one."""
+    """The pool of a form. Raises `not_found` if it names nothing that could be one."""
     try:
         return check(GetPool, with_integers(GetPool, {"pool_id": fields.get("pool_id", "")})).pool_id
     except Problem as problem:

@@ -14,7 +14,7 @@ _GID = re.compile(r"gid://[A-Za-z0-9_-]+/ProductVariant/[0-9]+")
 
 
 async def names_of(console: Console, session: Session, request: Request, gids: Collection[str]) -> Mapping[str, str]:
-    """Return the names of variants by their ids, in the language of the page."""
+    """The names of variants by their ids, in the language of the page."""
     sorted_gids = sorted(set(gids))
     names: dict[str, VariantName] = {}
     for start in range(0, len(sorted_gids), MAX_VARIANTS):
@@ -25,15 +25,15 @@ async def names_of(console: Console, session: Session, request: Request, gids: C
 
 
 def number(gid: str) -> str:
-    """Return the number in the id of a variant, which the platform shows in its own addresses."""
+    """The number in the id of a variant, which the platform shows in its own addresses."""
     return gid.rpartition("/")[2]
 
 
 def gids_in(texts: Iterable[str]) -> set[str]:
-    """Return the ids of variants in texts."""
+    """The ids of variants in texts."""
     return {gid for text in texts for gid in _GID.findall(text)}
 
 
 def with_names(text: str, names: Mapping[str, str]) -> str:
-    """Return a text with the names of variants instead of their ids."""
+    """A text with the names of variants instead of their ids."""
     return _GID.sub(lambda match: names[match[0]], text)

@@ -154,14 +154,14 @@ class VariantsPage:
         )
 
     async def _search_hits(self, session: Session, fields: Mapping[str, str]) -> Sequence[Hit]:
-        """Return the variants that match the search, and one more if there are more than are shown."""
+        """The variants that match the search, and one more if there are more than are shown."""
         searched = {"query": fields.get("q") or None, "unlinked_only": "unlinked" in fields, "limit": PAGE_SIZE + 1}
         hits: Hits = await self._search(merchant(session), check(SearchVariants, searched))
         return hits.variants
 
 
 def change_command(does: str, pool_id: int, fields: Mapping[str, str], hits: Sequence[Hit]) -> ChangePool:
-    """Return the change of a form. Raises `validation_failed` with the fields of the form."""
+    """The change of a form. Raises `validation_failed` with the fields of the form."""
     if does == "link":
         return LinkVariants(pool_id=pool_id, members=check(LinkVariants, _link_fields(pool_id, fields, hits)).members)
     if does not in OPERATION_OF:
@@ -176,7 +176,7 @@ def change_command(does: str, pool_id: int, fields: Mapping[str, str], hits: Seq
 
 
 def _link_fields(pool_id: int, fields: Mapping[str, str], hits: Sequence[Hit]) -> Mapping[str, Any]:
-    """Return the arguments of `link_variants`: the variants with units, and the one named by its id."""
+    """The arguments of `link_variants`: the variants with units, and the one named by its id."""
     known = {hit_row.variant_gid: hit_row for hit_row in hits}
     units_by_gid = {
         name.removeprefix(UNITS_PREFIX): text for name, text in fields.items() if name.startswith(UNITS_PREFIX) and text
@@ -207,7 +207,7 @@ def _link_fields(pool_id: int, fields: Mapping[str, str], hits: Sequence[Hit]) -
 
 
 def _version(pool_id: int, fields: Mapping[str, str]) -> int | None:
-    """Return the version of the pool at the preview of a change."""
+    """The version of the pool at the preview of a change."""
     raw = {"expected_version": fields.get("version", "")}
     try:
         return check(PausePool, {"pool_id": pool_id, **with_integers(PausePool, raw)}).expected_version
@@ -216,7 +216,7 @@ def _version(pool_id: int, fields: Mapping[str, str]) -> int | None:
 
 
 def incomplete() -> Problem:
-    """Return the problem of a form that no page of the service has."""
+    """The problem of a form that no page of the service has."""
     return BAD_REQUEST("The form is not complete.", hint="Open the page again and send its form.")
 
 
@@ -227,12 +227,12 @@ def _member(pool_id: int, gid: str, units: str) -> UpdateMember:
 
 
 def title_of(hit: Hit) -> str:
-    """Return the title of a variant with that of its product."""
+    """The title of a variant with that of its product."""
     return hit.product_title if hit.title == ONLY_VARIANT else f"{hit.product_title} · {hit.title}"
 
 
 def storable_label(text: str | None) -> str | None:
-    """Return a text of the platform if a pool can store it with a variant; else None."""
+    """A text of the platform if a pool can store it with a variant; else None."""
     try:
         return msgspec.convert(text, Label | None)
     except msgspec.ValidationError:
@@ -240,7 +240,7 @@ def storable_label(text: str | None) -> str | None:
 
 
 def _gids(change: ChangePool) -> Sequence[str]:
-    """Return the variants that a change names."""
+    """The variants that a change names."""
     match change:
         case LinkVariants():
             return [member.variant_gid for member in change.members]
