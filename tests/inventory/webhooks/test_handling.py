@@ -304,7 +304,7 @@ async def test_of_a_shop_no_more_are_leased_than_are_missing_from_those_in_work(
     work = scene.handling
     [first, second, _] = await work.lease(8, (), scan_all=True)
 
-    more = await work.lease(8, work.excluded_owners([first, second]), scan_all=True)
+    more = await work.lease(8, work.exclusions([first, second]), scan_all=True)
 
     assert len(more) == 1
 

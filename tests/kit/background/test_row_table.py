@@ -20,7 +20,7 @@ PARCELS = RowTable(
     due_at="wanted_at",
     attempts="tried",
     lease_id=None,
-    lease="interval '1 hour'",
+    lease_interval="interval '1 hour'",
     owner="owner",
 )
 """Its key is a text, its columns have other names, the count of attempts is the id of a lease, and leases are long."""

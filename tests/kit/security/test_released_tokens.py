@@ -13,7 +13,7 @@ from holdfast.events.oauth.handover import TRUSTED_AUTH
 from holdfast.events.queues.release_tokens import RELEASE
 from holdfast.inventory.agents.credentials import ACCESS_TOKEN, ASSERTION
 from holdfast.kit.security import signed_tokens
-from holdfast.kit.security.signed_tokens import SigningKeys, TokenType
+from holdfast.kit.security.signed_tokens import SigningKeySet, TokenType
 
 ISSUER = "https://api.example.com"
 ISSUED_AT = 1_760_000_000
@@ -26,10 +26,10 @@ TYPES: list[tuple[str, TokenType[Any]]] = [
 ]
 
 
-def released_keys(algorithm: Any) -> SigningKeys:
+def released_keys(algorithm: Any) -> SigningKeySet:
     key: dict[str, Any] = RELEASED[algorithm]["key"]
     imported = ECKey.import_key(key) if algorithm == "ES256" else RSAKey.import_key(key)
-    return SigningKeys(algorithm, (signed_tokens._StoredKey(imported, 0),), ISSUED_AT)  # pyright: ignore[reportPrivateUsage]
+    return SigningKeySet(algorithm, (signed_tokens._StoredKey(imported, 0),), ISSUED_AT)  # pyright: ignore[reportPrivateUsage]
 
 
 @pytest.mark.parametrize(("algorithm", "type"), TYPES, ids=lambda value: getattr(value, "typ", value))
@@ -50,7 +50,7 @@ def test_a_token_of_rsa_has_the_same_bytes_as_in_the_last_release(type: TokenTyp
 def test_a_token_of_an_agent_has_the_same_content_as_in_the_last_release(type: TokenType[Any]) -> None:
     token, keys = RELEASED["ES256"]["tokens"][type.typ], released_keys("ES256")
     key = ECKey.generate_key("P-256", auto_kid=True)
-    signing = SigningKeys("ES256", (signed_tokens._StoredKey(key, 0),), ISSUED_AT)  # pyright: ignore[reportPrivateUsage]
+    signing = SigningKeySet("ES256", (signed_tokens._StoredKey(key, 0),), ISSUED_AT)  # pyright: ignore[reportPrivateUsage]
 
     again = signing.sign(type, keys.verify(token, [type], ISSUER.__eq__)[1])
 

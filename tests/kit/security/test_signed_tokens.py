@@ -22,8 +22,8 @@ from holdfast.kit.security.signed_tokens import (
     Algorithm,
     ForeignToken,
     InvalidToken,
-    KeySet,
-    SigningKeys,
+    SigningKeyTable,
+    SigningKeySet,
     TokenType,
     UnknownKey,
 )
@@ -38,8 +38,8 @@ class Settings:
 
 Signing = Database[Any]
 
-LETTERS = KeySet("letter_keys", "ES256", 3600)
-PARCELS = KeySet("parcel_keys", "RS256", 3600)
+LETTERS = SigningKeyTable("letter_keys", "ES256", 3600)
+PARCELS = SigningKeyTable("parcel_keys", "RS256", 3600)
 SETS = pytest.mark.parametrize("keys", [LETTERS, PARCELS], ids=lambda keys: keys.algorithm)
 
 
@@ -55,7 +55,7 @@ NOTE = TokenType("note+jwt", Note, lambda note: "readers", lifetime=600)
 OTHER = TokenType("other+jwt", Note, lambda note: "readers", lifetime=600)
 
 
-def verified(keys: SigningKeys, token: str, *types: TokenType[Note]) -> Note:
+def verified(keys: SigningKeySet, token: str, *types: TokenType[Note]) -> Note:
     return keys.verify(token, types or (NOTE,), "https://example.com".__eq__)[1]
 
 
@@ -89,13 +89,13 @@ def kid(token: str) -> str:
     return str(jws.extract_compact(token.encode()).headers()["kid"])
 
 
-def public(keys: SigningKeys) -> PublicKeys:
+def public(keys: SigningKeySet) -> PublicKeys:
     return PublicKeys.import_key_set(keys.jwks())  # pyright: ignore[reportArgumentType]
 
 
 @SETS
-async def test_what_a_set_signs_is_verified_by_it_and_by_its_published_keys(database: Signing, keys: KeySet) -> None:
-    now = await database.transact(keys.read)
+async def test_what_a_set_signs_is_verified_by_it_and_by_its_published_keys(database: Signing, keys: SigningKeyTable) -> None:
+    now = await database.transact(keys.read_or_create)
     token = now.sign(NOTE, Note())
 
     assert now.verify(token, [OTHER, NOTE], "https://example.com".__eq__) == (NOTE, Note())
@@ -104,37 +104,37 @@ async def test_what_a_set_signs_is_verified_by_it_and_by_its_published_keys(data
 
 
 @SETS
-async def test_a_token_of_one_type_is_not_one_of_another(database: Signing, keys: KeySet) -> None:
-    now = await database.transact(keys.read)
+async def test_a_token_of_one_type_is_not_one_of_another(database: Signing, keys: SigningKeyTable) -> None:
+    now = await database.transact(keys.read_or_create)
 
     with pytest.raises(InvalidToken, match="another kind"):
         verified(now, now.sign(NOTE, Note()), OTHER)
 
 
 async def test_no_set_verifies_what_another_signed(database: Signing) -> None:
-    letters, parcels = await database.transact(LETTERS.read), await database.transact(PARCELS.read)
+    letters, parcels = await database.transact(LETTERS.read_or_create), await database.transact(PARCELS.read_or_create)
     for signer, other in ((letters, parcels), (parcels, letters)):
         with pytest.raises(InvalidToken):
             verified(other, signer.sign(NOTE, Note()))
 
-    twin = KeySet("letter_keys", "ES256", 3600)
+    twin = SigningKeyTable("letter_keys", "ES256", 3600)
     await run_sql(database, "delete from letter_keys")
     with pytest.raises(UnknownKey):
-        verified(await database.transact(twin.read), letters.sign(NOTE, Note()))
+        verified(await database.transact(twin.read_or_create), letters.sign(NOTE, Note()))
 
 
 @pytest.mark.parametrize(
     "note", [Note(iss="https://example.org"), Note(aud="others"), Note(aud=[]), Note(aud=["others", "more"])]
 )
 async def test_a_token_for_another_issuer_or_audience_is_foreign(database: Signing, note: Note) -> None:
-    keys = await database.transact(LETTERS.read)
+    keys = await database.transact(LETTERS.read_or_create)
 
     with pytest.raises(ForeignToken):
         verified(keys, keys.sign(NOTE, note))
 
 
 async def test_an_audience_may_be_one_of_several(database: Signing) -> None:
-    keys = await database.transact(LETTERS.read)
+    keys = await database.transact(LETTERS.read_or_create)
     note = Note(aud=["others", "readers"])
 
     assert verified(keys, keys.sign(NOTE, note)) == note
@@ -145,7 +145,7 @@ async def test_an_audience_may_be_one_of_several(database: Signing) -> None:
 async def test_a_token_with_another_character_is_never_accepted(
     database: Signing, share: float, character: str
 ) -> None:
-    keys = await database.transact(LETTERS.read)
+    keys = await database.transact(LETTERS.read_or_create)
     token = keys.sign(NOTE, Note())
     place = int(share * (len(token) - 1))  # the last character has bits that are no part of the signature
     assume(character != token[place])
@@ -177,21 +177,21 @@ def test_a_token_is_accepted_from_its_start_to_its_end_and_at_no_other_time(
 
 @SETS
 async def test_processes_that_come_at_once_make_one_first_key(
-    database: Signing, database_url: str, keys: KeySet
+    database: Signing, database_url: str, keys: SigningKeyTable
 ) -> None:
     async with process(database_url) as other:
-        read = await asyncio.gather(*(process.transact(keys.read) for process in (database, other) * 4))
+        read = await asyncio.gather(*(process.transact(keys.read_or_create) for process in (database, other) * 4))
 
     assert len({signing_keys.jwks()["keys"][0]["kid"] for signing_keys in read}) == 1
     assert await run_sql(database, f"select count(*) from {keys.table}") == [(1,)]
 
 
 @SETS
-async def test_a_moment_belongs_to_the_key_that_signed_then(database: Signing, keys: KeySet) -> None:
-    await database.transact(keys.read)
+async def test_a_moment_belongs_to_the_key_that_signed_then(database: Signing, keys: SigningKeyTable) -> None:
+    await database.transact(keys.read_or_create)
     await run_sql(database, f"update {keys.table} set inserted_at = now() - interval '1 hour'")
     await database.transact(keys.rotate)
-    now = await database.transact(keys.read)
+    now = await database.transact(keys.read_or_create)
     (new, since), (old, _) = now.stored
 
     assert kid(now.sign(NOTE, Note())) == old.kid
@@ -201,7 +201,7 @@ async def test_a_moment_belongs_to_the_key_that_signed_then(database: Signing, k
 
 
 async def test_rsa_signs_the_same_the_same_way_each_time(database: Signing) -> None:
-    keys = await database.transact(PARCELS.read)
+    keys = await database.transact(PARCELS.read_or_create)
 
     assert len({keys.sign(NOTE, Note()) for _ in range(3)}) == 1
 
@@ -210,8 +210,8 @@ async def test_rsa_signs_the_same_the_same_way_each_time(database: Signing) -> N
 async def test_a_key_is_kept_until_half_a_day_after_the_last_token_it_signed(
     database: Signing, algorithm: Algorithm
 ) -> None:
-    keys = KeySet("letter_keys", algorithm, longest=30 * 86_400)
-    await database.transact(keys.read)
+    keys = SigningKeyTable("letter_keys", algorithm, max_token_seconds=30 * 86_400)
+    await database.transact(keys.read_or_create)
     await run_sql(database, "update letter_keys set inserted_at = now() - interval '60 days'")
     await database.transact(keys.rotate)
     await run_sql(database, "update letter_keys set inserted_at = inserted_at - interval '30 days 11 hours'")

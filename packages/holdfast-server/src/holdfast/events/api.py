@@ -21,7 +21,7 @@ from holdfast.kit.running.operation import (
     OVERWRITES,
     READS,
     SETS,
-    SIGN_IN_LINE,
+    SIGN_IN_LANE,
     Operation,
     batched,
     read,
@@ -34,7 +34,7 @@ VERSION = "1.6.0"
 
 # fmt: off
 OPERATIONS = (
-    Operation("register_organizer",   "POST   /api/organizers/register", single(organizers.register), body_member="organizer", status=201, public=True, limit="organizer registration", content_limit=organizers.ADDRESS_LIMIT, line=SIGN_IN_LINE),
+    Operation("register_organizer",   "POST   /api/organizers/register", single(organizers.register), body_member="organizer", status=201, public=True, limit="organizer registration", content_limit=organizers.ADDRESS_LIMIT, lane=SIGN_IN_LANE),
     Operation("list_organizers",      "GET    /api/organizers", read(organizers.list), READS, scope="read_events"),
     Operation("list_users",           "GET    /api/users", read(users.list_users), READS, scope="read_events"),
 

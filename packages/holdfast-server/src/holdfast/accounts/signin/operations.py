@@ -27,7 +27,7 @@ from holdfast.kit.contract.caller import STRANGERS, Caller, Owner
 from holdfast.kit.contract.command import Command
 from holdfast.kit.postgres.database import Reader, Tx
 from holdfast.kit.running.admission import Admission
-from holdfast.kit.running.operation import SIGN_IN_LINE, Operation, read, single, steps
+from holdfast.kit.running.operation import SIGN_IN_LANE, Operation, read, single, steps
 from holdfast.kit.running.slots import Slots
 from holdfast.kit.running.steps import Conclusion, Steps
 
@@ -210,12 +210,12 @@ class SignInOperations:
     """The sign-in operations for the accounts of a service."""
 
     def __init__(self, directory: Directory) -> None:
-        operation = partial(Operation, line=SIGN_IN_LINE)
+        operation = partial(Operation, lane=SIGN_IN_LANE)
         self.ask = operation("ask_sign_in_link", None, single(links.ask))
         self.look = operation("look_at_sign_in_link", None, read(links.look))
         self.use = operation("sign_in_by_link", None, single(SignInByLink(directory).use))
         self.by_password = Operation(
-            "sign_in_by_password", None, steps(SignInByPassword(directory).sign_in), line=SIGN_IN_LINE
+            "sign_in_by_password", None, steps(SignInByPassword(directory).sign_in), lane=SIGN_IN_LANE
         )
         self.known = operation("look_at_known_browser", None, read(sessions.is_known_browser))
         self.list = operation("list_sessions", None, read(list_open))

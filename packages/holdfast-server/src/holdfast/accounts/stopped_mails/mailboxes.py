@@ -13,7 +13,7 @@ from holdfast.kit.contract.addresses import mailbox
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
 from holdfast.kit.postgres.database import Database, Reader, Tx
-from holdfast.kit.running.operation import SIGN_IN_LINE, Operation, read, single
+from holdfast.kit.running.operation import SIGN_IN_LANE, Operation, read, single
 from holdfast.kit.security.secrets import HmacSigner, Secret
 
 PATH = "/mails"
@@ -59,9 +59,9 @@ async def resume(tx: Tx[Any], caller: Caller, command: Mailbox) -> None:
     await tx.run("delete from stopped_mails where mailbox = %(mailbox)s", {"mailbox": command.mailbox})
 
 
-MAILBOX_STATUS = Operation("look_at_mailbox", None, read(look), line=SIGN_IN_LINE)
-STOP = Operation("stop_mails_to_mailbox", None, single(stop), line=SIGN_IN_LINE)
-RESUME = Operation("resume_mails_to_mailbox", None, single(resume), line=SIGN_IN_LINE)
+MAILBOX_STATUS = Operation("look_at_mailbox", None, read(look), lane=SIGN_IN_LANE)
+STOP = Operation("stop_mails_to_mailbox", None, single(stop), lane=SIGN_IN_LANE)
+RESUME = Operation("resume_mails_to_mailbox", None, single(resume), lane=SIGN_IN_LANE)
 OPERATIONS = (MAILBOX_STATUS, STOP, RESUME)
 """The operations, for pages. They have no routes and no tools."""
 

@@ -43,7 +43,7 @@ from holdfast.kit.process.discovery import keys_document
 from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.security.http_client import HttpClient, trusted_certificates
 from holdfast.kit.security.secrets import SealedTable
-from holdfast.kit.security.signed_tokens import KeySet, TokenType
+from holdfast.kit.security.signed_tokens import SigningKeyTable, TokenType
 
 TIMEOUT_SECONDS = 10.0
 MAX_ANSWER_BYTES = 262_144
@@ -158,7 +158,7 @@ class TrustedAuthClaims(Struct, frozen=True):
 
 
 TRUSTED_AUTH = TokenType("JWT", TrustedAuthClaims, lambda claims: claims.aud, lifetime=300)
-KEYS = KeySet("trusted_auth_keys", "RS256", TRUSTED_AUTH.lifetime)
+KEYS = SigningKeyTable("trusted_auth_keys", "RS256", TRUSTED_AUTH.lifetime)
 SEALED = SealedTable("trusted_auth_keys", "kid", "text")
 
 
@@ -166,14 +166,14 @@ def trusted_auth_routes(database: Database[Any], limits: Limits) -> list[Route]:
     """The route of the public keys."""
 
     async def jwks() -> Mapping[str, Any]:
-        return (await database.transact(KEYS.read)).jwks()
+        return (await database.transact(KEYS.read_or_create)).jwks()
 
     return [keys_document(JWKS, "list_trusted_auth_keys", limits, jwks)]
 
 
 async def token(tx: Tx[Any], session: Session, issuer: str, audience: str) -> str:
     """A token that identifies the signed-in person. The owner of the address must have proved it."""
-    keys = await KEYS.read(tx)
+    keys = await KEYS.read_or_create(tx)
     now = int(keys.now)
     claims = TrustedAuthClaims(
         iss=issuer,

@@ -6,7 +6,7 @@ from typing import LiteralString
 from holdfast.events.photos.model import MAX_IDLE_PHOTOS, UPLOAD_LIFETIME_SECONDS, PhotoRow, PhotoSizes
 from holdfast.events.photos.stranger_shares import UPLOAD_HOURS
 from holdfast.events.resources import Reader, Tx
-from holdfast.kit.background.row_work import LEASE, LeasedRow, RowTable
+from holdfast.kit.background.row_work import LEASE_INTERVAL, LeasedRow, RowTable
 
 COUNT: LiteralString = "select count(*) from photos where organizer_id = %(organizer_id)s"
 
@@ -95,8 +95,8 @@ UNSCALED = RowTable(
     due_at="scaling_due",
     attempts="scaling_tried",
     lease_id=None,
-    lease=f"""
-        case when scaling_tried < 3 then {LEASE}
+    lease_interval=f"""
+        case when scaling_tried < 3 then {LEASE_INTERVAL}
              else interval '2 minutes' * 2 ^ least(scaling_tried - 3, 5) end
     """,
     owner="coalesce(organizer_id, 0)",

@@ -214,7 +214,7 @@ def routes(database: Database, runner: Runner, limits: Limits) -> list[Route]:
     """The routes of queues."""
 
     async def jwks() -> Mapping[str, Any]:
-        return (await database.transact(release_tokens.KEYS.read)).jwks()
+        return (await database.transact(release_tokens.KEYS.read_or_create)).jwks()
 
     def page(address: str, *, framed: bool) -> Route:
         page = RoomPage(database, runner, limits, framed=framed)

@@ -23,7 +23,7 @@ from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.postgres.group_commit import LockedRow
-from holdfast.kit.security.signed_tokens import ForeignToken, InvalidToken, KeySet, SigningKeys, TokenType
+from holdfast.kit.security.signed_tokens import ForeignToken, InvalidToken, SigningKeyTable, SigningKeySet, TokenType
 
 MAX_LABEL_CHARACTERS = 63
 """The most characters of a part of a host name (RFC 1035, section 2.3.4)."""
@@ -48,7 +48,7 @@ class Claims(Struct, frozen=True):
 
 
 RELEASE = TokenType("queue-release+jwt", Claims, lambda claims: _audience(claims.qid), lifetime=MAX_TTL_MINUTES * 60)
-KEYS = KeySet("queue_signing_keys", "RS256", RELEASE.lifetime)
+KEYS = SigningKeyTable("queue_signing_keys", "RS256", RELEASE.lifetime)
 
 
 class ReleaseToken(NamedTuple):
@@ -77,7 +77,7 @@ async def issue(
         locked = await sql.store_tokens(tx, fresh)
         # Two requests of one visitor get the same token.
         ISSUED.inc(len({visitor.key for visitor, _ in fresh if visitor.token_id}))
-    keys = await KEYS.read(tx)
+    keys = await KEYS.read_or_create(tx)
     # A signature takes half a millisecond, so it is computed in a thread and does not block the event loop.
     tokens = await asyncio.to_thread(
         lambda: {visitor.key: _token(visitor, keys, tx.resources.settings) for visitor in released if visitor.token_id}
@@ -99,7 +99,7 @@ async def verify(tx: Tx, caller: Caller, token: str, *, consume: bool) -> TokenD
 
 
 async def _read_valid(tx: Tx, caller: Caller, token: str, consume: bool) -> TokenData:
-    keys = await KEYS.read(tx)
+    keys = await KEYS.read_or_create(tx)
     try:
         _, claims = keys.verify(token, [RELEASE], tx.resources.settings.is_issuer)
     except ForeignToken as error:
@@ -139,7 +139,7 @@ def _refusal(message: str, reason: str) -> Problem:
     return INVALID_TOKEN(message, valid=False, reason=reason)
 
 
-def _token(visitor: VisitorStatus, keys: SigningKeys, settings: Settings) -> ReleaseToken:
+def _token(visitor: VisitorStatus, keys: SigningKeySet, settings: Settings) -> ReleaseToken:
     assert visitor.token_id is not None
     assert visitor.ticket is not None
     assert visitor.issued_at is not None

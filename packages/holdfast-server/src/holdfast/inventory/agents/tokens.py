@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.postgres.database import Database
-from holdfast.kit.security.signed_tokens import KeySet, SigningKeys, TokenType, UnknownKey
+from holdfast.kit.security.signed_tokens import SigningKeyTable, SigningKeySet, TokenType, UnknownKey
 
 CACHE_SECONDS = 60
 """Seconds for which a process caches the stored keys, and the tokens verified with them."""
@@ -32,7 +32,7 @@ LEEWAY_SECONDS = 10
 MAX_CACHED_TOKENS = 10_000
 """The most verified tokens that a process caches."""
 
-KEYS = KeySet("signing_keys", "ES256", MAX_LIFETIME_SECONDS)
+KEYS = SigningKeyTable("signing_keys", "ES256", MAX_LIFETIME_SECONDS)
 """The keys that sign tokens, unless others are named."""
 
 
@@ -69,7 +69,7 @@ Verified = LRUCache[bytes, tuple[TokenType[Any], Any]]
 class _CurrentKeys:
     """The keys as they were at `read_at` of this process's clock, and the tokens verified with them."""
 
-    keys: SigningKeys
+    keys: SigningKeySet
     read_at: float
     verified: Verified = field(default_factory=lambda: LRUCache(MAX_CACHED_TOKENS))
 
@@ -95,7 +95,7 @@ class TokenSigner:
         issuer: str,
         is_issuer: Callable[[str], bool] | None = None,
         *,
-        keys: KeySet = KEYS,
+        keys: SigningKeyTable = KEYS,
     ) -> None:
         self._database = database
         self._issuer = issuer
@@ -106,7 +106,7 @@ class TokenSigner:
 
     async def sign(self, type: TokenType[C], subject: str, **claims: str) -> SignedToken:
         """A fresh token about a subject. `claims`: those that its type adds."""
-        assert type.lifetime <= self._set.longest
+        assert type.lifetime <= self._set.max_token_seconds
         current = await self._read(CACHE_SECONDS)
         issued_at = int(current.time)
         expires_at = issued_at + type.lifetime
@@ -151,9 +151,9 @@ class TokenSigner:
         async with self._reading:
             if current := self._fresh(max_age):
                 return current
-            keys = await self._database.read(self._set.readable)
+            keys = await self._database.read(self._set.find_usable)
             if not keys.stored:
-                keys = await self._database.transact(self._set.read)
+                keys = await self._database.transact(self._set.read_or_create)
             self._current = _CurrentKeys(keys, time.monotonic())
             return self._current
 

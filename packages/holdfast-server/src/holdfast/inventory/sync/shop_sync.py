@@ -227,7 +227,7 @@ class SyncWork(RowWork[LeasedShop]):
     def notified(self, payload: str) -> None:
         self._changed_shops.add(int(payload.partition(" ")[0]))
 
-    def excluded_owners(self, rows: Sequence[LeasedShop]) -> Sequence[int]:
+    def exclusions(self, rows: Sequence[LeasedShop]) -> Sequence[int]:
         """The shops that are synced now, or have just been."""
         return [*{shop.shop_id for shop in rows} | self._resting]
 

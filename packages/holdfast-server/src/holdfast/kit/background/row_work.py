@@ -38,7 +38,7 @@ LEASE_SECONDS = 10.0
 RENEW_SECONDS = 2.5
 """Seconds between two renewals: three may fail."""
 
-LEASE: LiteralString = "%(seconds)s * interval '1 second'"
+LEASE_INTERVAL: LiteralString = "%(seconds)s * interval '1 second'"
 """SQL for the length of a lease."""
 
 log = structlog.get_logger()
@@ -132,7 +132,7 @@ class LeaseFence:
         """
         await tx.run(
             f"""
-            update {self._table} set {self._due_at} = greatest({self._due_at}, clock_timestamp() + {LEASE})
+            update {self._table} set {self._due_at} = greatest({self._due_at}, clock_timestamp() + {LEASE_INTERVAL})
              where {self._key} = any(array(
                    select {self._key} from {self._table}
                     where {self._key} = any(%(keys)s) and {self._lease} = %(lease_id)s
@@ -184,7 +184,7 @@ class RowTable(NamedTuple):
     due_at: LiteralString = "due_at"
     attempts: LiteralString = "attempts"
     lease_id: LiteralString | None = "lease_id"
-    lease: LiteralString = LEASE
+    lease_interval: LiteralString = LEASE_INTERVAL
     owner: LiteralString = "0"
 
     async def lease_due(
@@ -200,7 +200,7 @@ class RowTable(NamedTuple):
             LeasedRow,
             f"""
             update {self.table}
-               set {self.due_at} = clock_timestamp() + {self.lease}, {self.attempts} = {self.attempts} + 1{new_id}
+               set {self.due_at} = clock_timestamp() + {self.lease_interval}, {self.attempts} = {self.attempts} + 1{new_id}
              where {self.key} = any(array(
                     select {self.key} from {self.table}
                      where {self.due_at} <= now() and {self.condition} and {of_owners}
@@ -269,13 +269,13 @@ MIN_PAUSE_SECONDS = 0.01
 LOCKED_RETRY_SECONDS = 0.25
 """Seconds until due rows that others have locked are tried again."""
 
-OVERDUE = Gauge(
+OVERDUE_SECONDS = Gauge(
     "holdfast_due_work_overdue_seconds",
     "How long the oldest due row has been overdue.",
     ["work"],
     multiprocess_mode="mostrecent",
 )
-LOST = Counter("holdfast_due_work_lost", "Leases that a process lost while it handled the row.", ["work"])
+LOST_LEASES = Counter("holdfast_due_work_lost", "Leases that a process lost while it handled the row.", ["work"])
 
 
 class RetryBackoff(NamedTuple):
@@ -314,7 +314,7 @@ class RowWork(ABC, Generic[Row]):
     async def lease(self, limit: int, excluded: Sequence[Any], *, scan_all: bool) -> Sequence[Row]:
         """Lease due rows, at most `limit`.
 
-        excluded    what `excluded_owners` returned
+        excluded    what `exclusions` returned
         scan_all    look at all rows, not only at those that notifications named
         """
 
@@ -330,7 +330,7 @@ class RowWork(ABC, Generic[Row]):
     async def next_due(self, reader: Reader[Any], excluded: Sequence[Any]) -> float | None:
         """Seconds until the next row is due; negative if one is overdue; None if there is none."""
 
-    def excluded_owners(self, rows: Sequence[Row]) -> Sequence[Any]:
+    def exclusions(self, rows: Sequence[Row]) -> Sequence[Any]:
         """The owners (ids of tenants or of rows) whose rows must not be leased now.
 
         rows    those that this process handles
@@ -362,7 +362,7 @@ class TableWork(RowWork[LeasedRow]):
     async def next_due(self, reader: Reader[Any], excluded: Sequence[Any]) -> float | None:
         return await self.table.next_due(reader, excluded)
 
-    def excluded_owners(self, rows: Sequence[LeasedRow]) -> Sequence[Any]:
+    def exclusions(self, rows: Sequence[LeasedRow]) -> Sequence[Any]:
         return [row.key for row in rows]
 
 
@@ -415,7 +415,7 @@ class _Worker(Generic[Row]):
             return ()
         leased_at = lease_clock()
         scan_all, self._is_scan_due = self._is_scan_due, False
-        rows = await self._work.lease(free, self._excluded_owners(), scan_all=scan_all)
+        rows = await self._work.lease(free, self._exclusions(), scan_all=scan_all)
         if len(rows) == free:
             self._is_scan_due = self._is_scan_due or scan_all  # more rows may be due
         elif scan_all:
@@ -435,10 +435,10 @@ class _Worker(Generic[Row]):
     async def _pause(self, *, leased_nothing: bool) -> float:
         """Seconds until rows are leased again, unless `changed` is set before. `leased_nothing`: no row was leased."""
         soon = await self._next_due()
-        OVERDUE.labels(self._work.name).set(max(0.0, -(soon or 0.0)))
+        OVERDUE_SECONDS.labels(self._work.name).set(max(0.0, -(soon or 0.0)))
         if len(self._tasks) == self._work.max_concurrent:
             return POLL_SECONDS  # the end of a task sets `changed`
-        if excluded := self._excluded_owners():
+        if excluded := self._exclusions():
             soon = await self._next_due(excluded)
         pause = self._scanned_at + POLL_SECONDS - self._clock()
         if soon is not None:
@@ -448,8 +448,8 @@ class _Worker(Generic[Row]):
     async def _next_due(self, excluded: Sequence[Any] = ()) -> float | None:
         return await self._database.read(partial(self._work.next_due, excluded=excluded))
 
-    def _excluded_owners(self) -> Sequence[Any]:
-        return self._work.excluded_owners([*self._tasks.values()])
+    def _exclusions(self) -> Sequence[Any]:
+        return self._work.exclusions([*self._tasks.values()])
 
 
 async def handle_all(work: RowWork[Any]) -> int:
@@ -467,6 +467,6 @@ async def _handle(work: RowWork[Row], row: Row, leased_at: float) -> int:
         async with keep_lease(partial(work.renew, row), leased_at):
             return await work.handle(row)
     except LeaseLost:
-        LOST.labels(work.name).inc()
+        LOST_LEASES.labels(work.name).inc()
         log.warning("another process handles a row that this one had leased", work=work.name)
         return 1

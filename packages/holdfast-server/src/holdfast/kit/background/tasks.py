@@ -27,7 +27,7 @@ from procrastinate.connector import Notify
 from procrastinate.jobs import Status
 from procrastinate.manager import JobManager
 
-from holdfast.kit.background.row_work import LEASE_SECONDS, OVERDUE, RENEW_SECONDS
+from holdfast.kit.background.row_work import LEASE_SECONDS, OVERDUE_SECONDS, RENEW_SECONDS
 from holdfast.kit.compat.task_ending import end_tasks
 from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.problems import NOT_FOUND, SERVICE_UNAVAILABLE, Problem
@@ -293,7 +293,7 @@ async def _retry_stalled_jobs(database: Database[Any], manager: JobManager, limi
         await asyncio.sleep(HEARTBEAT_SECONDS)
         try:
             await database.transact(retry_alone)
-            OVERDUE.labels("jobs").set(await database.read(_overdue_seconds))
+            OVERDUE_SECONDS.labels("jobs").set(await database.read(_overdue_seconds))
         except Exception as error:
             # The database logs when it is unreachable.
             if not (isinstance(error, Problem) and error.type is SERVICE_UNAVAILABLE):

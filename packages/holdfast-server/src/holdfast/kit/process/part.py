@@ -13,7 +13,7 @@ from holdfast.kit.http.index import Route
 from holdfast.kit.postgres.database import Database
 from holdfast.kit.running.operation import Operations
 from holdfast.kit.security.secrets import SealedTable
-from holdfast.kit.security.signed_tokens import KeySet
+from holdfast.kit.security.signed_tokens import SigningKeyTable
 
 C = TypeVar("C")
 
@@ -58,5 +58,5 @@ class Part(NamedTuple, Generic[C]):
     senders: Mapping[str, Callable[[Database[Any]], Awaitable[None]]] = MappingProxyType({})
     tasks: Sequence[TaskHandler[Any]] = ()
     timed: Sequence[Timed] = ()
-    keys: Sequence[KeySet] = ()
+    keys: Sequence[SigningKeyTable] = ()
     sealed: Sequence[SealedTable] = ()

@@ -201,7 +201,7 @@ class Service:
         with contextlib.suppress(Problem):
             for part in self.parts:
                 for keys in part.keys:
-                    await self.database.transact(keys.read)
+                    await self.database.transact(keys.read_or_create)
 
     async def _warn(self) -> None:
         await machines.warn_of_several_machines(self.database, self.kept_by_each)

@@ -187,8 +187,8 @@ class CommandLimit(Generic[C]):
     key: Callable[[C], str]
 
 
-SIGN_IN_LINE = "signing in"
-"""The line of signing in, registering an organizer and stopping mails."""
+SIGN_IN_LANE = "signing in"
+"""The lane of signing in, registering an organizer and stopping mails."""
 
 
 @dataclass(frozen=True)
@@ -209,7 +209,7 @@ class Operation:
     link             returns the value of the header Link of an answer over HTTP; empty: it has none
     follows_up       whether it asks about something that was accepted: under overload it is refused last
     live             the members of its answer that change by themselves: their old values may be sent back
-    line             the line that it waits in, which has slots apart from other lines; empty: the usual one
+    lane             the lane that it waits in, which has slots apart from other lanes; empty: the usual one
     group            the noun by which documents group it; empty: the folder of its function
     """
 
@@ -227,7 +227,7 @@ class Operation:
     link: Callable[[Any], str] | None = None
     follows_up: bool = False
     live: tuple[str, ...] = ()
-    line: str = ""
+    lane: str = ""
     group: str = ""
 
     @cached_property

@@ -140,9 +140,9 @@ class Runner:
             with self.admission.work():
                 return await self._database.read(work, self._isolated_tenant(caller))
 
-    async def transact(self, caller: Caller, work: Callable[[Tx[Any]], Awaitable[T]], line: str = "") -> T:
-        """Run a transaction that is no operation, in the share of its caller in a line."""
-        async with self._writes.of(owner_in(line, caller)):
+    async def transact(self, caller: Caller, work: Callable[[Tx[Any]], Awaitable[T]], lane: str = "") -> T:
+        """Run a transaction that is no operation, in the share of its caller in a lane."""
+        async with self._writes.of(lane_owner(lane, caller)):
             with self.admission.work():
                 return await self._database.transact(work, self._isolated_tenant(caller))
 
@@ -163,8 +163,8 @@ class Runner:
             submit = self._submit_together(operation.name, slots, transact, complete)
             submit_once = self._submit_together(operation.name, slots, transact_once, complete_kept)
         else:
-            submit = partial(self._submit_alone, operation.line, slots, transact)
-            submit_once = partial(self._submit_alone, operation.line, slots, transact_once)
+            submit = partial(self._submit_alone, operation.lane, slots, transact)
+            submit_once = partial(self._submit_alone, operation.lane, slots, transact_once)
         submit_dry_run: Submit | None = None
         if issubclass(operation.command, Repeatable):
             dry_run = partial(self._transact, False, partial(self._dry_run, answer_calls), keep=False)
@@ -192,7 +192,7 @@ class Runner:
                 # Steps cannot be rolled back: the function itself changes nothing in a dry run.
                 key = None if command.dry_run else key or command.idempotency_key
             if key is None:
-                opened = Steps(self._database, caller.tenant_id, self._writes, owner_in(operation.line, caller))
+                opened = Steps(self._database, caller.tenant_id, self._writes, lane_owner(operation.lane, caller))
                 return (await _count_problem(operation, mode.function(opened, caller, command))).answer
             request = idempotency.request(operation.name, caller, command, key)
             async with self._repeats.of((request.id,)):
@@ -200,7 +200,7 @@ class Runner:
                     self._database,
                     caller.tenant_id,
                     self._writes,
-                    owner_in(operation.line, caller),
+                    lane_owner(operation.lane, caller),
                     idempotency,
                     request,
                 )
@@ -237,9 +237,9 @@ class Runner:
             for call, is_free in zip(calls, free, strict=True)
         ]
 
-    async def _submit_alone(self, line: str, slots: Slots, transact: TransactCalls, caller: Caller, call: Any) -> Any:
+    async def _submit_alone(self, lane: str, slots: Slots, transact: TransactCalls, caller: Caller, call: Any) -> Any:
         """Run a call separately."""
-        async with slots.of(owner_in(line, caller)):
+        async with slots.of(lane_owner(lane, caller)):
             with self.admission.work():
                 [answer] = await transact(self._isolated_tenant(caller), [call])
         return _raise_problem(answer)
@@ -291,12 +291,12 @@ class Runner:
         return await self._database.transact(work, tenant, keep=keep, is_whole=is_whole)
 
 
-def owner_in(line: str, caller: Caller) -> Owner:
-    """The owner of the work of a caller in a line, which has slots apart from other lines; empty: the usual line."""
+def lane_owner(lane: str, caller: Caller) -> Owner:
+    """The owner of the work of a caller in a lane, which has slots apart from other lanes; empty: the usual lane."""
     owner = caller.owner
-    if not line:
+    if not lane:
         return owner
-    return (line, *(owner[1:] if owner[0] == STRANGERS else owner))
+    return (lane, *(owner[1:] if owner[0] == STRANGERS else owner))
 
 
 async def _answer_singly(

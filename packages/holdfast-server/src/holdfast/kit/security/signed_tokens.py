@@ -68,7 +68,7 @@ class TokenType(Generic[C]):
     typ         the media type in its header
     claims      the type of its claims, a `Struct`
     audience    returns the audience that a token with these claims must name
-    lifetime    the longest, in seconds
+    lifetime    the max_token_seconds, in seconds
     leeway      seconds by which clocks may differ
     """
 
@@ -102,7 +102,7 @@ class _StoredKey(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SigningKeys:
+class SigningKeySet:
     """The keys of a set at the time `now`, newest first."""
 
     algorithm: Algorithm
@@ -164,23 +164,23 @@ class SigningKeys:
 
 
 @dataclass(frozen=True)
-class KeySet:
+class SigningKeyTable:
     """The keys of one purpose. A token that one set signed is not valid for another set.
 
-    table       their table: `kid`, `sealed`, `inserted_at`
-    longest     the maximum lifetime of a token in seconds. A key is deleted half a day after its last token has expired
+    table                their table: `kid`, `sealed`, `inserted_at`
+    max_token_seconds    the maximum lifetime of a token. A key is deleted half a day after its last token has expired
     """
 
     table: LiteralString
     algorithm: Algorithm
-    longest: int
+    max_token_seconds: int
 
-    async def read(self, tx: Tx[HasSecret]) -> SigningKeys:
+    async def read_or_create(self, tx: Tx[HasSecret]) -> SigningKeySet:
         """The keys. Creates the first key if there is none; concurrent processes get the same key."""
-        keys = await self.readable(tx)
+        keys = await self.find_usable(tx)
         if not keys.stored:
             await self._make_first(tx)
-            keys = await self.readable(tx)
+            keys = await self.find_usable(tx)
         return keys
 
     async def rotate(self, tx: Tx[HasSecret]) -> int:
@@ -198,11 +198,11 @@ class KeySet:
                               and successor.inserted_at < now() - %(kept_seconds)s * interval '1 second')
             returning kid
             """,
-            {"kept_seconds": self.longest + 43_200},
+            {"kept_seconds": self.max_token_seconds + 43_200},
         )
         return 1 + len(removed)
 
-    async def readable(self, reader: Reader[HasSecret]) -> SigningKeys:
+    async def find_usable(self, reader: Reader[HasSecret]) -> SigningKeySet:
         """The keys that this service can unseal; there may be none."""
         rows = await reader.tuples(
             f"""
@@ -219,12 +219,12 @@ class KeySet:
                 stored.append(_StoredKey(_unseal_key(secret, sealed, self.algorithm), since))
             except UnsealError:
                 log.warning("a signing key was sealed under another secret key", kid=kid)
-        return SigningKeys(self.algorithm, tuple(stored), rows[0][3])
+        return SigningKeySet(self.algorithm, tuple(stored), rows[0][3])
 
     async def _make_first(self, tx: Tx[HasSecret]) -> None:
-        """Create a key if there is still none. Concurrent transactions wait until this one ends."""
+        """Create a key if there is none yet. Concurrent transactions wait until this one ends."""
         await tx.run(f"lock table {self.table} in share row exclusive mode")
-        if not (await self.readable(tx)).stored:
+        if not (await self.find_usable(tx)).stored:
             await self._add(tx)
 
     async def _add(self, tx: Tx[HasSecret]) -> None:
