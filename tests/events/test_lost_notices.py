@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from holdfast.events.mails import sending as announcements
+from holdfast.events.mails import announcements
 from holdfast.events.pages.event import live
 from holdfast.events.payments import part as payments
 from holdfast.events.photos import sizes
@@ -18,6 +18,7 @@ from holdfast.events.settings import Settings
 from holdfast.kit.background import row_work, tasks
 from holdfast.kit.mail import sender
 from holdfast.kit.postgres import lookup_cache
+from holdfast.kit.postgres.notifications import POLL_SECONDS
 from tests.accounts.browser import Browser
 from tests.events.payments.scene import Scene, paying
 from tests.events.photos.pictures import picture
@@ -118,7 +119,7 @@ async def test_an_announcement_of_which_nobody_heard_becomes_mails_on_patrol(ser
         await ada.delete(f"/api/events/{first}")
         await eventually(lambda: is_mailed(1))
         await through(other, ada).delete(f"/api/events/{second}")
-        await eventually(lambda: is_mailed(2), announcements.POLL_SECONDS + SLACK_SECONDS)
+        await eventually(lambda: is_mailed(2), POLL_SECONDS + SLACK_SECONDS)
 
 
 async def test_announcements_become_mails_while_what_listens_is_cut_off(service: Service) -> None:
@@ -131,7 +132,7 @@ async def test_announcements_become_mails_while_what_listens_is_cut_off(service:
         await ada.delete(f"/api/events/{event['id']}")
         await eventually(
             lambda: service.run_sql("select id from mails where kind = 'event_cancelled'"),
-            announcements.POLL_SECONDS + SLACK_SECONDS,
+            POLL_SECONDS + SLACK_SECONDS,
         )
 
 

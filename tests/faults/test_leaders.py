@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.kit.background.loops import MAX_TAKEOVER_SECONDS
+from holdfast.kit.background.leaders import MAX_TAKEOVER_SECONDS
 from holdfast.kit.security.http_client import HttpClient
 from tests.faults.processes import Process, outcomes, serving
 from tests.faults.test_selling_out import organizer_with_event

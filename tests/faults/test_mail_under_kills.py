@@ -16,7 +16,7 @@ import psutil
 import psycopg
 import pytest
 
-from holdfast.events.mails.sending import MAILS_PER_HOUR
+from holdfast.events.mails.limits import MAILS_PER_HOUR
 from holdfast.kit.contract.addresses import mailbox
 from holdfast.kit.security.http_client import HttpClient
 from tests.faults.processes import Process, register_all, serving

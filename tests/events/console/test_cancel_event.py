@@ -2,7 +2,7 @@
 
 from html import unescape
 
-from holdfast.events.mails import sending
+from holdfast.events.mails import announcements
 from tests.accounts.browser import token
 from tests.events.console.event_scene import foreign_event, rows, signed_in
 from tests.events.people.scene import over, sign_up
@@ -41,7 +41,7 @@ async def test_as_many_are_told_as_the_page_said(service: Service) -> None:
 
     done = await browser.send(path)
 
-    await sending.process_due(service.database)
+    await announcements.process_due(service.database)
     recipients = await service.run_sql("select recipient from mails where kind = 'event_cancelled' order by 1")
     assert (done.status_code, done.headers["location"]) == (303, f"/console/events/{event['id']}")
     assert recipients == [("ann@example.com",), ("bob@example.com",)]

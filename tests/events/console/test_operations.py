@@ -22,9 +22,9 @@ from holdfast.events.organizers.look import ChangeLogo
 from holdfast.events.payments.operations import ListPayments, ListPersonPayments
 from holdfast.events.problems import QUOTA_EXCEEDED
 from holdfast.events.queues.model import GetQueue
-from holdfast.events.registrations import operations
+from holdfast.events.registrations import bulk_changes
+from holdfast.events.registrations.bulk_changes import MoveSeveral, RemoveSeveral, SeveralCommand
 from holdfast.events.registrations.model import AddPerson
-from holdfast.events.registrations.operations import MoveSeveral, RemoveSeveral, SeveralCommand
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import person
 from holdfast.kit.contract.command import check
@@ -78,8 +78,8 @@ async def test_nobody_counts_the_people_of_somebody_elses_event_or_of_none(
 @pytest.mark.parametrize(
     ("operation", "command"),
     [
-        (operations.REMOVE_SEVERAL, RemoveSeveral),
-        (operations.MOVE_SEVERAL, MoveSeveral),
+        (bulk_changes.REMOVE_SEVERAL, RemoveSeveral),
+        (bulk_changes.MOVE_SEVERAL, MoveSeveral),
         (by_hand.CHECK_IN_SEVERAL, partial(CheckInSeveral, device="Door 1")),
     ],
     ids=["remove", "move", "check in"],

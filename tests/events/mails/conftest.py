@@ -10,7 +10,7 @@ from holdfast.events.mails.model import MailBatch
 from holdfast.events.mails.writing import write
 from holdfast.events.settings import Settings
 from holdfast.kit.background.subprocess_call import SubprocessCall
-from holdfast.kit.mail.sender import ContentRenderer
+from holdfast.kit.mail.rendering import ContentRenderer
 from tests.events.mails.post import Post
 from tests.smtp import Server, mail_server
 from tests.support import running

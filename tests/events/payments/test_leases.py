@@ -6,7 +6,7 @@ import contextlib
 import pytest
 
 from holdfast.events.payments import checkout, due
-from holdfast.kit.background import row_work
+from holdfast.kit.background import leases, row_work
 from holdfast_demo.stripe.faults import Fault
 from tests.events.payments.scene import Scene
 from tests.support import eventually
@@ -37,8 +37,8 @@ async def test_what_a_killed_process_had_taken_is_due_again_within_fifteen_secon
 async def test_nobody_takes_what_a_process_works_on_for_longer_than_a_lease(
     shop: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(row_work, "LEASE_SECONDS", 0.5)
-    monkeypatch.setattr(row_work, "RENEW_SECONDS", 0.1)
+    monkeypatch.setattr(leases, "LEASE_SECONDS", 0.5)
+    monkeypatch.setattr(leases, "RENEW_SECONDS", 0.1)
     opens = await begin(shop, seconds=2)
 
     taken_by_others = 0

@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.accounts.signin import links
 from holdfast.events import ownership
-from holdfast.events.mails import sending, sql
+from holdfast.events.mails import announcements, sql
 from holdfast.events.people.model import AccountSelector
 from holdfast.events.resources import Tx
 from holdfast.events.seats import intake, settlement
@@ -161,7 +161,7 @@ async def test_an_announcement_that_is_becoming_mails_tells_nobody_who_is_erased
             await commit()
     else:
         async with open_transaction(service, lambda tx: ownership.erase(tx, ANN)) as commit:
-            other = asyncio.create_task(sending.process_due(service.database))
+            other = asyncio.create_task(announcements.process_due(service.database))
             await is_waited_for(service)
             await commit()
     await other
@@ -246,7 +246,7 @@ async def test_however_it_falls_together_nothing_is_left_and_no_seat_is_lost(ser
         while not done.is_set():
             await settlement.settle(service.database)
             await ada.patch(f"/api/events/{events[0]['id']}", {"event": {"location_name": f"Studio {erased}"}})
-            await sending.process_due(service.database)
+            await announcements.process_due(service.database)
 
     others = [asyncio.create_task(coroutine) for coroutine in (erase_again_and_again(), settle())]
     try:
@@ -255,7 +255,7 @@ async def test_however_it_falls_together_nothing_is_left_and_no_seat_is_lost(ser
         done.set()
         await asyncio.gather(*others)
     await service.settle()
-    await sending.process_due(service.database)
+    await announcements.process_due(service.database)
     with contextlib.suppress(Problem):
         await erase(service)
 

@@ -13,7 +13,7 @@ from holdfast.events.photos import sandbox, scaling, sizes, sql
 from holdfast.events.photos.model import size_name, upload_name
 from holdfast.events.photos.sizes import clear_photos
 from holdfast.events.settings import Settings
-from holdfast.kit.background import row_work
+from holdfast.kit.background import leases
 from holdfast.kit.background.row_work import LeasedRow
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.steps import Steps
@@ -172,8 +172,8 @@ async def test_a_photo_that_is_deleted_while_it_is_scaled_leaves_no_file(service
 
 @pytest.fixture
 def short_leases(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_work, "LEASE_SECONDS", 0.5)
-    monkeypatch.setattr(row_work, "RENEW_SECONDS", 0.1)
+    monkeypatch.setattr(leases, "LEASE_SECONDS", 0.5)
+    monkeypatch.setattr(leases, "RENEW_SECONDS", 0.1)
 
 
 async def lease_photo(service: Service) -> Sequence[LeasedRow]:

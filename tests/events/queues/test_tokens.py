@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from joserfc import jws, jwt
-from joserfc.jwk import ECKey, SigningKeyTable, RSAKey
+from joserfc.jwk import ECKey, KeySet, RSAKey
 
 from holdfast.events.queues import release_tokens
 from holdfast.kit.security.signed_tokens import SIGNING_DELAY_SECONDS
@@ -24,11 +24,11 @@ async def released(line: QueueScene) -> QueueScene:
     return line
 
 
-async def published(service: Service) -> SigningKeyTable:
+async def published(service: Service) -> KeySet:
     answer = await service.http.get("/.well-known/queue-jwks.json")
     assert answer.headers["cache-control"] == "public, max-age=300"
     assert answer.headers["access-control-allow-origin"] == "*"
-    return SigningKeyTable.import_key_set(answer.json())
+    return KeySet.import_key_set(answer.json())
 
 
 def header_of(token: str) -> dict[str, Any]:

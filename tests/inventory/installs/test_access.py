@@ -15,8 +15,8 @@ from holdfast.inventory.service import INVENTORY
 from holdfast.inventory.shopify.admin import Query
 from holdfast.inventory.shopify.platform import PlatformRefusal, PlatformUnreachable
 from holdfast.inventory.shopify.token_endpoint import GrantedTokens, TokenEndpoint
-from holdfast.kit.background import row_work
-from holdfast.kit.background.row_work import LEASE_SECONDS
+from holdfast.kit.background import leases
+from holdfast.kit.background.leases import LEASE_SECONDS
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running import steps
 from tests.inventory.installs.merchants import CLIENT, DOMAIN, SECRET, Scene
@@ -165,8 +165,8 @@ async def test_a_process_that_was_killed_keeps_the_tokens_of_a_shop_for_ten_seco
 async def test_a_refresh_that_takes_longer_than_a_lease_is_made_once(
     scene: Scene, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(row_work, "LEASE_SECONDS", 1.5)
-    monkeypatch.setattr(row_work, "RENEW_SECONDS", 0.1)
+    monkeypatch.setattr(leases, "LEASE_SECONDS", 1.5)
+    monkeypatch.setattr(leases, "RENEW_SECONDS", 0.1)
     await ends_in(scene, 0)
     endpoint.answers.clear()
     began = time.monotonic()

@@ -19,8 +19,9 @@ from holdfast.inventory.webhooks import inbox
 from holdfast.inventory.webhooks import sql as webhooks
 from holdfast.inventory.webhooks.inbox import MAX_ATTEMPTS, WebhookWork
 from holdfast.inventory.webhooks.model import Delivery, ReceivedDelivery, WaitingWebhook
-from holdfast.kit.background import row_work
-from holdfast.kit.background.row_work import LEASE_SECONDS, handle_all, run
+from holdfast.kit.background import leases
+from holdfast.kit.background.leases import LEASE_SECONDS
+from holdfast.kit.background.row_work import handle_all, run
 from holdfast.kit.contract.problems import Problem
 from tests.inventory.support import Inventory, Shop
 from tests.inventory.webhooks.deliveries import installed
@@ -217,9 +218,9 @@ async def test_a_delivery_whose_process_died_is_due_again_after_the_lease(scene:
 async def test_nobody_takes_a_delivery_that_is_handled_for_longer_than_a_lease(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(row_work, "LEASE_SECONDS", 0.5)
+    monkeypatch.setattr(leases, "LEASE_SECONDS", 0.5)
     monkeypatch.setattr(webhooks, "LEASE_SECONDS", 0.5)
-    monkeypatch.setattr(row_work, "RENEW_SECONDS", 0.1)
+    monkeypatch.setattr(leases, "RENEW_SECONDS", 0.1)
     longer = asyncio.Event()
     scene.meanwhile = lambda _: longer.wait()
     await scene.receive("w1")

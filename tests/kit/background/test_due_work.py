@@ -9,8 +9,9 @@ import pytest
 from msgspec import Struct
 
 from holdfast.events.resources import Database, Reader, Tx
-from holdfast.kit.background import row_work
-from holdfast.kit.background.row_work import LeaseFence, RetryBackoff, RowWork, handle_all
+from holdfast.kit.background import leases, row_work
+from holdfast.kit.background.leases import LeaseFence
+from holdfast.kit.background.row_work import RetryBackoff, RowWork, handle_all
 from tests.support import Service, eventually
 
 
@@ -154,7 +155,7 @@ async def test_a_row_that_another_transaction_has_locked_is_handled_when_it_is_f
 async def test_a_row_of_a_lost_lease_is_left_to_the_process_that_has_it(
     work: Parcels, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(row_work, "RENEW_SECONDS", 0.05)
+    monkeypatch.setattr(leases, "RENEW_SECONDS", 0.05)
     work.may_finish.clear()
     await add(work, 1)
     handling = asyncio.create_task(handle_all(work))

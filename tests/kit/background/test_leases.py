@@ -5,15 +5,15 @@ import time
 
 import pytest
 
-from holdfast.kit.background import row_work
-from holdfast.kit.background.row_work import LeaseLost, keep_lease
+from holdfast.kit.background import leases
+from holdfast.kit.background.leases import LeaseLost, keep_lease
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE
 
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_work, "LEASE_SECONDS", 0.5)
-    monkeypatch.setattr(row_work, "RENEW_SECONDS", 0.05)
+    monkeypatch.setattr(leases, "LEASE_SECONDS", 0.5)
+    monkeypatch.setattr(leases, "RENEW_SECONDS", 0.05)
 
 
 async def test_a_lease_is_renewed_for_as_long_as_the_work_takes() -> None:
@@ -27,7 +27,7 @@ async def test_a_lease_is_renewed_for_as_long_as_the_work_takes() -> None:
             enough.set()
         return True
 
-    async with keep_lease(renew, row_work.lease_clock()):
+    async with keep_lease(renew, leases.lease_clock()):
         await enough.wait()
 
     assert renewals >= 20
@@ -38,7 +38,7 @@ async def test_work_is_cancelled_when_another_process_has_taken_it() -> None:
         return False
 
     with pytest.raises(LeaseLost):
-        async with keep_lease(renew, row_work.lease_clock()):
+        async with keep_lease(renew, leases.lease_clock()):
             await asyncio.Event().wait()
 
 
@@ -47,7 +47,7 @@ async def test_work_is_cancelled_when_its_lease_could_not_be_renewed_in_time() -
         raise SERVICE_UNAVAILABLE("The database is away.")
 
     with pytest.raises(LeaseLost):
-        async with keep_lease(renew, row_work.lease_clock()):
+        async with keep_lease(renew, leases.lease_clock()):
             await asyncio.Event().wait()
 
 
@@ -59,7 +59,7 @@ async def test_a_process_that_stalled_makes_no_further_call_when_it_wakes() -> N
         return True
 
     async def work() -> None:
-        async with keep_lease(renew, row_work.lease_clock()):
+        async with keep_lease(renew, leases.lease_clock()):
             calls.append("first")
             # The process stalls, and the answer is there when it wakes: the work could go on at once.
             asyncio.get_running_loop().call_later(0.01, time.sleep, 1.0)
@@ -80,7 +80,7 @@ async def test_what_was_taken_too_long_ago_is_not_begun() -> None:
     begun: list[bool] = []
 
     async def work() -> None:
-        async with keep_lease(renew, row_work.lease_clock() - 1):
+        async with keep_lease(renew, leases.lease_clock() - 1):
             await asyncio.sleep(0)
             begun.append(True)
 
@@ -94,5 +94,5 @@ async def test_a_timeout_of_the_work_is_told_as_it_is() -> None:
         return True
 
     with pytest.raises(TimeoutError):
-        async with keep_lease(renew, row_work.lease_clock()):
+        async with keep_lease(renew, leases.lease_clock()):
             raise TimeoutError

@@ -7,8 +7,9 @@ import datetime as dt
 import pytest
 
 from holdfast.events.resources import Database
-from holdfast.kit.background import row_work
-from holdfast.kit.background.row_work import LEASE_SECONDS, LeasedRow, LeaseLost, RowTable, TableWork, handle_all
+from holdfast.kit.background import leases
+from holdfast.kit.background.leases import LEASE_SECONDS, LeaseLost
+from holdfast.kit.background.row_work import LeasedRow, RowTable, TableWork, handle_all
 from tests.support import Service
 
 LETTERS = RowTable("letters", "id", "kind = 'letter'", order="weight desc, id")
@@ -191,7 +192,7 @@ async def test_work_on_a_table_handles_each_row_once_and_under_its_lease(
             await store(self.database, row)
             return 1
 
-    monkeypatch.setattr(row_work, "RENEW_SECONDS", 0.05)
+    monkeypatch.setattr(leases, "RENEW_SECONDS", 0.05)
     handled = list[int]()
     await add(database, "letter", 1, 2, 3)
 

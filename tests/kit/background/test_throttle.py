@@ -3,7 +3,7 @@
 import asyncio
 import time
 
-from holdfast.kit.background.loops import IDLE_TURN_SECONDS, PAUSE_SECONDS, yield_to_requests
+from holdfast.kit.background.throttle import IDLE_TURN_SECONDS, PAUSE_SECONDS, yield_to_requests
 
 
 async def test_it_rests_in_a_process_that_is_busy() -> None:

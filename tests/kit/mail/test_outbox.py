@@ -13,7 +13,7 @@ from holdfast.kit.background.row_work import RetryBackoff
 from holdfast.kit.background.subprocess_call import SubprocessCall, SubprocessStartError
 from holdfast.kit.compat.task_ending import end_tasks
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.mail import outbox, sender
+from holdfast.kit.mail import outbox, rendering, sender
 from holdfast.kit.mail.message import Envelope
 from holdfast.kit.mail.outbox import Mail
 from holdfast.kit.postgres.database import Database
@@ -135,11 +135,11 @@ async def test_the_process_that_writes_ends_when_there_were_no_mails_for_long(
     service: Service, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", doings.PATH)
-    monkeypatch.setattr(sender, "RENDERER_IDLE_SECONDS", 0.5)
+    monkeypatch.setattr(rendering, "RENDERER_IDLE_SECONDS", 0.5)
 
     async def render(
-        write: sender.ContentRenderer[list[str]], _: Database[Any], mails: Sequence[Mail]
-    ) -> sender.RenderedMails:
+        write: rendering.ContentRenderer[list[str]], _: Database[Any], mails: Sequence[Mail]
+    ) -> rendering.RenderedMails:
         contents = await write([mail.kind for mail in mails])
         return [
             Envelope(mail.recipient, mail.message_id("events.example"), b"Subject: hello\r\n\r\n" + content + b"\r\n")
@@ -154,7 +154,7 @@ async def test_the_process_that_writes_ends_when_there_were_no_mails_for_long(
     async def has_ended() -> bool:
         return not any(map(writes, psutil.Process().children()))
 
-    sending_mails = asyncio.create_task(sender.run_sender(service.database, doings.written, render))
+    sending_mails = asyncio.create_task(rendering.run_sender(service.database, doings.written, render))
     for recipient in ("ann@example.com", "bob@example.com"):
         await post(service, recipient)
         await all_ended(service)

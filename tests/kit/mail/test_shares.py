@@ -16,7 +16,7 @@ from prometheus_client import REGISTRY
 from psycopg.errors import LockNotAvailable
 
 from holdfast.events.settings import Settings
-from holdfast.kit.background.row_work import LeaseLost
+from holdfast.kit.background.leases import LeaseLost
 from holdfast.kit.contract.addresses import NoAddress, identity, mailbox
 from holdfast.kit.mail import outbox, sender, shares, transport
 from holdfast.kit.mail.message import Envelope, UnwritableMail

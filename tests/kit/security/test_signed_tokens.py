@@ -22,8 +22,8 @@ from holdfast.kit.security.signed_tokens import (
     Algorithm,
     ForeignToken,
     InvalidToken,
-    SigningKeyTable,
     SigningKeySet,
+    SigningKeyTable,
     TokenType,
     UnknownKey,
 )
@@ -94,7 +94,9 @@ def public(keys: SigningKeySet) -> PublicKeys:
 
 
 @SETS
-async def test_what_a_set_signs_is_verified_by_it_and_by_its_published_keys(database: Signing, keys: SigningKeyTable) -> None:
+async def test_what_a_set_signs_is_verified_by_it_and_by_its_published_keys(
+    database: Signing, keys: SigningKeyTable
+) -> None:
     now = await database.transact(keys.read_or_create)
     token = now.sign(NOTE, Note())
 

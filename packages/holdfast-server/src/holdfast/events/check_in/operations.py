@@ -33,10 +33,11 @@ from holdfast.events.check_in.model import (
 )
 from holdfast.events.check_in.sql import CheckInRegistration, people_of_event
 from holdfast.events.registrations import links, substring_search
+from holdfast.events.registrations.bulk_changes import SeveralCommand, SeveralResult, SkipReason
 from holdfast.events.registrations.code import ShortCode, parse_short_code, short_code
 from holdfast.events.registrations.links import OWN_PAGE, Link
 from holdfast.events.registrations.model import NAME
-from holdfast.events.registrations.operations import REFUSALS, SeveralCommand, SeveralResult, SkipReason
+from holdfast.events.registrations.operations import REFUSALS
 from holdfast.events.registrations.substring_search import CONTAINS
 from holdfast.events.resources import Reader, Tx
 from holdfast.kit.contract.caller import Caller

@@ -1,13 +1,13 @@
 """What mails register: the sender, the announcements, and the forgetting of sent mails."""
 
-from holdfast.events.mails import sending
+from holdfast.events.mails import announcements, sending
 from holdfast.events.resources import Context
 from holdfast.kit.background.tasks import Timed, Times, in_batches
 from holdfast.kit.mail import outbox
 from holdfast.kit.process.part import Part
 
 PART: Part[Context] = Part(
-    loops=(sending.ANNOUNCEMENTS, outbox.MEASURE),
+    loops=(announcements.ANNOUNCEMENTS, outbox.MEASURE),
     senders={"sending.run": sending.run},
     timed=(Timed("forget_mails", Times.daily("04:07"), in_batches(outbox.forget_mails)),),
 )

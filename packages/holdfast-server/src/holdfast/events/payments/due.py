@@ -18,7 +18,8 @@ from holdfast.events.processor.processor import ProcessorUnreachable
 from holdfast.events.resources import Database, Steps
 from holdfast.events.seats.seats import PAYMENTS_CHANNEL
 from holdfast.kit.background import row_work
-from holdfast.kit.background.row_work import LeasedRow, LeaseLost, RetryBackoff, RowTable, TableWork
+from holdfast.kit.background.leases import LeaseLost
+from holdfast.kit.background.row_work import LeasedRow, RetryBackoff, RowTable, TableWork
 from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.running.slots import Slots
 

@@ -9,7 +9,8 @@ from msgspec import Meta, Struct
 from holdfast.events.events import operations as events
 from holdfast.events.events.model import EventRow
 from holdfast.events.paths import EventId
-from holdfast.events.payments.refunds import DisputeState, RefundBlock
+from holdfast.events.payments.disputes import DisputeState
+from holdfast.events.payments.refunds import RefundBlock
 from holdfast.events.processor.currencies import rules_of
 from holdfast.events.resources import Reader, Tx
 from holdfast.events.users.model import PublicId

@@ -20,7 +20,8 @@ from prometheus_client import Counter, Gauge, Histogram
 
 from holdfast.events.queues.joining import CHANNEL
 from holdfast.events.resources import Database, Reader, Tx
-from holdfast.kit.background.loops import MAX_TAKEOVER_SECONDS, LockedRows, Loop
+from holdfast.kit.background.leaders import MAX_TAKEOVER_SECONDS
+from holdfast.kit.background.loops import LockedRows, Loop
 from holdfast.kit.postgres.connection_pool import STALL_TIMEOUT_SECONDS
 from holdfast.kit.postgres.notifications import POLL_SECONDS
 

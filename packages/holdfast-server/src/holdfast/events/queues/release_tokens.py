@@ -23,7 +23,7 @@ from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.postgres.group_commit import LockedRow
-from holdfast.kit.security.signed_tokens import ForeignToken, InvalidToken, SigningKeyTable, SigningKeySet, TokenType
+from holdfast.kit.security.signed_tokens import ForeignToken, InvalidToken, SigningKeySet, SigningKeyTable, TokenType
 
 MAX_LABEL_CHARACTERS = 63
 """The most characters of a part of a host name (RFC 1035, section 2.3.4)."""

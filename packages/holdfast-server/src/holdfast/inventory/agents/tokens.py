@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.postgres.database import Database
-from holdfast.kit.security.signed_tokens import SigningKeyTable, SigningKeySet, TokenType, UnknownKey
+from holdfast.kit.security.signed_tokens import SigningKeySet, SigningKeyTable, TokenType, UnknownKey
 
 CACHE_SECONDS = 60
 """Seconds for which a process caches the stored keys, and the tokens verified with them."""

@@ -22,8 +22,8 @@ from holdfast.inventory.shopify.admin import Query
 from holdfast.inventory.shopify.domains import missing_scopes
 from holdfast.inventory.shopify.platform import PlatformRefusal, PlatformUnreachable, TokenRefusal
 from holdfast.inventory.shopify.token_endpoint import GrantedTokens
-from holdfast.kit.background import row_work
-from holdfast.kit.background.row_work import LeaseLost
+from holdfast.kit.background import leases
+from holdfast.kit.background.leases import LeaseLost
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.security.secrets import Secret, UnsealError
 
@@ -91,10 +91,10 @@ async def shop_access(steps: Steps, shop_id: int, after: int = 0) -> ShopAccess:
         if seconds > REFRESH_BEFORE_SECONDS and stored.generation > after:
             return present
         usable = seconds > MIN_REMAINING_SECONDS and stored.generation > after
-        leased_at = row_work.lease_clock()
+        leased_at = leases.lease_clock()
         if await _lease(steps, shop_id, stored.generation):
             try:
-                async with row_work.keep_lease(partial(_renew, steps, shop_id, stored.generation), leased_at):
+                async with leases.keep_lease(partial(_renew, steps, shop_id, stored.generation), leased_at):
                     await _refresh(steps, shop_id, stored, tokens)
             except LeaseLost:
                 continue
@@ -149,13 +149,13 @@ def missing_scopes_reason(scopes: Sequence[str]) -> str:
 
 async def _lease(steps: Steps, shop_id: int, generation: int) -> bool:
     return await steps.transact(
-        partial(sql.lease_refresh, shop_id=shop_id, generation=generation, seconds=row_work.LEASE_SECONDS)
+        partial(sql.lease_refresh, shop_id=shop_id, generation=generation, seconds=leases.LEASE_SECONDS)
     )
 
 
 async def _renew(steps: Steps, shop_id: int, generation: int) -> bool:
     return await steps.transact(
-        partial(sql.renew_lease, shop_id=shop_id, generation=generation, seconds=row_work.LEASE_SECONDS)
+        partial(sql.renew_lease, shop_id=shop_id, generation=generation, seconds=leases.LEASE_SECONDS)
     )
 
 

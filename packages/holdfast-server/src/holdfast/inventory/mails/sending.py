@@ -8,9 +8,9 @@ from holdfast.accounts.signin import links
 from holdfast.accounts.stopped_mails import mailboxes
 from holdfast.inventory.mails.writing import LowStockMail, MailBatch, MailOrder, write
 from holdfast.inventory.resources import Database, Reader
-from holdfast.kit.mail import sender
+from holdfast.kit.mail import rendering
 from holdfast.kit.mail.outbox import Mail
-from holdfast.kit.mail.sender import ContentRenderer, RenderedMails
+from holdfast.kit.mail.rendering import ContentRenderer, RenderedMails
 
 
 class LowPool(Struct, frozen=True):
@@ -48,7 +48,7 @@ async def find_low_pools(reader: Reader, mails: Sequence[Mail]) -> Mapping[int, 
 
 async def run(database: Database) -> None:
     """Send mails until cancelled. A process that does not know the public address of the service sends none."""
-    await sender.run_sender(database, write, render)
+    await rendering.run_sender(database, write, render)
 
 
 async def render(renderer: ContentRenderer[MailBatch], database: Database, mails: Sequence[Mail]) -> RenderedMails:
@@ -59,7 +59,7 @@ async def render(renderer: ContentRenderer[MailBatch], database: Database, mails
         **await links.mail_contents(database, signing_in),
         **await _about_low_stock(database, low),
     }
-    return await sender.render(
+    return await rendering.render(
         mails,
         await mailboxes.without_stopped(database, orders),
         lambda orders: renderer(MailBatch(database.resources.mailer.sender, orders)),

@@ -10,15 +10,8 @@ from msgspec import Struct
 from holdfast.inventory.installs.access import ask
 from holdfast.inventory.installs.model import ShopTask
 from holdfast.inventory.orders import sql
-from holdfast.inventory.orders.handling import (
-    Gid,
-    NodeId,
-    OrderLineNode,
-    OrderLinesPage,
-    PageInfo,
-    count_order,
-    gid_number,
-)
+from holdfast.inventory.orders.handling import count_order
+from holdfast.inventory.orders.reading import Gid, NodeId, OrderLineNode, OrderLinesPage, PageInfo, gid_number
 from holdfast.inventory.problems import SHOP_NOT_CONNECTED
 from holdfast.inventory.resources import Reader, Steps
 from holdfast.inventory.shopify.admin import Query

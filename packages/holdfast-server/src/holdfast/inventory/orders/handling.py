@@ -7,214 +7,21 @@ read from the platform. A deletion changes no stock, so `orders/delete` is not h
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
-from typing import Annotated, Any
 
 import structlog
-from msgspec import Meta, Struct
 
-from holdfast.inventory.installs.access import ask
-from holdfast.inventory.orders import applying, model, sql
-from holdfast.inventory.orders.model import MAX_NAME_CHARACTERS, Order, OrderedLine, returned_units, taken_units
+from holdfast.inventory.orders import applying, model
+from holdfast.inventory.orders.model import Order
+from holdfast.inventory.orders.reading import MAX_READS, read_order
 from holdfast.inventory.resources import Reader, Steps
-from holdfast.inventory.shopify.admin import Query
-from holdfast.inventory.shopify.display_text import display_text
 from holdfast.inventory.shopify.platform import PlatformUnreachable
 from holdfast.inventory.webhooks.model import Delivery
 from holdfast.inventory.webhooks.payloads import (
-    Count,
-    Moment,
     OrderEditPayload,
     OrderPayload,
-    RefundedLine,
     RefundPayload,
     read_payload,
 )
-
-PAGE_SIZES, MANY_REFUNDS_PAGE_SIZES = {"refunds": 20, "of": 10}, {"refunds": 150, "of": 1}
-"""How many refunds of an order, and lines of each, one call reads: usually, and for an order with more refunds."""
-
-MAX_READS = 3
-"""How often an order is read at most while it changes."""
-
-Gid = Annotated[str, Meta(pattern=r"^gid://[A-Za-z0-9_-]+/[A-Za-z]+/[1-9][0-9]{0,18}$(?!\n)")]
-
-
-class NodeId(Struct):
-    """The global id of an object at the platform."""
-
-    id: Gid
-
-
-class PageInfo(Struct, rename="camel"):
-    """The end of a page of a list."""
-
-    has_next_page: bool
-    end_cursor: str | None
-
-
-class OrderLineNode(Struct, rename="camel"):
-    """A line of an order, with how many units it has now. `variant`: None if it was deleted."""
-
-    id: Gid
-    current_quantity: Count
-    variant: NodeId | None
-
-
-class OrderLinesPage(Struct, rename="camel"):
-    """A page of the lines of an order."""
-
-    nodes: list[OrderLineNode]
-    page_info: PageInfo
-
-
-class _RefundLineNode(Struct, rename="camel"):
-    quantity: Count
-    restock_type: str
-    line_item: NodeId
-
-
-class _RefundLinesPage(Struct, rename="camel"):
-    nodes: list[_RefundLineNode]
-    page_info: PageInfo
-
-
-class _RefundNode(Struct, rename="camel"):
-    id: Gid
-    refund_line_items: _RefundLinesPage
-
-
-class _OrderNode(Struct, rename="camel"):
-    created_at: Moment
-    updated_at: Moment
-    line_items: OrderLinesPage
-    refunds: list[_RefundNode]
-    name: Any = None
-
-
-class _OrderAnswer(Struct):
-    order: _OrderNode | None
-
-
-class _RefundAnswer(Struct):
-    node: _RefundNode | None
-
-
-READ_ORDER = Query(
-    "read_order",
-    """
-    query Order($id: ID!, $after: String, $refunds: Int!, $of: Int!) {
-      order(id: $id) {
-        name createdAt updatedAt
-        lineItems(first: 50, after: $after) {
-          nodes { id currentQuantity variant { id } }
-          pageInfo { hasNextPage endCursor }
-        }
-        refunds(first: $refunds) {
-          id
-          refundLineItems(first: $of) {
-            nodes { quantity restockType lineItem { id } }
-            pageInfo { hasNextPage endCursor }
-          }
-        }
-      }
-    }
-    """,
-    _OrderAnswer,
-    cost=130,
-)
-READ_REFUND = Query(
-    "read_refund",
-    """
-    query Refund($id: ID!, $after: String) {
-      node(id: $id) {
-        ... on Refund {
-          id
-          refundLineItems(first: 50, after: $after) {
-            nodes { quantity restockType lineItem { id } }
-            pageInfo { hasNextPage endCursor }
-          }
-        }
-      }
-    }
-    """,
-    _RefundAnswer,
-    cost=104,
-)
-
-
-async def read_order(steps: Steps, shop_id: int, id: int) -> Order | None:
-    """An order as it is now; None if the platform does not show it: it was deleted, or is older than 60 days.
-
-    Raises `shop_not_connected`, `PlatformUnreachable` and `PlatformRefusal`.
-    """
-    for _ in range(MAX_READS):
-        revision = await steps.read(partial(sql.stored_revision, shop_id=shop_id, id=id))
-        pages = await _pages(steps, shop_id, f"gid://shopify/Order/{id}")
-        if not pages:
-            return None
-        first = pages[0]
-        if any(page.updated_at != first.updated_at for page in pages):
-            continue
-        refunded: dict[int, list[RefundedLine]] = {}
-        for refund in sorted(first.refunds, key=lambda refund: gid_number(refund.id)):
-            for line in await _refund_lines(steps, shop_id, refund):
-                refunded.setdefault(line.line_item_id, []).append(line)
-        lines: list[OrderedLine] = []
-        for line in (line for page in pages for line in page.line_items.nodes):
-            line_id = gid_number(line.id)
-            gid = line.variant and line.variant.id
-            back = refunded.get(line_id, ())
-            lines.append(OrderedLine(line_id, gid, taken_units(line.current_quantity, back), returned_units(back)))
-        refund_ids = frozenset(gid_number(refund.id) for refund in first.refunds)
-        return Order(
-            id,
-            display_text(first.name)[:MAX_NAME_CHARACTERS],
-            first.created_at,
-            first.updated_at,
-            lines,
-            refund_ids,
-            revision,
-        )
-    raise PlatformUnreachable(f"Order {id} changes while it is read.")
-
-
-async def _pages(steps: Steps, shop_id: int, gid: str) -> list[_OrderNode]:
-    """All pages of an order; none if the platform does not show it."""
-    pages: list[_OrderNode] = []
-    after, page_sizes = None, PAGE_SIZES
-    while True:
-        order = (await ask(steps, shop_id, READ_ORDER, {"id": gid, "after": after, **page_sizes})).order
-        if order is None:
-            return []
-        if len(order.refunds) == page_sizes["refunds"]:
-            if page_sizes is MANY_REFUNDS_PAGE_SIZES:
-                raise RuntimeError(f"{gid} has more refunds than can be read.")
-            page_sizes = MANY_REFUNDS_PAGE_SIZES
-            continue
-        pages.append(order)
-        if not order.line_items.page_info.has_next_page:
-            return pages
-        after = order.line_items.page_info.end_cursor
-
-
-async def _refund_lines(steps: Steps, shop_id: int, refund: _RefundNode) -> list[RefundedLine]:
-    """All lines of a refund."""
-    lines: list[RefundedLine] = []
-    while True:
-        page = refund.refund_line_items
-        lines += [RefundedLine(gid_number(line.line_item.id), line.quantity, line.restock_type) for line in page.nodes]
-        if not page.page_info.has_next_page:
-            return lines
-        more = (await ask(steps, shop_id, READ_REFUND, {"id": refund.id, "after": page.page_info.end_cursor})).node
-        if more is None:
-            raise PlatformUnreachable(f"{refund.id} is not shown any more.")
-        refund = more
-
-
-def gid_number(gid: str) -> int:
-    """The number in a global id."""
-    return int(gid.rpartition("/")[2])
-
 
 FRESH_SECONDS = 60
 """Seconds after a webhook in which the platform may not show the order yet, or an old version of it."""

@@ -26,7 +26,8 @@ from holdfast.inventory.sync.planning import plan
 from holdfast.inventory.sync.platform import AcceptedPush, UnknownPushResult
 from holdfast.inventory.sync.pushing import PushSizes
 from holdfast.inventory.sync.sql import LeasedShop
-from holdfast.kit.background.row_work import LeaseLost, RetryBackoff, RowWork
+from holdfast.kit.background.leases import LeaseLost
+from holdfast.kit.background.row_work import RetryBackoff, RowWork
 from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.environment.logs import first_line

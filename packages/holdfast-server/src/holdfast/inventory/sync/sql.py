@@ -9,7 +9,7 @@ from msgspec import Struct
 from holdfast.inventory.resources import Reader, Tx
 from holdfast.inventory.shopify.domains import CART_CHECK
 from holdfast.inventory.sync import cart_check
-from holdfast.kit.background.row_work import LEASE_SECONDS
+from holdfast.kit.background.leases import LEASE_SECONDS
 
 WEBHOOK_WAIT_SECONDS = 1.0
 """Seconds to wait for the webhook of a level that had moved, before the level is read."""

@@ -36,7 +36,8 @@ from holdfast.inventory.webhooks.model import (
     WaitingWebhook,
 )
 from holdfast.inventory.webhooks.sql import DeliveryResult, LeasedDelivery
-from holdfast.kit.background.row_work import LeaseFence, LeaseLost, RetryBackoff, RowWork
+from holdfast.kit.background.leases import LeaseFence, LeaseLost
+from holdfast.kit.background.row_work import RetryBackoff, RowWork
 from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.problems import NOT_FOUND, SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.environment.logs import first_line

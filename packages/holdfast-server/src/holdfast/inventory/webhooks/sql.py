@@ -14,7 +14,7 @@ from holdfast.inventory.webhooks.model import (
     ReceivedDelivery,
     WaitingWebhook,
 )
-from holdfast.kit.background.row_work import LEASE_SECONDS
+from holdfast.kit.background.leases import LEASE_SECONDS
 
 CHANNEL = "webhooks"
 """The channel on which deliveries are announced."""

@@ -4,21 +4,13 @@ A process leases rows, handles them without a transaction, and renews the leases
 the rows are due again when the leases end, and another process handles them. Due rows are found when a notification
 comes, when the next row becomes due, and by a poll, in case a notification was lost. Each kind of work is a subclass of
 `RowWork`, or of `TableWork` if its rows are leased one by one (`RowTable`).
-
-A lease ends `LEASE_SECONDS` after its last renewal. So another process soon leases the rows of a killed process, and
-work may take as long as it needs. Each lease has an id, which is stored in the row. A process may stall, and lose its
-rows to another process; when it wakes, two things stop it:
-
-* its work is cancelled before its next step (`keep_lease`), so it makes no more calls;
-* each of its transactions checks at the end that the row still has the id of the lease (`LeaseFence`), and is rolled
-  back if not.
 """
 
 import asyncio
 import contextlib
 import datetime as dt
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, Generic, LiteralString, NamedTuple, TypeVar
 from uuid import UUID, uuid4
@@ -27,127 +19,12 @@ import structlog
 from msgspec import Struct
 from prometheus_client import Counter, Gauge
 
+from holdfast.kit.background.leases import LEASE_INTERVAL, LEASE_SECONDS, LeaseFence, LeaseLost, keep_lease, lease_clock
 from holdfast.kit.compat.task_ending import end_tasks
-from holdfast.kit.contract.problems import Problem
 from holdfast.kit.postgres.database import Database, Reader, Tx
 from holdfast.kit.postgres.notifications import POLL_SECONDS, wait_for_notification
 
-LEASE_SECONDS = 10.0
-"""Seconds until another process may lease a row whose lease is not renewed, by the clock of the database."""
-
-RENEW_SECONDS = 2.5
-"""Seconds between two renewals: three may fail."""
-
-LEASE_INTERVAL: LiteralString = "%(seconds)s * interval '1 second'"
-"""SQL for the length of a lease."""
-
 log = structlog.get_logger()
-
-
-class LeaseLost(Exception):
-    """The lease has ended, or another process has leased the row: this process must stop its work on it."""
-
-
-def lease_clock() -> float:
-    """The time of the clock that measures leases in this process. Read it before the row is leased."""
-    return asyncio.get_running_loop().time()
-
-
-@contextlib.asynccontextmanager
-async def keep_lease(renew: Callable[[], Awaitable[bool]], leased_at: float) -> AsyncGenerator[None]:
-    """Renew a lease while the block runs. The block is cancelled, and raises `LeaseLost`, when the lease is lost.
-
-    renew        renews the lease in the database. Returns False if it is lost
-    leased_at    what `lease_clock()` returned before the row was leased
-    """
-    limit = asyncio.timeout_at(leased_at + LEASE_SECONDS)
-    try:
-        async with limit:
-            renewing = asyncio.create_task(_renew(renew, limit), name="lease")
-            try:
-                yield
-            finally:
-                await end_tasks([renewing])
-    except TimeoutError as error:
-        if limit.expired():
-            raise LeaseLost from error
-        raise
-
-
-async def _renew(renew: Callable[[], Awaitable[bool]], limit: asyncio.Timeout) -> None:
-    """Move the limit after each renewal. If the lease is lost, move it into the past."""
-    while True:
-        await asyncio.sleep(RENEW_SECONDS)
-        began = lease_clock()
-        try:
-            is_held = await renew()
-        except Problem:
-            continue  # the database is unreachable, and logs that; the limit stays
-        if limit.expired():
-            return
-        limit.reschedule(began + LEASE_SECONDS if is_held else began)
-
-
-class LeaseFence:
-    """Checks, in the last statement of a transaction, that rows still have the lease of this process.
-
-    Deleted rows do not matter: no other process can work on them.
-
-    due_at    the column with the end of the lease
-    lease     the column with the id of the lease
-    """
-
-    def __init__(
-        self,
-        table: LiteralString,
-        key: LiteralString,
-        keys: Sequence[Any],
-        lease_id: UUID | int,
-        *,
-        due_at: LiteralString = "due_at",
-        lease: LiteralString = "lease_id",
-    ) -> None:
-        self._table: LiteralString = table
-        self._key: LiteralString = key
-        self._due_at: LiteralString = due_at
-        self._lease: LiteralString = lease
-        self._parameters = {"keys": list(keys), "lease_id": lease_id}
-
-    async def check(self, tx: Tx[Any]) -> None:
-        """Raises `LeaseLost`. Until the transaction ends, no other process can lease the rows."""
-        rows = await tx.tuples(
-            f"""
-            select {self._lease} is not distinct from %(lease_id)s from {self._table}
-             where {self._key} = any(%(keys)s) order by {self._key} for share
-            """,
-            self._parameters,
-        )
-        if not all(is_held for (is_held,) in rows):
-            raise LeaseLost
-
-    async def renew(self, tx: Tx[Any]) -> bool:
-        """Renew the lease, unless it was given back. Returns False if another process has leased a row.
-
-        A row whose `due_at` has passed, because it must be checked again, stays due. A longer lease stays as long.
-        """
-        await tx.run(
-            f"""
-            update {self._table} set {self._due_at} = greatest({self._due_at}, clock_timestamp() + {LEASE_INTERVAL})
-             where {self._key} = any(array(
-                   select {self._key} from {self._table}
-                    where {self._key} = any(%(keys)s) and {self._lease} = %(lease_id)s
-                      and {self._due_at} > clock_timestamp()
-                    order by {self._key} for no key update skip locked))
-            """,
-            {**self._parameters, "seconds": LEASE_SECONDS},
-        )
-        return not await tx.value(
-            f"""
-            select exists (select from {self._table}
-                            where {self._key} = any(%(keys)s) and {self._lease} <> %(lease_id)s)
-            """,
-            self._parameters,
-        )
 
 
 class LeasedRow(Struct):
@@ -167,14 +44,14 @@ class LeasedRow(Struct):
 class RowTable(NamedTuple):
     """Rows of a table that are leased when they are due, and the statements for it.
 
-    key          the primary key
-    condition    which rows of the table are meant
-    order        the order in which rows are leased
-    due_at       the column that says when a row is due, or until when it is leased; null: never
-    attempts     the column that counts the leases since the last success
-    lease_id     the column with the id of the lease; None: the number of attempts, which never falls, is the id
-    lease        SQL: how long a row is leased
-    owner        SQL: the id of the owner of a row, for leases in turns
+    key               the primary key
+    condition         which rows of the table are meant
+    order             the order in which rows are leased
+    due_at            the column that says when a row is due, or until when it is leased; null: never
+    attempts          the column that counts the leases since the last success
+    lease_id          the column with the id of the lease; None: the number of attempts, which never falls, is the id
+    lease_interval    SQL: how long a row is leased
+    owner             SQL: the id of the owner of a row, for leases in turns
     """
 
     table: LiteralString
@@ -200,7 +77,8 @@ class RowTable(NamedTuple):
             LeasedRow,
             f"""
             update {self.table}
-               set {self.due_at} = clock_timestamp() + {self.lease_interval}, {self.attempts} = {self.attempts} + 1{new_id}
+               set {self.due_at} = clock_timestamp() + {self.lease_interval},
+                   {self.attempts} = {self.attempts} + 1{new_id}
              where {self.key} = any(array(
                     select {self.key} from {self.table}
                      where {self.due_at} <= now() and {self.condition} and {of_owners}

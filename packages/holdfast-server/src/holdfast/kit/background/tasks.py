@@ -27,7 +27,8 @@ from procrastinate.connector import Notify
 from procrastinate.jobs import Status
 from procrastinate.manager import JobManager
 
-from holdfast.kit.background.row_work import LEASE_SECONDS, OVERDUE_SECONDS, RENEW_SECONDS
+from holdfast.kit.background.leases import LEASE_SECONDS, RENEW_SECONDS
+from holdfast.kit.background.row_work import OVERDUE_SECONDS
 from holdfast.kit.compat.task_ending import end_tasks
 from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.problems import NOT_FOUND, SERVICE_UNAVAILABLE, Problem

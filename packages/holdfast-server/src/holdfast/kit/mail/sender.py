@@ -1,6 +1,6 @@
 """Sends the mails of the outbox: each process sends some shares of it (`shares.py`), each over one connection.
 
-The contents of mails are rendered in a subprocess. A mail that the mail server has accepted is stored as sent before
+A mail that the mail server has accepted is stored as sent before
 another mail is sent on that connection. So a second copy, with the same Message-ID, is possible only if a process ends
 between the server's answer and that commit.
 
@@ -11,20 +11,19 @@ stopped sends nothing that another has sent meanwhile.
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from functools import partial
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any
 
 import psycopg
 import structlog
 from psycopg.errors import IdleInTransactionSessionTimeout
 
 from holdfast.kit.background import row_work
-from holdfast.kit.background.loops import yield_to_requests
 from holdfast.kit.background.row_work import RetryBackoff, RowWork
-from holdfast.kit.background.subprocess_call import SubprocessCall, SubprocessStartError
+from holdfast.kit.background.subprocess_call import SubprocessStartError
+from holdfast.kit.background.throttle import yield_to_requests
 from holdfast.kit.compat.task_ending import end_tasks
-from holdfast.kit.contract.addresses import NoAddress, envelope_address
 from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.mail import outbox, shares
@@ -76,8 +75,6 @@ MAX_CONNECTION_BREAKS = 3
 """Connection losses at a mail after which the mail is deferred, so that it does not delay others. One is enough if the
 server did not answer in time."""
 
-RENDERER_IDLE_SECONDS = 300
-"""Seconds after which the subprocess that renders is ended. To start it takes a third of a second."""
 
 LOOK_SECONDS = 0.05
 """Seconds after a look that found nothing until the next one. Each notification wakes all processes."""
@@ -373,96 +370,3 @@ class ShareWork(RowWork[LeasedShare]):
         self._resumes_at = time.monotonic() + RETRY_BACKOFF.pause(self._failures)
         self._has_paused = True
         return True
-
-
-class MailOrder(Protocol):
-    """A mail to be rendered. Its `message_id` has no angle brackets."""
-
-    recipient: str
-    message_id: str
-
-
-OrderT = TypeVar("OrderT", bound=MailOrder)
-P = TypeVar("P")
-
-ContentRenderer = Callable[[P], Awaitable[Sequence[bytes]]]
-"""Renders the contents of mails, one batch at a time."""
-
-RenderedMails = list[Envelope | UnwritableMail | HeldMail | None]
-"""The results of rendering mails, in their order; None for outdated mails, which are not sent."""
-
-
-async def run_sender(
-    database: Database[Any],
-    render_contents: Callable[[P], list[bytes]],
-    render: Callable[[ContentRenderer[P], Database[Any], Sequence[Mail]], Awaitable[RenderedMails]],
-) -> None:
-    """Send mails until cancelled. A process that does not know the public URL of the service sends none.
-
-    render_contents    renders a batch; it runs in a subprocess that starts often, so its module imports little
-    """
-    settings = database.resources.settings
-    if not settings.base_url:
-        name = settings.variable("base_url")
-        log.warning(f"this process sends no mails: set {name}, since mails have links to the service")
-        await asyncio.Event().wait()
-    async with SubprocessCall(render_contents) as call:
-        renderer = _Renderer(call)
-        ending = asyncio.create_task(renderer.end_when_idle(), name="mails: renderer")
-        try:
-            await run(database, partial(render, renderer))
-        finally:
-            await end_tasks([ending])
-
-
-class _Renderer(Generic[P]):
-    """Renders contents in a subprocess, which ends when it was not used for `RENDERER_IDLE_SECONDS`.
-
-    Each process that sends mails has such a subprocess, and most have no mails for long.
-    """
-
-    def __init__(self, call: SubprocessCall[P, list[bytes]]) -> None:
-        self._call = call
-        self._using = asyncio.Lock()
-        self._used_at = time.monotonic()
-
-    async def __call__(self, contents: P) -> list[bytes]:
-        async with self._using:
-            try:
-                return await self._call(contents)
-            finally:
-                self._used_at = time.monotonic()
-
-    async def end_when_idle(self) -> None:
-        """End the subprocess whenever it is idle for long, until cancelled."""
-        while True:
-            await asyncio.sleep(max(1.0, self._used_at + RENDERER_IDLE_SECONDS - time.monotonic()))
-            async with self._using:
-                if time.monotonic() >= self._used_at + RENDERER_IDLE_SECONDS:
-                    await self._call.close()
-
-
-async def render(
-    mails: Sequence[Mail],
-    orders: Mapping[int, OrderT],
-    render_contents: Callable[[list[OrderT]], Awaitable[Sequence[bytes]]],
-    *,
-    held: Collection[int] = (),
-) -> RenderedMails:
-    """Render mails together.
-
-    orders    the mails that are not outdated, by id, with recipients as in the outbox
-    held      the ids of the mails that may not be sent yet
-    """
-    rendered: dict[int, Envelope | UnwritableMail | HeldMail] = {id: HeldMail() for id in held}
-    addressed: dict[int, OrderT] = {}
-    for id, order in orders.items():
-        try:
-            order.recipient = envelope_address(order.recipient)
-            addressed[id] = order
-        except NoAddress as error:
-            rendered[id] = UnwritableMail(str(error))
-    if addressed:
-        for (id, order), content in zip(addressed.items(), await render_contents([*addressed.values()]), strict=True):
-            rendered[id] = Envelope(order.recipient, order.message_id, content)
-    return [rendered.get(mail.id) for mail in mails]

@@ -20,7 +20,7 @@ import psycopg
 from msgspec import Struct
 from psycopg import AsyncConnection
 
-from holdfast.kit.background.row_work import LEASE_SECONDS, LeaseLost
+from holdfast.kit.background.leases import LEASE_SECONDS, LeaseLost
 from holdfast.kit.environment.logs import first_line
 from holdfast.kit.mail.outbox import IS_BLOCKED, IS_DUE, OWNER, SHARE, owner_walk
 from holdfast.kit.postgres.connection_pool import KEEPALIVE, SESSION_SETTINGS

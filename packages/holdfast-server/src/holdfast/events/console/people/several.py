@@ -12,8 +12,8 @@ from holdfast.events.check_in.operations import CHECK_IN_SEVERAL, CheckInSeveral
 from holdfast.events.console.frame import Console, organizer
 from holdfast.events.console.people.registrations import PAGE_SIZE, SEARCH, list_path, several_path
 from holdfast.events.paths import id_of
-from holdfast.events.registrations import operations
-from holdfast.events.registrations.operations import (
+from holdfast.events.registrations import bulk_changes
+from holdfast.events.registrations.bulk_changes import (
     MOVE_SEVERAL,
     REMOVE_SEVERAL,
     MoveSeveral,
@@ -28,7 +28,7 @@ from holdfast.kit.http.index import Route
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.running.runner import Run, Runner
 
-OPERATIONS = (*operations.OPERATIONS, CHECK_IN_SEVERAL)
+OPERATIONS = (*bulk_changes.OPERATIONS, CHECK_IN_SEVERAL)
 
 ACTIONS: Mapping[str, str] = {"in": "several_in", "wait": "several_moved", "remove": "several_removed"}
 """What can be done, and the notice on the list when it was done with everybody."""

@@ -16,7 +16,7 @@ import psycopg
 from psycopg import AsyncConnection, AsyncCursor, errors, sql
 from psycopg.rows import AsyncRowFactory
 
-from holdfast.kit.background.loops import SESSION_TIMEOUT_SECONDS
+from holdfast.kit.background.leaders import SESSION_TIMEOUT_SECONDS
 from holdfast.kit.contract.problems import CannotStart
 from holdfast.kit.environment.logs import first_line
 from holdfast.kit.environment.settings import Settings
