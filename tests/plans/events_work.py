@@ -258,7 +258,7 @@ class Work:
         await background(self.recorder, service, self.database)
         await eventually(self.head_is_published)
         await self.log()
-        for periodic in (task for part in service.PARTS for task in part.timed):
+        for periodic in (task for part in service.PARTS for task in part.timed_tasks):
             self.recorder.doing = f"the job {periodic.name}"
             await periodic.run(Steps(self.database))
         self.recorder.doing = ""

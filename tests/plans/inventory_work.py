@@ -115,7 +115,7 @@ class Work:
             await Inbox(self.database).take(received)
         await self.tasks()
         await background(self.recorder, service, self.database)
-        for periodic in (task for part in service.PARTS for task in part.timed):
+        for periodic in (task for part in service.PARTS for task in part.timed_tasks):
             self.recorder.doing = f"job {periodic.name}"
             await periodic.run(Steps(self.database))
         self.recorder.doing = ""

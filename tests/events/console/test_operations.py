@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from holdfast.events.check_in import operations as by_hand
-from holdfast.events.check_in.operations import CheckInSeveral
+from holdfast.events.check_in.operations import CheckInPeople
 from holdfast.events.console.account import look
 from holdfast.events.console.events import event_operations, new_event
 from holdfast.events.console.events.event_operations import EditEvent
@@ -23,7 +23,7 @@ from holdfast.events.payments.operations import ListPayments, ListPersonPayments
 from holdfast.events.problems import QUOTA_EXCEEDED
 from holdfast.events.queues.model import GetQueue
 from holdfast.events.registrations import bulk_changes
-from holdfast.events.registrations.bulk_changes import MoveSeveral, RemoveSeveral, SeveralCommand
+from holdfast.events.registrations.bulk_changes import BulkCommand, MoveRegistrations, RemoveRegistrations
 from holdfast.events.registrations.model import AddPerson
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import person
@@ -78,14 +78,14 @@ async def test_nobody_counts_the_people_of_somebody_elses_event_or_of_none(
 @pytest.mark.parametrize(
     ("operation", "command"),
     [
-        (bulk_changes.REMOVE_SEVERAL, RemoveSeveral),
-        (bulk_changes.MOVE_SEVERAL, MoveSeveral),
-        (by_hand.CHECK_IN_SEVERAL, partial(CheckInSeveral, device="Door 1")),
+        (bulk_changes.REMOVE_REGISTRATIONS, RemoveRegistrations),
+        (bulk_changes.MOVE_REGISTRATIONS, MoveRegistrations),
+        (by_hand.CHECK_IN_PEOPLE, partial(CheckInPeople, device="Door 1")),
     ],
     ids=["remove", "move", "check in"],
 )
 async def test_nobody_changes_the_people_of_somebody_elses_event_or_of_none(
-    service: Service, operation: Operation, command: Callable[..., SeveralCommand]
+    service: Service, operation: Operation, command: Callable[..., BulkCommand]
 ) -> None:
     ada, bob = await service.organizer(), await service.organizer()
     event = await ada.create_event()

@@ -150,7 +150,7 @@ def feed_texts(answer: httpx2.Response) -> list[str]:
 
 def test_every_public_address_is_listed(service: Service) -> None:
     prefixes = ("/events/", "/organizers/", "/queues/", "/registrations/")
-    routes = build_service(service.database).doors.routes
+    routes = build_service(service.database).endpoints.routes
     paths = {route.path for route in routes if route.path.startswith(prefixes)}
 
     assert paths == {*FEEDS, *PAGES, *POSTED, *PARTS, *REDIRECTS}

@@ -116,7 +116,7 @@ async def scene(service: Service) -> Scene:
 
 
 def routes(service: Service) -> list[str]:
-    return [route.path for route in EVENTS.build(service.database).doors.routes]
+    return [route.path for route in EVENTS.build(service.database).endpoints.routes]
 
 
 def filled(path: str, scene: Scene, kind: str) -> str:

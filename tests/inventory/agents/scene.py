@@ -21,7 +21,7 @@ from holdfast.inventory.shops import operations as shops
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
 from holdfast.kit.http.event_streams import Streams
-from holdfast.kit.process.part import Doors
+from holdfast.kit.process.part import Endpoints
 from holdfast.kit.process.service import Service
 from holdfast.kit.running.operation import Operation, read
 from holdfast.kit.running.rate_limits import Limits
@@ -99,7 +99,7 @@ class Scene:
 
 @contextlib.asynccontextmanager
 async def running(settings: Settings) -> AsyncGenerator[tuple[httpx2.AsyncClient, Database]]:
-    """The doors for credentials, and the operation behind them, as one process has them."""
+    """The endpoints for credentials, and the operation behind them, as one process has them."""
     database = INVENTORY.database(settings)
     limits = Limits(settings.rate_limit_storage_url, settings.limits)
     ring = KeyRing(database, shops.find_callers)
@@ -108,7 +108,7 @@ async def running(settings: Settings) -> AsyncGenerator[tuple[httpx2.AsyncClient
         database=database,
         runner=Runner(OPERATIONS, database),
         operations=OPERATIONS,
-        doors=Doors(routes(database, limits, credentials), caches=[ring.forgetting]),
+        endpoints=Endpoints(routes(database, limits, credentials), caches=[ring.forgetting]),
         authenticate=credentials.caller,
         limits=limits,
         streams=Streams(ANY_BOUND),

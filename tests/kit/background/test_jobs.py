@@ -7,10 +7,10 @@ from prometheus_client import REGISTRY
 
 from holdfast.events.resources import Steps, Tx
 from holdfast.kit.background import tasks
-from holdfast.kit.background.tasks import Timed, Times, in_transaction
+from holdfast.kit.background.tasks import Schedule, TimedTask, in_transaction
 from tests.support import Service, eventually
 
-EVERY_SECOND = Times("* * * * * *")
+EVERY_SECOND = Schedule("* * * * * *")
 
 
 async def test_a_job_with_a_transaction_and_one_without_both_run(service: Service) -> None:
@@ -31,8 +31,8 @@ async def test_a_job_with_a_transaction_and_one_without_both_run(service: Servic
         return 1
 
     periodic = (
-        Timed("in_a_transaction", EVERY_SECOND, in_transaction(in_a_transaction)),
-        Timed("in_steps", EVERY_SECOND, in_steps),
+        TimedTask("in_a_transaction", EVERY_SECOND, in_transaction(in_a_transaction)),
+        TimedTask("in_steps", EVERY_SECOND, in_steps),
     )
     working = asyncio.create_task(tasks.run_tasks(service.database, (), periodic))
     async with asyncio.timeout(20):
@@ -55,7 +55,7 @@ async def test_a_periodic_job_that_fails_is_tried_again_after_a_pause(service: S
             )
         )
 
-    working = asyncio.create_task(tasks.run_tasks(service.database, (), (Timed("fails", EVERY_SECOND, fails),)))
+    working = asyncio.create_task(tasks.run_tasks(service.database, (), (TimedTask("fails", EVERY_SECOND, fails),)))
     await eventually(is_put_off)
     working.cancel()
     await asyncio.gather(working, return_exceptions=True)
@@ -94,7 +94,7 @@ async def test_jobs_that_wait_are_seen_in_the_figures(service: Service, monkeypa
         return REGISTRY.get_sample_value("holdfast_due_work_overdue_seconds", {"work": "jobs"}) or 0.0
 
     working = asyncio.create_task(
-        tasks.run_tasks(service.database, (), (Timed("takes_long", EVERY_SECOND, takes_long),))
+        tasks.run_tasks(service.database, (), (TimedTask("takes_long", EVERY_SECOND, takes_long),))
     )
     async with asyncio.timeout(20):
         await busy.wait()

@@ -9,7 +9,7 @@ from croniter import croniter
 
 from holdfast.events import service as events
 from holdfast.inventory import service as inventory
-from holdfast.kit.background.tasks import Times
+from holdfast.kit.background.tasks import Schedule
 from holdfast.kit.process.part import Part
 
 BEGIN = dt.datetime(2026, 11, 28, 12, 0, 30, tzinfo=dt.UTC)
@@ -19,15 +19,15 @@ BEGIN = dt.datetime(2026, 11, 28, 12, 0, 30, tzinfo=dt.UTC)
 @pytest.mark.parametrize(
     ("times", "first", "second"),
     [
-        (Times.minutes(1), "2026-11-28 12:01", "2026-11-28 12:02"),
-        (Times.minutes(10), "2026-11-28 12:10", "2026-11-28 12:20"),
-        (Times.hourly(23), "2026-11-28 12:23", "2026-11-28 13:23"),
-        (Times.daily("03:17"), "2026-11-29 03:17", "2026-11-30 03:17"),
-        (Times.weekly("monday", "04:41"), "2026-11-30 04:41", "2026-12-07 04:41"),
-        (Times.monthly(1, "04:31"), "2026-12-01 04:31", "2027-01-01 04:31"),
+        (Schedule.minutes(1), "2026-11-28 12:01", "2026-11-28 12:02"),
+        (Schedule.minutes(10), "2026-11-28 12:10", "2026-11-28 12:20"),
+        (Schedule.hourly(23), "2026-11-28 12:23", "2026-11-28 13:23"),
+        (Schedule.daily("03:17"), "2026-11-29 03:17", "2026-11-30 03:17"),
+        (Schedule.weekly("monday", "04:41"), "2026-11-30 04:41", "2026-12-07 04:41"),
+        (Schedule.monthly(1, "04:31"), "2026-12-01 04:31", "2027-01-01 04:31"),
     ],
 )
-def test_a_task_runs_at_its_times(times: Times, first: str, second: str) -> None:
+def test_a_task_runs_at_its_times(times: Schedule, first: str, second: str) -> None:
     following = croniter(times.cron, BEGIN)
 
     assert [f"{following.get_next(dt.datetime):%Y-%m-%d %H:%M}" for _ in range(2)] == [first, second]
@@ -35,7 +35,7 @@ def test_a_task_runs_at_its_times(times: Times, first: str, second: str) -> None
 
 def test_a_time_of_day_that_does_not_exist_is_refused() -> None:
     with pytest.raises(ValueError, match="minute"):
-        Times.daily("03:60")
+        Schedule.daily("03:60")
 
 
 EVENTS = """
@@ -53,7 +53,7 @@ INVENTORY = """
 
 def names(parts: Sequence[Part[Any]]) -> set[str]:
     """The names of the tasks of a service."""
-    timed = (task.name for part in parts for task in part.timed)
+    timed = (task.name for part in parts for task in part.timed_tasks)
     return {*timed, *(handler.task.name for part in parts for handler in part.tasks)}
 
 

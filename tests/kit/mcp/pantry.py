@@ -21,7 +21,7 @@ from holdfast.kit.contract.problems import (
 )
 from holdfast.kit.http.event_streams import Feed, Streams
 from holdfast.kit.postgres.database import Database, Reader, Tx
-from holdfast.kit.process.part import Doors
+from holdfast.kit.process.part import Endpoints
 from holdfast.kit.process.service import Service
 from holdfast.kit.running.operation import (
     ADDS,
@@ -270,7 +270,7 @@ class Pantry:
             runner=Runner(operations, self.database),
             operations=operations,
             authenticate=ring.caller,
-            doors=Doors(caches=[ring.forgetting, self.listening]),
+            endpoints=Endpoints(caches=[ring.forgetting, self.listening]),
             limits=Limits("memory://", {"calls": RateLimitItemPerHour(per_hour)}),
             streams=Streams(ANY_BOUND),
             agents=replace(AGENTS, changes=changes, **agents),

@@ -47,7 +47,7 @@ async def test_a_second_machine_is_told_what_it_would_keep_for_itself_and_the_se
 async def test_nobody_is_warned_of_what_machines_share(settings: Settings) -> None:
     shared = settings.model_copy(update={"rate_limit_storage_url": "redis://127.0.0.1:1", "s3_bucket": "photos"})
 
-    assert shared.kept_by_each() == []
+    assert shared.per_machine_state() == []
 
 
 async def test_a_process_that_has_ended_is_not_counted(settings: Settings, own_service: Service) -> None:

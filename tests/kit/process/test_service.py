@@ -11,10 +11,10 @@ from holdfast.events.oauth import handover
 from holdfast.events.queues.release_tokens import KEYS as QUEUE_KEYS
 from holdfast.events.resources import Database, Steps
 from holdfast.kit.background.loops import LockedRows, Loop, LoopStep
-from holdfast.kit.background.tasks import Timed, Times
+from holdfast.kit.background.tasks import Schedule, TimedTask
 from holdfast.kit.http.event_streams import Streams
 from holdfast.kit.process import service as kit
-from holdfast.kit.process.part import Doors, Part
+from holdfast.kit.process.part import Endpoints, Part
 from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.security.api_keys import KeyRing
@@ -84,9 +84,9 @@ async def test_a_service_whose_jobs_share_a_name_is_not_made(service: Service) -
     async def clean_up(_: Steps) -> int:
         return 0
 
-    twice = (Timed("clean_up", Times.hourly(1), clean_up), Timed("clean_up", Times.hourly(2), clean_up))
+    twice = (TimedTask("clean_up", Schedule.hourly(1), clean_up), TimedTask("clean_up", Schedule.hourly(2), clean_up))
     with pytest.raises(ValueError, match="Several tasks have the name clean_up"):
-        replace(with_loops(service.database), parts=(Part(timed=twice),))
+        replace(with_loops(service.database), parts=(Part(timed_tasks=twice),))
 
 
 async def test_a_loop_that_fails_is_logged_and_started_again(service: Service) -> None:
@@ -158,7 +158,7 @@ async def test_what_is_to_be_closed_is_closed_when_the_service_ends(service: Ser
     async def close() -> None:
         closed.append("closed")
 
-    app = replace(with_loops(service.database), doors=Doors(closing=(close,))).app(background=False)
+    app = replace(with_loops(service.database), endpoints=Endpoints(closing=(close,))).app(background=False)
     async with app.lifespan():
         assert closed == []
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from holdfast.kit.background.tasks import TaskHandler, Timed, Times
+from holdfast.kit.background.tasks import Schedule, TaskHandler, TimedTask
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.problems import Problem
@@ -99,4 +99,4 @@ NEVER_CONCLUDED = steps(forget_to_conclude)  # refused
 NO_STEPS = steps(change)  # refused
 IN_STEPS_AS_ONE = single(conclude)  # refused
 OTHER_ARGUMENTS = TaskHandler(Task("post", Answer), post)  # refused
-NOT_IN_A_TRANSACTION = Timed("tidy", Times.minutes(1), tidy)  # refused
+NOT_IN_A_TRANSACTION = TimedTask("tidy", Schedule.minutes(1), tidy)  # refused

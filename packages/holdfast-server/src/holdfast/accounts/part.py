@@ -10,8 +10,8 @@ from holdfast.accounts.signin.operations import SignInOperations
 from holdfast.accounts.signin.pages import SignInPages
 from holdfast.accounts.stopped_mails import mailboxes
 from holdfast.accounts.stopped_mails.pages import StoppedMailsPages
-from holdfast.kit.background.tasks import Timed, Times, in_batches
-from holdfast.kit.process.part import Doors, Part
+from holdfast.kit.background.tasks import Schedule, TimedTask, in_batches
+from holdfast.kit.process.part import Endpoints, Part
 from holdfast.kit.running.runner import Runner
 
 
@@ -35,21 +35,21 @@ def account_part(table: LiteralString, directory: Directory, context: type[C]) -
     """The part of accounts in a service whose accounts are the rows of `table`."""
     operations = SignInOperations(directory)
 
-    def doors(context: C) -> Doors:
+    def endpoints(context: C) -> Endpoints:
         runner, signed_in = context.account_runner, context.signed_in
         stopping = StoppedMailsPages(runner, signed_in.limits, signed_in.site, signed_in.secret)
-        return Doors(
+        return Endpoints(
             routes=[*SignInPages(operations, directory, runner, signed_in).routes(), *stopping.routes()],
             caches=[signed_in.sessions.forgetting],
         )
 
     return Part(
         operations=(*operations.all, *mailboxes.OPERATIONS),
-        doors=doors,
+        endpoints=endpoints,
         loops=(unifying_loop(table),),
-        timed=(
-            Timed("forget_links", Times.hourly(11), in_batches(sessions.forget_links)),
-            Timed("forget_known", Times.daily("04:21"), in_batches(sessions.forget_known)),
-            Timed("forget_sessions", Times.daily("04:27"), in_batches(sessions.forget_sessions)),
+        timed_tasks=(
+            TimedTask("forget_links", Schedule.hourly(11), in_batches(sessions.forget_links)),
+            TimedTask("forget_known", Schedule.daily("04:21"), in_batches(sessions.forget_known)),
+            TimedTask("forget_sessions", Schedule.daily("04:27"), in_batches(sessions.forget_sessions)),
         ),
     )

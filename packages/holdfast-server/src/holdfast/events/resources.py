@@ -113,7 +113,7 @@ def _directory(settings: Settings, signer: HmacSigner) -> Store:
 Reader: TypeAlias = database.Reader[Resources]
 Tx: TypeAlias = database.Tx[Resources]
 Steps: TypeAlias = steps.Steps[Resources]
-Concluded = steps.Conclusion
+Conclusion = steps.Conclusion
 Database: TypeAlias = database.Database[Resources]
 
 

@@ -46,7 +46,7 @@ from holdfast.kit import mcp
 from holdfast.kit.contract.problems import COMMON_PROBLEMS
 from holdfast.kit.http.event_streams import Streams
 from holdfast.kit.process.discovery import RESOURCE_PATH, ServiceDescription, reverse_dns
-from holdfast.kit.process.part import Doors, Part
+from holdfast.kit.process.part import Endpoints, Part
 from holdfast.kit.process.service import Service
 from holdfast.kit.process.service_process import ServiceProcess
 from holdfast.kit.running.runner import Runner
@@ -100,7 +100,7 @@ def service(database: Database) -> Service:
     spec = openapi.document(TITLE, VERSION, DESCRIPTION, settings.base_url, OPERATIONS, (*COMMON_PROBLEMS, *ALL))
     documents = discovery.documents(OPERATIONS, spec, settings)
     for_agents = agents(settings, [*documents.values()], credentials)
-    own_doors = Doors(
+    own_endpoints = Endpoints(
         [
             *discovery.routes(described(for_agents, settings), documents, spec, settings),
             *SITE.assets("icon.svg", *SIGN_OUT_SCRIPTS),
@@ -113,13 +113,13 @@ def service(database: Database) -> Service:
         runner=runner,
         operations=OPERATIONS,
         parts=PARTS,
-        doors=Doors.joined([own_doors, *(part.doors(context) for part in PARTS)]),
+        endpoints=Endpoints.joined([own_endpoints, *(part.endpoints(context) for part in PARTS)]),
         authenticate=ring.caller,
         limits=limits,
         agents=for_agents,
         site=SITE,
         streams=context.streams,
-        kept_by_each=settings.kept_by_each(),
+        per_machine_state=settings.per_machine_state(),
         drain_seconds=settings.drain_seconds,
         metrics_token=settings.metrics_token,
     )

@@ -279,9 +279,9 @@ class Settings(OAuthSettings, SignInSettings):
     def _are_base_addresses(cls, url: str) -> str:
         return kit.base_address(url)
 
-    def kept_by_each(self) -> Sequence[str]:
+    def per_machine_state(self) -> Sequence[str]:
         photos = f"each keeps photos on its own disk: set {self.variable('s3_bucket')} to a bucket"
-        return [*super().kept_by_each(), *([] if self.s3_bucket else [photos])]
+        return [*super().per_machine_state(), *([] if self.s3_bucket else [photos])]
 
     @property
     def limits(self) -> dict[str, RateLimitItem]:

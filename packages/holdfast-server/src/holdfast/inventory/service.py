@@ -49,10 +49,10 @@ from holdfast.inventory.webhooks.inbox import WebhookWork
 from holdfast.inventory.webhooks.model import BatchHandler, Handlers
 from holdfast.kit import mcp
 from holdfast.kit.background.row_work import RowWork
-from holdfast.kit.background.tasks import TaskHandler, Timed, Times, in_batches
+from holdfast.kit.background.tasks import Schedule, TaskHandler, TimedTask, in_batches
 from holdfast.kit.http.event_streams import StreamOwner, Streams
 from holdfast.kit.process.discovery import reverse_dns
-from holdfast.kit.process.part import Doors, Part
+from holdfast.kit.process.part import Endpoints, Part
 from holdfast.kit.process.service import Service
 from holdfast.kit.process.service_process import ServiceProcess
 from holdfast.kit.running.rate_limits import Limits
@@ -97,9 +97,9 @@ async def subscribe(steps: Steps, of: ShopTask) -> None:
     await catching_up.catch_up(steps, of)
 
 
-def webhook_doors(context: Context) -> Doors:
+def webhook_endpoints(context: Context) -> Endpoints:
     """The route for the webhooks of the storefront platform."""
-    return Doors(webhook_routes.routes(context.database, context.limits, HANDLERS))
+    return Endpoints(webhook_routes.routes(context.database, context.limits, HANDLERS))
 
 
 def webhook_rows(database: Database) -> Sequence[RowWork[Any]]:
@@ -108,14 +108,14 @@ def webhook_rows(database: Database) -> Sequence[RowWork[Any]]:
 
 
 WEBHOOKS = Part(
-    doors=webhook_doors,
-    rows=webhook_rows,
+    endpoints=webhook_endpoints,
+    row_work=webhook_rows,
     tasks=(TaskHandler(SUBSCRIBE, subscribe),),
-    timed=(Timed("forget", Times.daily("04:13"), in_batches(inbox.forget)),),
+    timed_tasks=(TimedTask("forget", Schedule.daily("04:13"), in_batches(inbox.forget)),),
 )
 
 ANSWERS: Part[Context] = Part(
-    timed=(Timed("forget_answers", Times.daily("03:23"), in_batches(IDEMPOTENCY.forget_answers)),),
+    timed_tasks=(TimedTask("forget_answers", Schedule.daily("03:23"), in_batches(IDEMPOTENCY.forget_answers)),),
     sealed=(SealedTable("idempotency_answers", "id", "bytea"),),
 )
 
@@ -178,7 +178,7 @@ def service(database: Database) -> Service:
         live=AvailabilityCache(database),
     )
     endpoint = agents(settings.base_url, context.live)
-    own_doors = Doors(
+    own_endpoints = Endpoints(
         [
             *discovery.routes(endpoint, OPERATIONS, DESCRIPTION),
             *agent_routes.routes(database, limits, credentials),
@@ -197,7 +197,7 @@ def service(database: Database) -> Service:
         runner=runner,
         operations=OPERATIONS,
         parts=PARTS,
-        doors=Doors.joined([own_doors, *(part.doors(context) for part in PARTS)]),
+        endpoints=Endpoints.joined([own_endpoints, *(part.endpoints(context) for part in PARTS)]),
         authenticate=credentials.caller,
         limits=limits,
         agents=endpoint,
@@ -205,7 +205,7 @@ def service(database: Database) -> Service:
         streams=context.streams,
         error_body=error_body,
         keeps_slash=SIGNED,
-        kept_by_each=settings.kept_by_each(),
+        per_machine_state=settings.per_machine_state(),
         drain_seconds=settings.drain_seconds,
         metrics_token=settings.metrics_token,
     )

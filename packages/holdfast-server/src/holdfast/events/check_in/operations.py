@@ -33,7 +33,7 @@ from holdfast.events.check_in.model import (
 )
 from holdfast.events.check_in.sql import CheckInRegistration, people_of_event
 from holdfast.events.registrations import links, substring_search
-from holdfast.events.registrations.bulk_changes import SeveralCommand, SeveralResult, SkipReason
+from holdfast.events.registrations.bulk_changes import BulkCommand, BulkResult, SkipReason
 from holdfast.events.registrations.code import ShortCode, parse_short_code, short_code
 from holdfast.events.registrations.links import OWN_PAGE, Link
 from holdfast.events.registrations.model import NAME
@@ -279,7 +279,7 @@ LIST_CHANGES = Operation("list_news_of_check_in", None, read(list_changes))
 OPERATIONS = (STORE_SCANS, READ_STATUS, FIND_PEOPLE, TAKE_BACK, LIST_PEOPLE, LIST_CHANGES)
 
 
-class CheckInSeveral(SeveralCommand):
+class CheckInPeople(BulkCommand):
     """Asks to check people in. `device`: the name that others see at the entry."""
 
     device: Device
@@ -298,14 +298,14 @@ FIND: LiteralString = """
 
 
 @refuses(NOT_FOUND, FORBIDDEN)
-async def check_in(tx: Tx, caller: Caller, command: CheckInSeveral) -> SeveralResult:
+async def check_in(tx: Tx, caller: Caller, command: CheckInPeople) -> BulkResult:
     """Store the entry of each person who has a seat and is not in yet."""
     # Locked first: an event that is handed over or cancelled at the same time is seen as it is then.
     await sql.lock_event(tx, caller, command.event_id)
     event = await find_event(tx, caller, command.event_id)
     params = {"event_id": event.id, "user_ids": list(dict.fromkeys(command.user_ids))}
     now = time.time_ns() // 1_000_000
-    result, scans = SeveralResult([], {}), list[sql.NewScan]()
+    result, scans = BulkResult([], {}), list[sql.NewScan]()
     rows: list[tuple[str, int, SkipReason, bool]] = await tx.tuples(FIND, params)
     for public_id, user_id, status, has_entered in rows:
         if status == "registered" and not has_entered and not event.cancelled_at:
@@ -320,6 +320,6 @@ async def check_in(tx: Tx, caller: Caller, command: CheckInSeveral) -> SeveralRe
     return result
 
 
-CHECK_IN_SEVERAL = Operation("check_in_people", None, single(check_in))
-BY_HAND = (CHECK_IN_SEVERAL,)
+CHECK_IN_PEOPLE = Operation("check_in_people", None, single(check_in))
+BY_HAND = (CHECK_IN_PEOPLE,)
 """It has no route and no tool: the console calls it."""

@@ -31,17 +31,17 @@ from holdfast.events.console.payments import event_payments, payments, payouts
 from holdfast.events.console.payments.event_payments import EventPaymentsPage
 from holdfast.events.console.payments.payments import PaymentsPage
 from holdfast.events.console.payments.payouts import PayoutsPage
-from holdfast.events.console.people import add_registration, registrations, several, timeline
+from holdfast.events.console.people import add_registration, bulk_changes, registrations, timeline
 from holdfast.events.console.people.add_registration import AddRegistrationPage
+from holdfast.events.console.people.bulk_changes import BulkChangesPage
 from holdfast.events.console.people.registration import RegistrationPage
 from holdfast.events.console.people.registrations import RegistrationsPage
 from holdfast.events.console.people.registrations_csv import RegistrationsFile
-from holdfast.events.console.people.several import SeveralRegistrationsPage
 from holdfast.events.console.queues import queues
 from holdfast.events.console.queues.queues import QueuesPages
 from holdfast.events.resources import Context
 from holdfast.events.site import SITE
-from holdfast.kit.process.part import Doors, Part
+from holdfast.kit.process.part import Endpoints, Part
 
 OPERATIONS = (
     *start.OPERATIONS,
@@ -57,7 +57,7 @@ OPERATIONS = (
     *mails.OPERATIONS,
     *registrations.OPERATIONS,
     *add_registration.OPERATIONS,
-    *several.OPERATIONS,
+    *bulk_changes.OPERATIONS,
     *timeline.OPERATIONS,
     *event_payments.OPERATIONS,
     *payments.OPERATIONS,
@@ -68,7 +68,7 @@ OPERATIONS = (
 """The operations that only the console runs."""
 
 
-def doors(context: Context) -> Doors:
+def endpoints(context: Context) -> Endpoints:
     """The routes of the console, and the changes that its open pages show."""
     signed_in, runner = context.signed_in, context.console_runner
     settings, secret = context.database.resources.settings, context.database.resources.secret
@@ -95,7 +95,7 @@ def doors(context: Context) -> Doors:
         *MailsPage(console, runner).routes(),
         *RegistrationsPage(console, runner).routes(),
         *RegistrationsFile(console, runner).routes(),
-        *SeveralRegistrationsPage(console, runner).routes(),
+        *BulkChangesPage(console, runner).routes(),
         *AddRegistrationPage(console, runner).routes(),
         *RegistrationPage(console, runner).routes(),
         *EventPaymentsPage(console, runner).routes(),
@@ -107,7 +107,7 @@ def doors(context: Context) -> Doors:
         signed_in.missing(HOME, "console_missing"),
         signed_in.missing(ACCOUNT, "account_missing"),
     ]
-    return Doors(routes, caches=[changes.listening])
+    return Endpoints(routes, caches=[changes.listening])
 
 
-PART = Part(operations=OPERATIONS, doors=doors)
+PART = Part(operations=OPERATIONS, endpoints=endpoints)

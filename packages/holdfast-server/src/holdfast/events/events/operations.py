@@ -31,7 +31,7 @@ from holdfast.events.pricing.operations import begin_again, record_first_prices,
 from holdfast.events.pricing.policy import first_price
 from holdfast.events.problems import EVENT_HAS_REGISTRATIONS, QUOTA_EXCEEDED
 from holdfast.events.quotas import require_room
-from holdfast.events.resources import Concluded, Reader, Steps, Tx
+from holdfast.events.resources import Conclusion, Reader, Steps, Tx
 from holdfast.events.seats import seats, settlement
 from holdfast.events.texts.markdown import RenderedText
 from holdfast.events.users.model import ORGANIZER_CHANNEL
@@ -79,7 +79,7 @@ async def get(reader: Reader, batch: Batch[GetEvent]) -> Sequence[Event | Proble
 
 
 @refuses(FORBIDDEN, VALIDATION_FAILED, QUOTA_EXCEEDED, RATE_LIMITED)
-async def create(steps: Steps, caller: Caller, command: CreateEvent) -> Concluded[Event]:
+async def create(steps: Steps, caller: Caller, command: CreateEvent) -> Conclusion[Event]:
     """Create an event. It takes registrations at once.
 
     The answer has what to publish: `public_url`, `embed_url`, `embed_code`.
@@ -125,7 +125,7 @@ async def publish(tx: Tx, caller: Caller, command: CreateEvent, html: RenderedTe
 
 
 @refuses(NOT_FOUND, FORBIDDEN, VALIDATION_FAILED, QUOTA_EXCEEDED, RATE_LIMITED, EVENT_HAS_REGISTRATIONS)
-async def update(steps: Steps, caller: Caller, command: UpdateEvent) -> Concluded[Event]:
+async def update(steps: Steps, caller: Caller, command: UpdateEvent) -> Conclusion[Event]:
     """Change an event. A cancelled one stays cancelled.
 
     New seats of a higher `capacity` go to the waiting list. A dynamic price goes on from the new `price` and bounds. A

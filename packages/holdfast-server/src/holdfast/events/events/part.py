@@ -2,7 +2,9 @@
 
 from holdfast.events.events import hand_over, recurrence
 from holdfast.events.resources import Context
-from holdfast.kit.background.tasks import Timed, Times
+from holdfast.kit.background.tasks import Schedule, TimedTask
 from holdfast.kit.process.part import Part
 
-PART: Part[Context] = Part(loops=(recurrence.LOOP,), timed=(Timed("file_anew", Times.minutes(1), hand_over.file_anew),))
+PART: Part[Context] = Part(
+    loops=(recurrence.LOOP,), timed_tasks=(TimedTask("file_anew", Schedule.minutes(1), hand_over.file_anew),)
+)

@@ -21,7 +21,7 @@ from holdfast.events.photos.model import (
     urls,
 )
 from holdfast.events.problems import QUOTA_EXCEEDED, TOO_MANY_PHOTOS, TOO_MANY_UPLOADS
-from holdfast.events.resources import Concluded, Reader, Steps, Tx
+from holdfast.events.resources import Conclusion, Reader, Steps, Tx
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command, rule
@@ -94,7 +94,7 @@ def to_api(event: EventRow, settings: Settings) -> EventPhotos:
 
 
 @refuses(TOO_MANY_UPLOADS, QUOTA_EXCEEDED)
-async def presign(steps: Steps, caller: Caller, command: PresignUpload) -> Concluded[Upload]:
+async def presign(steps: Steps, caller: Caller, command: PresignUpload) -> Conclusion[Upload]:
     """Get an address to upload a photo to.
 
     PUT the file to `upload_url` with exactly this Content-Type and length, then attach `key` to an event.
@@ -114,7 +114,7 @@ async def presign(steps: Steps, caller: Caller, command: PresignUpload) -> Concl
 
 
 @refuses(NOT_FOUND, FORBIDDEN, VALIDATION_FAILED, TOO_MANY_PHOTOS, TOO_MANY_UPLOADS, QUOTA_EXCEEDED, RATE_LIMITED)
-async def add(steps: Steps, caller: Caller, command: AddPhoto) -> Concluded[AddedPhoto]:
+async def add(steps: Steps, caller: Caller, command: AddPhoto) -> Conclusion[AddedPhoto]:
     """Add a photo to an event: from a public address, which the service downloads, or from an upload.
 
     At most 5 MB and 40 million pixels, as JPEG, PNG, WebP or GIF. The first photo of an event is primary.

@@ -2,7 +2,9 @@
 
 from holdfast.events.keys import operations
 from holdfast.events.resources import Context
-from holdfast.kit.background.tasks import Timed, Times, in_batches
+from holdfast.kit.background.tasks import Schedule, TimedTask, in_batches
 from holdfast.kit.process.part import Part
 
-PART: Part[Context] = Part(timed=(Timed("forget_keys", Times.daily("03:47"), in_batches(operations.forget_keys)),))
+PART: Part[Context] = Part(
+    timed_tasks=(TimedTask("forget_keys", Schedule.daily("03:47"), in_batches(operations.forget_keys)),)
+)

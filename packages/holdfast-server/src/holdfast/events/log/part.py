@@ -4,17 +4,17 @@ from functools import partial
 
 from holdfast.events.log import head_log, keys, routes, sealing
 from holdfast.events.resources import Context
-from holdfast.kit.process.part import Doors, Part
+from holdfast.kit.process.part import Endpoints, Part
 from holdfast.kit.security.secrets import SealedTable
 
 
-def doors(context: Context) -> Doors:
+def endpoints(context: Context) -> Endpoints:
     """The routes of logs and of the page `/verify`, and the cache of keys."""
     database, limits = context.database, context.limits
-    return Doors(
+    return Endpoints(
         [*routes.routes(context.runner, limits), *routes.verify_page_routes(database, limits)],
         caches=[partial(keys.forgetting, database)],
     )
 
 
-PART = Part(doors=doors, loops=(sealing.LOOP, head_log.LOOP), sealed=(SealedTable("log_keys", "id", "bigint"),))
+PART = Part(endpoints=endpoints, loops=(sealing.LOOP, head_log.LOOP), sealed=(SealedTable("log_keys", "id", "bigint"),))

@@ -2,12 +2,12 @@
 
 from holdfast.events.mails import announcements, sending
 from holdfast.events.resources import Context
-from holdfast.kit.background.tasks import Timed, Times, in_batches
+from holdfast.kit.background.tasks import Schedule, TimedTask, in_batches
 from holdfast.kit.mail import outbox
 from holdfast.kit.process.part import Part
 
 PART: Part[Context] = Part(
     loops=(announcements.ANNOUNCEMENTS, outbox.MEASURE),
     senders={"sending.run": sending.run},
-    timed=(Timed("forget_mails", Times.daily("04:07"), in_batches(outbox.forget_mails)),),
+    timed_tasks=(TimedTask("forget_mails", Schedule.daily("04:07"), in_batches(outbox.forget_mails)),),
 )

@@ -3,14 +3,15 @@
 from holdfast.events.oauth import handover
 from holdfast.events.oauth.handover import AnotherServer
 from holdfast.events.oauth.model import SCOPES
-from holdfast.events.oauth_server import clients, consent, endpoints, grants, tokens
+from holdfast.events.oauth_server import clients, consent, grants, tokens
+from holdfast.events.oauth_server import endpoints as token_endpoints
 from holdfast.events.oauth_server.clients import Clients
 from holdfast.events.oauth_server.terms import Terms
 from holdfast.events.resources import Context
 from holdfast.events.settings import Settings
 from holdfast.events.site import SITE
-from holdfast.kit.background.tasks import Timed, Times, in_batches, in_transaction
-from holdfast.kit.process.part import Doors, Part
+from holdfast.kit.background.tasks import Schedule, TimedTask, in_batches, in_transaction
+from holdfast.kit.process.part import Endpoints, Part
 
 DEFAULT_SCOPES = ("read_events", "write_events")
 """The scopes of a client that asks for none. Only clients that ask for `manage_keys` can create and revoke keys."""
@@ -22,7 +23,7 @@ def terms(settings: Settings) -> Terms:
     return Terms(base, f"{base}/mcp", SCOPES, DEFAULT_SCOPES, f"{base}/agents.md", SITE)
 
 
-def doors(context: Context) -> Doors:
+def endpoints(context: Context) -> Endpoints:
     """The routes of the authorization server; if it is off, only the routes that exist in any case."""
     database, signed_in, limits = context.database, context.signed_in, context.limits
     settings = database.resources.settings
@@ -35,14 +36,14 @@ def doors(context: Context) -> Doors:
             settings.handover_profile,
             settings.handover_audience,
         )
-        return Doors([*handover.routes(database, terms(settings), server, signed_in, limits), *keys])
+        return Endpoints([*handover.routes(database, terms(settings), server, signed_in, limits), *keys])
     if not settings.has_own_server:
-        return Doors([*consent.missing_server_routes(signed_in, settings.oauth_issuer), *keys])
+        return Endpoints([*consent.missing_server_routes(signed_in, settings.oauth_issuer), *keys])
     known = Clients(database, database.resources.documents, limits)
-    return Doors(
+    return Endpoints(
         [
             *consent.routes(database, terms(settings), known, signed_in, limits),
-            *endpoints.routes(context.runner, terms(settings), known, limits),
+            *token_endpoints.routes(context.runner, terms(settings), known, limits),
             *keys,
         ]
     )
@@ -50,12 +51,14 @@ def doors(context: Context) -> Doors:
 
 PART = Part(
     operations=grants.OPERATIONS,
-    doors=doors,
-    timed=(
-        Timed("forget_grants", Times.hourly(13), in_batches(grants.forget_grants)),
-        Timed("forget_tokens", Times.hourly(19), in_batches(tokens.forget_tokens)),
-        Timed("forget_clients", Times.hourly(43), in_batches(clients.forget_clients)),
-        Timed("rotate_trusted_auth_keys", Times.monthly(1, "04:41"), in_transaction(handover.rotate_trusted_auth_keys)),
+    endpoints=endpoints,
+    timed_tasks=(
+        TimedTask("forget_grants", Schedule.hourly(13), in_batches(grants.forget_grants)),
+        TimedTask("forget_tokens", Schedule.hourly(19), in_batches(tokens.forget_tokens)),
+        TimedTask("forget_clients", Schedule.hourly(43), in_batches(clients.forget_clients)),
+        TimedTask(
+            "rotate_trusted_auth_keys", Schedule.monthly(1, "04:41"), in_transaction(handover.rotate_trusted_auth_keys)
+        ),
     ),
     keys=(handover.KEYS,),
     sealed=(handover.SEALED,),

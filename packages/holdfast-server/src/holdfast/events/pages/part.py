@@ -20,7 +20,7 @@ from holdfast.kit.http.handler import Access, Handler, Reply, Request
 from holdfast.kit.http.index import Route
 from holdfast.kit.pages.page_cache import constant_page
 from holdfast.kit.process.discovery import document
-from holdfast.kit.process.part import Doors, Part
+from holdfast.kit.process.part import Endpoints, Part
 from holdfast.kit.running.operation import Operation, read
 
 READ = Operation("read_event_page", None, read(operations.read))
@@ -48,7 +48,7 @@ ROBOTS = b"User-agent: *\nDisallow: /registrations/\nDisallow: /people/\n"
 """Search engines may index every page except those about one person."""
 
 
-def doors(context: Context) -> Doors:
+def endpoints(context: Context) -> Endpoints:
     """The routes of the pages, and the caches of what they show."""
     database, runner, limits, streams = context.database, context.runner, context.limits, context.streams
     settings = database.resources.settings
@@ -87,7 +87,7 @@ def doors(context: Context) -> Doors:
         *own_data.routes(database, runner, limits),
         *SITE.assets("pages/local_time.js", "chart.js"),
     ]
-    return Doors(
+    return Endpoints(
         routes,
         caches=[
             linked_events.forgetting,
@@ -98,4 +98,4 @@ def doors(context: Context) -> Doors:
     )
 
 
-PART = Part(operations=OPERATIONS, doors=doors)
+PART = Part(operations=OPERATIONS, endpoints=endpoints)

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from holdfast.events.payments import checkout, disputes, payout_accounts, reconciliation, refunds, webhooks
 from holdfast.events.payments.due import PaymentWork, payment_rows
 from holdfast.events.resources import Context, Database
-from holdfast.kit.background.tasks import Timed, Times, in_batches
-from holdfast.kit.process.part import Doors, Part
+from holdfast.kit.background.tasks import Schedule, TimedTask, in_batches
+from holdfast.kit.process.part import Endpoints, Part
 
 PAYMENT_TABLES = (checkout.OPENING, checkout.FOLLOWING, disputes.DISPUTES, refunds.REFUNDS, payout_accounts.DUE_TABLE)
 
@@ -16,17 +16,17 @@ def rows(database: Database) -> Sequence[PaymentWork]:
     return payment_rows(database, PAYMENT_TABLES) if database.resources.processor else ()
 
 
-def doors(context: Context) -> Doors:
+def endpoints(context: Context) -> Endpoints:
     """The routes of the payment processor."""
-    return Doors(webhooks.routes(context.database, context.runner, context.limits))
+    return Endpoints(webhooks.routes(context.database, context.runner, context.limits))
 
 
 PART = Part(
     operations=webhooks.OPERATIONS,
-    doors=doors,
-    rows=rows,
-    timed=(
-        Timed("report", Times.daily("04:37"), reconciliation.report),
-        Timed("forget", Times.daily("04:53"), in_batches(webhooks.forget)),
+    endpoints=endpoints,
+    row_work=rows,
+    timed_tasks=(
+        TimedTask("report", Schedule.daily("04:37"), reconciliation.report),
+        TimedTask("forget", Schedule.daily("04:53"), in_batches(webhooks.forget)),
     ),
 )

@@ -15,7 +15,7 @@ from msgspec import Meta, Struct
 from holdfast.events.payments.due import PaymentTable
 from holdfast.events.problems import PAYMENTS_NOT_CONFIGURED
 from holdfast.events.processor.processor import NewAccount, Processor, ProcessorRefusal, ProcessorUnreachable
-from holdfast.events.resources import Concluded, Reader, Steps, Tx
+from holdfast.events.resources import Conclusion, Reader, Steps, Tx
 from holdfast.events.seats.seats import PAYMENTS_CHANNEL
 from holdfast.kit.background.row_work import LeasedRow, RowTable
 from holdfast.kit.contract.caller import Caller
@@ -198,7 +198,7 @@ class Onboarding(Struct):
 
 
 @refuses(FORBIDDEN, PAYMENTS_NOT_CONFIGURED)
-async def create_link(steps: Steps, caller: Caller, command: CreateOnboardingLink) -> Concluded[Onboarding]:
+async def create_link(steps: Steps, caller: Caller, command: CreateOnboardingLink) -> Conclusion[Onboarding]:
     """Make a link at which a human must sign in, and give the payment processor an identity and a bank account.
 
     Nobody can pay for paid events before `onboarding_complete`.
@@ -222,7 +222,7 @@ async def create_link(steps: Steps, caller: Caller, command: CreateOnboardingLin
 
 
 @refuses(FORBIDDEN, PAYMENTS_NOT_CONFIGURED)
-async def open_processor(steps: Steps, caller: Caller, command: OpenOnboarding) -> Concluded[str]:
+async def open_processor(steps: Steps, caller: Caller, command: OpenOnboarding) -> Conclusion[str]:
     """Make the link to the processor's page, for the owner of the address. It works once, for some minutes.
 
     An account that is not confirmed may have another person's bank account: a new one replaces it.
@@ -251,7 +251,7 @@ async def open_processor(steps: Steps, caller: Caller, command: OpenOnboarding) 
 
 
 @refuses(FORBIDDEN, NOT_FOUND, PAYMENTS_NOT_CONFIGURED)
-async def confirm(steps: Steps, caller: Caller, command: ConfirmPayoutAccount) -> Concluded[None]:
+async def confirm(steps: Steps, caller: Caller, command: ConfirmPayoutAccount) -> Conclusion[None]:
     """Let money flow to an account that the owner confirms."""
     processor = steps.resources.require_processor()
     owner = await steps.read(partial(find_owner, organizer_id=caller.tenant))
@@ -269,7 +269,7 @@ async def confirm(steps: Steps, caller: Caller, command: ConfirmPayoutAccount) -
 
 
 @refuses(PAYMENTS_NOT_CONFIGURED)
-async def refresh(steps: Steps, caller: Caller, command: RefreshPayouts) -> Concluded[None]:
+async def refresh(steps: Steps, caller: Caller, command: RefreshPayouts) -> Conclusion[None]:
     """Store whether the account of an organizer is ready, when its owner returns from the processor."""
     processor = steps.resources.require_processor()
     owner = await steps.read(partial(find_owner, organizer_id=caller.tenant))

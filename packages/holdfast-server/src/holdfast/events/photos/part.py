@@ -6,13 +6,13 @@ from typing import Any
 from holdfast.events.photos import routes, sizes
 from holdfast.events.resources import Context, Database
 from holdfast.kit.background.row_work import RowWork
-from holdfast.kit.background.tasks import Timed, Times
-from holdfast.kit.process.part import Doors, Part
+from holdfast.kit.background.tasks import Schedule, TimedTask
+from holdfast.kit.process.part import Endpoints, Part
 
 
-def doors(context: Context) -> Doors:
+def endpoints(context: Context) -> Endpoints:
     """The routes of photos, and of uploads if the store is the local disk."""
-    return Doors(routes.routes(context.database.resources.photos, context.limits))
+    return Endpoints(routes.routes(context.database.resources.photos, context.limits))
 
 
 def rows(database: Database) -> Sequence[RowWork[Any]]:
@@ -21,7 +21,7 @@ def rows(database: Database) -> Sequence[RowWork[Any]]:
 
 
 PART = Part(
-    doors=doors,
-    rows=rows,
-    timed=(Timed("clear_photos", Times.hourly(23), sizes.clear_photos),),
+    endpoints=endpoints,
+    row_work=rows,
+    timed_tasks=(TimedTask("clear_photos", Schedule.hourly(23), sizes.clear_photos),),
 )

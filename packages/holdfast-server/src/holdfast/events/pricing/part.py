@@ -2,12 +2,12 @@
 
 from holdfast.events.pricing import operations
 from holdfast.events.resources import Context
-from holdfast.kit.background.tasks import Timed, Times, in_batches, in_transaction
+from holdfast.kit.background.tasks import Schedule, TimedTask, in_batches, in_transaction
 from holdfast.kit.process.part import Part
 
 PART: Part[Context] = Part(
-    timed=(
-        Timed("tick", Times.minutes(1), in_transaction(operations.tick)),
-        Timed("thin_histories", Times.daily("03:57"), in_batches(operations.thin_histories)),
+    timed_tasks=(
+        TimedTask("tick", Schedule.minutes(1), in_transaction(operations.tick)),
+        TimedTask("thin_histories", Schedule.daily("03:57"), in_batches(operations.thin_histories)),
     )
 )

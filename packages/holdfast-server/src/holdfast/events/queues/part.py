@@ -2,16 +2,16 @@
 
 from holdfast.events.queues import pages, release, release_tokens, retention, room
 from holdfast.events.resources import Context
-from holdfast.kit.background.tasks import Timed, Times, in_transaction
-from holdfast.kit.process.part import Doors, Part
+from holdfast.kit.background.tasks import Schedule, TimedTask, in_transaction
+from holdfast.kit.process.part import Endpoints, Part
 from holdfast.kit.security.secrets import SealedTable
 
 
-def doors(context: Context) -> Doors:
+def endpoints(context: Context) -> Endpoints:
     """The pages of waiting rooms, and the cache of what they show."""
     database, runner, limits = context.database, context.runner, context.limits
     progress = room.progress_cache(database, runner)
-    return Doors(
+    return Endpoints(
         [*pages.routes(database, runner, limits), *pages.progress_routes(database, limits, progress)],
         caches=[progress.forgetting],
     )
@@ -19,11 +19,11 @@ def doors(context: Context) -> Doors:
 
 PART = Part(
     operations=pages.OPERATIONS,
-    doors=doors,
+    endpoints=endpoints,
     loops=(release.LOOP,),
-    timed=(
-        Timed("forget_visitors", Times.minutes(10), in_transaction(retention.forget_visitors)),
-        Timed("rotate_queue_keys", Times.monthly(1, "04:31"), in_transaction(release_tokens.rotate_queue_keys)),
+    timed_tasks=(
+        TimedTask("forget_visitors", Schedule.minutes(10), in_transaction(retention.forget_visitors)),
+        TimedTask("rotate_queue_keys", Schedule.monthly(1, "04:31"), in_transaction(release_tokens.rotate_queue_keys)),
     ),
     keys=(release_tokens.KEYS,),
     sealed=(SealedTable("queue_signing_keys", "kid", "text"),),

@@ -3,7 +3,7 @@
 Their seats are filled again when all have moved or gone, so that no one of them gets the seat of another.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Annotated, Literal, LiteralString
 
 from msgspec import Meta, Struct
@@ -24,7 +24,7 @@ from holdfast.kit.contract.problems import (
 )
 from holdfast.kit.running.operation import Operation, single
 
-MAX_SEVERAL = 50
+MAX_BULK_REGISTRATIONS = 50
 """The most registrations of one command."""
 
 SkipReason = Literal[
@@ -36,22 +36,22 @@ REMOVABLE = ("pending", "in_draw", "held", "registered", "waitlisted")
 """The statuses of registrations that can be removed."""
 
 
-class SeveralCommand(Command):
+class BulkCommand(Command):
     """Names registrations of one event."""
 
     event_id: EventId
-    user_ids: Annotated[list[PublicId], Meta(min_length=1, max_length=MAX_SEVERAL)]
+    user_ids: Annotated[list[PublicId], Meta(min_length=1, max_length=MAX_BULK_REGISTRATIONS)]
 
 
-class RemoveSeveral(SeveralCommand):
+class RemoveRegistrations(BulkCommand):
     """Asks to remove registrations."""
 
 
-class MoveSeveral(SeveralCommand):
+class MoveRegistrations(BulkCommand):
     """Asks to move people with a seat to the waiting list."""
 
 
-class SeveralResult(Struct, frozen=True):
+class BulkResult(Struct, frozen=True):
     """The public ids of those with whom it was done, and of the others, with the reason."""
 
     done: list[str]
@@ -78,10 +78,10 @@ MOVE: LiteralString = f"""
 
 
 @refuses(NOT_FOUND, FORBIDDEN)
-async def remove(tx: Tx, caller: Caller, command: RemoveSeveral) -> SeveralResult:
+async def remove(tx: Tx, caller: Caller, command: RemoveRegistrations) -> BulkResult:
     """Remove registrations. Seats that they had go to the first on the waiting list."""
     statuses = await _lock(tx, caller, command)
-    result = _result(command, statuses, {status: status in REMOVABLE for status in statuses.values()})
+    result = _result(command, statuses, REMOVABLE)
     await _change(tx, command, REMOVE, result)
     if any(statuses[user_id] in ("registered", "held") for user_id in result.done):
         await seats.refill_seats(tx, [command.event_id])
@@ -89,17 +89,17 @@ async def remove(tx: Tx, caller: Caller, command: RemoveSeveral) -> SeveralResul
 
 
 @refuses(NOT_FOUND, FORBIDDEN)
-async def move(tx: Tx, caller: Caller, command: MoveSeveral) -> SeveralResult:
+async def move(tx: Tx, caller: Caller, command: MoveRegistrations) -> BulkResult:
     """Move people with a seat to the waiting list, where they stay. Their seats go to the first who wait there."""
     statuses = await _lock(tx, caller, command)
-    result = _result(command, statuses, {"registered": True})
+    result = _result(command, statuses, ("registered",))
     await _change(tx, command, MOVE, result)
     if result.done:
         await seats.refill_seats(tx, [command.event_id])
     return result
 
 
-async def _lock(tx: Tx, caller: Caller, command: SeveralCommand) -> dict[str, SkipReason]:
+async def _lock(tx: Tx, caller: Caller, command: BulkCommand) -> dict[str, SkipReason]:
     """The status of each registration that there is, by public id. Locks the event of the caller."""
     # Locked first: an event that is handed over at the same time is no more the caller's.
     await seats.lock_event_of(tx, command.event_id)
@@ -111,27 +111,25 @@ async def _lock(tx: Tx, caller: Caller, command: SeveralCommand) -> dict[str, Sk
     return {match.user_id: match.status for match in matches if match and match.status}
 
 
-def _result(
-    command: SeveralCommand, statuses: Mapping[str, SkipReason], can_be_done: Mapping[SkipReason, bool]
-) -> SeveralResult:
-    result = SeveralResult([], {})
+def _result(command: BulkCommand, statuses: Mapping[str, SkipReason], changeable: Collection[SkipReason]) -> BulkResult:
+    result = BulkResult([], {})
     for user_id in dict.fromkeys(command.user_ids):
         status = statuses.get(user_id, "gone")
-        if can_be_done.get(status):
+        if status in changeable:
             result.done.append(user_id)
         else:
             result.skipped[user_id] = status
     return result
 
 
-async def _change(tx: Tx, command: SeveralCommand, statement: LiteralString, result: SeveralResult) -> None:
+async def _change(tx: Tx, command: BulkCommand, statement: LiteralString, result: BulkResult) -> None:
     if result.done:
         await tx.run(statement, {"event_id": command.event_id, "user_ids": result.done})
 
 
-REMOVE_SEVERAL = Operation("remove_registrations", None, single(remove))
+REMOVE_REGISTRATIONS = Operation("remove_registrations", None, single(remove))
 
-MOVE_SEVERAL = Operation("move_registrations", None, single(move))
+MOVE_REGISTRATIONS = Operation("move_registrations", None, single(move))
 
-OPERATIONS = (REMOVE_SEVERAL, MOVE_SEVERAL)
+OPERATIONS = (REMOVE_REGISTRATIONS, MOVE_REGISTRATIONS)
 """They have no routes and no tools: the console calls them."""

@@ -3,7 +3,7 @@
 from holdfast.events.registrations import retention, substring_search
 from holdfast.events.registrations.stored_answers import PEOPLE_IN_ANSWERS
 from holdfast.events.resources import Context
-from holdfast.kit.background.tasks import TaskHandler, Timed, Times, in_batches
+from holdfast.kit.background.tasks import Schedule, TaskHandler, TimedTask, in_batches
 from holdfast.kit.process.part import Part
 from holdfast.kit.running.idempotency import Idempotency
 from holdfast.kit.security.secrets import SealedTable
@@ -12,10 +12,10 @@ IDEMPOTENCY = Idempotency(people=PEOPLE_IN_ANSWERS)
 
 PART: Part[Context] = Part(
     tasks=(TaskHandler(substring_search.INDEX, substring_search.index),),
-    timed=(
-        Timed("forget_answers", Times.hourly(29), in_batches(IDEMPOTENCY.forget_answers)),
-        Timed("forget_rejections", Times.daily("03:17"), in_batches(retention.forget_rejections)),
-        Timed("forget_registrants", Times.daily("03:37"), retention.forget_registrants),
+    timed_tasks=(
+        TimedTask("forget_answers", Schedule.hourly(29), in_batches(IDEMPOTENCY.forget_answers)),
+        TimedTask("forget_rejections", Schedule.daily("03:17"), in_batches(retention.forget_rejections)),
+        TimedTask("forget_registrants", Schedule.daily("03:37"), retention.forget_registrants),
     ),
     sealed=(SealedTable("idempotency_answers", "id", "bytea"),),
 )

@@ -3,12 +3,12 @@
 from typing import Any
 
 from holdfast.inventory.agents.tokens import KEYS
-from holdfast.kit.background.tasks import Timed, Times, in_transaction
+from holdfast.kit.background.tasks import Schedule, TimedTask, in_transaction
 from holdfast.kit.process.part import Part
 from holdfast.kit.security.secrets import SealedTable
 
 PART: Part[Any] = Part(
-    timed=(Timed("rotate", Times.weekly("monday", "04:41"), in_transaction(KEYS.rotate)),),
+    timed_tasks=(TimedTask("rotate", Schedule.weekly("monday", "04:41"), in_transaction(KEYS.rotate)),),
     keys=(KEYS,),
     sealed=(SealedTable("signing_keys", "kid", "text"),),
 )

@@ -2,14 +2,14 @@
 
 from holdfast.inventory.availability.storefront import Storefront
 from holdfast.inventory.context import Context
-from holdfast.kit.process.part import Doors, Part
+from holdfast.kit.process.part import Endpoints, Part
 
 
-def doors(context: Context) -> Doors:
+def endpoints(context: Context) -> Endpoints:
     """The two routes that storefronts read, and the cache behind them."""
     resources = context.database.resources
     storefront = Storefront(resources.settings.base_url, resources, context.limits, context.live, context.streams)
-    return Doors(storefront.routes(), caches=[context.live.listening])
+    return Endpoints(storefront.routes(), caches=[context.live.listening])
 
 
-PART = Part(doors=doors)
+PART = Part(endpoints=endpoints)

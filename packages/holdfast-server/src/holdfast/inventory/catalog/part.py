@@ -4,10 +4,10 @@ from typing import Any
 
 from holdfast.inventory.catalog import importing
 from holdfast.inventory.catalog.model import IMPORT
-from holdfast.kit.background.tasks import TaskHandler, Timed, Times
+from holdfast.kit.background.tasks import Schedule, TaskHandler, TimedTask
 from holdfast.kit.process.part import Part
 
 PART: Part[Any] = Part(
     tasks=(TaskHandler(IMPORT, importing.advance_import),),
-    timed=(Timed("import_all", Times.daily("02:23"), importing.import_all),),
+    timed_tasks=(TimedTask("import_all", Schedule.daily("02:23"), importing.import_all),),
 )

@@ -24,7 +24,7 @@ from holdfast.inventory.context import Context
 from holdfast.inventory.merchants import operations as merchants
 from holdfast.inventory.stock import pool_page
 from holdfast.inventory.sync import pool_figures
-from holdfast.kit.process.part import Doors, Part
+from holdfast.kit.process.part import Endpoints, Part
 from holdfast.kit.running.operation import Operation, read, single
 
 OPERATIONS = (
@@ -46,7 +46,7 @@ ACROSS = settings_pages.ACROSS
 """Operations that run for no shop, because they use what no transaction of a shop can reach."""
 
 
-def doors(context: Context) -> Doors:
+def endpoints(context: Context) -> Endpoints:
     """The routes of the console."""
     signed_in, resources = context.signed_in, context.database.resources
     settings, platform = resources.settings, resources.platform
@@ -55,7 +55,7 @@ def doors(context: Context) -> Doors:
         **{operation.name: context.account_runner[operation] for operation in ACROSS},
     }
     console = Console(signed_in, run)
-    return Doors(
+    return Endpoints(
         [
             *LiveConsole(console, context.live, context.streams).routes(),
             *PoolsPage(console).routes(),
@@ -78,4 +78,4 @@ def doors(context: Context) -> Doors:
     )
 
 
-PART = Part(operations=OPERATIONS, doors=doors)
+PART = Part(operations=OPERATIONS, endpoints=endpoints)

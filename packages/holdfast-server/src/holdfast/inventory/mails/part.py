@@ -3,12 +3,12 @@
 from typing import Any
 
 from holdfast.inventory.mails import sending
-from holdfast.kit.background.tasks import Timed, Times, in_batches
+from holdfast.kit.background.tasks import Schedule, TimedTask, in_batches
 from holdfast.kit.mail import outbox
 from holdfast.kit.process.part import Part
 
 PART: Part[Any] = Part(
     loops=(outbox.MEASURE,),
     senders={"sending.run": sending.run},
-    timed=(Timed("forget_mails", Times.daily("04:07"), in_batches(outbox.forget_mails)),),
+    timed_tasks=(TimedTask("forget_mails", Schedule.daily("04:07"), in_batches(outbox.forget_mails)),),
 )

@@ -4,15 +4,15 @@ from holdfast.inventory.context import Context
 from holdfast.inventory.site import SITE
 from holdfast.kit.pages.page_cache import constant_page
 from holdfast.kit.process.discovery import document
-from holdfast.kit.process.part import Doors, Part
+from holdfast.kit.process.part import Endpoints, Part
 
 ROBOTS = b"User-agent: *\nDisallow:\n"
 
 
-def doors(context: Context) -> Doors:
+def endpoints(context: Context) -> Endpoints:
     """The start page, `robots.txt` and the icon."""
     base_url = context.database.resources.settings.base_url
-    return Doors(
+    return Endpoints(
         [
             constant_page(SITE, "/", "pages/home.html", context.limits, "home", base_url=base_url),
             document("/robots.txt", ROBOTS, "text/plain"),
@@ -21,4 +21,4 @@ def doors(context: Context) -> Doors:
     )
 
 
-PART = Part(doors=doors)
+PART = Part(endpoints=endpoints)

@@ -3,13 +3,13 @@
 from typing import Any
 
 from holdfast.inventory.stock import expiry, operations
-from holdfast.kit.background.tasks import Timed, Times, in_batches
+from holdfast.kit.background.tasks import Schedule, TimedTask, in_batches
 from holdfast.kit.process.part import Part
 
 PART: Part[Any] = Part(
     loops=(expiry.LOOP,),
-    timed=(
-        Timed("forget_holds", Times.daily("03:53"), in_batches(operations.forget_holds)),
-        Timed("forget_drawn", Times.daily("04:03"), in_batches(operations.forget_drawn)),
+    timed_tasks=(
+        TimedTask("forget_holds", Schedule.daily("03:53"), in_batches(operations.forget_holds)),
+        TimedTask("forget_drawn", Schedule.daily("04:03"), in_batches(operations.forget_drawn)),
     ),
 )

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from holdfast.inventory.resources import Database
-from holdfast.inventory.sync import shop_sync
+from holdfast.inventory.sync import shop_sync, sql
 from holdfast.kit.background.row_work import RowWork
-from holdfast.kit.background.tasks import Timed, Times, in_batches
+from holdfast.kit.background.tasks import Schedule, TimedTask, in_batches
 from holdfast.kit.process.part import Part
 
 
@@ -16,9 +16,9 @@ def rows(database: Database) -> Sequence[RowWork[Any]]:
 
 
 PART: Part[Any] = Part(
-    rows=rows,
-    timed=(
-        Timed("forget_lags", Times.hourly(17), in_batches(shop_sync.forget_lags)),
-        Timed("forget_changes", Times.hourly(37), in_batches(shop_sync.forget_changes)),
+    row_work=rows,
+    timed_tasks=(
+        TimedTask("forget_lags", Schedule.hourly(17), in_batches(sql.forget_lags)),
+        TimedTask("forget_changes", Schedule.hourly(37), in_batches(sql.forget_changes)),
     ),
 )

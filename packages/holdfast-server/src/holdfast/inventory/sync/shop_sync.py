@@ -204,10 +204,6 @@ MIN_SYNC_INTERVAL_SECONDS = 0.5
 same levels are not pushed again earlier anyway (`pushing.MIN_PUSH_INTERVAL_SECONDS`).
 """
 
-# `service.py` uses these statements, and imports no `sql`.
-forget_lags = sql.forget_lags
-forget_changes = sql.forget_changes
-
 
 class SyncWork(RowWork[LeasedShop]):
     """Syncs the shops that need it. Between two polls, only shops that a notification named are looked at."""

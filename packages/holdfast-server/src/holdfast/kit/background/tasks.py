@@ -148,7 +148,7 @@ class TaskHandler(Generic[A]):
     attempts: int = 10
 
 
-class Times(NamedTuple):
+class Schedule(NamedTuple):
     """When a task of the timetable runs, in UTC.
 
     cron    the same in the words of cron, with which the database stores each time
@@ -157,27 +157,27 @@ class Times(NamedTuple):
     cron: str
 
     @classmethod
-    def minutes(cls, count: int) -> "Times":
+    def minutes(cls, count: int) -> "Schedule":
         """Every so many minutes, beginning with each full hour."""
         return cls("* * * * *" if count == 1 else f"*/{count} * * * *")
 
     @classmethod
-    def hourly(cls, minute: int) -> "Times":
+    def hourly(cls, minute: int) -> "Schedule":
         """Each hour at a minute."""
         return cls(f"{minute} * * * *")
 
     @classmethod
-    def daily(cls, time: str) -> "Times":
+    def daily(cls, time: str) -> "Schedule":
         """Each day at a time, such as `03:17`."""
         return cls(f"{_in_cron(time)} * * *")
 
     @classmethod
-    def weekly(cls, day: Literal["monday"], time: str) -> "Times":
+    def weekly(cls, day: Literal["monday"], time: str) -> "Schedule":
         """Each week on a day at a time."""
         return cls(f"{_in_cron(time)} * * {DAYS_OF_WEEK[day]}")
 
     @classmethod
-    def monthly(cls, day: int, time: str) -> "Times":
+    def monthly(cls, day: int, time: str) -> "Schedule":
         """Each month on a day at a time."""
         return cls(f"{_in_cron(time)} {day} * *")
 
@@ -191,20 +191,20 @@ def _in_cron(time: str) -> str:
 
 
 @dataclass(frozen=True)
-class Timed:
+class TimedTask:
     """A task that the timetable starts.
 
-    name     the database identifies the task by it, so the name of a released task never changes
-    times    when it runs
-    run      returns the number of rows that it changed
+    name        the database identifies the task by it, so the name of a released task never changes
+    schedule    when it runs
+    run         returns the number of rows that it changed
     """
 
     name: str
-    times: Times
+    schedule: Schedule
     run: Callable[[Steps[Any]], Awaitable[int]]
 
 
-def duplicate_names(handlers: Sequence[TaskHandler[Any]], timed: Sequence[Timed]) -> Sequence[str]:
+def duplicate_names(handlers: Sequence[TaskHandler[Any]], timed: Sequence[TimedTask]) -> Sequence[str]:
     """The names that several tasks share. The database identifies tasks by name, so none of these could run."""
     names = Counter([*(handler.task.name for handler in handlers), *(task.name for task in timed)])
     return [name for name, count in names.items() if count > 1]
@@ -240,7 +240,7 @@ def schema() -> list[Migration]:
     return [Migration(f"procrastinate {migration.name}", migration.sql) for migration in read_migrations(directory)]
 
 
-async def run_tasks(database: Database[Any], handlers: Sequence[TaskHandler[Any]], timed: Sequence[Timed]) -> None:
+async def run_tasks(database: Database[Any], handlers: Sequence[TaskHandler[Any]], timed: Sequence[TimedTask]) -> None:
     """Run tasks concurrently until cancelled."""
     connector = Connector(database)
     app = procrastinate.App(connector=connector)
@@ -331,12 +331,12 @@ def _register_handler(app: procrastinate.App, database: Database[Any], handler: 
         JOBS.labels(name, "done").inc()
 
 
-def _register_timed(app: procrastinate.App, database: Database[Any], timed: Timed) -> None:
+def _register_timed(app: procrastinate.App, database: Database[Any], timed: TimedTask) -> None:
     name = timed.name
     retries = RetryStrategy(max_attempts=MAX_PERIODIC_ATTEMPTS - 1, exponential_wait=2)
     start_at_zero(JOBS, name, "failed")
 
-    @app.periodic(cron=timed.times.cron)
+    @app.periodic(cron=timed.schedule.cron)
     @app.task(name=name, queueing_lock=name, pass_context=True, retry=retries)
     async def run(context: JobContext, timestamp: int) -> None:  # pyright: ignore[reportUnusedFunction]
         try:

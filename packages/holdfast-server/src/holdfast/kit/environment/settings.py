@@ -188,7 +188,7 @@ class Settings(BaseSettings):
         served._own_address = True
         return served
 
-    def kept_by_each(self) -> Sequence[str]:
+    def per_machine_state(self) -> Sequence[str]:
         """Descriptions of the state that each machine keeps for itself, and of the settings to share it."""
         if self.rate_limit_storage_url.startswith("memory"):
             return [f"each counts rate limits by itself: set {self.variable('rate_limit_storage_url')} to redis://…"]

@@ -1,6 +1,6 @@
 """Tasks: work that a transaction enqueues, and that a job (`background/tasks.py`) runs later.
 
-The code that enqueues a task gives the task and its arguments. The service's `service.py` names its function.
+The code that enqueues a task gives the task and its arguments. The `part.py` of its noun names its function.
 """
 
 from dataclasses import dataclass

@@ -8,7 +8,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from holdfast.kit.background.loops import Loop
 from holdfast.kit.background.row_work import RowWork
-from holdfast.kit.background.tasks import TaskHandler, Timed
+from holdfast.kit.background.tasks import TaskHandler, TimedTask
 from holdfast.kit.http.index import Route
 from holdfast.kit.postgres.database import Database
 from holdfast.kit.running.operation import Operations
@@ -18,7 +18,7 @@ from holdfast.kit.security.signed_tokens import SigningKeyTable
 C = TypeVar("C")
 
 
-class Doors(NamedTuple):
+class Endpoints(NamedTuple):
     """What answers requests in one process.
 
     routes     the routes of its pages, documents and webhooks
@@ -31,9 +31,9 @@ class Doors(NamedTuple):
     closing: Sequence[Callable[[], Awaitable[None]]] = ()
 
     @classmethod
-    def joined(cls, doors: Iterable["Doors"]) -> "Doors":
-        """The doors of several parts as one."""
-        every = [*doors]
+    def joined(cls, endpoints: Iterable["Endpoints"]) -> "Endpoints":
+        """Those of several parts as one."""
+        every = [*endpoints]
         return cls(*([*chain.from_iterable(members)] for members in zip(*every, strict=True))) if every else cls()
 
 
@@ -41,22 +41,22 @@ class Part(NamedTuple, Generic[C]):
     """All that one noun registers with its service. Public operations are lines of the table of the service.
 
     operations    operations of pages, which have no route and no tool of their own
-    doors         builds what answers requests, once in a process, from what its parts share
-    rows          makes its work on rows, once in a process
+    endpoints     builds what answers requests, once in a process, from what its parts share
+    row_work      makes its work on rows, once in a process
     loops         its loops
     senders       what sends mails until it is cancelled, by its name in logs
     tasks         what runs the tasks that transactions enqueue
-    timed         tasks on a timetable; one process runs each
+    timed_tasks   tasks on a timetable; one process runs each
     keys          sets of keys that it signs with; the first keys are created at start
     sealed        tables with contents that are sealed with the secret of the service
     """
 
     operations: Operations = ()
-    doors: Callable[[C], Doors] = lambda _: Doors()
-    rows: Callable[[Database[Any]], Sequence[RowWork[Any]]] = lambda _: ()
+    endpoints: Callable[[C], Endpoints] = lambda _: Endpoints()
+    row_work: Callable[[Database[Any]], Sequence[RowWork[Any]]] = lambda _: ()
     loops: Sequence[Loop] = ()
     senders: Mapping[str, Callable[[Database[Any]], Awaitable[None]]] = MappingProxyType({})
     tasks: Sequence[TaskHandler[Any]] = ()
-    timed: Sequence[Timed] = ()
+    timed_tasks: Sequence[TimedTask] = ()
     keys: Sequence[SigningKeyTable] = ()
     sealed: Sequence[SealedTable] = ()

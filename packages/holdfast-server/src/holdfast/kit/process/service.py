@@ -13,7 +13,7 @@ from holdfast.kit import mcp
 from holdfast.kit.background import row_work
 from holdfast.kit.background.leaders import Leaders
 from holdfast.kit.background.loops import Loop, keep_running
-from holdfast.kit.background.tasks import TaskHandler, Timed, duplicate_names, run_tasks
+from holdfast.kit.background.tasks import TaskHandler, TimedTask, duplicate_names, run_tasks
 from holdfast.kit.compat.task_ending import end_tasks
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, ErrorBody, Problem
 from holdfast.kit.http import rest
@@ -29,7 +29,7 @@ from holdfast.kit.postgres import machines
 from holdfast.kit.postgres.database import Database
 from holdfast.kit.process import metrics_page
 from holdfast.kit.process.database_health import watch_database
-from holdfast.kit.process.part import Doors, Part
+from holdfast.kit.process.part import Endpoints, Part
 from holdfast.kit.running.operation import Operations
 from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.runner import Runner
@@ -47,14 +47,14 @@ class Service:
     runner         runs its operations
     operations     its table of operations
     parts          its parts, which say its background work and its keys
-    doors          what answers requests besides the operations: the doors of its parts
+    endpoints          what answers requests besides the operations: the endpoints of its parts
     authenticate   turns the credential of a request into its caller
     agents         the endpoint for agents, `/mcp`; None: there is none
     site           its pages; None: there are none
     streams        its open event streams
     error_body     its error envelope
     keeps_slash    the prefixes of paths that are not redirected if they end with a slash
-    kept_by_each   descriptions of state that each machine keeps for itself, for warnings to operators
+    per_machine_state   descriptions of state that each machine keeps for itself, for warnings to operators
     drain_seconds  the seconds for which it serves after SIGTERM
     metrics_token  the token for its metrics; empty: only programs on the same machine may read them
     """
@@ -66,17 +66,17 @@ class Service:
     limits: Limits
     streams: Streams
     parts: Sequence[Part[Any]] = ()
-    doors: Doors = field(default_factory=Doors)
+    endpoints: Endpoints = field(default_factory=Endpoints)
     agents: mcp.EndpointConfig | None = None
     site: Site | None = None
     error_body: ErrorBody = Problem.body
     keeps_slash: tuple[str, ...] = ()
-    kept_by_each: Sequence[str] = ()
+    per_machine_state: Sequence[str] = ()
     drain_seconds: float = 0
     metrics_token: str = ""
 
     def __post_init__(self) -> None:
-        if names := duplicate_names(self.tasks, self.timed):
+        if names := duplicate_names(self.tasks, self.timed_tasks):
             raise ValueError(f"Several tasks have the name {', '.join(names)}; each needs a name of its own.")
 
     @property
@@ -88,8 +88,8 @@ class Service:
         return [task for part in self.parts for task in part.tasks]
 
     @property
-    def timed(self) -> Sequence[Timed]:
-        return [task for part in self.parts for task in part.timed]
+    def timed_tasks(self) -> Sequence[TimedTask]:
+        return [task for part in self.parts for task in part.timed_tasks]
 
     def app(self, *, background: bool = True) -> Application:
         """The ASGI application. With `background` it also does the background work while it serves."""
@@ -108,7 +108,9 @@ class Service:
             self.site.unrouted(refuse) if self.site else refuse,
             parameters=frozenset({*rest.query_parameters(self.operations), *site_parameters, "lang"}),
             keeps_slash=self.keeps_slash,
-            pages=[route.path for route in self.doors.routes if "GET" in route.endpoint.methods] if self.site else (),
+            pages=[route.path for route in self.endpoints.routes if "GET" in route.endpoint.methods]
+            if self.site
+            else (),
             program_prefixes=PROGRAM_PATHS,
         )
 
@@ -118,7 +120,7 @@ class Service:
         operations = rest.routes(self.operations, self.runner, self.authenticate, self.limits, refuse)
         return [
             *operations,
-            *self.doors.routes,
+            *self.endpoints.routes,
             *self._for_agents(),
             Route("/healthz", always(b"alive\n", TEXT, NO_STORE)),
             Route("/readyz", PlainEndpoint(self._ready)),
@@ -157,14 +159,14 @@ class Service:
         async with contextlib.AsyncExitStack() as stack:
             stack.push_async_callback(self.database.close)
             stack.push_async_callback(self.limits.close)
-            for close in self.doors.closing:
+            for close in self.endpoints.closing:
                 stack.push_async_callback(close)
-            for cache in self.doors.caches:
+            for cache in self.endpoints.caches:
                 stack.enter_context(cache())
             watch = partial(watch_database, self.database)
             health = asyncio.create_task(keep_running("database_health.watch_database", watch), name="database health")
             stack.push_async_callback(end_tasks, [health])
-            if self.kept_by_each:
+            if self.per_machine_state:
                 warning = asyncio.create_task(keep_running("service._warn", self._warn), name="machines")
                 stack.push_async_callback(end_tasks, [warning])
             if background:
@@ -180,12 +182,12 @@ class Service:
             (loop.name, partial(loop.run, self.database)) for loop in self.loops if not loop.is_led
         ]
         for part in self.parts:
-            runs += [(work.name, partial(row_work.run, self.database, work)) for work in part.rows(self.database)]
+            runs += [(work.name, partial(row_work.run, self.database, work)) for work in part.row_work(self.database)]
             runs += [(name, partial(sender, self.database)) for name, sender in part.senders.items()]
         if led:
             runs.append(("loops.run", partial(leaders.run, self.database)))
-        if self.tasks or self.timed:
-            runs.append(("service._jobs", partial(run_tasks, self.database, self.tasks, self.timed)))
+        if self.tasks or self.timed_tasks:
+            runs.append(("service._jobs", partial(run_tasks, self.database, self.tasks, self.timed_tasks)))
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(keep_running(name, run), name=name) for name, run in runs]
             for loop in led:
@@ -205,4 +207,4 @@ class Service:
                     await self.database.transact(keys.read_or_create)
 
     async def _warn(self) -> None:
-        await machines.warn_of_several_machines(self.database, self.kept_by_each)
+        await machines.warn_of_several_machines(self.database, self.per_machine_state)

@@ -14,7 +14,7 @@ from holdfast.events.pages.operations import list_prices
 from holdfast.events.photos.model import ImageAttributes, image_attributes
 from holdfast.events.photos.sizes import find_sizes
 from holdfast.events.problems import QUOTA_EXCEEDED
-from holdfast.events.resources import Concluded, Reader, Steps, Tx
+from holdfast.events.resources import Conclusion, Reader, Steps, Tx
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, RATE_LIMITED, VALIDATION_FAILED, refuses
@@ -151,7 +151,7 @@ async def count_people(reader: Reader, caller: Caller, command: GetEvent) -> Peo
 
 
 @refuses(NOT_FOUND, FORBIDDEN, VALIDATION_FAILED, QUOTA_EXCEEDED, RATE_LIMITED)
-async def edit_event(steps: Steps, caller: Caller, command: EditEvent) -> Concluded[EditResult]:
+async def edit_event(steps: Steps, caller: Caller, command: EditEvent) -> Conclusion[EditResult]:
     """Change an event, unless its version is no longer the one of the command."""
     html = await events.prepare_change(steps, caller, command.changes)
 

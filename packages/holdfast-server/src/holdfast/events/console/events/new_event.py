@@ -40,7 +40,7 @@ from holdfast.events.mails import paragraphs
 from holdfast.events.paths import id_of
 from holdfast.events.problems import QUOTA_EXCEEDED
 from holdfast.events.processor.currencies import CURRENCIES, digits
-from holdfast.events.resources import Concluded, Steps, Tx
+from holdfast.events.resources import Conclusion, Steps, Tx
 from holdfast.events.site import SITE
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command, check
@@ -70,7 +70,7 @@ class CopyEvent(Command):
 
 
 @refuses(NOT_FOUND, FORBIDDEN, VALIDATION_FAILED, QUOTA_EXCEEDED, RATE_LIMITED)
-async def copy_event(steps: Steps, caller: Caller, command: CopyEvent) -> Concluded[Event]:
+async def copy_event(steps: Steps, caller: Caller, command: CopyEvent) -> Conclusion[Event]:
     """Create an event as a copy of another."""
 
     html = await events.prepare(steps, caller, command.event)

@@ -27,7 +27,7 @@ from holdfast.events.photos.model import (
 from holdfast.events.photos.sizes import accept, find_sizes
 from holdfast.events.photos.stranger_shares import CONFIRM_HINT
 from holdfast.events.problems import QUOTA_EXCEEDED, TOO_MANY_UPLOADS
-from holdfast.events.resources import Concluded, Reader, Steps, Tx
+from holdfast.events.resources import Conclusion, Reader, Steps, Tx
 from holdfast.events.site import SITE
 from holdfast.events.users.shares import share_of
 from holdfast.kit.contract.bounds import Bound
@@ -67,7 +67,7 @@ class PhotoList(Struct):
 
 
 @refuses(VALIDATION_FAILED, QUOTA_EXCEEDED, TOO_MANY_UPLOADS, RATE_LIMITED)
-async def store_photo(steps: Steps, caller: Caller, command: StorePhoto) -> Concluded[StoredPhoto]:
+async def store_photo(steps: Steps, caller: Caller, command: StorePhoto) -> Conclusion[StoredPhoto]:
     """Store a file as a photo that an event can show. A photo that no event shows for a day is deleted."""
     try:
         owner = await share_of(steps, caller)

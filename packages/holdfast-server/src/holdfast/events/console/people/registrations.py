@@ -86,7 +86,7 @@ def adding_path(event_id: int | str) -> str:
     return f"{HOME}/events/{event_id}/add-registration"
 
 
-def several_path(event_id: int | str) -> str:
+def bulk_changes_path(event_id: int | str) -> str:
     """The path of what is done with several registrations of an event."""
     return f"{HOME}/events/{event_id}/several-registrations"
 
@@ -133,7 +133,7 @@ class RegistrationsPage:
             digits=digits,
             path=list_path(part.event.id),
             adding=adding_path(part.event.id),
-            several=several_path(part.event.id),
+            several=bulk_changes_path(part.event.id),
             kept=urlencode(filters),
             here=urlencode({**filters, **sorted_by}),
             more=urlencode({**filters, **sorted_by, **more}) if more else None,

@@ -147,7 +147,7 @@ async def check_machines(inspection: Inspection[Any]) -> Findings:
     """Whether several machines keep for themselves what they must share."""
     if inspection.process_count is None:
         return [skipped("the database cannot be reached")]
-    unshared = inspection.settings.kept_by_each()
+    unshared = inspection.settings.per_machine_state()
     if inspection.machine_count > 1 and unshared:
         parts = [description.partition(": ") for description in unshared]
         return [

@@ -8,17 +8,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from holdfast.accounts.sessions import Session
-from holdfast.events.check_in.operations import CHECK_IN_SEVERAL, CheckInSeveral
+from holdfast.events.check_in.operations import CHECK_IN_PEOPLE, CheckInPeople
 from holdfast.events.console.frame import Console, organizer
-from holdfast.events.console.people.registrations import PAGE_SIZE, SEARCH, list_path, several_path
+from holdfast.events.console.people.registrations import PAGE_SIZE, SEARCH, bulk_changes_path, list_path
 from holdfast.events.paths import id_of
 from holdfast.events.registrations import bulk_changes
 from holdfast.events.registrations.bulk_changes import (
-    MOVE_SEVERAL,
-    REMOVE_SEVERAL,
-    MoveSeveral,
-    RemoveSeveral,
-    SeveralResult,
+    MOVE_REGISTRATIONS,
+    REMOVE_REGISTRATIONS,
+    BulkResult,
+    MoveRegistrations,
+    RemoveRegistrations,
 )
 from holdfast.events.registrations.search import RegistrationsPart, SearchRegistrations
 from holdfast.events.site import SITE
@@ -28,7 +28,7 @@ from holdfast.kit.http.index import Route
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.running.runner import Run, Runner
 
-OPERATIONS = (*bulk_changes.OPERATIONS, CHECK_IN_SEVERAL)
+OPERATIONS = (*bulk_changes.OPERATIONS, CHECK_IN_PEOPLE)
 
 ACTIONS: Mapping[str, str] = {"in": "several_in", "wait": "several_moved", "remove": "several_removed"}
 """What can be done, and the notice on the list when it was done with everybody."""
@@ -38,17 +38,17 @@ _BOX = "p-"
 """The beginning of the name of a box in the list. The public id of the person follows."""
 
 
-class SeveralRegistrationsPage:
+class BulkChangesPage:
     """Answers requests for the confirmation, and does what was confirmed."""
 
     def __init__(self, console: Console, runner: Runner) -> None:
         self._console = console
         self._search: Run = runner[SEARCH]
-        self._remove, self._move = runner[REMOVE_SEVERAL], runner[MOVE_SEVERAL]
-        self._check_in = runner[CHECK_IN_SEVERAL]
+        self._remove, self._move = runner[REMOVE_REGISTRATIONS], runner[MOVE_REGISTRATIONS]
+        self._check_in = runner[CHECK_IN_PEOPLE]
 
     def routes(self) -> list[Route]:
-        return [self._console.route(several_path("{event_id}"), "several_registrations", self.answer, "POST")]
+        return [self._console.route(bulk_changes_path("{event_id}"), "several_registrations", self.answer, "POST")]
 
     async def answer(self, session: Session, request: Request) -> Reply:
         """Ask for the confirmation; with POST do it."""
@@ -64,11 +64,11 @@ class SeveralRegistrationsPage:
             return self._console.to(request, f"{list_path(event_id)}?done=none_chosen")
         part = await self._find(session, event_id, user_ids)
         if not is_confirmed:
-            return self._page(session, request, part, "people/several.html", action=action)
+            return self._page(session, request, part, "people/bulk_changes.html", action=action)
         result = await self._run(session, request, action, event_id, user_ids)
         if not result.skipped:
             return self._console.to(request, f"{list_path(event_id)}?done={ACTIONS[action]}&count={len(result.done)}")
-        return self._page(session, request, part, "people/several_result.html", action=action, result=result)
+        return self._page(session, request, part, "people/bulk_changes_result.html", action=action, result=result)
 
     async def _find(self, session: Session, event_id: int, user_ids: list[str]) -> RegistrationsPart:
         return await self._search(
@@ -77,21 +77,21 @@ class SeveralRegistrationsPage:
 
     async def _run(
         self, session: Session, request: Request, action: str, event_id: int, user_ids: list[str]
-    ) -> SeveralResult:
+    ) -> BulkResult:
         caller = organizer(session)
         if action == "in":
             device = SITE.texts(language_of(request)).gettext("By hand")
-            return await self._check_in(caller, CheckInSeveral(event_id=event_id, user_ids=user_ids, device=device))
+            return await self._check_in(caller, CheckInPeople(event_id=event_id, user_ids=user_ids, device=device))
         if action == "wait":
-            return await self._move(caller, MoveSeveral(event_id=event_id, user_ids=user_ids))
-        return await self._remove(caller, RemoveSeveral(event_id=event_id, user_ids=user_ids))
+            return await self._move(caller, MoveRegistrations(event_id=event_id, user_ids=user_ids))
+        return await self._remove(caller, RemoveRegistrations(event_id=event_id, user_ids=user_ids))
 
     def _page(self, session: Session, request: Request, part: RegistrationsPart, template: str, **values: Any) -> Reply:
         shared = {
             "event": part.event,
             "registrations": part.registrations,
             "path": list_path(part.event.id),
-            "several": several_path(part.event.id),
+            "several": bulk_changes_path(part.event.id),
         }
         return self._console.page(session, request, template, **shared, **values)
 
