@@ -7,7 +7,6 @@ from benchmarks.scale.clients import OpenLoop, percentile
 from benchmarks.scale.costs import CallCosts, Cost, Costs
 from benchmarks.scale.engine import Cores, Simulation
 from benchmarks.scale.model import MICRO, Kind, Primary, Process
-from benchmarks.scale.waits import Wait
 
 CALLS = 1_500
 """The calls of each run of the model for a plan."""
@@ -29,9 +28,6 @@ class Cell(NamedTuple):
     database: float
     p50: float
     p99: float
-
-    def wait(self, what: str) -> Wait:
-        return Wait(what, self.p50, self.p99)
 
 
 class Cells(dict[str, Cell]):

@@ -24,6 +24,19 @@ IN_PLANS = (
 )
 """The kinds of calls that the plans need."""
 
+NAMED_COSTS = (
+    "settlement, microseconds",
+    "stream opened, microseconds of the service",
+    "stream, bytes of memory",
+    "mails a second",
+    "mail, microseconds of the service",
+    "mail, microseconds of PostgreSQL",
+    "order, microseconds of the service",
+    "order, microseconds of PostgreSQL",
+    "order, bytes of WAL",
+)
+"""The other costs that the page names; `costs.json` has all of them."""
+
 COMMAND = "python -m benchmarks.scale.document"
 
 PAGE = Path(__file__).parents[2] / "docs" / "scale.md"
@@ -63,68 +76,57 @@ def costs_of_calls(measured: Costs) -> str:
             name,
             *(f"{part.batch:,.0f} + {part.call:,.0f}" for part in (cost.service, cost.database)),
             f"{cost.wait:,.0f}",
-            *(size(count) for count in (cost.received, cost.wal, cost.stored)),
         ]
         for name, cost in measured.calls.items()
     ]
-    headings = ["what", "service, µs", "PostgreSQL, µs", "waits, µs", "answer", "log", "stored"]
-    return f"Measured on {measured.measured_on}: {measured.machine}, `{measured.command}`.\n\n{table(headings, rows)}"
+    headings = ["what", "service, µs", "PostgreSQL, µs", "waits, µs"]
+    return f"Measured on {measured.measured_on}: {measured.machine}.\n\n{table(headings, rows)}"
 
 
 def other_costs(measured: Costs) -> str:
-    return table(["what", "measured"], [[name, number(value)] for name, value in measured.single.items()])
+    return table(["what", "measured"], [[name, number(measured.single[name])] for name in NAMED_COSTS])
 
 
 def plan_table(plan: Plan) -> str:
-    first, *_ = plan.resources
+    limits = [one for one in plan.resources if one.only_one]
+    first, *_ = limits
     facts = table(["what happens", ""], [[what, f"{number(value)} {unit}".strip()] for what, value, unit in plan.facts])
     resources = table(
-        ["what has a limit", "needed", "one does", "times", "more machines help"],
+        ["what has a limit", "needed", "one does", "times"],
         [
-            [
-                one.what,
-                f"{number(one.demand)} {one.unit}".strip(),
-                number(one.limit),
-                number(one.times),
-                "no" if one.only_one else "yes",
-            ]
-            for one in plan.resources
+            [one.what, f"{number(one.demand)} {one.unit}".strip(), number(one.limit), number(one.times)]
+            for one in limits
+            if one is first or one.times >= 0.1
         ],
     )
     waits = table(
         ["who waits for what", "p50", "p99"], [[one.what, duration(one.p50), duration(one.p99)] for one in plan.waits]
     )
-    needs = [
-        ["processes of the service", number(plan.processes)],
-        ["cores that they keep busy", number(plan.service_cores)],
-        ["cores that PostgreSQL keeps busy", number(plan.database_cores)],
-        ["primaries, each with a standby", number(plan.primaries)],
-        ["connections to PostgreSQL", number(plan.processes * inputs.CONNECTIONS.value)],
-        ["bytes stored", size(plan.bill.stored)],
-        ["bytes sent to people", size(plan.bill.sent)],
-    ]
-    money = [[what, number(amount), f"${number(dollars)}"] for what, amount, dollars in plan.bill.dollars()]
-    money.append(["together", "", f"${number(sum(dollars for _, _, dollars in plan.bill.dollars()))}"])
     saturates = f"**{first.what.capitalize()}** saturates first: {number(first.times)} times what there is."
     if first.times <= 1:
         saturates = f"Nothing saturates. The next limit is **{first.what}**, at {first.times:.0%}."
-    parts = [
-        facts,
-        f"{saturates}\n\n{resources}",
-        waits,
-        table(["what it takes", ""], needs),
-        table(["what is paid for", "amount", "price"], money),
+    return "\n\n".join([facts, f"{saturates}\n\n{resources}", waits])
+
+
+def needs(together: Sequence[Plan]) -> str:
+    """What the plans take, and what that costs: a column for each plan."""
+    rows = [
+        ["processes of the service", "", *(number(plan.processes) for plan in together)],
+        ["cores that they keep busy", "", *(number(plan.service_cores) for plan in together)],
+        ["cores that PostgreSQL keeps busy", "", *(number(plan.database_cores) for plan in together)],
+        ["primaries, each with a standby", "", *(number(plan.primaries) for plan in together)],
     ]
-    return "\n\n".join(parts)
+    bills = [plan.bill.dollars() for plan in together]
+    for amounts in zip(*bills, strict=True):
+        what = amounts[0][0]
+        price = f"${inputs.prices()[what].dollars:g}"
+        rows.append([what, price, *(number(amount) for _, amount, _ in amounts)])
+    rows.append(["together", "", *(f"${number(sum(dollars for _, _, dollars in bill))}" for bill in bills)])
+    return table(["what", "price", "one event", "organizers", "shops"], rows)
 
 
 def inputs_table(what: Sequence[Input]) -> str:
-    return table(["what", "value", "source"], [[one.what, f"{one.value:,.10g}", one.source] for one in what], 3)
-
-
-def price_table() -> str:
-    rows = [[price.what, f"${price.dollars:g}", price.source, price.date] for price in inputs.prices().values()]
-    return table(["what", "price", "source", "date"], rows, 4)
+    return table(["what", "value", "why"], [[one.what, f"{one.value:,.10g}", one.source] for one in what], 3)
 
 
 def one_process(cells: Cells) -> str:
@@ -145,19 +147,20 @@ def one_process(cells: Cells) -> str:
 
 def blocks(measured: Costs, cells: Cells) -> dict[str, Callable[[], str]]:
     """What makes each table of the page."""
+    together = [plan(measured, cells) for plan in (plans.crowd, plans.saturday, plans.friday)]
     return {
         "costs of calls": lambda: costs_of_calls(measured),
         "other costs": lambda: other_costs(measured),
         "check": lambda: checked.table_of_results(table),
         "common inputs": lambda: inputs_table(inputs.COMMON),
         "one process": lambda: one_process(cells),
-        "prices": price_table,
+        "needs": lambda: needs(together),
         "crowd inputs": lambda: inputs_table(inputs.CROWD),
-        "crowd": lambda: plan_table(plans.crowd(measured, cells)),
+        "crowd": lambda: plan_table(together[0]),
         "saturday inputs": lambda: inputs_table(inputs.SATURDAY),
-        "saturday": lambda: plan_table(plans.saturday(measured, cells)),
+        "saturday": lambda: plan_table(together[1]),
         "friday inputs": lambda: inputs_table(inputs.FRIDAY),
-        "friday": lambda: plan_table(plans.friday(measured, cells)),
+        "friday": lambda: plan_table(together[2]),
     }
 
 

@@ -66,6 +66,7 @@ class Bill(NamedTuple):
 class Plan(NamedTuple):
     """What a plan needs.
 
+    waits        those that are not calls of a process
     facts        what happens, in words and figures
     resources    with the one that saturates first in front
     processes    of the service
@@ -190,9 +191,6 @@ def crowd(costs: Costs, cells: Cells) -> Plan:
     people_wait = [
         Wait("a place in the line, in the busiest minute", weighted(waits[:60], 0.5), weighted(waits[:60], 0.99)),
         Wait("a place in the line, all people", weighted(waits, 0.5), weighted(waits, 0.99)),
-        cells["pages of the waiting room that give a place"].wait("the page that gives a place, if the row keeps up"),
-        page.wait("a page of the waiting room"),
-        cells["registrations by e-mail"].wait("a registration"),
         Wait("the news that all seats are gone", 30, 69),
     ]
     return _plan(
@@ -244,7 +242,6 @@ def saturday(costs: Costs, cells: Cells) -> Plan:
         Resource("mails of 64 shares", "mails a second", peak, mails, only_one=True),
     ]
     facts = [
-        ("open events", events, ""),
         ("registrations on that day", registrations, ""),
         ("registrations in the busiest second", peak, ""),
         ("pages in the busiest second", views, ""),
@@ -253,9 +250,6 @@ def saturday(costs: Costs, cells: Cells) -> Plan:
         ("days until the last mail is sent", registrations / mails / 86_400, ""),
     ]
     waits = [
-        cells["registrations by e-mail"].wait("a registration"),
-        cells["polls"].wait("a poll"),
-        cells[SELDOM].wait("the page of an event"),
         _mail_wait(registrations, 86_400, mails),
     ]
     more = (service, database, 0.0, 0.0, streams)
@@ -281,13 +275,11 @@ def friday(costs: Costs, cells: Cells) -> Plan:
         ("orders a second, all shops", orders, ""),
         ("webhooks a second", orders * single["order, webhooks"], ""),
         ("calls to the platform a second", orders * single["order, calls to the platform"], ""),
-        ("orders in all", orders * seconds, ""),
         ("shops of 20 orders a second on one primary", one_primary / of_shop, ""),
     ]
     waits = [
         Wait("a webhook answered, measured at 30 orders a second", *_milliseconds(single, "webhook answered")),
         Wait("from the order to its levels, measured at 30 orders a second", *_milliseconds(single, "order to level")),
-        cells[storefront].wait("availability of a shop"),
     ]
     more = (service, database, log, stored, 0.0)
     return _plan(costs, cells, busiest, total, facts, resources, waits, hours=inputs.HOURS.value, more=more)
