@@ -19,7 +19,8 @@ from holdfast.events import bounds as events_bounds
 from holdfast.events.settings import Settings as EventsSettings
 from holdfast.inventory import bounds as inventory_bounds
 from holdfast.inventory.settings import Settings as InventorySettings
-from holdfast.kit.contract.bounds import Bound
+from holdfast.kit.contract.bounds import NOT_BY_STRANGERS, Bound
+from holdfast.kit.contract.sources import WIDE_SHARE
 
 ROOT = Path(__file__).parents[1]
 SOURCE = Path(holdfast.__file__).parent
@@ -65,6 +66,9 @@ TAKES_BOUND = {
     "kit/postgres/lookup_cache.py:LRUCache",
 }
 """Limits inside a primitive that takes its `Bound` as an argument."""
+
+MAKERS = {"Bound", "bound_without_strangers", "cache_bound"}
+"""What makes a `Bound` of the texts that name a limit."""
 
 CONSTANT = re.compile(r"_?MAX_(?:WAITING|CONCURRENT|CACHED|REMEMBERED|OPEN|UNREAD|LARGE)_?\w*")
 """Constants that limit what callers share."""
@@ -148,7 +152,7 @@ def names_in_bounds() -> set[str]:
     for _, tree in sources():
         in_bounds: set[str] = set()
         for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and _called(node) in {"Bound", "cache_bound"}:
+            if isinstance(node, ast.Call) and _called(node) in MAKERS:
                 in_bounds |= _names(node)
         # Texts that several bounds have in common are constants of their own.
         for name, value in _assignments(tree):
@@ -248,84 +252,86 @@ INTRODUCTION = """\
 # What is bounded, and who shares it
 <!-- python -m tests.bounds -->
 
-Everything that many callers use at the same time has a bound: connections, requests in a minute, work that waits,
-memory. Each bound says here who shares it, and what one stranger can take of it from others at most. Words in
-capitals are [settings](../settings.md), with their defaults. Rate limits are counted in each process; with
-`RATE_LIMIT_STORAGE_URL` all processes count together. Why the shares are as they are, and what is left:
+Everything that many callers use at the same time has a bound. Each bound says here who shares it, and what one stranger
+can take of it from others at most. Words in capitals are [settings](../settings.md), with their defaults. Rate limits
+are counted in each process, with `RATE_LIMIT_STORAGE_URL` in all together. Why the shares are as they are:
 [decision 95](../decisions/0095-shared-limits-have-a-share-for-each-address.md).
 
 | column | meaning |
 | --- | --- |
-| Together | the bound of all who use it. "In a process": each process has its own |
+| Together | at the same time, in one process |
 | An organizer or shop | the share of one of them, with all its keys, apps and people |
-| An address | the share of one IPv4 address, or of one IPv6 network of /64. A customer with IPv6 often has a \
-network of /48, with 65,536 of the smaller ones; so these have a bound too ("a /48"). People behind one address, \
-such as an office or a mobile network, share what it has. `TRUSTED_PROXIES` has to name a proxy in front of the \
-service: otherwise all visitors have the address of the proxy |
-| Kept back | what strangers cannot use. It is for partners, such as the payment processor, for signing in, and for \
-operators |
-| One stranger can take | the most that a stranger can take from others, with one address or one /48, or with as \
-many addresses as it says. "Nothing": others are served as if the stranger were not there. A stranger can register \
-organizers, a few in an hour, and then has the share of an organizer with each of them |
+| An address | the share of one IPv4 address or one IPv6 network of /64; "a /48" has many of these. People behind one \
+address, such as an office, share what it has. `TRUSTED_PROXIES` has to name a proxy in front of the service: \
+otherwise all visitors have the address of the proxy |
+| Kept back | what strangers cannot use: for partners, signing in and operators |
+| One stranger can take | the most, with one address or /48, unless it says more. "Nothing": others are served as if \
+the stranger were not there. A stranger can register organizers, a few in an hour, and then has their shares |
 
-"None" means that there is no bound for it, and "-" that there is nothing to share.
+"In turns": each waits for one turn of each other. "Unconfirmed" are organizers whose address is not confirmed. "None"
+means that there is no bound for it, and "-" that there is nothing to share.
+
+Where columns would say the same, a short table follows:
+
 """
 
 
 class Group(NamedTuple):
-    """Bounds of which all but one column is the same: they have a short table of their own.
+    """Bounds of which most columns are the same: they have a short table of their own.
 
-    title     its heading
-    text      what the other columns would say of each
-    column    the heading of the column
-    member    the member of a bound that stands in it
+    title      its heading
+    text       what the other columns would say of each; it stands in the introduction
+    columns    the headings of the columns, each with the member of a bound that stands in it
     total, tenant, address, stranger    how these members of its bounds begin
     """
 
     title: str
     text: str
-    column: str
-    member: str
+    columns: Mapping[str, str]
     total: str = "none"
     tenant: str = "-"
     address: str = "-"
     stranger: str = "Nothing: each address is counted for itself."
 
     def has(self, bound: Bound) -> bool:
-        """Whether a bound is one of the group; its column may say anything."""
+        """Whether a bound is one of the group; its columns may say anything."""
         return bound.reserved == "-" and all(
-            name == self.member or getattr(bound, name).startswith(getattr(self, name))
+            name in self.columns.values() or getattr(bound, name).startswith(getattr(self, name))
             for name in ("total", "tenant", "address", "stranger")
         )
 
 
 GROUPS = (
     Group(
+        "What strangers cannot cause",
+        "only organizers, merchants, partners and the service itself do.",
+        {"Together": "total", "An organizer or shop": "tenant"},
+        address="none",
+        stranger=NOT_BY_STRANGERS,
+    ),
+    Group(
         "Limits of an address",
-        "A stranger can take nothing: each address is counted for itself.",
-        "An address",
-        "address",
+        f"a stranger can take nothing: each is counted for itself. A /48 has {WIDE_SHARE} times as many.",
+        {"An address": "address"},
     ),
     Group(
         "Limits of a credential",
-        "A stranger can take nothing: each credential is counted for itself.",
-        "An organizer or shop",
-        "tenant",
+        "a stranger can take nothing: each is counted for itself. All keys of an organizer together have "
+        "`API_ORGANIZER_RATE_FACTOR` times the limit of a key.",
+        {"An organizer or shop": "tenant"},
         stranger="Nothing: each credential is counted for itself.",
     ),
     Group(
         "Quotas of an organizer",
-        "A stranger can take room on the disk: as much for each organizer that it registers.",
-        "An organizer",
-        "tenant",
+        "a stranger can take as much room on the disk for each organizer that it registers.",
+        {"An organizer": "tenant"},
         address="none: a stranger who registers an organizer has its share",
         stranger="Room on the disk: as much for each organizer that it registers.",
     ),
     Group(
         "Caches",
-        "All share them. A stranger can take time: what others use is dropped, and made again when they ask for it.",
-        "Together",
-        "total",
+        "a stranger can take time: what others use is dropped, and made again when they ask for it.",
+        {"Together": "total"},
         tenant="none",
         address="none",
         stranger="Time: what others use is dropped, and is ",
@@ -339,7 +345,8 @@ HEAD = """\
 
 def page() -> str:
     """The text of the page."""
-    return INTRODUCTION + "\n" + "\n\n".join(_section(service) for service in HEADINGS) + "\n"
+    groups = "".join(f"* **{group.title}**: {_cell(group.text)}\n" for group in GROUPS)
+    return INTRODUCTION + groups + "\n" + "\n\n".join(_section(service) for service in HEADINGS) + "\n"
 
 
 def _section(service: str) -> str:
@@ -349,13 +356,15 @@ def _section(service: str) -> str:
     tables = ["\n".join([f"## {HEADINGS[service]}", HEAD, *rows])]
     for group in GROUPS:
         if short := [_short_row(bound, group) for bound in bounds if group.has(bound)]:
-            head = [f"**{group.title}.** {group.text}", "", f"| What | {group.column} |", "| --- | --- |"]
-            tables.append("\n".join([*head, *short]))
+            columns = ["What", *group.columns]
+            head = [f"| {' | '.join(columns)} |", f"| {' | '.join(['---'] * len(columns))} |"]
+            tables.append("\n".join([f"**{group.title}**", "", *head, *short]))
     return "\n\n".join(tables)
 
 
 def _short_row(bound: Bound, group: Group) -> str:
-    return f"| {_cell(bound.name)} | {_cell(getattr(bound, group.member))} |"
+    cells = (bound.name, *(getattr(bound, member) for member in group.columns.values()))
+    return f"| {' | '.join(_cell(text) for text in cells)} |"
 
 
 def _row(bound: Bound) -> str:

@@ -36,13 +36,13 @@ The payload is the hexadecimal digest of its cookie; empty: all sessions."""
 SESSION_LOOK_UPS = Bound(
     name="Requests that wait until their session is looked up",
     service="both",
-    total=f"{MAX_WAITING_CALLS} in a process; one statement looks up {MAX_CALLS_IN_BATCH}",
-    tenant="none: in order of arrival",
-    address="as many as it has connections",
+    total=f"{MAX_WAITING_CALLS}; one statement looks up {MAX_CALLS_IN_BATCH}",
+    tenant="none, in order of arrival",
+    address="its connections",
     reserved="-",
-    stranger="A statement: as many look-ups before those of others as it has connections.",
+    stranger="A statement: a look-up before those of others for each of its connections.",
 )
-FOUND_SESSIONS = cache_bound("Sessions that were looked up", "both", f"{MAX_RESULTS} in a process, for a second")
+FOUND_SESSIONS = cache_bound("Sessions that were looked up", "both", f"{MAX_RESULTS}, for a second")
 
 MAX_ANNOUNCED_SESSIONS = 20
 """If more sessions are concerned at once, the whole cache is dropped instead of their entries."""

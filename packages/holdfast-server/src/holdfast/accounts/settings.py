@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from limits import RateLimitItem, RateLimitItemPerHour
 from pydantic import Field
 
-from holdfast.kit.contract.bounds import Bound, address_limit
+from holdfast.kit.contract.bounds import Bound, address_limit, bound_without_strangers
 from holdfast.kit.environment import settings as kit
 from holdfast.kit.running.rate_limits import SharedLimit
 
@@ -31,27 +31,24 @@ BOUNDS: Mapping[str, Bound] = {
         service="both",
         total=f"{LINKS_WITH_SHARES} times `SIGN_IN_ADDRESS_RATE_LIMIT` an hour",
         tenant="-",
-        address="`SIGN_IN_ADDRESS_RATE_LIMIT` an hour; a /48 about as many; 1 of them of its own",
-        reserved="browsers in which the owner has signed in have a limit of their own",
-        stranger="With 21 addresses: links in browsers that the owner has not used before.",
+        address="`SIGN_IN_ADDRESS_RATE_LIMIT` an hour, a /48 about as many; 1 whatever others do",
+        reserved="browsers in which the owner has signed in",
+        stranger="With 21 addresses: links in browsers that are new to the owner.",
     ),
     PASSWORDS_OF_ADDRESS: Bound(
         name="Tries of the password of one e-mail address",
         service="both",
-        total="`SIGN_IN_ADDRESS_RATE_LIMIT` an hour, so that it cannot be guessed",
+        total="`SIGN_IN_ADDRESS_RATE_LIMIT` an hour",
         tenant="-",
-        address="half of them; a /48 about as many; 1 of them of its own",
-        reserved="browsers in which the owner has signed in have a limit of their own",
-        stranger="With 6 addresses: the password in browsers that the owner has not used before. A link still works.",
+        address="half of them, a /48 about as many; 1 whatever others do",
+        reserved="browsers in which the owner has signed in",
+        stranger="With 6 addresses: the password, not links, in browsers that are new to the owner.",
     ),
-    SIGN_INS_OF_OWNER: Bound(
-        name="Signing in in browsers in which the owner has signed in before",
-        service="both",
-        total="`SIGN_IN_ADDRESS_RATE_LIMIT` links an hour for one e-mail address, and as many tries of its password",
-        tenant="-",
-        address="none of its own",
-        reserved="all of it is for the owner",
-        stranger="Nothing: a stranger has no such browser.",
+    SIGN_INS_OF_OWNER: bound_without_strangers(
+        "Signing in in browsers in which the owner has signed in before",
+        "both",
+        "`SIGN_IN_ADDRESS_RATE_LIMIT` links an hour for one e-mail address, and as many tries of its password",
+        "-",
     ),
 }
 """The bound of each rate limit, by its name."""

@@ -8,38 +8,32 @@ from holdfast.events.settings import ORGANIZER_ADDRESS_SHARE, UPLOADS_PER_PHOTO
 from holdfast.kit.contract.bounds import Bound, address_limit, credential_limit, quota
 from holdfast.kit.contract.sources import WIDE_CONNECTIONS, WIDE_SHARE
 
-_TOGETHER = "all keys of an organizer together `API_ORGANIZER_RATE_FACTOR` times as many"
-
 STREAMS = Bound(
     name="Open event streams",
     service="events",
-    total="`MAX_STREAMS` in a process",
+    total="`MAX_STREAMS`",
     tenant="`MAX_STREAMS_PER_ORGANIZER` of the console",
     address=f"`MAX_STREAMS_PER_ADDRESS`; a /48 {WIDE_CONNECTIONS} times as many",
-    reserved="requests that are no streams have the other connections",
-    stranger="Nothing: when all are taken, the address with the most loses one to each address that has fewer.",
+    reserved="connections for other requests",
+    stranger="Nothing: the address with the most loses one to each that has fewer.",
 )
 
 LIMITS: Mapping[str, Bound] = {
-    "messages": credential_limit(
-        "Messages to `/mcp`", "events", "`MCP_RATE_LIMIT`", "a second", who="a key or an app", together=_TOGETHER
-    ),
+    "messages": credential_limit("Messages to `/mcp`", "events", "`MCP_RATE_LIMIT`", "a second", who="a key or an app"),
     "registrations": credential_limit(
-        "Registrations over the API", "events", "`API_REGISTRATION_RATE_LIMIT`", "a minute", together=_TOGETHER
+        "Registrations over the API", "events", "`API_REGISTRATION_RATE_LIMIT`", "a minute"
     ),
     "photos": credential_limit(
         "Photos that are fetched from an address",
         "events",
         "`API_PHOTO_UPLOAD_RATE_LIMIT`",
         "a minute",
-        together=_TOGETHER,
     ),
     "uploads": credential_limit(
         "Addresses for uploads of photos",
         "events",
         f"{UPLOADS_PER_PHOTO} times `API_PHOTO_UPLOAD_RATE_LIMIT`",
         "a minute",
-        together=_TOGETHER,
     ),
     "organizer registration": address_limit(
         "Organizers that register", "events", "`API_ORGANIZER_REGISTER_RATE_LIMIT`", "an hour"
@@ -55,15 +49,15 @@ LIMITS: Mapping[str, Bound] = {
         service="events",
         total="`API_ORGANIZER_REGISTER_EMAIL_RATE_LIMIT` an hour above the shares",
         tenant="-",
-        address=f"{ORGANIZER_ADDRESS_SHARE} an hour of its own; a /48 {WIDE_SHARE} times as many",
-        reserved="the share of each address",
-        stranger="What is above the shares. Others can register with the e-mail address all the same.",
+        address=f"{ORGANIZER_ADDRESS_SHARE} an hour; a /48 {WIDE_SHARE} times as many",
+        reserved="the shares",
+        stranger="What is above the shares.",
     ),
     "keys": credential_limit(
         "New API keys", "events", "`API_KEY_CREATION_RATE_LIMIT`", "an hour", who="all keys of an organizer together"
     ),
     "queue joins": credential_limit(
-        "Places in waiting rooms over the API", "events", "`API_QUEUE_JOIN_RATE_LIMIT`", "a minute", together=_TOGETHER
+        "Places in waiting rooms over the API", "events", "`API_QUEUE_JOIN_RATE_LIMIT`", "a minute"
     ),
     "waiting room joins": address_limit(
         "Places that pages of waiting rooms give", "events", "`QUEUE_PAGE_JOIN_RATE_LIMIT`", "a minute"
@@ -72,11 +66,11 @@ LIMITS: Mapping[str, Bound] = {
     "forms of an event": Bound(
         name="New registrations for one event by forms",
         service="events",
-        total="`FORM_EVENT_RATE_LIMIT` a minute above the shares, and what is in progress when they are reached",
+        total="`FORM_EVENT_RATE_LIMIT` a minute above the shares, and what is in progress then",
         tenant="-",
-        address=f"`FORM_EVENT_ADDRESS_RATE_LIMIT` a minute of its own; a /48 {WIDE_SHARE} times as many",
-        reserved="the share of each address",
-        stranger="What is above the shares, with 200 addresses. Others can register all the same.",
+        address=f"`FORM_EVENT_ADDRESS_RATE_LIMIT` a minute; a /48 {WIDE_SHARE} times as many",
+        reserved="the shares",
+        stranger="With 200 addresses: what is above the shares.",
     ),
     "wrong links": address_limit(
         "Links to registrations and data that were never made", "events", "`WRONG_LINK_RATE_LIMIT`", "a minute"

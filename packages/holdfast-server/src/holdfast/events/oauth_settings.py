@@ -44,9 +44,9 @@ BOUNDS: Mapping[str, Bound] = {
         service="events",
         total=f"{ALL_REGISTRATIONS_FACTOR} times `OAUTH_REGISTER_RATE_LIMIT` an hour above the shares",
         tenant="-",
-        address=f"1/{SHARE_DIVISOR} of `OAUTH_REGISTER_RATE_LIMIT` of its own; a /48 {WIDE_SHARE} times as many",
-        reserved="the share of each address",
-        stranger="What is above the shares, with more than 100 addresses. Clients of others register all the same.",
+        address=f"1/{SHARE_DIVISOR} of `OAUTH_REGISTER_RATE_LIMIT`; a /48 {WIDE_SHARE} times as many",
+        reserved="the shares",
+        stranger="With more than 100 addresses: what is above the shares.",
     ),
     TOKENS: address_limit(
         "Requests for OAuth tokens, and to end them", "events", "`OAUTH_TOKEN_RATE_LIMIT`", "a minute"

@@ -9,12 +9,11 @@ from holdfast.kit.contract.sources import WIDE_CONNECTIONS
 STREAMS = Bound(
     name="Open event streams",
     service="inventory",
-    total="`MAX_STREAMS` in a process",
+    total="`MAX_STREAMS`",
     tenant="`MAX_STREAMS_PER_SHOP`, and `MAX_STREAMS_PER_KEY` with one key",
     address=f"`MAX_STREAMS_PER_ADDRESS`; a /48 {WIDE_CONNECTIONS} times as many",
-    reserved="requests that are no streams have the other connections",
-    stranger="Nothing: when all are taken, also of one shop, the address with the most loses one to each address that "
-    "has fewer.",
+    reserved="connections for other requests",
+    stranger="Nothing: the address with the most, also of one shop, loses one to each that has fewer.",
 )
 
 LIMITS: Mapping[str, Bound] = {

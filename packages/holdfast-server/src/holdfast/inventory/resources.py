@@ -27,7 +27,7 @@ REMEMBERED_SECONDS = 60
 REMEMBERED_POOLS = cache_bound(
     "Pools whose stock a process remembers",
     "inventory",
-    f"{MAX_REMEMBERED_POOLS} in a process, for {REMEMBERED_SECONDS} seconds",
+    f"{MAX_REMEMBERED_POOLS}, for {REMEMBERED_SECONDS} seconds",
     lost="is read again",
 )
 

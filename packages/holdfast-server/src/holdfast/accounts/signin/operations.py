@@ -52,11 +52,11 @@ WAIT_SECONDS = 15
 PASSWORDS = Bound(
     name="Passwords that are hashed or checked",
     service="both",
-    total=f"{MAX_CONCURRENT_PASSWORDS} at a time; {MAX_WAITING_TOGETHER} wait",
+    total=f"{MAX_CONCURRENT_PASSWORDS}; {MAX_WAITING_TOGETHER} wait",
     tenant="that of the address",
-    address=f"1 at a time, in turns of addresses; {MAX_WAITING} wait, also of a /48",
-    reserved="links to sign in need no password",
-    stranger="One turn, of about 0.1 seconds: another address waits for one password of this one.",
+    address=f"1, in turns; {MAX_WAITING} wait, also of a /48",
+    reserved="-",
+    stranger="One turn, about 0.1 seconds.",
 )
 
 _admission = Admission()

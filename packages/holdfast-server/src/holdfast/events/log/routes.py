@@ -44,7 +44,7 @@ SCRIPT = "".join(
 
 SCRIPT_SOURCE = f"'sha256-{b64encode(sha256(SCRIPT.encode()).digest()).decode()}'"
 
-LOG_KEYS = cache_bound("Public keys of logs that `/verify` shows", "events", "1 text in a process, for a second")
+LOG_KEYS = cache_bound("Public keys of logs that `/verify` shows", "events", "1 text, for a second")
 
 
 def verify_page_routes(database: Database, limits: Limits) -> list[Route]:
@@ -177,7 +177,7 @@ def routes(runner: Runner, limits: Limits) -> list[Route]:
 
 
 COMPRESSED_BUNDLES = cache_bound(
-    "Compressed bundles of log entries", "events", f"{MAX_COMPRESSED_BUNDLES} in a process", lost="is compressed again"
+    "Compressed bundles of log entries", "events", f"{MAX_COMPRESSED_BUNDLES}", lost="is compressed again"
 )
 
 

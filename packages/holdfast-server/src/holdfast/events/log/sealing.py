@@ -51,11 +51,11 @@ MAX_ENTRIES = 2_000
 SEALED_ROWS = Bound(
     name="Rows that one transaction seals into public logs",
     service="events",
-    total=f"{MAX_ROWS} rows of {MAX_LOGS} logs, and no further ones after {MAX_ENTRIES} entries",
-    tenant="none: log after log, in turns",
-    address="none: bounded by what is registered",
+    total=f"{MAX_ROWS} of {MAX_LOGS} logs, none after {MAX_ENTRIES} entries",
+    tenant="none: logs in turns",
+    address="none",
     reserved="-",
-    stranger="Time: its logs have their turns before those of others, as every log has.",
+    stranger="The turns of its logs.",
 )
 
 MAX_ENTRIES_AT_A_TIME = 250

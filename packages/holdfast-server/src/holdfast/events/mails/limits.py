@@ -31,13 +31,13 @@ MAILS_PER_DAY = 20
 """The most mails that a mailbox gets from new organizers."""
 
 NEW_ORGANIZER_MAILS = Bound(
-    name="Mails that one mailbox gets from organizers who proved their addresses less than 30 days ago",
+    name="Mails to one mailbox from organizers who proved their addresses less than 30 days ago",
     service="events",
-    total=f"{MAILS_PER_HOUR} an hour, {MAILS_PER_DAY} a day; others wait until there is room",
-    tenant="none: in the order in which they are due",
-    address="none: organizers who have not proved their addresses send nothing",
-    reserved="links to sign in, links to one's own data, and mails of other organizers do not count",
-    stranger="Time, as an organizer with a proved address: mails of other new organizers to this mailbox wait.",
+    total=f"{MAILS_PER_HOUR} an hour, {MAILS_PER_DAY} a day; others wait",
+    tenant="none, in order",
+    address="none",
+    reserved="links to sign in and to one's own data do not count",
+    stranger="As an organizer with a proved address: the time of other new organizers.",
 )
 
 

@@ -16,21 +16,18 @@ from holdfast.events.oauth.model import AccessClaims, fingerprint
 from holdfast.events.oauth_server import tokens
 from holdfast.events.oauth_server.tokens import ACCESS
 from holdfast.events.resources import Database
-from holdfast.kit.contract.bounds import Bound
+from holdfast.kit.contract.bounds import bound_without_strangers
 from holdfast.kit.contract.caller import Caller, access_token
 from holdfast.kit.contract.problems import FORBIDDEN, INVALID_API_KEY, Problem
 from holdfast.kit.running.slots import MAX_WAITING, SLOT_TIMEOUT_SECONDS, Slots
 from holdfast.kit.security.api_keys import PREFIX, KeyRing, digest
 from holdfast.kit.security.signed_tokens import InvalidToken
 
-LINKS = Bound(
-    name="First requests with the access tokens of another server",
-    service="events",
-    total="none",
-    tenant=f"1 at a time for one e-mail address; {MAX_WAITING} wait",
-    address="none: the other server has signed the token",
-    reserved="-",
-    stranger="Nothing: strangers have no such token.",
+LINKS = bound_without_strangers(
+    "First requests with the access tokens of another server",
+    "events",
+    "none",
+    f"1 for one e-mail address; {MAX_WAITING} wait",
 )
 
 

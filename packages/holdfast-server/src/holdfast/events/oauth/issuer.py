@@ -257,7 +257,7 @@ CACHE_TTL_SECONDS = 3600.0
 VERIFIED_TOKENS = cache_bound(
     "Access tokens of another issuer that were verified",
     "events",
-    f"{MAX_CACHED_TOKENS} in a process",
+    f"{MAX_CACHED_TOKENS}",
     lost="is verified again",
 )
 

@@ -20,7 +20,7 @@ from holdfast.events.oauth_server.model import (
 )
 from holdfast.events.oauth_server.terms import METADATA, OLD_TOKEN, REGISTER, REVOKE, TOKEN, Terms
 from holdfast.events.oauth_settings import ALL_REGISTRATIONS, REGISTRATIONS, TOKENS
-from holdfast.kit.contract.bounds import Bound
+from holdfast.kit.contract.bounds import bound_without_strangers
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.body import read_body
@@ -89,14 +89,8 @@ def routes(runner: Runner, terms: Terms, known: Clients, limits: Limits) -> list
     ]
 
 
-EXCHANGES = Bound(
-    name="Exchanges of one code or refresh token",
-    service="both",
-    total="`OAUTH_TOKEN_RATE_LIMIT` for each address",
-    tenant=f"1 at a time for each secret; {MAX_WAITING} wait",
-    address="as many secrets as it has",
-    reserved="-",
-    stranger="Nothing: it needs the secret.",
+EXCHANGES = bound_without_strangers(
+    "Exchanges of one code or refresh token", "events", "none", f"1 for each secret; {MAX_WAITING} wait"
 )
 
 

@@ -31,21 +31,20 @@ HEADERS = [(b"cache-control", b"public, max-age=604800, immutable"), NOSNIFF]
 COVERS = Bound(
     name="Covers of events that are drawn",
     service="events",
-    total="1 at a time",
-    tenant=f"1, in turns of organizers; {MAX_WAITING} wait",
-    address=f"1, in turns of addresses for one organizer; {MAX_WAITING} wait",
+    total="1",
+    tenant=f"1, in turns; {MAX_WAITING} wait",
+    address=f"1, in turns for one organizer; {MAX_WAITING} wait",
     reserved="-",
-    stranger="One turn, of about 0.3 seconds, for each cover of another organizer.",
+    stranger="One turn, about 0.3 seconds, for each cover of another organizer.",
 )
 COVERS_OF_ADDRESS = Bound(
     name="Requests for covers that are not drawn yet",
     service="events",
     total="none",
-    tenant="any number, of different addresses",
-    address=f"1 at a time; {MAX_WAITING} wait, also of a /48",
+    tenant="none",
+    address=f"1; {MAX_WAITING} wait, also of a /48",
     reserved="-",
-    stranger=f"Nothing of this. It can have the {MAX_CACHED_COVERS} covers that are kept drawn again, "
-    "in 0.3 seconds each.",
+    stranger=f"Time: the {MAX_CACHED_COVERS} covers that are kept are drawn again.",
 )
 
 

@@ -59,9 +59,7 @@ class CalendarFile:
 _NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-CALENDARS = cache_bound(
-    "Calendars and feeds of organizers", "events", f"{MAX_CACHE_BYTES // 1_000_000} MB in a process"
-)
+CALENDARS = cache_bound("Calendars and feeds of organizers", "events", f"{MAX_CACHE_BYTES // 1_000_000} MB")
 
 
 class OrganizerFeeds:

@@ -65,13 +65,13 @@ MAX_ORGANIZERS = 500
 ORGANIZER_READS = Bound(
     name="Requests that wait for one read of an organizer's page",
     service="events",
-    total=f"{MAX_WAITING_CALLS} for one organizer; they share the read",
+    total=f"{MAX_WAITING_CALLS} for one organizer",
     tenant="its own",
-    address="as many as it has connections",
+    address="its connections",
     reserved="-",
-    stranger="Nothing: all of them are answered by one read.",
+    stranger="Nothing: one read answers all.",
 )
-ORGANIZERS = cache_bound("Organizers that pages show", "events", f"{MAX_ORGANIZERS} in a process, for a second")
+ORGANIZERS = cache_bound("Organizers that pages show", "events", f"{MAX_ORGANIZERS}, for a second")
 
 
 class VersionedOrganizer(Struct, frozen=True):
@@ -130,9 +130,7 @@ _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MICROSECOND = dt.timedelta(microseconds=1)
 
 
-ORGANIZER_PAGES = cache_bound(
-    "Rendered pages of organizers", "events", f"{MAX_CACHE_BYTES // 1_000_000} MB in a process"
-)
+ORGANIZER_PAGES = cache_bound("Rendered pages of organizers", "events", f"{MAX_CACHE_BYTES // 1_000_000} MB")
 
 
 class OrganizerPage:

@@ -32,11 +32,11 @@ have locked, and must leave connections for requests."""
 PAYMENT_TRANSACTIONS = Bound(
     name="Transactions that store what the payment processor answered",
     service="events",
-    total=f"{MAX_CONCURRENT_TRANSACTIONS} at a time",
-    tenant="in the order in which they are due",
-    address="none: only registrations with a price cause them",
-    reserved="all of it is for payments",
-    stranger="One due call for each registration with a price, which limits of forms bound.",
+    total=f"{MAX_CONCURRENT_TRANSACTIONS}",
+    tenant="none, in order",
+    address="none",
+    reserved="-",
+    stranger="One for each of its registrations with a price.",
 )
 
 HANDLED_COUNT = Counter(

@@ -15,7 +15,7 @@ from holdfast.events.quotas import require_room
 from holdfast.events.resources import Reader, Steps, Tx
 from holdfast.events.storage.store import Store
 from holdfast.events.users.shares import share_of
-from holdfast.kit.contract.bounds import Bound
+from holdfast.kit.contract.bounds import bound_without_strangers
 from holdfast.kit.contract.caller import Caller, Owner
 from holdfast.kit.contract.client import without_client
 from holdfast.kit.contract.messages import message, message_of
@@ -25,14 +25,8 @@ from holdfast.kit.running.slots import MAX_WAITING, Slots
 
 UNDECLARED = {"application/octet-stream", "binary/octet-stream"}
 
-UPLOADS = Bound(
-    name="Requests that make a photo of one upload",
-    service="events",
-    total="as many uploads as there are",
-    tenant=f"1 at a time for each upload; {MAX_WAITING} wait",
-    address="none: only organizers have uploads",
-    reserved="-",
-    stranger="Nothing: it needs the key of the organizer.",
+UPLOADS = bound_without_strangers(
+    "Requests that make a photo of one upload", "events", "none", f"1 for each upload; {MAX_WAITING} wait"
 )
 
 _uploads = Slots(UPLOADS, 1)

@@ -21,7 +21,7 @@ from holdfast.events.photos import image, scaling
 from holdfast.events.photos.container import UnfitFile
 from holdfast.events.photos.scaling import ScaledPhoto, widths_of
 from holdfast.events.users.shares import is_unproved
-from holdfast.kit.contract.bounds import Bound
+from holdfast.kit.contract.bounds import Bound, bound_without_strangers
 from holdfast.kit.contract.caller import Owner
 from holdfast.kit.contract.client import require_client, wait_while_connected
 from holdfast.kit.contract.messages import message
@@ -56,31 +56,27 @@ SCALER = (sys.executable, "-I", "-m", scaling.__name__)
 DECODERS = Bound(
     name="Photos that are decoded before they are accepted",
     service="events",
-    total=f"{MAX_CONCURRENT_CHECKS} at a time; {MAX_WAITING_FILES} wait",
-    tenant=f"1 at a time, in turns of organizers; {MAX_WAITING_FILES_OF_OWNER} wait",
-    address=f"unconfirmed organizers together: 1 at a time, in turns of addresses; {MAX_WAITING_FILES_OF_OWNER} wait",
-    reserved="1 decoder is never used by unconfirmed organizers",
-    stranger=f"One turn, of at most {image.MAX_CPU_SECONDS} seconds of a processor, before a photo of another address. "
-    "Confirmed organizers have the other decoder.",
+    total=f"{MAX_CONCURRENT_CHECKS}; {MAX_WAITING_FILES} wait",
+    tenant=f"1, in turns; {MAX_WAITING_FILES_OF_OWNER} wait",
+    address=f"unconfirmed together: 1, in turns; {MAX_WAITING_FILES_OF_OWNER} wait",
+    reserved="1 for confirmed organizers",
+    stranger=f"One turn, at most {image.MAX_CPU_SECONDS} seconds of a processor, from other addresses.",
 )
-DECODER_TIME = Bound(
-    name="Processor time of decoders",
-    service="events",
-    total="none",
-    tenant=f"{DECODER_SECONDS} s in {BUDGET_SECONDS // 60} minutes; unconfirmed: {UNPROVED_DECODER_SECONDS} s",
-    address="that of the organizers it has registered",
-    reserved="-",
-    stranger="Nothing: each organizer has its own budget.",
+DECODER_TIME = bound_without_strangers(
+    "Processor time of decoders",
+    "events",
+    "none",
+    f"{DECODER_SECONDS} s in {BUDGET_SECONDS // 60} minutes; unconfirmed: {UNPROVED_DECODER_SECONDS} s",
 )
 SIZES = Bound(
     name="Photos whose sizes are made",
     service="events",
-    total="1 at a time",
-    tenant="1, then it is the turn of another organizer",
-    address="none: only organizers have photos",
+    total="1",
+    tenant="1, in turns",
+    address="none",
     reserved="-",
-    stranger=f"One photo, of at most {image.MAX_CPU_SECONDS} seconds of a processor, before each photo of others. "
-    "Pages show the originals meanwhile.",
+    stranger=f"As an organizer: one turn, at most {image.MAX_CPU_SECONDS} seconds of a processor, before each photo of "
+    "others.",
 )
 
 log = structlog.get_logger()

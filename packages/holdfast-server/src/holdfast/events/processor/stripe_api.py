@@ -63,11 +63,11 @@ MAX_CONCURRENT_CALLS_OF_SOURCE = 46
 CALLS = Bound(
     name="Calls of the payment processor",
     service="events",
-    total=f"{MAX_CONCURRENT_CALLS} at a time",
-    tenant="that of its addresses; background work follows due dates, whoever it is for",
-    address=f"{MAX_CONCURRENT_CALLS_OF_SOURCE}, in turns of addresses",
-    reserved=f"background work has {MAX_CONCURRENT_CALLS_OF_SOURCE} at most",
-    stranger="One turn of a call, about half a second. Checkouts are opened in the order of registrations.",
+    total=f"{MAX_CONCURRENT_CALLS}",
+    tenant="that of its addresses",
+    address=f"{MAX_CONCURRENT_CALLS_OF_SOURCE}, in turns; so many for background work, by due date",
+    reserved="-",
+    stranger="One turn, about half a second.",
 )
 
 CALL_TIMEOUT_SECONDS = 30

@@ -375,9 +375,7 @@ def _refusal(problem: Problem, queue: QueueRow | None = None) -> tuple[RoomView,
 MAX_CACHE_BYTES = 4_000_000
 
 
-PROGRESS_PAGES = cache_bound(
-    "Rendered pages of waiting rooms", "events", f"{MAX_CACHE_BYTES // 1_000_000} MB in a process"
-)
+PROGRESS_PAGES = cache_bound("Rendered pages of waiting rooms", "events", f"{MAX_CACHE_BYTES // 1_000_000} MB")
 
 
 def progress_routes(database: Database, limits: Limits, queues: LookupCache[int, QueueProgress]) -> list[Route]:

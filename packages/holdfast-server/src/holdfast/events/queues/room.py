@@ -145,7 +145,7 @@ def wait_in_words(seconds: int, language: Language) -> str:
     return joined(days(day), hours(rest)) if rest else days(day)
 
 
-QUEUES_LOOKED_UP = cache_bound("Queues that waiting rooms show", "events", f"{MAX_RESULTS} in a process, for a second")
+QUEUES_LOOKED_UP = cache_bound("Queues that waiting rooms show", "events", f"{MAX_RESULTS}, for a second")
 
 
 class GetProgress(Command):

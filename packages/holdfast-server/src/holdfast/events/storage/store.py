@@ -24,11 +24,11 @@ CHUNK_BYTES = 64 * 1024
 FILES = Bound(
     name="Reads and writes of photos and uploads",
     service="events",
-    total=f"{MAX_CONCURRENT_FILES} at a time",
+    total=f"{MAX_CONCURRENT_FILES}",
     tenant="that of its addresses",
-    address=f"{MAX_CONCURRENT_FILES_OF_SOURCE}, in turns of addresses; each part of 64 kB of a file takes a turn",
-    reserved=f"background work has {MAX_CONCURRENT_FILES_OF_SOURCE} at most",
-    stranger="One turn of a read or write, some milliseconds.",
+    address=f"{MAX_CONCURRENT_FILES_OF_SOURCE}, in turns of 64 kB; so many for background work",
+    reserved="-",
+    stranger="One turn, some milliseconds.",
 )
 
 

@@ -49,11 +49,11 @@ MAX_REMEMBERED_CHARACTERS = 4_000_000
 TEXTS = Bound(
     name="Texts that are rendered outside the process",
     service="events",
-    total=f"1 up to {MAX_SHORT_CHARACTERS:,} characters, and 1 longer one; {MAX_WAITING_TOGETHER} wait for each",
-    tenant=f"1 of each, in turns of organizers; {MAX_WAITING} wait",
-    address=f"unconfirmed organizers together: 1 of each, in turns of addresses; {MAX_WAITING} wait",
+    total=f"1 up to {MAX_SHORT_CHARACTERS:,} characters and 1 longer one; {MAX_WAITING_TOGETHER} wait for each",
+    tenant=f"1 of each, in turns; {MAX_WAITING} wait",
+    address=f"unconfirmed together: 1 of each, in turns; {MAX_WAITING} wait",
     reserved="-",
-    stranger="One turn, of about a second of a processor, before each text of others.",
+    stranger="One turn, about a second of a processor, before each text of others.",
 )
 
 REMEMBERED = cache_bound(

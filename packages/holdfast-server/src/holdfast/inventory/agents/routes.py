@@ -8,7 +8,7 @@ from holdfast.inventory.agents.credentials import Credentials
 from holdfast.inventory.agents.model import requested_grant, requested_key
 from holdfast.inventory.problems import INVALID_REQUEST, error_body, oauth_body
 from holdfast.inventory.resources import Database
-from holdfast.kit.contract.bounds import Bound
+from holdfast.kit.contract.bounds import bound_without_strangers
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import BAD_REQUEST, INVALID_JSON, VALIDATION_FAILED, Problem
 from holdfast.kit.http.body import read_body
@@ -31,14 +31,8 @@ from holdfast.kit.running.slots import MAX_WAITING, SLOT_TIMEOUT_SECONDS, Slots
 
 T = TypeVar("T")
 
-IDENTITIES = Bound(
-    name="Requests for the identity of one key",
-    service="inventory",
-    total="`API_IDENTITY_RATE_LIMIT` for each address",
-    tenant=f"1 at a time for each key; {MAX_WAITING} wait",
-    address="as many keys as it has",
-    reserved="-",
-    stranger="Nothing: it needs the key of the shop.",
+IDENTITIES = bound_without_strangers(
+    "Requests for the identity of one key", "inventory", "none", f"1 for each key; {MAX_WAITING} wait"
 )
 
 

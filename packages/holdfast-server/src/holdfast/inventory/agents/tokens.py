@@ -58,7 +58,7 @@ class SignedToken(NamedTuple):
 VERIFIED_AGENT_TOKENS = cache_bound(
     "Access tokens of agents that were verified",
     "inventory",
-    f"{MAX_CACHED_TOKENS} in a process",
+    f"{MAX_CACHED_TOKENS}",
     lost="is verified again",
 )
 

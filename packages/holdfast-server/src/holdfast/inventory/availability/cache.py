@@ -186,15 +186,13 @@ RETRY_SECONDS = 0.5
 """Seconds between attempts to read a shop that has readers."""
 
 
-FOUND_SHOPS = cache_bound(
-    "Shops that were looked up by domain", "inventory", f"{MAX_RESULTS} in a process, for a second"
-)
+FOUND_SHOPS = cache_bound("Shops that were looked up by domain", "inventory", f"{MAX_RESULTS}, for a second")
 
 
 CACHED_SHOPS = cache_bound(
     "Shops whose availability is in memory",
     "inventory",
-    f"{MAX_CACHED_SHOPS} in a process, and those with readers",
+    f"{MAX_CACHED_SHOPS}, and those with readers",
     lost="is read again",
 )
 

@@ -68,7 +68,7 @@ class CachedAnswer(NamedTuple):
 SIGNED_DOMAINS = cache_bound(
     "Signed addresses of storefronts that were checked",
     "inventory",
-    f"{MAX_CACHED_SHOPS} in a process",
+    f"{MAX_CACHED_SHOPS}",
     lost="is checked again",
 )
 

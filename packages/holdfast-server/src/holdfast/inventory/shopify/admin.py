@@ -144,7 +144,7 @@ class _GraphqlAnswer(Struct):
 POINT_BUCKETS = cache_bound(
     "Shops whose calls of the Admin API are counted",
     "inventory",
-    f"{MAX_CACHED_SHOPS} in a process",
+    f"{MAX_CACHED_SHOPS}",
     lost="is counted again",
 )
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import httpx2
 import msgspec
 
-from holdfast.kit.contract.bounds import Bound
+from holdfast.kit.contract.bounds import bound_without_strangers
 from holdfast.kit.security.http_client import HttpClient, trusted_certificates
 
 CALL_TIMEOUT_SECONDS = 30.0
@@ -22,14 +22,8 @@ MAX_ANSWER_BYTES = 16 * 1_048_576
 MAX_CONCURRENT_CALLS = 64
 """Connections of one process to the platform."""
 
-PLATFORM_CALLS = Bound(
-    name="Calls of the storefront platform in progress",
-    service="inventory",
-    total=f"{MAX_CONCURRENT_CALLS} in a process",
-    tenant="none of its own; the platform limits the calls of each shop",
-    address="none: only shops cause calls, and installs, which have a limit",
-    reserved="-",
-    stranger="Nothing: a stranger without a shop causes no call but that of an install.",
+PLATFORM_CALLS = bound_without_strangers(
+    "Calls of the storefront platform", "inventory", f"{MAX_CONCURRENT_CALLS}", "none; the platform limits each shop"
 )
 
 MAX_RETRY_AFTER_SECONDS = 300.0

@@ -50,7 +50,7 @@ compared.
 
 
 PUSH_SIZES = cache_bound(
-    "Shops whose size of a push is remembered", "inventory", f"{MAX_CACHED_SHOPS} in a process", lost="is found again"
+    "Shops whose size of a push is remembered", "inventory", f"{MAX_CACHED_SHOPS}", lost="is found again"
 )
 
 

@@ -28,7 +28,7 @@ from holdfast.inventory.sync.pushing import PushSizes
 from holdfast.inventory.sync.sql import LeasedShop
 from holdfast.kit.background.leases import LeaseLost
 from holdfast.kit.background.row_work import RetryBackoff, RowWork
-from holdfast.kit.contract.bounds import Bound
+from holdfast.kit.contract.bounds import bound_without_strangers
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.environment.logs import first_line
 from holdfast.kit.running.slots import Slots
@@ -186,14 +186,8 @@ async def _store(tx: Tx, *, shop_id: int, reading: LevelReading, observed: Seque
 MAX_CONCURRENT_SHOPS = 8
 """The most shops that one process syncs at the same time."""
 
-SYNC_TRANSACTIONS = Bound(
-    name="Transactions that sync levels",
-    service="inventory",
-    total=f"{MAX_CONCURRENT_SHOPS} shops at a time",
-    tenant="1 shop is synced by one process, and its transactions follow each other",
-    address="none: only changes of stock cause it",
-    reserved="all of it is for the work of shops",
-    stranger="Nothing.",
+SYNC_TRANSACTIONS = bound_without_strangers(
+    "Transactions that sync levels", "inventory", f"{MAX_CONCURRENT_SHOPS} shops", "1 of all processes"
 )
 
 COLLECT_SECONDS = 0.02

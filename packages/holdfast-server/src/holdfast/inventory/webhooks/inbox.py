@@ -38,7 +38,7 @@ from holdfast.inventory.webhooks.model import (
 from holdfast.inventory.webhooks.sql import DeliveryResult, LeasedDelivery
 from holdfast.kit.background.leases import LeaseFence, LeaseLost
 from holdfast.kit.background.row_work import RetryBackoff, RowWork
-from holdfast.kit.contract.bounds import Bound
+from holdfast.kit.contract.bounds import bound_without_strangers
 from holdfast.kit.contract.problems import NOT_FOUND, SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.environment.logs import first_line
 from holdfast.kit.environment.metrics import start_at_zero
@@ -53,36 +53,27 @@ MAX_CONCURRENT_DELIVERIES = 8
 MAX_CONCURRENT_OF_SHOP = 3
 """The most of them of one shop: a shop with many orders, or with slow answers, does not delay the others."""
 
-WEBHOOK_TRANSACTIONS = Bound(
-    name="Transactions that handle webhooks",
-    service="inventory",
-    total=f"{MAX_CONCURRENT_DELIVERIES} webhooks at a time",
-    tenant=f"{MAX_CONCURRENT_OF_SHOP} webhooks at a time, whose transactions follow each other",
-    address="none: only webhooks that the platform signed are stored",
-    reserved="all of it is for the platform",
-    stranger="Nothing: a stranger cannot sign.",
+WEBHOOK_TRANSACTIONS = bound_without_strangers(
+    "Transactions that handle webhooks",
+    "inventory",
+    f"{MAX_CONCURRENT_DELIVERIES} webhooks",
+    f"{MAX_CONCURRENT_OF_SHOP} webhooks, one transaction at a time",
 )
 
 MAX_BATCH_SIZE = 100
 """The most deliveries that are handled together with another one."""
 
-RECEIVED_WEBHOOKS = Bound(
-    name="Received webhooks that wait until they are stored",
-    service="inventory",
-    total=f"{MAX_WAITING_CALLS} in a process; {MAX_BATCH_SIZE} are stored together",
-    tenant="none: in order of arrival",
-    address="none: their signature is checked first",
-    reserved="all of it is for the platform",
-    stranger="Nothing: a stranger cannot sign.",
+RECEIVED_WEBHOOKS = bound_without_strangers(
+    "Received webhooks that wait until they are stored",
+    "inventory",
+    f"{MAX_WAITING_CALLS}; {MAX_BATCH_SIZE} are stored together",
+    "none, in order of arrival",
 )
-WEBHOOK_RESULTS = Bound(
-    name="Handled webhooks whose results wait until they are stored",
-    service="inventory",
-    total=f"{MAX_CONCURRENT_DELIVERIES}; {MAX_BATCH_SIZE} are stored together",
-    tenant=f"{MAX_CONCURRENT_OF_SHOP}",
-    address="none: only webhooks that the platform signed are stored",
-    reserved="all of it is for the platform",
-    stranger="Nothing: a stranger cannot sign.",
+WEBHOOK_RESULTS = bound_without_strangers(
+    "Handled webhooks whose results wait until they are stored",
+    "inventory",
+    f"{MAX_CONCURRENT_DELIVERIES}; {MAX_BATCH_SIZE} are stored together",
+    f"{MAX_CONCURRENT_OF_SHOP}",
 )
 
 RETRY_BACKOFF = RetryBackoff(1.0, 1800.0)

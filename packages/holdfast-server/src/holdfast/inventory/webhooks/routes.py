@@ -47,10 +47,10 @@ LARGE_BODIES = Bound(
     name="Webhooks above the usual size that are read",
     service="inventory",
     total=f"{MAX_LARGE_BODIES} of {MAX_BODY_BYTES // 1_048_576} MiB",
-    tenant="none: the shop is known after the signature is checked",
-    address=f"{MAX_LARGE_BODIES_PER_ADDRESS}, also of a /48; turns by address",
+    tenant="none",
+    address=f"{MAX_LARGE_BODIES_PER_ADDRESS}, also of a /48; in turns",
     reserved="-",
-    stranger=f"{MAX_LARGE_BODIES_PER_ADDRESS} of {MAX_LARGE_BODIES}, each for at most the time of a slow body.",
+    stranger=f"{MAX_LARGE_BODIES_PER_ADDRESS} of {MAX_LARGE_BODIES}, for the time of a slow body.",
 )
 
 ID = re.compile(r"[\x21-\x7e]{1,100}")

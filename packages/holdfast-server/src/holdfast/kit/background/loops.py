@@ -22,7 +22,7 @@ import structlog
 from prometheus_client import Gauge
 
 from holdfast.kit.compat.task_ending import end_tasks
-from holdfast.kit.contract.bounds import Bound
+from holdfast.kit.contract.bounds import bound_without_strangers
 from holdfast.kit.contract.client import create_shared_task
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.postgres.database import Database
@@ -34,14 +34,11 @@ MAX_WAITERS = 2
 """Waiters of one loop. Each holds a connection while it waits."""
 
 
-WAITERS = Bound(
-    name="Locked rows that a background loop waits for",
-    service="both",
-    total=f"{MAX_WAITERS} of each loop in a process; other locked rows are tried again later",
-    tenant="none",
-    address="none",
-    reserved="other rows are worked on meanwhile",
-    stranger="Nothing: a stranger holds no lock while a request waits.",
+WAITERS = bound_without_strangers(
+    "Locked rows that a background loop waits for",
+    "both",
+    f"{MAX_WAITERS} of each loop; others are tried again later",
+    "none",
 )
 
 

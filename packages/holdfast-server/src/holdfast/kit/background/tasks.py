@@ -117,11 +117,11 @@ MAX_CONCURRENT_JOBS = 8
 JOBS_IN_PROGRESS = Bound(
     name="Jobs in progress",
     service="both",
-    total=f"{MAX_CONCURRENT_JOBS} in a process",
-    tenant="none: in the order in which they were enqueued",
-    address="none: only organizers and shops enqueue jobs",
+    total=f"{MAX_CONCURRENT_JOBS}",
+    tenant="none, in order",
+    address="none",
     reserved="-",
-    stranger="Time, as an organizer: the jobs that it enqueued before those of others.",
+    stranger="As an organizer: the time of the jobs that it enqueued before.",
 )
 
 CONNECTION_TIMEOUT_SECONDS = 2

@@ -8,7 +8,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from holdfast.kit.contract.sources import WIDE_SHARE
+NOT_BY_STRANGERS = "Nothing: strangers cannot cause it."
 
 BoundedService = Literal["both", "events", "inventory"]
 
@@ -50,28 +50,42 @@ def cache_bound(name: str, service: BoundedService, total: str, *, lost: str = "
     )
 
 
+def bound_without_strangers(name: str, service: BoundedService, total: str, tenant: str) -> Bound:
+    """The bound of what only organizers, merchants, partners and the service itself can cause."""
+    return Bound(
+        name=name,
+        service=service,
+        total=total,
+        tenant=tenant,
+        address="none",
+        reserved="-",
+        stranger=NOT_BY_STRANGERS,
+    )
+
+
 def address_limit(name: str, service: BoundedService, setting: str, per: str) -> Bound:
-    """The bound of requests that are counted by the address that they come from."""
+    """The bound of requests that are counted by the address that they come from.
+
+    A network of /48 may send `WIDE_SHARE` times as many.
+    """
     return Bound(
         name=name,
         service=service,
         total="none",
         tenant="-",
-        address=f"{setting} {per}; a /48 {WIDE_SHARE} times as many",
+        address=f"{setting} {per}",
         reserved="-",
         stranger="Nothing: each address is counted for itself.",
     )
 
 
-def credential_limit(
-    name: str, service: BoundedService, setting: str, per: str, *, who: str = "a key", together: str = ""
-) -> Bound:
+def credential_limit(name: str, service: BoundedService, setting: str, per: str, *, who: str = "a key") -> Bound:
     """The bound of requests that are counted by the credential with which they come."""
     return Bound(
         name=name,
         service=service,
         total="none",
-        tenant=f"{setting} {per} for {who}{f'; {together}' if together else ''}",
+        tenant=f"{setting} {per} for {who}",
         address="-",
         reserved="-",
         stranger="Nothing: each credential is counted for itself.",

@@ -19,11 +19,11 @@ MAX_ARRIVING_BYTES = 256 * 1024 * 1024
 ARRIVING_BODIES = Bound(
     name="Bytes of bodies that have not arrived whole",
     service="both",
-    total=f"{MAX_ARRIVING_BYTES // 1_048_576} MiB in a process; of each body for {BODY_TIMEOUT_SECONDS} seconds",
+    total=f"{MAX_ARRIVING_BYTES // 1_048_576} MiB; each body for {BODY_TIMEOUT_SECONDS} seconds",
     tenant="none",
-    address="what others leave; above the total, the address with the most, or the /48, loses its oldest body",
+    address="what others leave; the address or /48 with the most loses its oldest body",
     reserved="-",
-    stranger="Nothing: its own bodies are refused first.",
+    stranger="Nothing: its own are refused first.",
 )
 
 

@@ -108,11 +108,10 @@ TURN_SECONDS = 0.01
 BEGUN_REQUESTS = Bound(
     name="Requests that are begun in one turn of the event loop",
     service="both",
-    total=f"{REQUESTS_IN_A_TURN} in a process, down to {MIN_REQUESTS_IN_A_TURN} while they cost much",
+    total=f"{REQUESTS_IN_A_TURN}, down to {MIN_REQUESTS_IN_A_TURN} while they cost much",
     tenant="none",
-    address="one, then it is the turn of another address, or of another /48; at most one of each connection waits. "
-    "All connections of `TRUSTED_PROXIES` are one address",
-    reserved=f"{MAX_URGENT_REQUESTS} more for health checks, metrics, the console and messages of partners, of them "
+    address="one, in turns, also of a /48; `TRUSTED_PROXIES` are one address",
+    reserved=f"{MAX_URGENT_REQUESTS} more for health checks, metrics, console and partners, "
     f"{MAX_URGENT_REQUESTS_PER_ADDRESS} for one address",
     stranger="Some turns of 10 ms.",
 )
@@ -229,29 +228,29 @@ WARNING_INTERVAL_SECONDS = 60
 CONNECTIONS = Bound(
     name="Open connections",
     service="both",
-    total="`MAX_CONNECTIONS` in a process, or as many as the system allows open files",
+    total="`MAX_CONNECTIONS`, or what the system allows",
     tenant="none",
     address=f"`MAX_CONNECTIONS_PER_ADDRESS`; a /48 {WIDE_CONNECTIONS} times as many",
-    reserved="connections of `TRUSTED_PROXIES` are counted together only",
-    stranger="Nothing: when all are taken, the address with the most loses one to each address that has fewer.",
+    reserved="`TRUSTED_PROXIES` are counted together only",
+    stranger="Nothing: the address with the most loses one to each that has fewer.",
 )
 UNREAD_ANSWERS = Bound(
     name="Bytes of answers that clients have not read",
     service="both",
-    total=f"{MAX_UNREAD_BYTES // 1_048_576} MiB in a process; of each connection for 30 seconds",
+    total=f"{MAX_UNREAD_BYTES // 1_048_576} MiB; each connection for 30 seconds",
     tenant="none",
-    address="what others leave; above the total, the address with the most loses its oldest answer",
+    address="what others leave; the address with the most loses its oldest answer",
     reserved="-",
-    stranger="Nothing: its own answers are dropped first.",
+    stranger="Nothing: its own are dropped first.",
 )
 EXPLAINED_REFUSALS = Bound(
     name="Refused connections that are told why",
     service="both",
-    total=f"{MAX_EXPLAINED_REFUSALS} at a time in a process; others are closed without an answer",
+    total=f"{MAX_EXPLAINED_REFUSALS}; others are closed without an answer",
     tenant="none",
     address="none",
     reserved="-",
-    stranger="The reason: others who are refused at the same moment are not told it.",
+    stranger="The reason why others are refused at this moment.",
 )
 
 log = structlog.get_logger()

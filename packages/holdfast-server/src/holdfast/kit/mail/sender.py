@@ -58,14 +58,12 @@ MAX_MAILS_OF_LEASE = 8
 SENT_MAILS = Bound(
     name="Mails that are being sent",
     service="both",
-    total=f"`SMTP_MAX_CONNECTIONS` connections of all processes, {MAX_CONNECTIONS} of each, each for a 64th of all "
-    f"mailboxes and {MAX_MAILS_OF_LEASE} mails, which are rendered together",
-    tenant="one mail, then it is the turn of another organizer or merchant",
-    address="none: bounded by what causes mails, such as forms and links to sign in",
-    reserved="half of the turns are for mails of no organizer, such as links to sign in; mails to many people at once "
-    "go last",
-    stranger=f"One turn, of up to {MAX_MAILS_OF_LEASE} mails on each connection, before each mail of others. Links to "
-    "sign in wait for those that its addresses have requested.",
+    total=f"`SMTP_MAX_CONNECTIONS` connections of all processes, {MAX_CONNECTIONS} of each, for a 64th of all "
+    f"mailboxes and {MAX_MAILS_OF_LEASE} mails each",
+    tenant="one mail, in turns; mails to many people at once go last",
+    address="none: forms and links to sign in are bounded",
+    reserved="half of the turns are for mails of no organizer, such as links to sign in",
+    stranger=f"One turn, of up to {MAX_MAILS_OF_LEASE} mails on each connection, before each mail of others.",
 )
 
 RETRY_BACKOFF = RetryBackoff(1.0, 60.0)

@@ -52,22 +52,21 @@ MAX_CONCURRENT_LOOK_UPS_OF_OWNER = 2
 FETCHES = Bound(
     name="Addresses that users give and the service fetches",
     service="both",
-    total=f"{MAX_CONCURRENT_REQUESTS} at a time for photos, and as many for each other purpose",
-    tenant=f"{MAX_CONCURRENT_REQUESTS_OF_OWNER} at a time, in turns; {MAX_WAITING} wait",
-    address=f"unconfirmed organizers together: {MAX_CONCURRENT_REQUESTS_OF_OWNER}, in turns of addresses",
+    total=f"{MAX_CONCURRENT_REQUESTS} for each purpose, such as photos",
+    tenant=f"{MAX_CONCURRENT_REQUESTS_OF_OWNER}, in turns; {MAX_WAITING} wait",
+    address=f"unconfirmed together: {MAX_CONCURRENT_REQUESTS_OF_OWNER}, in turns",
     reserved="-",
-    stranger=f"{MAX_CONCURRENT_REQUESTS_OF_OWNER} of {MAX_CONCURRENT_REQUESTS}; other strangers wait for one turn, "
-    "of at most 10 seconds.",
+    stranger=f"{MAX_CONCURRENT_REQUESTS_OF_OWNER} of {MAX_CONCURRENT_REQUESTS}; from other strangers one turn, of at "
+    "most 10 seconds.",
 )
 LOOK_UPS = Bound(
     name="Look-ups of the names in such addresses",
     service="both",
-    total=f"{MAX_CONCURRENT_LOOK_UPS} at a time for each purpose",
-    tenant=f"{MAX_CONCURRENT_LOOK_UPS_OF_OWNER} at a time, in turns",
-    address=f"unconfirmed organizers together: {MAX_CONCURRENT_LOOK_UPS_OF_OWNER}",
+    total=f"{MAX_CONCURRENT_LOOK_UPS} for each purpose",
+    tenant=f"{MAX_CONCURRENT_LOOK_UPS_OF_OWNER}, in turns",
+    address=f"unconfirmed together: {MAX_CONCURRENT_LOOK_UPS_OF_OWNER}",
     reserved="-",
-    stranger=f"{MAX_CONCURRENT_LOOK_UPS_OF_OWNER} of {MAX_CONCURRENT_LOOK_UPS}; other strangers wait until the "
-    "resolver gives up a name.",
+    stranger=f"{MAX_CONCURRENT_LOOK_UPS_OF_OWNER} of {MAX_CONCURRENT_LOOK_UPS}, until the resolver gives up a name.",
 )
 
 LookUp = Callable[[str, int], Awaitable[Sequence[str]]]

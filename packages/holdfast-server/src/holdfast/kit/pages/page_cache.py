@@ -29,15 +29,7 @@ FIXED_PAGES = cache_bound(
 CACHE_TTL_SECONDS = 3600
 """Seconds that a page is cached. Nobody requests an outdated page by its key; the cache drops it when it gets full."""
 
-CACHED_PAGES = Bound(
-    name="Rendered pages that are kept",
-    service="both",
-    total=f"{MAX_CACHE_BYTES // 1_000_000} MB for each kind of page",
-    tenant="none: the page that was requested longest ago is dropped",
-    address="none",
-    reserved="-",
-    stranger="It can have pages of others rendered again, in some milliseconds each.",
-)
+CACHED_PAGES = cache_bound("Rendered pages", "both", f"{MAX_CACHE_BYTES // 1_000_000} MB for each kind of page")
 
 NO_PAGE: tuple[None, float] = (None, 0.0)
 

@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from cachetools import LRUCache
 
-from holdfast.kit.contract.bounds import Bound
+from holdfast.kit.contract.bounds import Bound, cache_bound
 from holdfast.kit.contract.client import create_shared_task
 from holdfast.kit.postgres.database import Database
 
@@ -26,14 +26,8 @@ TTL_SECONDS = 1.0
 MAX_RESULTS = 10_000
 """The maximum number of cached results."""
 
-CACHED_RESULTS = Bound(
-    name="Results of look-ups that are kept",
-    service="both",
-    total=f"{MAX_RESULTS:,} of each kind, for {TTL_SECONDS:g} s",
-    tenant="none: the result that was requested longest ago is dropped",
-    address="none",
-    reserved="-",
-    stranger="It can have results of others looked up again, which happens once a second anyway.",
+CACHED_RESULTS = cache_bound(
+    "Results of look-ups", "both", f"{MAX_RESULTS:,} of each kind, for {TTL_SECONDS:g} s", lost="is looked up again"
 )
 
 

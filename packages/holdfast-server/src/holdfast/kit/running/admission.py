@@ -41,12 +41,12 @@ MIN_IN_PROGRESS = 200
 WORK_IN_PROGRESS = Bound(
     name="Work in progress",
     service="both",
-    total=f"no number; above {MIN_IN_PROGRESS} in a process, reads are refused when work waits {Priority.READ.value} s,"
-    f" changes {Priority.CHANGE.value} s, follow-ups {Priority.FOLLOW_UP.value} s",
-    tenant="what waits for a share of its own counts for itself only",
+    total=f"above {MIN_IN_PROGRESS}, reads are refused when work waits {Priority.READ.value} s, changes "
+    f"{Priority.CHANGE.value} s, follow-ups {Priority.FOLLOW_UP.value} s",
+    tenant="what waits for a share of its own counts for itself",
     address="what waits for a share of its own does not count",
-    reserved="signing in, the console, the check-in and messages of partners are not refused",
-    stranger="Time: others wait for what it has in progress, and reads are refused first.",
+    reserved="signing in, console, check-in and partners are not refused",
+    stranger="Time: others wait for what it has in progress.",
 )
 
 MEASURE_SECONDS = 1

@@ -23,11 +23,11 @@ MAX_LOCK_WAITS = 4
 BATCHED_CALLS = Bound(
     name="Calls that wait for a batch of one operation",
     service="both",
-    total=f"{MAX_WAITING_CALLS} in a process; in inventory, of each shop; a batch takes {MAX_CALLS_IN_BATCH}",
-    tenant="events: none of its own: calls of all organizers wait in order of arrival; inventory: all of its batch",
-    address="as many as it has connections",
+    total=f"{MAX_WAITING_CALLS}, in inventory of each shop; a batch takes {MAX_CALLS_IN_BATCH}",
+    tenant="events: none, in order of arrival; inventory: all of its batch",
+    address="its connections",
     reserved="-",
-    stranger="A batch: as many calls before those of others as it has connections.",
+    stranger="A batch: a call before those of others for each of its connections.",
 )
 
 Submit = Callable[[Caller, Any], Awaitable[Any]]

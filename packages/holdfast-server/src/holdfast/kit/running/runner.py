@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from holdfast.kit.contract.bounds import Bound
+from holdfast.kit.contract.bounds import Bound, bound_without_strangers
 from holdfast.kit.contract.caller import STRANGERS, Caller, Owner
 from holdfast.kit.contract.command import Repeatable
 from holdfast.kit.contract.problems import Problem
@@ -27,9 +27,9 @@ TENANT_SHARE_DIVISOR = 3
 LOCK_WAIT_SHARE_DIVISOR = 5
 """Batches that wait for locked rows of one tenant hold at most 1/5 of the connections."""
 
-_TOGETHER = f"`DATABASE_POOL_SIZE`; strangers together 1/{TENANT_SHARE_DIVISOR}, and {MAX_WAITING_TOGETHER} wait"
-_ADDRESS = f"one less than strangers together, at least 1; turns by address; {MAX_WAITING} wait, also of a /48"
-_RESERVED = "strangers who sign in, register or stop mails have as many slots apart; so has each partner"
+_TOGETHER = f"`DATABASE_POOL_SIZE`; strangers 1/{TENANT_SHARE_DIVISOR}, and {MAX_WAITING_TOGETHER} wait"
+_ADDRESS = f"one less than strangers together, at least 1, in turns; {MAX_WAITING} wait, also of a /48"
+_RESERVED = "as many again for strangers who sign in, register or stop mails, and for each partner"
 
 TRANSACTIONS = Bound(
     name="Transactions of operations",
@@ -38,7 +38,7 @@ TRANSACTIONS = Bound(
     tenant=f"events: 1/{TENANT_SHARE_DIVISOR} of them; inventory: 1; {MAX_WAITING} wait",
     address=_ADDRESS,
     reserved=_RESERVED,
-    stranger="One turn: another address waits for one piece of work of this one, and tenants for none.",
+    stranger="One turn, from other addresses.",
 )
 CONCURRENT_READS = Bound(
     name="Reads of operations",
@@ -47,25 +47,19 @@ CONCURRENT_READS = Bound(
     tenant=f"events: 1/{TENANT_SHARE_DIVISOR} of them; inventory: {MAX_CONCURRENT_READS}; {MAX_WAITING} wait",
     address=_ADDRESS,
     reserved=_RESERVED,
-    stranger="One turn, as for transactions.",
+    stranger="One turn, from other addresses.",
 )
 LOCK_WAITS = Bound(
     name="Batches that wait for a locked row",
     service="both",
     total="`DATABASE_POOL_SIZE`",
-    tenant=f"1/{LOCK_WAIT_SHARE_DIVISOR} of the connections, for rows of one organizer; {MAX_WAITING} wait",
-    address="that of the organizer whose row it is",
+    tenant=f"1/{LOCK_WAIT_SHARE_DIVISOR} of these; {MAX_WAITING} wait",
+    address="that of the organizer",
     reserved="-",
-    stranger="Nothing: a stranger holds no lock while a request waits.",
+    stranger="Nothing: strangers hold no lock while they wait.",
 )
-REPEATS = Bound(
-    name="Requests with one Idempotency-Key",
-    service="both",
-    total=f"1 for each key of a caller; {MAX_WAITING} wait",
-    tenant="as many keys as it likes",
-    address="none: strangers cannot send keys",
-    reserved="-",
-    stranger="Nothing: keys are counted by caller.",
+REPEATS = bound_without_strangers(
+    "Requests with one Idempotency-Key", "both", f"1 for each key of a caller; {MAX_WAITING} wait", "any number of keys"
 )
 
 T = TypeVar("T")

@@ -26,13 +26,13 @@ CHANNEL = "api_keys"
 KEY_LOOK_UPS = Bound(
     name="Requests that wait until their API key is looked up",
     service="both",
-    total=f"{MAX_WAITING_CALLS} in a process; one statement looks up {MAX_CALLS_IN_BATCH}",
-    tenant="none: in order of arrival",
-    address="as many as it has connections",
+    total=f"{MAX_WAITING_CALLS}; one statement looks up {MAX_CALLS_IN_BATCH}",
+    tenant="none, in order of arrival",
+    address="its connections",
     reserved="-",
-    stranger="A statement: as many look-ups before those of others as it has connections.",
+    stranger="A statement: a look-up before those of others for each of its connections.",
 )
-FOUND_KEYS = cache_bound("Callers of API keys that were looked up", "both", f"{MAX_RESULTS} in a process, for a second")
+FOUND_KEYS = cache_bound("Callers of API keys that were looked up", "both", f"{MAX_RESULTS}, for a second")
 
 _SHAPE = re.compile(PREFIX + r"[A-Za-z0-9_-]{43}")
 

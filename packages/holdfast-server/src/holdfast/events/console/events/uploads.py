@@ -30,7 +30,7 @@ from holdfast.events.problems import QUOTA_EXCEEDED, TOO_MANY_UPLOADS
 from holdfast.events.resources import Conclusion, Reader, Steps, Tx
 from holdfast.events.site import SITE
 from holdfast.events.users.shares import share_of
-from holdfast.kit.contract.bounds import Bound
+from holdfast.kit.contract.bounds import bound_without_strangers
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.messages import message_of, message_text
@@ -108,14 +108,8 @@ OPERATIONS = (STORE_PHOTO, READ_PHOTOS)
 MAX_CONCURRENT_FORMS = 2
 """The most forms with files of one organizer that are read at a time; each has at most one file in memory."""
 
-FORMS_WITH_FILES = Bound(
-    name="Forms with files that are read",
-    service="events",
-    total="none",
-    tenant=f"{MAX_CONCURRENT_FORMS} at a time; {MAX_WAITING} wait",
-    address="none: only organizers who are signed in send them",
-    reserved="-",
-    stranger="Nothing: each organizer waits for itself.",
+FORMS_WITH_FILES = bound_without_strangers(
+    "Forms with files that are read", "events", "none", f"{MAX_CONCURRENT_FORMS}; {MAX_WAITING} wait"
 )
 
 

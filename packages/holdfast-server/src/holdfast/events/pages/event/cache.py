@@ -25,7 +25,7 @@ from holdfast.kit.postgres.lookup_cache import MAX_RESULTS, LookupCache
 from holdfast.kit.running.operation import Batch, Operation, read_batched
 from holdfast.kit.running.runner import Runner
 
-LINKED_EVENTS = cache_bound("Events that pages show", "events", f"{MAX_RESULTS} in a process, for a second")
+LINKED_EVENTS = cache_bound("Events that pages show", "events", f"{MAX_RESULTS}, for a second")
 
 
 class FindLinkedEvent(Command):

@@ -116,7 +116,7 @@ _RELEASE_TOKEN = b"queue_token="
 """How the token of a waiting room begins in a query."""
 
 
-EVENT_PAGES = cache_bound("Rendered pages of events", "events", f"{MAX_CACHE_BYTES // 1_000_000} MB in a process")
+EVENT_PAGES = cache_bound("Rendered pages of events", "events", f"{MAX_CACHE_BYTES // 1_000_000} MB")
 
 
 class EventPage:

@@ -65,9 +65,7 @@ def routes(
     ]
 
 
-FORM_PAGES = cache_bound(
-    "Rendered pages with a form alone", "events", f"{MAX_CACHE_BYTES // 1_000_000} MB in a process"
-)
+FORM_PAGES = cache_bound("Rendered pages with a form alone", "events", f"{MAX_CACHE_BYTES // 1_000_000} MB")
 
 
 class RegistrationRefusal(Exception):

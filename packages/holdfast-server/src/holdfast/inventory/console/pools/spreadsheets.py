@@ -11,7 +11,7 @@ from holdfast.inventory.console.frame import Console, merchant
 from holdfast.inventory.console.pools.file_text import FileText, text_in_encoding, text_of
 from holdfast.inventory.problems import NOT_ENOUGH_STOCK
 from holdfast.inventory.spreadsheets.model import MAX_ROWS, ExportCsv, Exported, ImportCsv, Imported
-from holdfast.kit.contract.bounds import Bound
+from holdfast.kit.contract.bounds import bound_without_strangers
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import check
 from holdfast.kit.contract.csv_cells import with_separator
@@ -34,14 +34,8 @@ MAX_FILE_BYTES = 400_000
 MAX_CONCURRENT_FILES = 2
 """How many spreadsheets of one shop are read at the same time."""
 
-READ_SPREADSHEETS = Bound(
-    name="Spreadsheets that are read",
-    service="inventory",
-    total="none",
-    tenant=f"{MAX_CONCURRENT_FILES} at a time; {MAX_WAITING} wait",
-    address="none: only merchants who are signed in send them",
-    reserved="-",
-    stranger="Nothing: each shop waits for itself.",
+READ_SPREADSHEETS = bound_without_strangers(
+    "Spreadsheets that are read", "inventory", "none", f"{MAX_CONCURRENT_FILES}; {MAX_WAITING} wait"
 )
 
 BYTE_ORDER_MARK = "\ufeff"
