@@ -7,7 +7,7 @@ UPLOAD_REFUSED = ProblemType(
     "upload_refused",
     403,
     "The upload is not what was presigned.",
-    "PUT the file with the Content-Type and Content-Length that were presigned, or presign again.",
+    "PUT the file with the presigned Content-Type and Content-Length, or presign again.",
 )
 EVENT_CANCELLED = ProblemType(
     "event_cancelled",
@@ -41,14 +41,14 @@ PAYMENT_UNAVAILABLE = ProblemType(
     "payment_unavailable",
     422,
     "The event has a price, and nobody can pay it here yet.",
-    "Ask the organizer for a place; an API key of theirs registers people without a payment.",
+    "Ask the organizer for a place; its API keys register people without a payment.",
     "event_id",
 )
 PAYMENTS_NOT_CONFIGURED = ProblemType(
     "payments_not_configured",
     503,
     "This service takes no payments yet.",
-    "Ask the operator of the service to set STRIPE_SECRET_KEY; free events need no payments.",
+    "Ask the operator to set STRIPE_SECRET_KEY; free events need no payments.",
 )
 SIGNATURE_REFUSED = ProblemType(
     "signature_refused",
@@ -77,8 +77,8 @@ QUEUE_FULL = ProblemType(
 QUEUE_INACTIVE = ProblemType(
     "queue_inactive",
     503,
-    "The queue is paused: nobody joins and nobody is released.",
-    "Join again after the number of seconds in Retry-After; visitors who wait already keep their places.",
+    "The queue is paused.",
+    "Join again after the number of seconds in Retry-After; visitors who wait keep their places.",
 )
 QUEUE_ENDED = ProblemType(
     "queue_ended",
@@ -91,19 +91,19 @@ INVALID_TOKEN = ProblemType(
     "invalid_token",
     401,
     "The release token is not valid.",
-    "Send the visitor back to the queue's waiting_room_url; `reason` says what is wrong with the token.",
+    "Send the visitor to the queue's waiting_room_url; `reason` says what is wrong.",
 )
 QUOTA_EXCEEDED = ProblemType(
     "quota_exceeded",
     422,
-    "The organizer has as much of something as it may have.",
-    "Remove what is not needed any more, or ask the operator of the service for more; `quota` and `limit` say of what.",
+    "The organizer has reached a quota.",
+    "Remove what is not needed, or ask the operator for more; `quota` and `limit` say of what.",
     "organizer_id",
 )
 TOO_MANY_PHOTOS = ProblemType(
     "too_many_photos",
     422,
-    "The event has as many photos as it may have.",
+    "The event may have no more photos.",
     "Remove one first with DELETE /api/events/<event_id>/photos?key=<key>.",
     "event_id",
 )
@@ -111,7 +111,7 @@ TOO_MANY_UPLOADS = ProblemType(
     "too_many_uploads",
     422,
     translatable("Too many photos and uploads of yours are shown by no event."),
-    "Attach them with `image_keys`, or wait: what no event shows for a day is deleted.",
+    "Attach them with `image_keys`, or wait: they are deleted after a day.",
     "image_keys",
 )
 

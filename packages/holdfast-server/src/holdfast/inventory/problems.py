@@ -67,7 +67,7 @@ INSTALL_EXPIRED = ProblemType(
 INVALID_SESSION_TOKEN = ProblemType(
     "invalid_session_token",
     401,
-    "The session token is missing, is not one of the platform for this app, or has expired.",
+    "The session token is missing, is not for this app, or has expired.",
     "Get a fresh one from App Bridge and send it as Authorization: Bearer <token>.",
 )
 MISSING_SCOPES = ProblemType(
@@ -80,7 +80,7 @@ SHOP_NOT_CONNECTED = ProblemType(
     "shop_not_connected",
     409,
     "The shop is not connected with the storefront platform.",
-    "Its merchant installs the app, or opens it again: /auth?shop=SHOP_DOMAIN of this service.",
+    "Its merchant opens /auth?shop=SHOP_DOMAIN of this service.",
 )
 PLATFORM_UNREACHABLE = ProblemType(
     "platform_unreachable",
@@ -98,7 +98,7 @@ STALE = ProblemType(
     "stale",
     409,
     "The pool has changed since you read it.",
-    "Look at `current`, decide again, and send the call with the present version or quantity.",
+    "Look at `current`, decide again, and send the present version or quantity.",
 )
 NOT_ENOUGH_STOCK = ProblemType(
     "not_enough_stock",
@@ -110,7 +110,7 @@ IDEMPOTENCY_KEY_REUSED = ProblemType(
     "idempotency_key_reused",
     409,
     "The idempotency key was used before, with other arguments.",
-    "Use a new key for a new call; repeat the arguments unchanged to repeat a call.",
+    "Use a new key for a new call, or repeat the arguments unchanged.",
 )
 POOL_NOT_ACTIVE = ProblemType(
     "pool_not_active",
@@ -118,9 +118,7 @@ POOL_NOT_ACTIVE = ProblemType(
     "The pool is archived.",
     "Bring it back with restore_pool first.",
 )
-POOL_HAS_HOLDS = ProblemType(
-    "pool_has_holds", 409, "Something of the pool is held for somebody.", "End the holds with release_hold first."
-)
+POOL_HAS_HOLDS = ProblemType("pool_has_holds", 409, "The pool has holds.", "End the holds with release_hold first.")
 NAME_TAKEN = ProblemType("name_taken", 409, "Another pool of the shop has this name.", "Choose another name.")
 ALREADY_REVERTED = ProblemType(
     "already_reverted", 409, "The entry was reverted before.", "Look at the history; there is nothing left to undo."

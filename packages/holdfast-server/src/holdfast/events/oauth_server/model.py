@@ -28,7 +28,7 @@ INVALID_CLIENT = ProblemType(
     "invalid_client",
     400,
     "The client is not known, or no longer.",
-    "Register again at /oauth/register, or use the https address of a client ID metadata document as client_id.",
+    "Register at /oauth/register, or use the https address of a client ID metadata document as client_id.",
 )
 INVALID_GRANT = ProblemType(
     "invalid_grant",
@@ -62,13 +62,13 @@ INVALID_REDIRECT_URI = ProblemType(
     "invalid_redirect_uri",
     400,
     "The client cannot use this redirect address.",
-    "Use an https address, http on localhost or a loopback address, or a scheme of an app; without user and fragment.",
+    "Use https, http on localhost or a loopback address, or the scheme of an app; without user and fragment.",
 )
 INVALID_CLIENT_METADATA = ProblemType(
     "invalid_client_metadata",
     400,
     "The metadata of the client is not acceptable.",
-    "Send JSON with redirect_uris, and without a secret: clients that register prove themselves with PKCE.",
+    "Send JSON with redirect_uris and without a secret: clients use PKCE.",
 )
 
 ALL = (

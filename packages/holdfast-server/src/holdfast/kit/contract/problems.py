@@ -78,7 +78,7 @@ BAD_REQUEST = ProblemType(
     "bad_request",
     400,
     "The request cannot be understood.",
-    "Compare the request with the documentation and send it again.",
+    "Compare the request with the documentation.",
 )
 INVALID_JSON = ProblemType(
     "invalid_json", 400, "The body is not valid JSON.", "Send one JSON object, encoded as UTF-8."
@@ -93,7 +93,7 @@ INVALID_API_KEY = ProblemType(
     "invalid_api_key",
     401,
     "The API key is unknown or has been revoked.",
-    "Check the key for typing errors, or use another one.",
+    "Check the key, or use another one.",
 )
 FORBIDDEN = ProblemType(
     "forbidden",
@@ -124,12 +124,12 @@ PAYLOAD_TOO_LARGE = ProblemType(
     "payload_too_large", 413, "The request body is too large.", "Send a body of at most 1 MiB (1,048,576 bytes)."
 )
 REQUEST_TIMEOUT = ProblemType(
-    "request_timeout", 408, "The request took too long to arrive.", "Send the headers of a request within 10 seconds."
+    "request_timeout", 408, "The request took too long to arrive.", "Send the headers within 10 seconds."
 )
 HEADERS_TOO_LARGE = ProblemType(
     "headers_too_large",
     431,
-    "The address and the headers of the request are too large.",
+    "Address and headers of the request are too large.",
     "Send at most 64 KiB (65,536 bytes) before the body.",
 )
 UNSUPPORTED_MEDIA_TYPE = ProblemType(
@@ -142,13 +142,13 @@ VALIDATION_FAILED = ProblemType(
     "validation_failed",
     422,
     "Some fields are missing or not acceptable.",
-    "Correct the fields named in `errors` and send the request again.",
+    "Correct the fields named in `errors`.",
 )
 IDEMPOTENCY_KEY_REUSED = ProblemType(
     "idempotency_key_reused",
     422,
     "The Idempotency-Key was used before, for another request.",
-    "Use a new key for a new request; repeat a request unchanged to get its answer again.",
+    "Use a new key for a new request, or repeat the request unchanged.",
     "Idempotency-Key",
 )
 RATE_LIMITED = ProblemType(
@@ -158,7 +158,7 @@ INTERNAL_ERROR = ProblemType(
     "internal_error",
     500,
     "The service failed to handle the request.",
-    "Try again; if it persists, report the request_id to the operator.",
+    "Try again, or report the request_id to the operator.",
 )
 SERVICE_UNAVAILABLE = ProblemType(
     "service_unavailable",
