@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from pydantic.fields import FieldInfo
 
+from holdfast.accounts.settings import SignInSettings
 from holdfast.events.api import OPERATIONS as EVENTS_OPERATIONS
 from holdfast.events.oauth_server.model import ALL as OF_CONNECTING
 from holdfast.events.problems import ALL as OF_EVENTS
@@ -15,7 +16,6 @@ from holdfast.inventory.api import OPERATIONS as INVENTORY_OPERATIONS
 from holdfast.inventory.problems import ALL as OF_INVENTORY
 from holdfast.inventory.service import INVENTORY
 from holdfast.kit.contract.problems import COMMON_PROBLEMS, ProblemType
-from holdfast.kit.environment.settings import Settings
 from holdfast.kit.process.service_process import ServiceProcess
 from holdfast.kit.running.operation import Operations
 
@@ -52,7 +52,7 @@ def test_problems_lists_every_code_with_its_status_meaning_and_hint(heading: str
 
 
 def test_settings_lists_the_variables_of_both_services() -> None:
-    shared = {name: field for name, field in Settings.model_fields.items() if name not in OWN_NAMES}
+    shared = {name: field for name, field in SignInSettings.model_fields.items() if name not in OWN_NAMES}
     assert table("settings.md", "Both services") == [row(field) for field in shared.values()]
 
 
@@ -61,7 +61,7 @@ def test_settings_lists_every_variable_with_its_default_and_description(
     heading: str, product: ServiceProcess[Any, Any]
 ) -> None:
     fields = product.settings.model_fields
-    own_names = [name for name in fields if name in OWN_NAMES or name not in Settings.model_fields]
+    own_names = [name for name in fields if name in OWN_NAMES or name not in SignInSettings.model_fields]
     assert table("settings.md", heading) == [row(fields[name]) for name in own_names]
 
 

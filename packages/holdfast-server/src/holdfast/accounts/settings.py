@@ -67,10 +67,9 @@ class SignInSettings(kit.Settings):
         10,
         ge=1,
         validation_alias="SIGN_IN_ADDRESS_RATE_LIMIT",
-        description="Links to sign in that one client address can have sent to an e-mail address per hour, with all "
-        "its tagged forms together; all client addresses together three times as many, the first of each address "
-        "before the others. As many tries of its password by all together, half of them by one. The browsers in which "
-        "its owner has signed in before have as many of their own.",
+        description="Links to sign in per client address, e-mail address and hour; three times as many of all "
+        "client addresses. As many tries of a password of all, half of them of one. As many again in "
+        "browsers in which the owner has signed in before.",
     )
 
     @property

@@ -71,49 +71,45 @@ class OAuthSettings(kit.Settings):
     oauth_issuer: str = Field(
         "",
         validation_alias="OAUTH_ISSUER",
-        description="Issuer of an authorization server whose access tokens `/mcp` accepts, to the letter as its "
-        "metadata has it; https, unless it is on this machine; empty means keys alone.",
+        description="Issuer of the authorization server whose access tokens `/mcp` accepts, exactly as in its "
+        "metadata; https, unless on this machine; empty: keys alone.",
     )
     oauth_audience: str = Field(
         "",
         validation_alias="OAUTH_AUDIENCE",
-        description="Audience its tokens must name; empty means the address of `/mcp`.",
+        description="Audience that its tokens must name; empty: the address of `/mcp`.",
     )
     oauth_builtin: bool = Field(
         False,
         validation_alias="OAUTH_BUILTIN",
-        description="Whether the service is its own authorization server, so that agents connect by a click; `holdfast "
-        "up` turns it on. With `OAUTH_ISSUER` it stays off.",
+        description="Whether the service is its own authorization server, so that agents connect by a click; on "
+        "in `holdfast up`, off with `OAUTH_ISSUER`.",
     )
     handover_url: str = Field(
         "",
         validation_alias="OAUTH_HANDOVER_URL",
-        description="Address of the API at which the server of `OAUTH_ISSUER` is told who is signed in here and what "
-        "they allow, such as https://api.stytch.com/v1; empty means that it asks people itself.",
+        description="API at which the server of `OAUTH_ISSUER` is told who is signed in here and what they allow, "
+        "such as https://api.stytch.com/v1; empty: it asks people itself.",
     )
-    handover_id: str = Field(
-        "", validation_alias="OAUTH_HANDOVER_ID", description="Who the service is at that API: the id of the project."
-    )
-    handover_secret: str = Field(
-        "", repr=False, validation_alias="OAUTH_HANDOVER_SECRET", description="The secret for it."
-    )
+    handover_id: str = Field("", validation_alias="OAUTH_HANDOVER_ID", description="Id of our project there.")
+    handover_secret: str = Field("", repr=False, validation_alias="OAUTH_HANDOVER_SECRET", description="Secret for it.")
     handover_profile: str = Field(
         "",
         validation_alias="OAUTH_HANDOVER_PROFILE",
-        description="The profile there that has the address of our keys, `/oauth/trusted-auth/jwks.json`.",
+        description="Profile there with the address of our keys, `/oauth/trusted-auth/jwks.json`.",
     )
     handover_audience: str = Field(
         "",
         validate_default=True,
         validation_alias="OAUTH_HANDOVER_AUDIENCE",
-        description="The audience that the profile wants in trusted-auth tokens.",
+        description="Audience that the profile wants in trusted-auth tokens.",
     )
     clients_per_hour: int = Field(
         60,
         ge=1,
         validation_alias="OAUTH_REGISTER_RATE_LIMIT",
-        description="OAuth clients that may register per client address and hour: a tenth of them whatever others do, "
-        "and above that 100 times as many from all client addresses together.",
+        description="OAuth clients that register per client address and hour: a tenth whatever others do, above "
+        "that 100 times as many of all.",
     )
     tokens_per_minute: int = Field(
         120,

@@ -30,8 +30,8 @@ class Settings(OAuthSettings, SignInSettings):
         "",
         repr=False,
         validation_alias="EVENTS_SECRET_KEY",
-        description="What stored secrets are encrypted and uploads signed with, at least 32 characters. Required with "
-        "`EVENTS_DATABASE_URL`; otherwise, empty makes one and keeps it in the data directory.",
+        description="Secret of 32 or more characters that encrypts what is stored and signs uploads. Required "
+        "with `EVENTS_DATABASE_URL`; else empty makes one in the data directory.",
     )
     old_secret_key: str = Field("", repr=False, validation_alias="EVENTS_OLD_SECRET_KEY", description=kit.OLD_KEY)
     platform_fee_percent: int = Field(
@@ -45,22 +45,20 @@ class Settings(OAuthSettings, SignInSettings):
         "",
         repr=False,
         validation_alias="STRIPE_SECRET_KEY",
-        description="Secret key of the platform's Stripe account; empty: paid events can be paid nowhere.",
+        description="Secret key of the platform's Stripe account; empty: nothing can be paid.",
     )
     stripe_webhook_secret: str = Field(
         "",
         repr=False,
         validation_alias="STRIPE_WEBHOOK_SECRET",
-        description="Secret of the webhook endpoint `/stripe/webhook`; two with a comma between them while one "
-        "replaces the other. Without it the service asks Stripe from time to time.",
+        description="Secret of the endpoint `/stripe/webhook`; two with a comma between while one replaces the "
+        "other. Empty: Stripe is asked from time to time.",
     )
-    stripe_api: str = Field(
-        "", validation_alias="STRIPE_API_BASE", description="Another address of Stripe's API; empty is Stripe's own."
-    )
+    stripe_api: str = Field("", validation_alias="STRIPE_API_BASE", description="Another address of Stripe's API.")
     stripe_country: str = Field(
         "",
         validation_alias="STRIPE_ACCOUNT_COUNTRY",
-        description="Country of organizers' new Stripe accounts, as two letters; empty is that of the platform.",
+        description="Country of new Stripe accounts, as two letters; empty: that of the platform.",
     )
     hold_minutes: int = Field(
         15,
@@ -74,8 +72,7 @@ class Settings(OAuthSettings, SignInSettings):
         ge=1,
         le=23,
         validation_alias="PAYMENT_CLAIM_HOURS",
-        description="Hours for which a seat is held for somebody who moves up from the waiting list of a paid event, "
-        "from 1 to 23.",
+        description="Hours for which a seat of a paid event is held for a person who moves up, from 1 to 23.",
     )
     registrations_per_minute: int = Field(
         600,
@@ -86,50 +83,50 @@ class Settings(OAuthSettings, SignInSettings):
     notify: bool = Field(
         True,
         validation_alias="API_REGISTRATION_NOTIFY",
-        description="Whether people get mails about registrations made with an API key that does not say `notify`.",
+        description="Whether people get mails about registrations by an API key that does not say `notify`.",
     )
     public_logs: bool = Field(
         True,
         validation_alias="EVENTS_PUBLIC_LOGS",
-        description="Whether events and queues may get a public log of their order. A log that there is goes on.",
+        description="Whether new events and queues may get a public log of their order.",
     )
     log_witnesses: str = Field(
         "",
         validation_alias="EVENTS_LOG_WITNESSES",
-        description="Witnesses that cosign the heads of the public logs: of each the key (`name+id+key`), a space and "
-        "its address, with a comma between witnesses.",
+        description="Witnesses that cosign heads of public logs: the key (`name+id+key`), a space, the address; "
+        "commas between witnesses.",
     )
     organizers_per_hour: int = Field(
         10,
         ge=1,
         validation_alias="API_ORGANIZER_REGISTER_RATE_LIMIT",
-        description="Organizers that POST /api/organizers/register makes per client address and hour.",
+        description="POST /api/organizers/register that make one, per client address and hour.",
     )
     refused_organizers_per_hour: int = Field(
         60,
         ge=1,
         validation_alias="API_ORGANIZER_REGISTER_REFUSED_RATE_LIMIT",
-        description="Refused POST /api/organizers/register per client address and hour.",
+        description="POST /api/organizers/register that are refused, per client address and hour.",
     )
     organizers_per_email: int = Field(
         5,
         ge=1,
         validation_alias="API_ORGANIZER_REGISTER_EMAIL_RATE_LIMIT",
-        description="POST /api/organizers/register per e-mail address and hour, refused ones included, of all client "
-        "addresses together; each of them has 2 of its own.",
+        description="POST /api/organizers/register per e-mail address and hour, of all client addresses; each has "
+        "2 of its own.",
     )
     keys_per_hour: int = Field(
         60,
         ge=1,
         validation_alias="API_KEY_CREATION_RATE_LIMIT",
-        description="POST /api/keys per organizer and hour, with all its keys together.",
+        description="POST /api/keys per organizer and hour.",
     )
     keys_share: int = Field(
         5,
         ge=1,
         validation_alias="API_ORGANIZER_RATE_FACTOR",
-        description="How many times the limit of one API key all keys of an organizer may use together: registrations, "
-        "photos, queue joins and messages to `/mcp`.",
+        description="How many times the limit of one API key all of an organizer may use: registrations, photos, "
+        "queue joins, messages to `/mcp`.",
     )
     photos_per_minute: int = Field(
         30,
@@ -141,27 +138,27 @@ class Settings(OAuthSettings, SignInSettings):
     cdn_base_url: str = Field(
         "",
         validation_alias="CDN_BASE_URL",
-        description="Where the public finds photos, without a slash at the end; empty means /media of this service.",
+        description="Where the public finds photos, without a slash at the end; empty: /media of this service.",
     )
     s3_bucket: str = Field(
         "",
         validation_alias="S3_BUCKET",
-        description="Bucket that keeps photos, in any S3-compatible store; empty keeps them in the data directory.",
+        description="Bucket for photos in an S3-compatible store; empty keeps them in the data directory.",
     )
     s3_endpoint_url: str = Field(
-        "", validation_alias="S3_ENDPOINT_URL", description="Address of the S3-compatible store; empty means AWS."
+        "", validation_alias="S3_ENDPOINT_URL", description="Address of the store; empty: AWS."
     )
     s3_region: str = Field("us-east-1", validation_alias="S3_REGION", description="Region of the bucket.")
     s3_access_key_id: str = Field(
         "",
         validation_alias="S3_ACCESS_KEY_ID",
-        description="Access key for the bucket; empty asks the machine's own role, as boto3 does.",
+        description="Access key for the bucket; empty asks the machine's role, as boto3 does.",
     )
     s3_secret_access_key: str = Field(
         "",
         repr=False,
         validation_alias="S3_SECRET_ACCESS_KEY",
-        description="Secret that goes with the access key.",
+        description="Secret of the access key.",
     )
     joins_per_minute: int = Field(
         60,
@@ -173,79 +170,76 @@ class Settings(OAuthSettings, SignInSettings):
         120,
         ge=1,
         validation_alias="QUEUE_PAGE_JOIN_RATE_LIMIT",
-        description="Places that waiting-room pages give per client address and minute.",
+        description="Places that waiting-room pages give, per client address and minute.",
     )
     forms_per_minute: int = Field(
         20,
         ge=1,
         validation_alias="FORM_RATE_LIMIT",
-        description="Registration forms that one client address may send per minute.",
+        description="Registration forms per client address and minute.",
     )
     forms_per_event: int = Field(
         3_000,
         ge=1,
         validation_alias="FORM_EVENT_RATE_LIMIT",
-        description="New registrations per event and minute by forms of all client addresses together, above what "
-        "`FORM_EVENT_ADDRESS_RATE_LIMIT` gives to each of them.",
+        description="New registrations by forms per event and minute, above what each client address has by "
+        "`FORM_EVENT_ADDRESS_RATE_LIMIT`.",
     )
     forms_share: int = Field(
         5,
         ge=1,
         validation_alias="FORM_EVENT_ADDRESS_RATE_LIMIT",
-        description="Registration forms for one event that each client address may send per minute, however many "
-        "others send.",
+        description="Registration forms per event, client address and minute, whatever others send.",
     )
     wrong_links_per_minute: int = Field(
         30,
         ge=1,
         validation_alias="WRONG_LINK_RATE_LIMIT",
-        description="Links to registrations and data that were never made, per client address and minute; more are "
-        "refused.",
+        description="Links to registrations and data that were never made, per client address and minute.",
     )
     streams_per_organizer: int = Field(
         100,
         ge=1,
         validation_alias="MAX_STREAMS_PER_ORGANIZER",
-        description="Event streams of console pages that one organizer may have open to one process.",
+        description="Open event streams of console pages of one organizer to one process.",
     )
     queue_interval: int = Field(
         60,
         ge=1,
         le=86_400,
         validation_alias="QUEUE_RELEASE_INTERVAL_SECONDS",
-        description="Seconds in which a queue releases `release_rate` visitors, evenly spread; the same everywhere."
-        " From 1 to 86400.",
+        description="Seconds in which a queue releases `release_rate` visitors; the same everywhere. From 1 to 86400.",
     )
     beacon_url: str = Field(
         "https://api.drand.sh",
         validation_alias="EVENTS_BEACON_URL",
-        description="Public server of drand's HTTP interface, from which rounds for draws are fetched; empty: they are "
-        "entered by hand with `holdfast events draw`.",
+        description="Server of drand's HTTP interface for the rounds of draws; empty: they are entered with "
+        "`holdfast events draw`.",
     )
 
     keys_per_organizer: int = Field(
-        50, ge=1, validation_alias="ORGANIZER_MAX_KEYS", description="The most active API keys of an organizer."
+        50, ge=1, validation_alias="ORGANIZER_MAX_KEYS", description="Active API keys of an organizer."
     )
     events_per_organizer: int = Field(
         1_000,
         ge=1,
         validation_alias="ORGANIZER_MAX_EVENTS",
-        description="The most events of an organizer that are neither cancelled nor over.",
+        description="Events of an organizer that are neither cancelled nor over.",
     )
     text_per_organizer: int = Field(
         50_000_000,
         ge=1,
         validation_alias="ORGANIZER_MAX_TEXT_BYTES",
-        description="The most bytes of text in all events of an organizer, also those that are over.",
+        description="Bytes of text in all events of an organizer, also those that are over.",
     )
     queues_per_organizer: int = Field(
-        100, ge=1, validation_alias="ORGANIZER_MAX_QUEUES", description="The most queues of an organizer."
+        100, ge=1, validation_alias="ORGANIZER_MAX_QUEUES", description="Queues of an organizer."
     )
     photos_per_organizer: int = Field(
         2_000,
         ge=1,
         validation_alias="ORGANIZER_MAX_PHOTOS",
-        description="The most photos and uploads of an organizer, of at most 5 MB each.",
+        description="Photos and uploads of an organizer, of at most 5 MB each.",
     )
 
     @property

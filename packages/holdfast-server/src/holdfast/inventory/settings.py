@@ -24,19 +24,19 @@ class Settings(SignInSettings):
         "",
         repr=False,
         validation_alias="INVENTORY_SECRET_KEY",
-        description="What stored secrets are encrypted with, at least 32 characters. Required with "
-        "`INVENTORY_DATABASE_URL`; otherwise, empty makes one and keeps it in the data directory.",
+        description="Secret of 32 or more characters that encrypts what is stored. Required with "
+        "`INVENTORY_DATABASE_URL`; else empty makes one in the data directory.",
     )
     old_secret_key: str = Field("", repr=False, validation_alias="INVENTORY_OLD_SECRET_KEY", description=kit.OLD_KEY)
     client_id: str = Field(
-        "", validation_alias="INVENTORY_CLIENT_ID", description="The app's client id at the storefront platform."
+        "", validation_alias="INVENTORY_CLIENT_ID", description="Client id of the app at the storefront platform."
     )
     client_secret: str = Field(
         "",
         repr=False,
         validation_alias="INVENTORY_CLIENT_SECRET",
-        description="The app's client secret at the storefront platform, by which storefront requests are signed; "
-        "empty derives one from the secret key.",
+        description="Client secret of the app there, which signs storefront requests; empty derives one from the "
+        "secret key.",
     )
     old_client_secret: str = Field(
         "",
@@ -47,17 +47,17 @@ class Settings(SignInSettings):
     platform_address: str = Field(
         "https://{shop}",
         validation_alias="PLATFORM_ADDRESS",
-        description="Address of a shop at the storefront platform, with `{shop}` where its domain stands.",
+        description="Address of a shop there, with `{shop}` for its domain.",
     )
     platform_api_version: str = Field(
         "2026-10",
         validation_alias="PLATFORM_API_VERSION",
-        description="Version of the storefront platform's Admin API.",
+        description="Version of its Admin API.",
     )
     app_bridge: str = Field(
         "https://cdn.shopify.com/shopifycloud/app-bridge.js",
         validation_alias="APP_BRIDGE_ADDRESS",
-        description="Address of the storefront platform's script for pages inside its admin.",
+        description="Address of its script for pages inside its admin.",
     )
     identities_per_minute: int = Field(
         30,
@@ -76,13 +76,13 @@ class Settings(SignInSettings):
         100,
         ge=1,
         validation_alias="MAX_STREAMS_PER_KEY",
-        description="Event streams of `/mcp` that one API key may have open to one process.",
+        description="Open event streams of `/mcp` of one API key to one process.",
     )
     streams_per_shop: int = Field(
         10_000,
         ge=1,
         validation_alias="MAX_STREAMS_PER_SHOP",
-        description="Event streams that one shop may have open to one process.",
+        description="Open event streams of one shop to one process.",
     )
 
     @field_validator("client_secret", "old_client_secret")

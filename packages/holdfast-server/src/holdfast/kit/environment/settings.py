@@ -15,12 +15,9 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from holdfast.kit.contract.addresses import NoAddress, is_web_address, sender_address
 
-DATABASE_URL = "PostgreSQL to use; empty starts the embedded server in the data directory."
-OLD_KEY = (
-    "The secret key before it was rotated: what was encrypted or signed with it is accepted too. "
-    "See docs/deploy/secrets.md."
-)
-BASE_URL = "Public address of the service, without a slash at the end; empty means the address served."
+DATABASE_URL = "PostgreSQL to use; empty starts the bundled server in the data directory."
+OLD_KEY = "The secret key before it was rotated; accepted too. See docs/deploy/secrets.md."
+BASE_URL = "Public address of the service, without a slash at the end; empty: the address served."
 
 DEMO_PAYMENTS_FILE = "demo-payments.sqlite"
 """The file of the data directory that `holdfast up` has for demo payments."""
@@ -57,15 +54,15 @@ class Settings(BaseSettings):
     data_dir: Path = Field(
         Path(".holdfast"),
         validation_alias="HOLDFAST_DATA_DIR",
-        description="Directory of the embedded database and everything else kept on disk.",
+        description="Directory of the bundled database and everything else on disk.",
     )
     first_port: int = Field(
         8001,
         ge=0,
         le=65_532,
         validation_alias="HOLDFAST_PORT",
-        description="Port of inventory in `holdfast up`; events, demo payments and demo shops take the next three, and "
-        "0 picks free ones. From 0 to 65532.",
+        description="Port of inventory in `holdfast up`; events and the demos take the next three; 0 picks free "
+        "ones. From 0 to 65532.",
     )
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
         "INFO", validation_alias="HOLDFAST_LOG_LEVEL", description="The least severe log lines that are written."
@@ -74,65 +71,65 @@ class Settings(BaseSettings):
         "memory://",
         repr=False,
         validation_alias="RATE_LIMIT_STORAGE_URL",
-        description="Where rate limits are counted: memory:// (per process), or redis:// (Redis or Valkey, shared).",
+        description="Where rate limits are counted: memory:// (per process) or redis:// (Redis or Valkey, shared).",
     )
     messages_per_second: int = Field(
         120,
         ge=1,
         validation_alias="MCP_RATE_LIMIT",
-        description="Messages to `/mcp` per API key and second; each message of a batch counts.",
+        description="Messages to `/mcp` per API key and second, each of a batch.",
     )
     trusted_proxies: str = Field(
         "",
         validation_alias="TRUSTED_PROXIES",
-        description="Addresses or networks, separated by commas, whose X-Forwarded-For headers are believed.",
+        description="Addresses or networks, with commas between, whose X-Forwarded-For is believed.",
     )
     max_connections: int = Field(
         20_000,
         ge=1,
         validation_alias="MAX_CONNECTIONS",
-        description="Connections that one process may have open; the limit of open files may allow fewer.",
+        description="Open connections of one process; the limit of open files may allow fewer.",
     )
     max_connections_per_address: int = Field(
         512,
         ge=1,
         validation_alias="MAX_CONNECTIONS_PER_ADDRESS",
-        description="Connections that one client address may have open to one process; trusted proxies may have more.",
+        description="Open connections of one client address to one process; trusted proxies may have more.",
     )
     max_streams: int = Field(
         15_000,
         ge=1,
         validation_alias="MAX_STREAMS",
-        description="Event streams that one process may have open, so that connections are left for other requests.",
+        description="Open event streams of one process.",
     )
     streams_per_address: int = Field(
         256,
         ge=1,
         validation_alias="MAX_STREAMS_PER_ADDRESS",
-        description="Event streams that one client address may have open to one process.",
+        description="Open event streams of one client address to one process.",
     )
     drain_seconds: float = Field(
         0,
         ge=0,
         le=300,
         validation_alias="DRAIN_SECONDS",
-        description="Seconds that a process serves on after SIGTERM, not ready, until a load balancer has seen that."
-        " From 0 to 300.",
+        description="Seconds that a process serves on after SIGTERM, not ready, until a load balancer sees that. "
+        "From 0 to 300.",
     )
     pool_size: int = Field(
         10,
         ge=3,
         le=200,
         validation_alias="DATABASE_POOL_SIZE",
-        description="Database connections one process may hold for requests. From 3 to 200.",
+        description="Database connections of one process for requests. From 3 to 200.",
     )
 
     metrics_token: str = Field(
         "",
         repr=False,
         validation_alias="METRICS_TOKEN",
-        description="What opens /metrics, as a bearer token of 32 or more characters; empty opens it to programs on the"
-        " same machine.",
+        description="Bearer token of 32 or more characters that opens /metrics; empty opens it to programs on the "
+        "same machine.",
     )
 
     smtp_host: str = Field(
@@ -143,34 +140,33 @@ class Settings(BaseSettings):
     smtp_security: Literal["starttls", "tls", "none"] = Field(
         "starttls",
         validation_alias="SMTP_SECURITY",
-        description="How the connection to it is encrypted: starttls, tls, or none.",
+        description="How the connection to it is encrypted: starttls, tls or none.",
     )
     smtp_port: int = Field(
         0,
         ge=0,
         le=65_535,
         validation_alias="SMTP_PORT",
-        description="Its port; 0 means 587 for starttls, 465 for tls, 25 for none. From 0 to 65535.",
+        description="Its port; 0 is 587 for starttls, 465 for tls, 25 for none. From 0 to 65535.",
     )
     smtp_username: str = Field(
-        "", validation_alias="SMTP_USERNAME", description="Who logs in there; empty logs nobody in."
+        "", validation_alias="SMTP_USERNAME", description="User name there; empty logs nobody in."
     )
     smtp_password: str = Field(
-        "", repr=False, validate_default=True, validation_alias="SMTP_PASSWORD", description="The password for it."
+        "", repr=False, validate_default=True, validation_alias="SMTP_PASSWORD", description="Password there."
     )
     smtp_max_connections: int = Field(
         16,
         ge=1,
         le=64,
         validation_alias="SMTP_MAX_CONNECTIONS",
-        description="Connections to it of all processes of the service together; each process has up to 4. From 1 to "
-        "64.",
+        description="Connections to it of all processes of the service, at most 4 of each. From 1 to 64.",
     )
     mail_from: str = Field(
         "",
         validate_default=True,
         validation_alias="MAIL_FROM",
-        description="Sender of mails, as `Name <address>` or a bare address. Required with `SMTP_HOST`.",
+        description="Sender, as `Name <address>` or a bare address. Required with `SMTP_HOST`.",
     )
 
     _own_address: bool = PrivateAttr(default=False)
