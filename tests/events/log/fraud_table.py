@@ -33,76 +33,76 @@ class FraudRow(NamedTuple):
 
 LOG, SAVED, PUBLISHED = "LOG", "LOG --head FILE", "LOG --head-log"
 RECEIPT, LINK = "RECEIPT", "RECEIPT --registration LINK"
-NOBODY = "nobody: everybody can check the log"
-NO_HEAD = "people who have no earlier head, and do not read the head log: the new log is right in itself"
-NO_RECEIPT = "people who have not the receipt of one of them: the log does not say who is who"
+NOBODY = "nobody"
+NO_HEAD = "people without an earlier head or the head log"
+NO_RECEIPT = "people without the receipt of one of them"
 
 ORDER_FRAUDS = {
     "people swapped": FraudRow(
-        "puts one person in the place of another, the times stay",
+        "swaps two people, not their times",
         RECEIPT,
         "The receipt says …, but the log says …",
         NO_RECEIPT,
     ),
     "people and times swapped": FraudRow(
-        "puts one arrival before another, with its time",
+        "swaps two arrivals and their times",
         LOG,
         "Number … arrived at …, before the one with the number before it",
         NOBODY,
     ),
     "dropped before the seal": FraudRow(
-        "leaves a person out before the log is sealed",
+        "leaves a person out before the seal",
         RECEIPT,
         "The arrival at … is not in the log, … seconds later: it was promised within 60",
-        "everybody else: the numbers have no gap",
+        "everybody else: numbers have no gap",
     ),
     "invented before the seal": FraudRow(
-        "invents a person with an earlier time, before the log is sealed",
+        "invents an earlier person before the seal",
         "",
         "passes",
-        "anybody: until the seal, half a second later under load and 60 seconds at most, nothing says who has come",
+        "anybody: the seal comes half a second later under load, at most 60",
     ),
     "dropped after the seal": FraudRow(
-        "takes an entry out of the sealed log, and signs it again",
+        "takes an entry out of the sealed log",
         SAVED,
         "The first … entries are not the ones of the saved head: the log was rewritten, or forked",
         NO_HEAD,
     ),
     "inserted after the seal": FraudRow(
-        "puts an entry into the sealed log, and signs it again",
+        "puts an entry into the sealed log",
         PUBLISHED,
         "The first … entries are not the ones of entry … of …/log/heads: the log was rewritten, or forked",
         NO_HEAD,
     ),
     "dropped with its row": FraudRow(
-        "deletes the last registration and its entry, and signs the log again",
+        "deletes the last registration and its entry",
         PUBLISHED,
         "A head of … entries was published (entry … of …), but the log has … now: the later ones were taken back",
         NO_HEAD,
     ),
     "outcome changed": FraudRow(
-        "gives a seat to a person who is late, in the log too",
+        "gives a seat to a late person, in the log too",
         LOG,
         "Number … was registered, although no seat was free",
         NOBODY,
     ),
     "cancellation forged": FraudRow(
-        "removes a registration in the name of the person",
+        "cancels in the name of the person",
         RECEIPT,
         "The log says that you cancelled at …. If you did not, this receipt is the evidence",
         "everybody else: people do cancel",
     ),
     "cancellation forged before settlement": FraudRow(
-        "removes a registration in the name of the person, before it has a number",
+        "the same, before there is a number",
         RECEIPT,
         "The log says that you cancelled at …. If you did not, this receipt is the evidence",
         "everybody else: people do cancel",
     ),
     "settled against the log": FraudRow(
-        "gives seats in its database to others than in its log",
+        "gives seats to others than its log says",
         LINK,
         "The page of the registration shows no place. The log leads to a seat",
-        "people who have not the link of one of them, as long as the counts are the same",
+        "people without the link of one of them",
     ),
     "counts against the log": FraudRow(
         "gives out more seats than its log says",
@@ -111,40 +111,40 @@ ORDER_FRAUDS = {
         NOBODY,
     ),
     "fork": FraudRow(
-        "goes back to an older data directory, and on from there",
+        "goes on from an older data directory",
         SAVED,
         "The saved head has … entries, but the log has only … now",
-        "people who have neither an earlier head, nor a receipt of what was lost, nor a witness: all of it went back",
+        "people without an earlier head, a receipt of what was lost, or a witness",
     ),
     "key replaced": FraudRow(
-        "makes a new key, and signs everything again with it",
+        "signs everything again with a new key",
         SAVED,
         "The saved head is not signed with the key that the log serves now: the key was replaced",
-        "people who have kept neither the key nor a head that it has signed",
+        "people without the key or a head that it signed",
     ),
     "switched off and on": FraudRow(
-        "switches the log off, gives out seats, and switches it on again",
+        "switches the log off, gives out seats, switches it on",
         LOG,
         "From … to … the log was switched off. What happened then is in no log. Before it, …; after it, …",
-        "everybody: what happened then is in no log. That it was off is a notice, since organizers may do that",
+        "what happened then is in no log: a notice, as organizers may do that",
     ),
     "restored backup": FraudRow(
         "restores a backup to get rid of the last registrations",
         RECEIPT,
         "The arrival at … is not in the log, … A backup was restored at …, which loses what came shortly before",
-        "people who have no receipt or head of them. It is a notice, since a real backup loses them too",
+        "people without a receipt or head of them; a notice, real backups lose them too",
     ),
     "restored backup without an entry": FraudRow(
         "changes seats in a backup before it is restored",
         LOG,
         "A backup was restored at …. What the service did after … and before is in no log. Before it, …; after it, …",
-        "everybody: what happened then is in no log. That it differs is a notice, since a real backup loses entries",
+        "what happened then is in no log: a notice, as real backups lose entries",
     ),
     "proof of another log": FraudRow(
-        "gives a person the proof of a number in another log",
+        "gives a person a proof of another log",
         "PROOF --log LOG",
         "The proof is of another log, …",
-        "people who do not compare the name of the log in the report",
+        "people who do not compare the log's name",
     ),
 }
 
@@ -161,7 +161,7 @@ DRAW_FRAUDS = {
         NO_KEPT_HEAD,
     ),
     "late entry": FraudRow(
-        "puts a person who came after the list had closed into it",
+        "puts a late person into the list",
         LOG,
         "Ticket … came after the list was closed, and is in it",
         NO_KEPT_HEAD,
@@ -182,7 +182,7 @@ DRAW_FRAUDS = {
         "changes the order", LOG, "The order of the draw does not follow from the freeze and the round", NO_KEPT_HEAD
     ),
     "out of turn": FraudRow(
-        "gives a place too early to a person who was drawn later",
+        "gives a place too early",
         LOG,
         "Number … got an outcome at …, when it was the turn of number …",
         NO_KEPT_HEAD,
@@ -192,7 +192,7 @@ DRAW_FRAUDS = {
         "freezes the list when the round may be known",
         LOG,
         "The list was frozen at …, less than 30 seconds before the round",
-        "people who have kept no head from before the round, if the time of the entry is false too",
+        "people without a head from before the round, if the time is false too",
     ),
     "confirmed late": FraudRow(
         "calls an entry confirmed after the freeze",
@@ -201,10 +201,10 @@ DRAW_FRAUDS = {
         NO_KEPT_HEAD,
     ),
     "confirmed invention": FraudRow(
-        "invents entries before the list closes, and calls them confirmed",
+        "invents confirmed entries before the list closes",
         "",
         "passes",
-        "anybody: the log shows how many are confirmed, and not who they are",
+        "anybody: the log says how many are confirmed, not who",
     ),
 }
 
@@ -218,7 +218,7 @@ def table() -> str:
 
 
 def _line(row: FraudRow) -> str:
-    command = f"`{row.command}`" if row.command else "nothing finds it"
+    command = f"`{row.command}`" if row.command else "nothing"
     message = f"“{row.message}”" if row.command else "“Everything that was checked is right.”"
     return f"| {row.fraud} | {command} | {message} | {row.unseen_by} |\n"
 
