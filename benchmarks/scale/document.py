@@ -13,30 +13,6 @@ from benchmarks.scale.costs import Costs
 from benchmarks.scale.inputs import Input
 from benchmarks.scale.plans import Plan
 
-IN_PLANS = (
-    "pages of the waiting room that give a place",
-    "pages of the waiting room",
-    "registrations by e-mail",
-    "polls",
-    "pages of an event",
-    "pages of events that are seldom looked at",
-    "availability of a shop of 1,000 variants",
-)
-"""The kinds of calls that the plans need."""
-
-NAMED_COSTS = (
-    "settlement, microseconds",
-    "stream opened, microseconds of the service",
-    "stream, bytes of memory",
-    "mails a second",
-    "mail, microseconds of the service",
-    "mail, microseconds of PostgreSQL",
-    "order, microseconds of the service",
-    "order, microseconds of PostgreSQL",
-    "order, bytes of WAL",
-)
-"""The other costs that the page names; `costs.json` has all of them."""
-
 COMMAND = "python -m benchmarks.scale.document"
 
 PAGE = Path(__file__).parents[2] / "docs" / "scale.md"
@@ -70,23 +46,6 @@ def size(count: float) -> str:
     return f"{count:.0f} B"
 
 
-def costs_of_calls(measured: Costs) -> str:
-    rows = [
-        [
-            name,
-            *(f"{part.batch:,.0f} + {part.call:,.0f}" for part in (cost.service, cost.database)),
-            f"{cost.wait:,.0f}",
-        ]
-        for name, cost in measured.calls.items()
-    ]
-    headings = ["what", "service, µs", "PostgreSQL, µs", "waits, µs"]
-    return f"Measured on {measured.measured_on}: {measured.machine}.\n\n{table(headings, rows)}"
-
-
-def other_costs(measured: Costs) -> str:
-    return table(["what", "measured"], [[name, number(measured.single[name])] for name in NAMED_COSTS])
-
-
 def plan_table(plan: Plan) -> str:
     limits = [one for one in plan.resources if one.only_one]
     first, *_ = limits
@@ -112,8 +71,8 @@ def needs(together: Sequence[Plan]) -> str:
     """What the plans take, and what that costs: a column for each plan."""
     rows = [
         ["processes of the service", "", *(number(plan.processes) for plan in together)],
-        ["cores that they keep busy", "", *(number(plan.service_cores) for plan in together)],
-        ["cores that PostgreSQL keeps busy", "", *(number(plan.database_cores) for plan in together)],
+        ["cores that they use", "", *(number(plan.service_cores) for plan in together)],
+        ["cores that PostgreSQL uses", "", *(number(plan.database_cores) for plan in together)],
         ["primaries, each with a standby", "", *(number(plan.primaries) for plan in together)],
     ]
     bills = [plan.bill.dollars() for plan in together]
@@ -126,34 +85,35 @@ def needs(together: Sequence[Plan]) -> str:
 
 
 def inputs_table(what: Sequence[Input]) -> str:
-    return table(["what", "value", "why"], [[one.what, f"{one.value:,.10g}", one.source] for one in what], 3)
+    return table(
+        ["what", "value"],
+        [[f"{one.what} ({one.source})" if one.source else one.what, f"{one.value:,.10g}"] for one in what],
+    )
 
 
-def one_process(cells: Cells) -> str:
+def one_process(measured: Costs, cells: Cells) -> str:
     rows = [
         [
             name,
             number(cell.per_second),
             f"{cell.together:.1f}" if cell.database else "",
-            *(f"{seconds * 1e6:,.0f} µs" for seconds in (cell.service, cell.database)),
+            *(f"{seconds * 1e6:,.0f}" for seconds in (cell.service, cell.database)),
             duration(cell.p50),
             duration(cell.p99),
         ]
-        for name, cell in cells.items()
+        for name, cell in ((name, cells[name]) for name in measured.calls)
     ]
-    headings = ["what", "a second", "calls in a batch", "service, each", "PostgreSQL, each", "p50", "p99"]
-    return table(headings, rows)
+    headings = ["what", "a second", "calls in a batch", "service, µs", "PostgreSQL, µs", "p50", "p99"]
+    return f"Measured on {measured.measured_on}: {measured.machine}.\n\n{table(headings, rows)}"
 
 
 def blocks(measured: Costs, cells: Cells) -> dict[str, Callable[[], str]]:
     """What makes each table of the page."""
     together = [plan(measured, cells) for plan in (plans.crowd, plans.saturday, plans.friday)]
     return {
-        "costs of calls": lambda: costs_of_calls(measured),
-        "other costs": lambda: other_costs(measured),
         "check": lambda: checked.table_of_results(table),
         "common inputs": lambda: inputs_table(inputs.COMMON),
-        "one process": lambda: one_process(cells),
+        "one process": lambda: one_process(measured, cells),
         "needs": lambda: needs(together),
         "crowd inputs": lambda: inputs_table(inputs.CROWD),
         "crowd": lambda: plan_table(together[0]),
@@ -168,8 +128,6 @@ def written(page: str) -> str:
     """The page with its tables as the committed files give them."""
     measured = costs.read()
     cells = Cells(measured)
-    for name in IN_PLANS:
-        cells[name]  # looked up here, so that the table of one process has all of them
     made = blocks(measured, cells)
 
     def block(match: re.Match[str]) -> str:

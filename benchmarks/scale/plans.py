@@ -179,18 +179,18 @@ def crowd(costs: Costs, cells: Cells) -> Plan:
     progress = questions * inputs.SCRIPTS.value * inputs.PROGRESS_BYTES.value
     edge = people * calls["pages of an event"].received + progress
     facts = [
-        ("people who come in a second of the first minute", first, ""),
+        ("people a second in the first minute", first, ""),
         ("people in the line at most", longest, ""),
-        ("questions for the progress of the line in the busiest second, at the edge", max(loads), ""),
-        ("pages of the waiting room in the busiest second, at the service", busiest["pages of the waiting room"], ""),
-        ("people who are refused in the busiest second, and come again", max(again), ""),
-        ("cores of the service for the questions, if no edge were in front", max(loads) * page.service, ""),
+        ("questions to the edge in the busiest second", max(loads), ""),
+        ("pages of the waiting room in the busiest second", busiest["pages of the waiting room"], ""),
+        ("people refused in the busiest second", max(again), ""),
+        ("cores for the questions without an edge", max(loads) * page.service, ""),
         ("bytes from the edge", edge / GB, "GB"),
         ("minutes until the last mail is sent", inputs.SEATS.value / min(mails, rate) / 60, ""),
     ]
     people_wait = [
-        Wait("a place in the line, in the busiest minute", weighted(waits[:60], 0.5), weighted(waits[:60], 0.99)),
-        Wait("a place in the line, all people", weighted(waits, 0.5), weighted(waits, 0.99)),
+        Wait("a place in the line, busiest minute", weighted(waits[:60], 0.5), weighted(waits[:60], 0.99)),
+        Wait("a place in the line, all", weighted(waits, 0.5), weighted(waits, 0.99)),
         Wait("the news that all seats are gone", 30, 69),
     ]
     return _plan(
@@ -275,11 +275,11 @@ def friday(costs: Costs, cells: Cells) -> Plan:
         ("orders a second, all shops", orders, ""),
         ("webhooks a second", orders * single["order, webhooks"], ""),
         ("calls to the platform a second", orders * single["order, calls to the platform"], ""),
-        ("shops of 20 orders a second on one primary", one_primary / of_shop, ""),
+        ("such shops on one primary", one_primary / of_shop, ""),
     ]
     waits = [
-        Wait("a webhook answered, measured at 30 orders a second", *_milliseconds(single, "webhook answered")),
-        Wait("from the order to its levels, measured at 30 orders a second", *_milliseconds(single, "order to level")),
+        Wait("a webhook answered, at 30 orders a second", *_milliseconds(single, "webhook answered")),
+        Wait("from the order to its levels, at 30 a second", *_milliseconds(single, "order to level")),
     ]
     more = (service, database, log, stored, 0.0)
     return _plan(costs, cells, busiest, total, facts, resources, waits, hours=inputs.HOURS.value, more=more)

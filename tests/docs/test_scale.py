@@ -124,4 +124,4 @@ def test_waits_behind_a_resource_follow_from_who_came_and_who_was_served() -> No
 def test_the_tables_of_the_page_follow_from_the_committed_costs() -> None:
     page = document.PAGE.read_text(encoding="utf-8")
     assert page == document.written(page), "python -m benchmarks.scale.document"
-    assert page.count(f"{document.COMMAND} -->") == 12
+    assert page.count(f"{document.COMMAND} -->") == 10
