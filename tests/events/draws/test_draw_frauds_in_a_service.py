@@ -1,6 +1,6 @@
 """Frauds of a draw, planted in the sealed log of a running service, which signs it again; people find them over HTTP.
 
-The sentences are those of the table in docs/events/frauds.md.
+The sentences are those of `fraud_table.py`, which also makes the table in docs/events/frauds.md.
 """
 
 from collections.abc import AsyncIterator, Callable

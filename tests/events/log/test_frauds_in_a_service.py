@@ -1,6 +1,6 @@
 """Frauds of an operator who has the database and the key, planted in a running service; people find them over HTTP.
 
-The sentences are those of the table in docs/events/frauds.md.
+The sentences are those of `fraud_table.py`, which also makes the table in docs/events/frauds.md.
 """
 
 import asyncio
