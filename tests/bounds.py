@@ -271,7 +271,7 @@ the stranger were not there. A stranger can register organizers, a few in an hou
 "In turns": each waits for one turn of each other. "Unconfirmed" are organizers whose address is not confirmed. "None"
 means that there is no bound for it, and "-" that there is nothing to share.
 
-Where columns would say the same, a short table follows:
+Where columns would say the same, a short table or list follows:
 
 """
 
@@ -358,13 +358,15 @@ def _section(service: str) -> str:
         if short := [_short_row(bound, group) for bound in bounds if group.has(bound)]:
             columns = ["What", *group.columns]
             head = [f"| {' | '.join(columns)} |", f"| {' | '.join(['---'] * len(columns))} |"]
-            tables.append("\n".join([f"**{group.title}**", "", *head, *short]))
+            tables.append("\n".join([f"**{group.title}**", "", *(head if len(columns) > 2 else []), *short]))
     return "\n\n".join(tables)
 
 
 def _short_row(bound: Bound, group: Group) -> str:
-    cells = (bound.name, *(getattr(bound, member) for member in group.columns.values()))
-    return f"| {' | '.join(_cell(text) for text in cells)} |"
+    first, *others = (
+        _cell(text) for text in (bound.name, *(getattr(bound, member) for member in group.columns.values()))
+    )
+    return f"* {first}: {others[0]}" if len(others) == 1 else f"| {' | '.join([first, *others])} |"
 
 
 def _row(bound: Bound) -> str:

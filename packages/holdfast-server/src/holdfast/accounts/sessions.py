@@ -37,10 +37,10 @@ SESSION_LOOK_UPS = Bound(
     name="Requests that wait until their session is looked up",
     service="both",
     total=f"{MAX_WAITING_CALLS}; one statement looks up {MAX_CALLS_IN_BATCH}",
-    tenant="none, in order of arrival",
+    tenant="none, in order",
     address="its connections",
     reserved="-",
-    stranger="A statement: a look-up before those of others for each of its connections.",
+    stranger="A statement: a look-up for each of its connections.",
 )
 FOUND_SESSIONS = cache_bound("Sessions that were looked up", "both", f"{MAX_RESULTS}, for a second")
 

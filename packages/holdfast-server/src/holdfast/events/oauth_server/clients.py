@@ -193,7 +193,7 @@ MIN_CACHE_SECONDS = 10
 MAX_CACHED_CLIENTS = 1_000
 
 CACHED_KEYS = cache_bound(
-    "Key sets of clients at their own addresses", "both", f"of {MAX_CACHED_CLIENTS:,} clients", lost="is read again"
+    "Key sets of clients at their own addresses", "both", f"{MAX_CACHED_CLIENTS:,} clients", lost="is read again"
 )
 
 

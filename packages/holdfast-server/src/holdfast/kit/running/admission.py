@@ -43,8 +43,8 @@ WORK_IN_PROGRESS = Bound(
     service="both",
     total=f"above {MIN_IN_PROGRESS}, reads are refused when work waits {Priority.READ.value} s, changes "
     f"{Priority.CHANGE.value} s, follow-ups {Priority.FOLLOW_UP.value} s",
-    tenant="what waits for a share of its own counts for itself",
-    address="what waits for a share of its own does not count",
+    tenant="what waits for a share of its own counts for itself alone",
+    address="-",
     reserved="signing in, console, check-in and partners are not refused",
     stranger="Time: others wait for what it has in progress.",
 )

@@ -27,26 +27,23 @@ TENANT_SHARE_DIVISOR = 3
 LOCK_WAIT_SHARE_DIVISOR = 5
 """Batches that wait for locked rows of one tenant hold at most 1/5 of the connections."""
 
-_TOGETHER = f"`DATABASE_POOL_SIZE`; strangers 1/{TENANT_SHARE_DIVISOR}, and {MAX_WAITING_TOGETHER} wait"
-_ADDRESS = f"one less than strangers together, at least 1, in turns; {MAX_WAITING} wait, also of a /48"
-_RESERVED = "as many again for strangers who sign in, register or stop mails, and for each partner"
 
 TRANSACTIONS = Bound(
     name="Transactions of operations",
     service="both",
-    total=_TOGETHER,
+    total=f"`DATABASE_POOL_SIZE`; strangers 1/{TENANT_SHARE_DIVISOR}, and {MAX_WAITING_TOGETHER} wait",
     tenant=f"events: 1/{TENANT_SHARE_DIVISOR} of them; inventory: 1; {MAX_WAITING} wait",
-    address=_ADDRESS,
-    reserved=_RESERVED,
+    address=f"one less than strangers together, at least 1, in turns; {MAX_WAITING} wait, also of a /48",
+    reserved="as many again for strangers who sign in, register or stop mails, and for each partner",
     stranger="One turn, from other addresses.",
 )
 CONCURRENT_READS = Bound(
     name="Reads of operations",
     service="both",
-    total=_TOGETHER,
-    tenant=f"events: 1/{TENANT_SHARE_DIVISOR} of them; inventory: {MAX_CONCURRENT_READS}; {MAX_WAITING} wait",
-    address=_ADDRESS,
-    reserved=_RESERVED,
+    total="as transactions",
+    tenant=f"as transactions; inventory: {MAX_CONCURRENT_READS}",
+    address="as transactions",
+    reserved="as transactions",
     stranger="One turn, from other addresses.",
 )
 LOCK_WAITS = Bound(
