@@ -252,24 +252,23 @@ INTRODUCTION = """\
 # What is bounded, and who shares it
 <!-- python -m tests.bounds -->
 
-Everything that many callers use at the same time has a bound. Each bound says here who shares it, and what one stranger
-can take of it from others at most. Words in capitals are [settings](../settings.md), with their defaults. Rate limits
-are counted in each process, with `RATE_LIMIT_STORAGE_URL` in all together. Why the shares are as they are:
-[decision 95](../decisions/0095-shared-limits-have-a-share-for-each-address.md).
+Everything that many callers use at the same time has a bound, [with a share for each
+address](../decisions/0095-shared-limits-have-a-share-for-each-address.md). Words in capitals are
+[settings](../settings.md), with their defaults. Rate limits are counted in each process, with `RATE_LIMIT_STORAGE_URL`
+in all together.
 
 | column | meaning |
-| --- | --- |
+|---|---|
 | Together | at the same time, in one process |
 | An organizer or shop | the share of one of them, with all its keys, apps and people |
 | An address | the share of one IPv4 address or one IPv6 network of /64; "a /48" has many of these. People behind one \
-address, such as an office, share what it has. `TRUSTED_PROXIES` has to name a proxy in front of the service: \
-otherwise all visitors have the address of the proxy |
+address, such as an office, share it. Name a proxy in front in `TRUSTED_PROXIES`: else it is the address of all |
 | Kept back | what strangers cannot use: for partners, signing in and operators |
-| One stranger can take | the most, with one address or /48, unless it says more. "Nothing": others are served as if \
-the stranger were not there. A stranger can register organizers, a few in an hour, and then has their shares |
+| One stranger can take | the most, with one address or /48, unless it says more. A stranger can register organizers, \
+a few in an hour, and then has their shares |
 
-"In turns": each waits for one turn of each other. "Unconfirmed" are organizers whose address is not confirmed. "None"
-means that there is no bound for it, and "-" that there is nothing to share.
+"In turns": each waits for one turn of each other. "Unconfirmed": organizers whose address is not confirmed. "None": no
+bound. "-": nothing to share.
 
 Where columns would say the same, a short table or list follows:
 
@@ -340,7 +339,7 @@ GROUPS = (
 
 HEAD = """\
 | What | Together | An organizer or shop | An address | Kept back | One stranger can take |
-| --- | --- | --- | --- | --- | --- |"""
+|---|---|---|---|---|---|"""
 
 
 def page() -> str:
@@ -357,7 +356,7 @@ def _section(service: str) -> str:
     for group in GROUPS:
         if short := [_short_row(bound, group) for bound in bounds if group.has(bound)]:
             columns = ["What", *group.columns]
-            head = [f"| {' | '.join(columns)} |", f"| {' | '.join(['---'] * len(columns))} |"]
+            head = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
             tables.append("\n".join([f"**{group.title}**", "", *(head if len(columns) > 2 else []), *short]))
     return "\n\n".join(tables)
 

@@ -20,8 +20,9 @@ PAGE = Path(__file__).parents[2] / "docs" / "scale.md"
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
     """A table in Markdown, whose first columns are words."""
-    marks = ["---" if number < left else "--:" for number in range(len(headings))]
-    return "\n".join(f"| {' | '.join(row)} |" for row in [headings, marks, *rows])
+    marks = "|".join("---" if number < left else "--:" for number in range(len(headings)))
+    head, *lines = (f"| {' | '.join(row)} |" for row in [headings, *rows])
+    return "\n".join([head, f"|{marks}|", *lines])
 
 
 def number(value: float) -> str:
