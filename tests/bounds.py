@@ -259,11 +259,10 @@ in all together.
 
 | column | meaning |
 |---|---|
-| Together | at the same time, in one process |
+| Together | at the same time, in one process. "Kept back": strangers cannot use it |
 | An organizer or shop | the share of one of them, with all its keys, apps and people |
 | An address | the share of one IPv4 address or one IPv6 network of /64; "a /48" has many of these. People behind one \
 address, such as an office, share it. Name a proxy in front in `TRUSTED_PROXIES`: else it is the address of all |
-| Kept back | what strangers cannot use: for partners, signing in and operators |
 | One stranger can take | the most, with one address or /48, unless it says more. A stranger can register organizers, \
 a few in an hour, and then has their shares |
 
@@ -338,8 +337,8 @@ GROUPS = (
 )
 
 HEAD = """\
-| What | Together | An organizer or shop | An address | Kept back | One stranger can take |
-|---|---|---|---|---|---|"""
+| What | Together | An organizer or shop | An address | One stranger can take |
+|---|---|---|---|---|"""
 
 
 def page() -> str:
@@ -369,7 +368,8 @@ def _short_row(bound: Bound, group: Group) -> str:
 
 
 def _row(bound: Bound) -> str:
-    cells = (bound.name, bound.total, bound.tenant, bound.address, bound.reserved, bound.stranger)
+    total = bound.total if bound.reserved == "-" else f"{bound.total}. Kept back: {bound.reserved}"
+    cells = (bound.name, total, bound.tenant, bound.address, bound.stranger)
     return f"| {' | '.join(_cell(text) for text in cells)} |"
 
 

@@ -50,7 +50,7 @@ def size(count: float) -> str:
 def plan_table(plan: Plan) -> str:
     limits = [one for one in plan.resources if one.only_one]
     first, *_ = limits
-    facts = table(["what happens", ""], [[what, f"{number(value)} {unit}".strip()] for what, value, unit in plan.facts])
+    facts = "\n".join(f"* {what}: {number(value)} {unit}".strip() for what, value, unit in plan.facts)
     resources = table(
         ["what has a limit", "needed", "one does", "times"],
         [
@@ -65,7 +65,7 @@ def plan_table(plan: Plan) -> str:
     saturates = f"**{first.what.capitalize()}** saturates first: {number(first.times)} times what there is."
     if first.times <= 1:
         saturates = f"Nothing saturates. The next limit is **{first.what}**, at {first.times:.0%}."
-    return "\n\n".join([facts, f"{saturates}\n\n{resources}", waits])
+    return "\n\n".join([f"So in the plan:\n\n{facts}", f"{saturates}\n\n{resources}", waits])
 
 
 def needs(together: Sequence[Plan]) -> str:
@@ -85,11 +85,8 @@ def needs(together: Sequence[Plan]) -> str:
     return table(["what", "price", "one event", "organizers", "shops"], rows)
 
 
-def inputs_table(what: Sequence[Input]) -> str:
-    return table(
-        ["what", "value"],
-        [[f"{one.what} ({one.source})" if one.source else one.what, f"{one.value:,.10g}"] for one in what],
-    )
+def inputs_list(what: Sequence[Input]) -> str:
+    return "\n".join(f"* {one.what}: {one.value:,.10g}" + (f" ({one.source})" if one.source else "") for one in what)
 
 
 def one_process(measured: Costs, cells: Cells) -> str:
@@ -113,14 +110,14 @@ def blocks(measured: Costs, cells: Cells) -> dict[str, Callable[[], str]]:
     together = [plan(measured, cells) for plan in (plans.crowd, plans.saturday, plans.friday)]
     return {
         "check": lambda: checked.table_of_results(table),
-        "common inputs": lambda: inputs_table(inputs.COMMON),
+        "common inputs": lambda: inputs_list(inputs.COMMON),
         "one process": lambda: one_process(measured, cells),
         "needs": lambda: needs(together),
-        "crowd inputs": lambda: inputs_table(inputs.CROWD),
+        "crowd inputs": lambda: inputs_list(inputs.CROWD),
         "crowd": lambda: plan_table(together[0]),
-        "saturday inputs": lambda: inputs_table(inputs.SATURDAY),
+        "saturday inputs": lambda: inputs_list(inputs.SATURDAY),
         "saturday": lambda: plan_table(together[1]),
-        "friday inputs": lambda: inputs_table(inputs.FRIDAY),
+        "friday inputs": lambda: inputs_list(inputs.FRIDAY),
         "friday": lambda: plan_table(together[2]),
     }
 

@@ -230,8 +230,8 @@ CONNECTIONS = Bound(
     service="both",
     total="`MAX_CONNECTIONS`, or what the system allows",
     tenant="none",
-    address=f"`MAX_CONNECTIONS_PER_ADDRESS`; a /48 {WIDE_CONNECTIONS} times as many",
-    reserved="`TRUSTED_PROXIES` are counted together only",
+    address=f"`MAX_CONNECTIONS_PER_ADDRESS`, a /48 {WIDE_CONNECTIONS} times as many; `TRUSTED_PROXIES` any number",
+    reserved="-",
     stranger="Nothing: the address with the most loses one to each that has fewer.",
 )
 UNREAD_ANSWERS = Bound(

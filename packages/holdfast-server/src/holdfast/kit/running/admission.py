@@ -45,7 +45,7 @@ WORK_IN_PROGRESS = Bound(
     f"{Priority.CHANGE.value} s, follow-ups {Priority.FOLLOW_UP.value} s",
     tenant="what waits for a share of its own counts for itself alone",
     address="-",
-    reserved="signing in, console, check-in and partners are not refused",
+    reserved="signing in, console, check-in, partners",
     stranger="Time: others wait for what it has in progress.",
 )
 

@@ -43,7 +43,7 @@ CONCURRENT_READS = Bound(
     total="as transactions",
     tenant=f"as transactions; inventory: {MAX_CONCURRENT_READS}",
     address="as transactions",
-    reserved="as transactions",
+    reserved="-",
     stranger="One turn, from other addresses.",
 )
 LOCK_WAITS = Bound(
