@@ -34,7 +34,7 @@ CHANNEL = "sessions"
 The payload is the hexadecimal digest of its cookie; empty: all sessions."""
 
 SESSION_LOOK_UPS = Bound(
-    name="Requests that wait until their session is looked up",
+    name="Requests whose session is looked up",
     service="both",
     total=f"{MAX_WAITING_CALLS}; one statement looks up {MAX_CALLS_IN_BATCH}",
     tenant="none, in order",

@@ -27,12 +27,12 @@ BOUNDS: Mapping[str, Bound] = {
         "Links to sign in, tries of passwords, and wrong links", "both", "`SIGN_IN_RATE_LIMIT`", "an hour"
     ),
     LINKS_TO_ADDRESS: Bound(
-        name="Links to sign in that one e-mail address is sent",
+        name="Links to sign in to one e-mail address",
         service="both",
         total=f"{LINKS_WITH_SHARES} times `SIGN_IN_ADDRESS_RATE_LIMIT` an hour",
         tenant="-",
         address="`SIGN_IN_ADDRESS_RATE_LIMIT` an hour, a /48 about as many; 1 whatever others do",
-        reserved="browsers in which the owner has signed in",
+        reserved="browsers that the owner has used",
         stranger="With 21 addresses: links in browsers that are new to the owner.",
     ),
     PASSWORDS_OF_ADDRESS: Bound(
@@ -41,11 +41,11 @@ BOUNDS: Mapping[str, Bound] = {
         total="`SIGN_IN_ADDRESS_RATE_LIMIT` an hour",
         tenant="-",
         address="half of them, a /48 about as many; 1 whatever others do",
-        reserved="browsers in which the owner has signed in",
+        reserved="browsers that the owner has used",
         stranger="With 6 addresses: the password, not links, in browsers that are new to the owner.",
     ),
     SIGN_INS_OF_OWNER: bound_without_strangers(
-        "Signing in in browsers in which the owner has signed in before",
+        "Signing in in browsers that the owner has used",
         "both",
         "`SIGN_IN_ADDRESS_RATE_LIMIT` links an hour for one e-mail address, and as many tries of its password",
         "-",

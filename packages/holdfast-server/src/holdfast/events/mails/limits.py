@@ -31,13 +31,13 @@ MAILS_PER_DAY = 20
 """The most mails that a mailbox gets from new organizers."""
 
 NEW_ORGANIZER_MAILS = Bound(
-    name="Mails to one mailbox from organizers who proved their addresses less than 30 days ago",
+    name="Mails to one mailbox from organizers with addresses proved in the last 30 days",
     service="events",
     total=f"{MAILS_PER_HOUR} an hour, {MAILS_PER_DAY} a day; others wait",
     tenant="none, in order",
     address="none",
     reserved="links to sign in and to one's own data do not count",
-    stranger="As an organizer with a proved address: the time of other new organizers.",
+    stranger="As such an organizer: the time of others.",
 )
 
 

@@ -30,7 +30,7 @@ MAX_CONCURRENT_TRANSACTIONS = 3
 have locked, and must leave connections for requests."""
 
 PAYMENT_TRANSACTIONS = Bound(
-    name="Transactions that store what the payment processor answered",
+    name="Transactions that store answers of the payment processor",
     service="events",
     total=f"{MAX_CONCURRENT_TRANSACTIONS}",
     tenant="none, in order",

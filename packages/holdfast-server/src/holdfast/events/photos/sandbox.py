@@ -60,7 +60,7 @@ DECODERS = Bound(
     tenant=f"1, in turns; {MAX_WAITING_FILES_OF_OWNER} wait",
     address=f"unconfirmed together: 1, in turns; {MAX_WAITING_FILES_OF_OWNER} wait",
     reserved="1 for confirmed organizers",
-    stranger=f"One turn, at most {image.MAX_CPU_SECONDS} seconds of a processor, from other addresses.",
+    stranger=f"One turn, at most {image.MAX_CPU_SECONDS} seconds, from other addresses.",
 )
 DECODER_TIME = bound_without_strangers(
     "Processor time of decoders",
@@ -75,8 +75,7 @@ SIZES = Bound(
     tenant="1, in turns",
     address="none",
     reserved="-",
-    stranger=f"As an organizer: one turn, at most {image.MAX_CPU_SECONDS} seconds of a processor, before each photo of "
-    "others.",
+    stranger=f"As an organizer: one turn, at most {image.MAX_CPU_SECONDS} seconds, before each photo of others.",
 )
 
 log = structlog.get_logger()

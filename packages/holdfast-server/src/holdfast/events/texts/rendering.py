@@ -53,7 +53,7 @@ TEXTS = Bound(
     tenant=f"1 of each, in turns; {MAX_WAITING} wait",
     address=f"unconfirmed together: 1 of each, in turns; {MAX_WAITING} wait",
     reserved="-",
-    stranger="One turn, about a second of a processor, before each text of others.",
+    stranger="One turn, about a second, before each text of others.",
 )
 
 REMEMBERED = cache_bound(

@@ -17,7 +17,7 @@ MAX_ARRIVING_BYTES = 256 * 1024 * 1024
 """Bytes of bodies that have arrived in part. Above it, the address with the most of them loses its oldest body."""
 
 ARRIVING_BODIES = Bound(
-    name="Bytes of bodies that have not arrived whole",
+    name="Bytes of bodies that are arriving",
     service="both",
     total=f"{MAX_ARRIVING_BYTES // 1_048_576} MiB; each body for {BODY_TIMEOUT_SECONDS} seconds",
     tenant="none",

@@ -106,7 +106,7 @@ TURN_SECONDS = 0.01
 """The processor time of a turn that is aimed at while requests wait."""
 
 BEGUN_REQUESTS = Bound(
-    name="Requests that are begun in one turn of the event loop",
+    name="Requests begun in one turn of the event loop",
     service="both",
     total=f"{REQUESTS_IN_A_TURN}, down to {MIN_REQUESTS_IN_A_TURN} while they cost much",
     tenant="none",
@@ -235,7 +235,7 @@ CONNECTIONS = Bound(
     stranger="Nothing: the address with the most loses one to each that has fewer.",
 )
 UNREAD_ANSWERS = Bound(
-    name="Bytes of answers that clients have not read",
+    name="Bytes of answers that are unread",
     service="both",
     total=f"{MAX_UNREAD_BYTES // 1_048_576} MiB; each connection for 30 seconds",
     tenant="none",

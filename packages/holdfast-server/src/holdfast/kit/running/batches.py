@@ -24,10 +24,10 @@ BATCHED_CALLS = Bound(
     name="Calls that wait for a batch of one operation",
     service="both",
     total=f"{MAX_WAITING_CALLS}, in inventory of each shop; a batch takes {MAX_CALLS_IN_BATCH}",
-    tenant="events: none, in order of arrival; inventory: all of its batch",
+    tenant="events: none, in order; inventory: all of its batch",
     address="its connections",
     reserved="-",
-    stranger="A batch: a call before those of others for each of its connections.",
+    stranger="A batch: a call for each of its connections.",
 )
 
 Submit = Callable[[Caller, Any], Awaitable[Any]]

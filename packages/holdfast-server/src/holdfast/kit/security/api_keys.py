@@ -24,7 +24,7 @@ CHANNEL = "api_keys"
 """The channel on which a revocation is announced; the payload is the hexadecimal hash."""
 
 KEY_LOOK_UPS = Bound(
-    name="Requests that wait until their API key is looked up",
+    name="Requests whose API key is looked up",
     service="both",
     total=f"{MAX_WAITING_CALLS}; one statement looks up {MAX_CALLS_IN_BATCH}",
     tenant="none, in order",
