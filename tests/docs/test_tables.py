@@ -31,8 +31,8 @@ def table(page: str, heading: str) -> list[str]:
 
 def row(field: FieldInfo) -> str:
     default = str(field.default).lower() if isinstance(field.default, bool) else field.default
-    default = "empty" if default == "" else f"`{default}`"
-    return f"| `{field.validation_alias}` | {default} | {field.description} |"
+    default = "" if default == "" else f" `{default}`"
+    return f"| `{field.validation_alias}` |{default} | {field.description} |"
 
 
 @pytest.mark.parametrize(
