@@ -55,13 +55,13 @@ def table_of_results(table: Callable[[Sequence[str], Iterable[Sequence[str]], in
     rows = [
         [
             f"{load.clients} clients: {load.what}",
-            *(f"{figures.per_second:,.0f}" for figures in (load.real, load.model)),
+            f"{load.real.per_second:,.0f}",
             str(load.answers_ratio),
-            *(f"{figures.p99:.1f}" for figures in (load.real, load.model)),
+            f"{load.real.p99:.1f}",
             str(load.p99_ratio),
         ]
         for load in checked.loads
     ]
-    headings = ["load", "a second, real", "model", "model/real", "p99, ms, real", "model", "model/real"]
+    headings = ["load", "a second", "model/real", "p99, ms", "model/real"]
     when = f"{checked.checked_on}, with a load of {checked.load_before:g} before it began"
     return f"Checked on {when}.\n\n{table(headings, rows, 1)}"
