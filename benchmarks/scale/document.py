@@ -59,13 +59,14 @@ def plan_table(plan: Plan) -> str:
             if one is first or one.times >= 0.1
         ],
     )
-    waits = table(
-        ["who waits for what", "p50", "p99"], [[one.what, duration(one.p50), duration(one.p99)] for one in plan.waits]
-    )
     saturates = f"**{first.what.capitalize()}** saturates first: {number(first.times)} times what there is."
     if first.times <= 1:
         saturates = f"Nothing saturates. The next limit is **{first.what}**, at {first.times:.0%}."
-    return "\n\n".join([f"So in the plan:\n\n{facts}", f"{saturates}\n\n{resources}", waits])
+    parts = [f"So in the plan:\n\n{facts}", f"{saturates}\n\n{resources}"]
+    if plan.waits:
+        waits = [[one.what, duration(one.p50), duration(one.p99)] for one in plan.waits]
+        parts.append(table(["who waits for what", "p50", "p99"], waits))
+    return "\n\n".join(parts)
 
 
 def needs(together: Sequence[Plan]) -> str:

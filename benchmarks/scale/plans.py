@@ -7,6 +7,7 @@ share of the load.
 """
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from benchmarks.scale import inputs
@@ -75,7 +76,7 @@ class Plan(NamedTuple):
 
     facts: list[tuple[str, float, str]]
     resources: list[Resource]
-    waits: list[Wait]
+    waits: Sequence[Wait]
     service_cores: float
     processes: int
     database_cores: float
@@ -96,8 +97,8 @@ def _plan(
     total: dict[str, float],
     facts: list[tuple[str, float, str]],
     resources: list[Resource],
-    waits: list[Wait],
     hours: float,
+    waits: Sequence[Wait] = (),
     mails: float = 0,
     more: tuple[float, float, float, float, float] = (0, 0, 0, 0, 0),
     sent: float = 0,
@@ -194,7 +195,16 @@ def crowd(costs: Costs, cells: Cells) -> Plan:
         Wait("the news that all seats are gone", 30, 69),
     ]
     return _plan(
-        costs, cells, busiest, total, facts, resources, people_wait, hours=0.5, mails=inputs.SEATS.value, sent=edge
+        costs,
+        cells,
+        busiest,
+        total,
+        facts,
+        resources,
+        hours=0.5,
+        waits=people_wait,
+        mails=inputs.SEATS.value,
+        sent=edge,
     )
 
 
@@ -206,12 +216,6 @@ def page_loads(line: float, rate: float) -> float:
         loads += people / refresh
         nearer += people
     return loads
-
-
-def _mail_wait(mails: float, seconds: float, per_second: float) -> Wait:
-    """How long mails wait that are caused evenly within so many seconds, and sent in order of arrival."""
-    last = max(0.0, mails / per_second - seconds)
-    return Wait("the mail", last * 0.5, last * 0.99)
 
 
 def saturday(costs: Costs, cells: Cells) -> Plan:
@@ -249,11 +253,8 @@ def saturday(costs: Costs, cells: Cells) -> Plan:
         ("memory of these streams", streams * single["stream, bytes of memory"] / GB, "GB"),
         ("days until the last mail is sent", registrations / mails / 86_400, ""),
     ]
-    waits = [
-        _mail_wait(registrations, 86_400, mails),
-    ]
     more = (service, database, 0.0, 0.0, streams)
-    return _plan(costs, cells, busiest, total, facts, resources, waits, hours=24, mails=registrations, more=more)
+    return _plan(costs, cells, busiest, total, facts, resources, hours=24, mails=registrations, more=more)
 
 
 def friday(costs: Costs, cells: Cells) -> Plan:
@@ -277,13 +278,5 @@ def friday(costs: Costs, cells: Cells) -> Plan:
         ("calls to the platform a second", orders * single["order, calls to the platform"], ""),
         ("such shops on one primary", one_primary / of_shop, ""),
     ]
-    waits = [
-        Wait("a webhook answered, at 30 orders a second", *_milliseconds(single, "webhook answered")),
-        Wait("from the order to its levels, at 30 a second", *_milliseconds(single, "order to level")),
-    ]
     more = (service, database, log, stored, 0.0)
-    return _plan(costs, cells, busiest, total, facts, resources, waits, hours=inputs.HOURS.value, more=more)
-
-
-def _milliseconds(single: dict[str, float], what: str) -> tuple[float, float]:
-    return single[f"{what}, milliseconds p50"] / 1000, single[f"{what}, milliseconds p99"] / 1000
+    return _plan(costs, cells, busiest, total, facts, resources, hours=inputs.HOURS.value, more=more)
