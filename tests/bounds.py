@@ -267,7 +267,7 @@ address, such as an office, share it. Name a proxy in front in `TRUSTED_PROXIES`
 a few in an hour, and then has their shares |
 
 "In turns": each waits for one turn of each other. "Unconfirmed": organizers whose address is not confirmed. "None": no
-bound. "-": nothing to share.
+bound. Empty: nothing to share.
 
 Where columns would say the same, a short table or list follows:
 
@@ -370,7 +370,7 @@ def _short_row(bound: Bound, group: Group) -> str:
 def _row(bound: Bound) -> str:
     total = bound.total if bound.reserved == "-" else f"{bound.total}. Kept back: {bound.reserved}"
     cells = (bound.name, total, bound.tenant, bound.address, bound.stranger)
-    return f"| {' | '.join(_cell(text) for text in cells)} |"
+    return "|" + "".join(f" {_cell(text)} |" if text != "-" else " |" for text in cells)
 
 
 def _cell(text: str) -> str:

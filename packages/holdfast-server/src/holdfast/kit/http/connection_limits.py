@@ -250,7 +250,7 @@ EXPLAINED_REFUSALS = Bound(
     tenant="none",
     address="none",
     reserved="-",
-    stranger="The reason why others are refused at this moment.",
+    stranger="The reason why others are refused.",
 )
 
 log = structlog.get_logger()
