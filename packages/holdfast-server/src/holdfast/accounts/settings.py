@@ -69,7 +69,7 @@ class SignInSettings(kit.Settings):
         validation_alias="SIGN_IN_ADDRESS_RATE_LIMIT",
         description="Links to sign in per client address, e-mail address and hour; three times as many of all "
         "client addresses. As many tries of a password of all, half of them of one. As many again in "
-        "browsers in which the owner has signed in before.",
+        "browsers that the owner has used.",
     )
 
     @property
