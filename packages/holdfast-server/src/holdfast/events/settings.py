@@ -100,20 +100,20 @@ class Settings(OAuthSettings, SignInSettings):
         10,
         ge=1,
         validation_alias="API_ORGANIZER_REGISTER_RATE_LIMIT",
-        description="POST /api/organizers/register that make one, per client address and hour.",
+        description="Organizers made by POST /api/organizers/register, per client address and hour.",
     )
     refused_organizers_per_hour: int = Field(
         60,
         ge=1,
         validation_alias="API_ORGANIZER_REGISTER_REFUSED_RATE_LIMIT",
-        description="POST /api/organizers/register that are refused, per client address and hour.",
+        description="Refused POST /api/organizers/register, per client address and hour.",
     )
     organizers_per_email: int = Field(
         5,
         ge=1,
         validation_alias="API_ORGANIZER_REGISTER_EMAIL_RATE_LIMIT",
-        description="POST /api/organizers/register per e-mail address and hour, of all client addresses; each has "
-        "2 of its own.",
+        description="POST /api/organizers/register, also refused ones, per e-mail address and hour, of all client "
+        "addresses; each has 2 of its own.",
     )
     keys_per_hour: int = Field(
         60,
