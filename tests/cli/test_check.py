@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
+from string import Formatter
 from typing import Any
 
 import psycopg
@@ -19,11 +20,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from holdfast.commands import check_report
-from holdfast.events import checks as events
 from holdfast.events.service import EVENTS
 from holdfast.inventory.service import INVENTORY
 from holdfast.kit.environment.settings import Settings
-from holdfast.kit.process.checks.inspection import Finding, open_inspection, run_checks
+from holdfast.kit.process.checks.inspection import Finding, QueryCheck, open_inspection, run_checks
 from holdfast.kit.process.checks.schema import OBJECTS, read_objects, schema_file
 from holdfast.kit.security.secrets import Secret
 from tests.cli import faults_of_addresses, faults_of_databases, faults_of_work
@@ -80,8 +80,8 @@ def as_they_should_be(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
 async def findings(settings: Settings, fault: Fault) -> list[Finding]:
     """What is found at the point of a fault, with these settings."""
     product, checks = check_report.PRODUCTS[fault.service]
-    inspection, reached = await open_inspection(product, settings, fault.limits)
-    assert reached.status == "ok"
+    inspection = await open_inspection(product, settings, fault.limits)
+    assert [reached.status for reached in inspection.findings] == ["ok"]
     changes: dict[str, Any] = {"clock": lambda: time.time() + fault.clock}
     if fault.running:
         changes["process_count"] = fault.running
@@ -145,24 +145,43 @@ async def test_the_statement_for_wrong_counts_of_seats_corrects_them(as_they_sho
 
 @pytest.mark.parametrize("service", check_report.PRODUCTS)
 async def test_nothing_is_wrong_with_what_is_as_it_should_be(service: str, as_they_should_be: Any) -> None:
-    product, checks = check_report.PRODUCTS[service]
-
-    results, inspection = await check_report.inspect(product, as_they_should_be(service), checks)
+    results, inspection = await check_report.inspect(service, as_they_should_be(service))
 
     # The server of the tests keeps nothing through a crash, for speed.
     assert {finding.point for finding in results if finding.status not in {"ok", "skipped"}} <= {"durability"}
     assert {finding.point for finding in results if finding.status == "skipped"} == {"base address", "leaders"}
-    async with inspection.reader() as reader:
+    async with inspection.connection() as opened:
         with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
-            await reader.value("create table nothing_is_changed ()")
+            await opened.connection.execute("create table nothing_is_changed ()")
+
+
+@pytest.mark.parametrize("service", check_report.PRODUCTS)
+async def test_each_field_of_a_sentence_is_a_column_of_its_query(service: str, as_they_should_be: Any) -> None:
+    product, checks = check_report.PRODUCTS[service]
+    inspection = await open_inspection(product, as_they_should_be(service))
+    fields, columns = dict[str, set[str]](), dict[str, set[str]]()
+
+    async with inspection.connection() as opened:
+        for check in checks:
+            if isinstance(check, QueryCheck):
+                cursor = await opened.connection.execute(*check.statement(inspection))
+                sentences = [check.ok, *(text for fault in check.faults for text in (fault.message, fault.remedy))]
+                columns[check.point] = {column.name for column in cursor.description or ()}
+                fields[check.point] = {
+                    field for sentence in sentences for _, field, _, _ in Formatter().parse(sentence) if field
+                }
+
+    assert len(fields) > 8
+    assert {point: fields[point] - columns[point] - {"service", "database_url"} for point in fields} == {
+        point: set() for point in fields
+    }
 
 
 @pytest.mark.parametrize("service", check_report.PRODUCTS)
 async def test_schema_sql_names_every_object_of_the_database(service: str, as_they_should_be: Any) -> None:
     product, _ = check_report.PRODUCTS[service]
-    inspection, _ = await open_inspection(product, as_they_should_be(service))
-    async with inspection.reader() as reader:
-        present = {(kind, name) for kind, name in await reader.tuples(OBJECTS)}
+    with psycopg.connect(as_they_should_be(service).database_url) as connection:
+        present = {(kind, name) for kind, name in connection.execute(OBJECTS)}
 
     named = {(part.kind, part.name) for part in read_objects(schema_file(product))}
 
@@ -185,7 +204,7 @@ async def test_a_database_that_is_away_hides_nothing_else(tmp_path: Path) -> Non
     settings = unlimited_events("postgresql://ann:hunter2@127.0.0.1:1/events", tmp_path)
     settings = settings.model_copy(update={"secret_key": SECRET, "base_url": "http://events.example.com"})
 
-    results, _ = await check_report.inspect(EVENTS, settings, events.CHECKS)
+    results, _ = await check_report.inspect("events", settings)
 
     by_point = {finding.point: finding for finding in results}
     assert by_point["database"].message.startswith("The database that EVENTS_DATABASE_URL names cannot be used: ")
@@ -218,10 +237,9 @@ async def test_what_the_services_have_in_common_by_mistake_is_found(tmp_path: Pa
     both = {"secret_key": SECRET, "base_url": "https://holdfast.example.com"}
     events_settings = unlimited_events("postgresql://127.0.0.1:1/events", tmp_path).model_copy(update=both)
     stock_settings = unlimited_inventory("postgresql://127.0.0.1:1/inventory", tmp_path).model_copy(update=both)
-    opened, _ = await open_inspection(EVENTS, events_settings)
-    opened_stock, _ = await open_inspection(INVENTORY, stock_settings)
+    services = [await open_inspection(EVENTS, events_settings), await open_inspection(INVENTORY, stock_settings)]
 
-    address, secret = check_report.compare([opened, opened_stock])
+    address, secret = check_report.compare(services)
 
     assert (address.status, address.message) == (
         "wrong",

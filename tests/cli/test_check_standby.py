@@ -17,7 +17,7 @@ async def test_a_standby_that_is_away_is_found_without_waiting_for_it() -> None:
         connection.execute("alter system set synchronous_standby_names = 'db2'")
         connection.execute("select pg_reload_conf()")
 
-        inspection, _ = await open_inspection(EVENTS, unlimited(url, directory))
+        inspection = await open_inspection(EVENTS, unlimited(url, directory))
         [finding] = await run_checks(inspection, [check for check in CHECKS if check.point == "standby"])
 
         connection.execute("alter system reset synchronous_standby_names")

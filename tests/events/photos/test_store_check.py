@@ -3,7 +3,7 @@
 from holdfast.events.checks import check_photo_store
 from holdfast.events.service import EVENTS
 from holdfast.events.settings import Settings
-from holdfast.kit.process.checks.inspection import Inspection
+from holdfast.kit.process.checks.inspection import Inspection, run_checks
 from tests.events.photos.conftest import S3
 
 
@@ -11,8 +11,8 @@ async def test_a_bucket_is_tried_and_left_as_it_was(in_s3: Settings, s3: S3) -> 
     settings = in_s3.model_copy(update={"secret_key": "a secret of the tests, long enough"})
     wrong_key = settings.model_copy(update={"s3_secret_access_key": "not it"})
 
-    [finding] = await check_photo_store(Inspection(EVENTS, settings))
-    [refusal] = await check_photo_store(Inspection(EVENTS, wrong_key))
+    [finding] = await run_checks(Inspection(EVENTS, settings), [check_photo_store])
+    [refusal] = await run_checks(Inspection(EVENTS, wrong_key), [check_photo_store])
 
     assert (finding.status, finding.message) == (
         "ok",

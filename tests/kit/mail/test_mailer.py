@@ -16,7 +16,7 @@ from holdfast.kit.environment.variables import read_settings
 from holdfast.kit.mail import transport
 from holdfast.kit.mail.message import Envelope, MailMessage
 from holdfast.kit.mail.transport import FileMailer, MailDeferral, Mailer, MailRefusal, MailServerUnavailable, mailer_of
-from holdfast.kit.process.checks.inspection import Inspection
+from holdfast.kit.process.checks.inspection import Inspection, run_checks
 from holdfast.kit.process.checks.partners import check_mail_server
 from tests.smtp import BREAK, NEVER, Server, encrypted, login, mail_server
 
@@ -186,7 +186,9 @@ async def test_the_check_of_operators_logs_in_and_sends_no_mail(
         right = settings_for(server, tmp_path, smtp_security="starttls", smtp_username="ada", smtp_password="secret")
         wrong = right.model_copy(update={"smtp_password": "wrong"})
 
-        results = [(await check_mail_server(Inspection(EVENTS, account)))[0] for account in (right, wrong)]
+        results = [
+            (await run_checks(Inspection(EVENTS, account), [check_mail_server]))[0] for account in (right, wrong)
+        ]
 
     assert [finding.status for finding in results] == ["ok", "wrong"]
     assert results[1].message.startswith("127.0.0.1 refuses the login: 535")

@@ -22,7 +22,7 @@ from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import nobody
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.contract.sources import WIDE_SHARE, source
-from holdfast.kit.process.checks.inspection import Inspection
+from holdfast.kit.process.checks.inspection import Inspection, run_checks
 from holdfast.kit.process.checks.partners import check_rate_limits
 from holdfast.kit.running.rate_limits import Limits, SharedLimit
 from tests.support import Client, running
@@ -324,7 +324,7 @@ async def test_a_service_that_has_stopped_leaves_no_connection_to_redis_open(sha
 
 
 async def test_the_check_of_operators_finds_that_redis_answers(shared: Settings, redis_port: int) -> None:
-    [finding] = await check_rate_limits(Inspection(EVENTS, shared))
+    [finding] = await run_checks(Inspection(EVENTS, shared), [check_rate_limits])
 
     assert finding.status == "ok"
     assert (await redis(redis_port, "CLIENT LIST TYPE normal")).count(" addr=") == 1

@@ -3,8 +3,10 @@
 import asyncio
 import json
 import textwrap
-from collections.abc import Sequence
-from dataclasses import asdict, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import groupby
 from typing import Any
 
 import typer
@@ -16,25 +18,21 @@ from holdfast.inventory.service import INVENTORY
 from holdfast.kit.contract.problems import CannotStart
 from holdfast.kit.environment.settings import Settings
 from holdfast.kit.environment.variables import read_settings
-from holdfast.kit.process.checks.inspection import AnyCheck, Finding, Inspection, ok, open_inspection, run_checks
+from holdfast.kit.process.checks.inspection import CheckList, Finding, Inspection, open_inspection, run_checks
 from holdfast.kit.process.service_process import ServiceProcess
 from holdfast.kit.security.secrets import SecretTooShort
 from holdfast_verify.terminal import printable
 
-PRODUCTS: dict[str, tuple[ServiceProcess[Any, Any], Sequence[AnyCheck]]] = {
+PRODUCTS: dict[str, tuple[ServiceProcess[Any, Any], CheckList]] = {
     "events": (EVENTS, events.CHECKS),
     "inventory": (INVENTORY, inventory.CHECKS),
 }
 """The services with their checks."""
 
-TITLES = {**{name: product.title for name, (product, _) in PRODUCTS.items()}, "both": "Both services"}
-
 MARKS = {"ok": "✓", "warning": "!", "wrong": "✗", "skipped": "-"}
 
 POINT_COLUMNS = 19
 """Columns for the mark and the name of a point."""
-
-FIELDS = ("service", "point", "status", "message", "remedy")
 
 
 async def find(services: Sequence[str], points: Sequence[str] = ()) -> list[Finding]:
@@ -48,38 +46,23 @@ async def find(services: Sequence[str], points: Sequence[str] = ()) -> list[Find
     for point in points:
         if point not in known:
             raise typer.BadParameter(f"There is no point {point}. The points are: {', '.join(sorted(known))}.")
-    results = await _find_of_each(services, points, are_in_use=len(services) == 1)
-    if all(finding.status == "skipped" for findings, _ in results for finding in findings):
-        # None is set up: this says where each was looked for.
-        results = await _find_of_each(services, points, are_in_use=True)
-    inspections = [inspection for _, inspection in results if inspection]
-    of_services = [finding for findings, _ in results for finding in findings]
-    return [*of_services, *(() if points else compare(inspections))]
-
-
-async def _find_of_each(
-    services: Sequence[str], points: Sequence[str], *, are_in_use: bool
-) -> list[tuple[list[Finding], Inspection[Any] | None]]:
-    return await asyncio.gather(*(_find_of(service, points, is_in_use=are_in_use) for service in services))
-
-
-async def _find_of(
-    service: str, points: Sequence[str], *, is_in_use: bool
-) -> tuple[list[Finding], Inspection[Any] | None]:
-    product, checks = PRODUCTS[service]
-    try:
-        settings = await asyncio.to_thread(read_settings, product.settings)
-    except CannotStart as error:
-        remedy = "Correct these settings, in the environment of the service or in .env. Then run the check again."
-        return [Finding("wrong", str(error), remedy, "settings", service)], None
-    if not is_in_use and not _is_in_use(settings):
-        message = f"Not looked at, because {product.title} is not set up here: it has no database and no settings."
-        return [Finding("skipped", message, "", "settings", service)], None
-    chosen = [check for check in checks if not points or check.point in points]
-    findings, inspection = await inspect(product, settings, chosen)
-    return [
-        finding for finding in findings if not points or finding.point in points or finding.status == "wrong"
-    ], inspection
+    settings: dict[str, Settings] = {}
+    findings: dict[str, list[Finding]] = {}
+    for service in services:
+        try:
+            settings[service] = await asyncio.to_thread(read_settings, PRODUCTS[service][0].settings)
+            message = f"{PRODUCTS[service][0].title} is not set up here: it has no database and no settings."
+            findings[service] = [Finding("skipped", f"Not looked at, because {message}", "", "settings", service)]
+        except CannotStart as error:
+            remedy = "Correct these settings, in the environment of the service or in .env. Then run the check again."
+            findings[service] = [Finding("wrong", str(error), remedy, "settings", service)]
+    in_use = [service for service in settings if _is_in_use(settings[service])]
+    if not in_use and len(settings) == len(services):
+        in_use = [*settings]  # none is set up: this says where each was looked for
+    results = await asyncio.gather(*(inspect(service, settings[service], points) for service in in_use))
+    findings.update({service: of_service for service, (of_service, _) in zip(in_use, results, strict=True)})
+    of_services = [finding for service in services for finding in findings[service]]
+    return of_services if points else [*of_services, *compare([inspection for _, inspection in results])]
 
 
 def _is_in_use(settings: Settings) -> bool:
@@ -93,87 +76,80 @@ def _is_in_use(settings: Settings) -> bool:
 
 
 async def inspect(
-    product: ServiceProcess[Any, Any], settings: Settings, checks: Sequence[AnyCheck]
+    service: str, settings: Settings, points: Sequence[str] = ()
 ) -> tuple[list[Finding], Inspection[Any]]:
-    """Run checks of one service with these settings. Returns the findings, those on settings and database first."""
-    inspection, reached = await open_inspection(product, settings)
-    first = [replace(ok("All settings can be read."), point="settings"), replace(reached, point="database")]
-    findings = [replace(finding, service=product.name) for finding in first]
-    return [*findings, *await run_checks(inspection, checks)], inspection
+    """Look at a service with these settings. Returns the findings, those on settings and database first."""
+    product, checks = PRODUCTS[service]
+    inspection = await open_inspection(product, settings)
+    findings = [
+        Finding("ok", "All settings can be read.", "", "settings", service),
+        *(replace(reached, point="database", service=service) for reached in inspection.findings),
+        *await run_checks(inspection, [check for check in checks if not points or check.point in points]),
+    ]
+    return [
+        finding for finding in findings if not points or finding.point in points or finding.status == "wrong"
+    ], inspection
 
 
-def compare(inspections: Sequence[Inspection[Any]]) -> list[Finding]:
+def compare(inspections: Sequence[Inspection[Any]]) -> Iterator[Finding]:
     """The findings on what the services must not have in common."""
     if len(inspections) < 2:
-        return []
-    findings = list[Finding]()
-    addresses: set[str] = {inspection.settings.base_url for inspection in inspections}
-    variables = " and ".join(sorted(inspection.variable("base_url") for inspection in inspections))
-    if len(addresses) == 1 and addresses != {""}:
+        return
+    base_url = inspections[0].settings.base_url
+    if base_url and all(inspection.settings.base_url == base_url for inspection in inspections):
+        variables = " and ".join(sorted(inspection.variable("base_url") for inspection in inspections))
         remedy = "Give each an address of its own, such as https://events.example.com and https://stock.example.com"
-        findings.append(Finding("wrong", f"{variables} are the same address.", remedy, "base address", "both"))
+        yield Finding("wrong", f"{variables} are the same address.", remedy, "base address", "both")
     try:
         secrets = [secret.value for inspection in inspections if (secret := inspection.secret())]
     except (SecretTooShort, OSError):
         secrets = []  # the point "secret" says so
     if len(secrets) > len({*secrets}):
         message = "Both services have the same secret: whoever gets it opens both."
-        remedy = "Rotate the secret of one of them: docs/deploy/secrets.md"
-        findings.append(Finding("warning", message, remedy, "secret", "both"))
-    return findings
+        yield Finding("warning", message, "Rotate the secret of one of them: docs/deploy/secrets.md", "secret", "both")
 
 
 def lines_of(findings: Sequence[Finding], width: int) -> list[str]:
     """The findings as text, at most `width` columns wide where words allow it."""
     lines = list[str]()
-    service = ""
-    for finding in _with_skipped_points_together(findings):
-        if finding.service != service:
-            service = finding.service
-            lines += [*([""] if lines else []), TITLES[service]]
-        lines += _lines_of_finding(finding, width)
-    return [*lines, "", _summary(findings)]
+    for service, of_service in groupby(_with_skipped_points_together(findings), lambda finding: finding.service):
+        title = PRODUCTS[service][0].title if service in PRODUCTS else "Both services"
+        lines += ["", title, *(line for finding in of_service for line in _lines_of_finding(finding, width))]
+    return [*lines[1:], "", _summary(findings)]
 
 
-def _with_skipped_points_together(findings: Sequence[Finding]) -> list[Finding]:
+def _with_skipped_points_together(findings: Sequence[Finding]) -> Iterator[Finding]:
     """The findings, with one line for the points of a service that were not looked at for the same reason."""
-    groups: dict[tuple[str, str, object], list[Finding]] = {}
-    for number, finding in enumerate(findings):
-        key = (finding.service, finding.message, None if finding.status == "skipped" else number)
-        groups.setdefault(key, []).append(finding)
-    together = list[Finding]()
-    for first, *others in groups.values():
-        points = ", ".join(finding.point for finding in (first, *others))
-        message = f"{first.message.removesuffix('.')}: {points}."
-        together.append(replace(first, point=f"{len(others) + 1} points", message=message) if others else first)
-    return together
+    skipped: dict[tuple[str, str], list[Finding]] = {}
+    for finding in findings:
+        if finding.status == "skipped":
+            skipped.setdefault((finding.service, finding.message), []).append(finding)
+    for finding in findings:
+        same = skipped.get((finding.service, finding.message), [finding])
+        if len(same) == 1:
+            yield finding
+        elif finding is same[0]:
+            points = ", ".join(finding.point for finding in same)
+            message = f"{finding.message.removesuffix('.')}: {points}."
+            yield replace(finding, point=f"{len(same)} points", message=message)
 
 
 def _lines_of_finding(finding: Finding, width: int) -> list[str]:
     indent = " " * POINT_COLUMNS
     head = f"{MARKS[finding.status]} {finding.point}".ljust(POINT_COLUMNS - 1) + " "
-    text = _wrapped(finding.message, width, head, indent)
-    return text + (_wrapped(finding.remedy, width, f"{indent}→ ", f"{indent}  ") if finding.remedy else [])
-
-
-def _wrapped(text: str, width: int, first: str, following: str) -> list[str]:
-    # Partners and strangers wrote parts of some messages.
-    return textwrap.wrap(
-        printable(text),
-        width,
-        initial_indent=first,
-        subsequent_indent=following,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    wrap = partial(textwrap.wrap, width=width, break_long_words=False, break_on_hyphens=False)
+    return [
+        # Partners and strangers wrote parts of some messages.
+        *wrap(printable(finding.message), initial_indent=head, subsequent_indent=indent),
+        *wrap(printable(finding.remedy), initial_indent=f"{indent}→ ", subsequent_indent=f"{indent}  "),
+    ]
 
 
 def _summary(findings: Sequence[Finding]) -> str:
     count = counts(findings)
     warnings = "1 warning" if count["warning"] == 1 else f"{count['warning']} warnings"
-    skipped = [f"{count['skipped']} not looked at"] if count["skipped"] else []
-    parts = [f"{count['wrong']} wrong", warnings, f"{count['ok']} in order", *skipped]
-    return f"{', '.join(parts)}."
+    skipped = f", {count['skipped']} not looked at" if count["skipped"] else ""
+    return f"{count['wrong']} wrong, {warnings}, {count['ok']} in order{skipped}."
 
 
 def counts(findings: Sequence[Finding]) -> dict[str, int]:
@@ -183,5 +159,6 @@ def counts(findings: Sequence[Finding]) -> dict[str, int]:
 
 def json_text(findings: Sequence[Finding]) -> str:
     """The findings as JSON: how many have each status, and each of them."""
-    rows = [{name: row[name] for name in FIELDS} for row in map(asdict, findings)]
+    fields = ("service", "point", "status", "message", "remedy")
+    rows = [{name: getattr(finding, name) for name in fields} for finding in findings]
     return json.dumps({"counts": counts(findings), "findings": rows}, indent=2, ensure_ascii=False)

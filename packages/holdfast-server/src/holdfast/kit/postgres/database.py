@@ -37,7 +37,7 @@ MAX_ATTEMPTS = 4
 SNAPSHOT: LiteralString = "begin isolation level repeatable read read only"
 
 
-class _OpenConnection(NamedTuple):
+class OpenConnection(NamedTuple):
     """A connection in use, with its pipeline if it is in a transaction."""
 
     connection: AsyncConnection[Any]
@@ -52,10 +52,10 @@ class Reader(Generic[R_co]):
     The first statement takes a connection from the pool: work without statements holds none.
     """
 
-    def __init__(self, resources: R_co, connect: Callable[[], Awaitable[_OpenConnection]]) -> None:
+    def __init__(self, resources: R_co, connect: Callable[[], Awaitable[OpenConnection]]) -> None:
         self.resources = resources
         self._connect = connect
-        self.opened: _OpenConnection | None = None
+        self.opened: OpenConnection | None = None
 
     async def rows(self, into: type[T], sql: LiteralString, params: Params | None = None) -> list[T]:
         """Every row, each as `into(**columns)`."""
@@ -98,7 +98,7 @@ class Tx(Reader[R_co]):
     def __init__(
         self,
         resources: R_co,
-        connect: Callable[[], Awaitable[_OpenConnection]],
+        connect: Callable[[], Awaitable[OpenConnection]],
         tenant: int | None,
         commit: Callable[["Tx[Any]"], Awaitable[None]] | None = None,
     ) -> None:
@@ -234,10 +234,10 @@ class Database(Generic[R]):
         """
         async with contextlib.AsyncExitStack() as stack:
 
-            async def connect() -> _OpenConnection:
+            async def connect() -> OpenConnection:
                 connection = await self._get_connection()
                 stack.push_async_callback(self.pool.putconn, connection)
-                opened = _OpenConnection(
+                opened = OpenConnection(
                     connection, await stack.enter_async_context(pipelined_transaction(connection, begin))
                 )
                 if self.tenancy is not None and tenant is not None:
@@ -301,8 +301,8 @@ class Database(Generic[R]):
             async with self.transaction(tenant, SNAPSHOT) as tx:
                 return await work(tx)
 
-        async def connect() -> _OpenConnection:
-            return _OpenConnection(await self._get_connection(), None)
+        async def connect() -> OpenConnection:
+            return OpenConnection(await self._get_connection(), None)
 
         reader = Reader(self.resources, connect)
         try:

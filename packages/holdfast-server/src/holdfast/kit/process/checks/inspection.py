@@ -1,20 +1,20 @@
 """Looks at a service without changing it: runs its checks, each with a time limit, and collects their findings.
 
-Words of findings: durations and lists.
-
-What a check has found, and from when on something is wrong.
+A check is a function of an `Inspection`, or a query. What it finds to be in order counts if it finds nothing else.
 """
 
 import asyncio
 import contextlib
+import re
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, Literal, LiteralString, TypeVar
+from datetime import timedelta
+from string import Formatter
+from typing import Any, Generic, Literal, LiteralString, NamedTuple, TypeVar, cast
 
 import psycopg
-from psycopg import AsyncConnection, AsyncCursor, errors, sql
-from psycopg.rows import AsyncRowFactory
+from psycopg import AsyncConnection, errors
 
 from holdfast.kit.background.leaders import SESSION_TIMEOUT_SECONDS
 from holdfast.kit.contract.problems import CannotStart
@@ -24,24 +24,25 @@ from holdfast.kit.postgres import bundled
 from holdfast.kit.postgres.bundled_server import CannotRun
 from holdfast.kit.postgres.connection_errors import connection_failure, connection_remedy, remedy_at_server
 from holdfast.kit.postgres.connection_pool import KEEPALIVE
-from holdfast.kit.postgres.database import Reader
+from holdfast.kit.postgres.database import OpenConnection, Reader
 from holdfast.kit.postgres.notifications import MACHINE, listener_name
 from holdfast.kit.process.database_health import MAX_CLOCK_DIFFERENCE_SECONDS
 from holdfast.kit.process.database_location import location_text
 from holdfast.kit.process.resources import secret_file
 from holdfast.kit.process.service_process import ServiceProcess
 from holdfast.kit.security.secrets import Secret, secret
-from holdfast_verify.terminal import sentences
+from holdfast_verify.terminal import names_text, sentences
 
+S = TypeVar("S", bound=Settings)
 
-def duration(seconds: float) -> str:
-    """A duration in words, in its largest unit."""
-    for unit, length in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
-        if seconds >= length * 0.95:
-            number = max(1, round(seconds / length))
-            return f"{number} {unit}" if number == 1 else f"{number} {unit}s"
-    return f"{seconds:.0f} seconds"
+CHECK_TIMEOUT_SECONDS = 10.0
+"""Seconds that one check may take."""
 
+START_TIMEOUT_SECONDS = 30.0
+"""Seconds that the bundled PostgreSQL may take to start, if it does not run."""
+
+MAX_CONCURRENT_CONNECTIONS = 2
+"""Connections to the database at the same time: few may be left."""
 
 Status = Literal["ok", "warning", "wrong", "skipped"]
 
@@ -61,36 +62,12 @@ class Finding:
     service: str = ""
 
 
-Findings = Sequence[Finding]
-
-
-def ok(message: str) -> Finding:
-    return Finding("ok", sentences(message))
-
-
-def warning(message: str, remedy: str) -> Finding:
-    return Finding("warning", sentences(message), remedy)
-
-
-def wrong(message: str, remedy: str) -> Finding:
-    return Finding("wrong", sentences(message), remedy)
-
-
-def skipped(reason: str) -> Finding:
-    """A finding that a point was not looked at. `reason` follows "because"."""
-    return Finding("skipped", sentences(f"Not looked at, because {reason}."))
-
-
 @dataclass(frozen=True)
 class CheckLimits:
     """From when on something is wrong, or a warning.
 
-    min_free_bytes         free space of a disk, below which it is wrong; below five times as much it is a warning
-    max_clock_difference   seconds between the clock of this machine and that of the database
-    max_overdue_seconds    how long work that is due may wait
-    max_idle_seconds       how long a leader may run no statement; each runs one a second
-    max_mail_seconds       how long mails may wait
-    max_backup_days        the age of the last backup
+    min_free_bytes     free space of a disk, below which it is wrong; below five times as much it is a warning
+    max_idle_seconds   how long a leader may run no statement; each runs one a second
     """
 
     min_free_bytes: int = 200_000_000
@@ -101,27 +78,24 @@ class CheckLimits:
     max_backup_days: float = 7.0
 
 
-S = TypeVar("S", bound=Settings)
-T = TypeVar("T")
+class DatabaseUnreachable(Exception):
+    """A check needs the database, which cannot be reached."""
 
-CHECK_TIMEOUT_SECONDS = 10.0
-"""Seconds that one check may take."""
 
-START_TIMEOUT_SECONDS = 30.0
-"""Seconds that the bundled PostgreSQL may take to start, if it does not run."""
-
-MAX_CONCURRENT_CONNECTIONS = 2
-"""Connections to the database at the same time: few may be left."""
+async def _refuse_connection() -> OpenConnection:
+    raise DatabaseUnreachable
 
 
 @dataclass(frozen=True)
 class Inspection(Generic[S]):
-    """One service that is looked at.
+    """One service that is looked at. Each check has one of its own.
 
     url              the URL of its database; empty: it cannot be reached
     process_count    its processes that are connected to the database; None: the database cannot be reached
     machine_count    the machines on which they run
     clock            the time of this machine, in seconds since 1970
+    database         runs statements on a connection that the first of them opens; PostgreSQL refuses changes
+    findings         what the check has found so far
     """
 
     product: ServiceProcess[S, Any]
@@ -131,10 +105,16 @@ class Inspection(Generic[S]):
     process_count: int | None = None
     machine_count: int = 0
     clock: Callable[[], float] = time.time
+    database: Reader[None] = Reader(None, _refuse_connection)  # noqa: RUF009
+    findings: list[Finding] = field(default_factory=list[Finding])
 
     @property
     def name(self) -> str:
         return self.product.name
+
+    @property
+    def has_tenants(self) -> bool:
+        return self.product.tenancy is not None
 
     def variable(self, setting: str) -> str:
         """The environment variable of a setting."""
@@ -147,68 +127,168 @@ class Inspection(Generic[S]):
             return None
         return secret(settings.secret_key, secret_file(settings), settings.old_secret_key, settings.service)
 
+    def add(self, status: Status, message: str, remedy: str = "") -> None:
+        self.findings.append(Finding(status, sentences(message), remedy))
+
+    def ok(self, message: str) -> None:
+        self.add("ok", message)
+
+    def warning(self, message: str, remedy: str) -> None:
+        self.add("warning", message, remedy)
+
+    def wrong(self, message: str, remedy: str) -> None:
+        self.add("wrong", message, remedy)
+
+    def skipped(self, reason: str) -> None:
+        """Tell that the point was not looked at. `reason` follows "because"."""
+        self.add("skipped", f"Not looked at, because {reason}.")
+
     @contextlib.asynccontextmanager
-    async def reader(self, seconds: float = CHECK_TIMEOUT_SECONDS) -> AsyncGenerator[Reader[None]]:
-        """Runs statements that only read, each for at most `seconds`."""
-        async with _connected(self.url, f"holdfast {self.name} check", seconds) as connection:
-            yield _CheckReader(connection)
+    async def connection(self, seconds: float = CHECK_TIMEOUT_SECONDS) -> AsyncGenerator[OpenConnection]:
+        """A connection on which PostgreSQL refuses changes, and ends statements that take longer than `seconds`."""
+        name = f"holdfast {self.name} check"
+        async with await AsyncConnection.connect(
+            self.url, autocommit=True, application_name=name, **KEEPALIVE
+        ) as connection:
+            await connection.execute(SESSION_SETTINGS, [f"{seconds * 1000:.0f}"])
+            yield OpenConnection(connection, None)
 
 
-class _CheckReader(Reader[None]):
-    """Runs statements on a connection of its own. PostgreSQL refuses those that change something."""
-
-    def __init__(self, connection: AsyncConnection[Any]) -> None:
-        async def connect() -> Any:
-            raise AssertionError("it has a connection")
-
-        super().__init__(None, connect)
-        self._connection = connection
-
-    async def _execute_and_wait(
-        self, rows: AsyncRowFactory[T], sql: LiteralString, params: Mapping[str, Any] | None
-    ) -> AsyncCursor[T]:
-        cursor = self._connection.cursor(row_factory=rows)
-        await cursor.execute(sql, params)
-        return cursor
+SESSION_SETTINGS: LiteralString = """
+    select set_config('default_transaction_read_only', 'on', false), set_config('timezone', 'UTC', false),
+           set_config('statement_timeout', %s, false)
+"""
 
 
-@contextlib.asynccontextmanager
-async def _connected(url: str, name: str, seconds: float) -> AsyncGenerator[AsyncConnection[Any]]:
-    connection = await AsyncConnection.connect(url, autocommit=True, application_name=name, **KEEPALIVE)
-    async with connection:
-        await connection.execute(
-            sql.SQL("set default_transaction_read_only = on; set statement_timeout = {}; set timezone = 'UTC'").format(
-                int(seconds * 1000)
-            )
-        )
-        yield connection
+Run = Callable[[Inspection[Any]], Awaitable[None]]
 
 
 @dataclass(frozen=True)
 class Check:
-    """One point. `run` looks at it, within `seconds`."""
+    """Looks at a point of a service, within `seconds`."""
 
     point: str
-    run: Callable[[Inspection[Any]], Awaitable[Findings]]
-    seconds: float = CHECK_TIMEOUT_SECONDS
+    run: Run
+    seconds: float
+
+
+class Fault(NamedTuple):
+    """What is said of each row of a query for which a condition holds."""
+
+    condition: LiteralString
+    message: str
+    remedy: str
+    status: Status = "wrong"
 
 
 @dataclass(frozen=True)
-class DatabaseCheck:
-    """One point that is in the database. It is not looked at if the database cannot be reached."""
+class QueryCheck:
+    """Looks at a point of a service with a query.
+
+    sql       its parameters are attributes of the inspection, of its limits or of the settings
+    faults    what is said of its rows; the sentences have columns as fields
+    ok        what is said if there is no fault; its fields are columns of the first row
+    """
 
     point: str
-    run: Callable[[Inspection[Any], Reader[None]], Awaitable[Findings]]
-    seconds: float = CHECK_TIMEOUT_SECONDS
+    sql: LiteralString
+    faults: Sequence[Fault]
+    ok: str
+    seconds: float
+
+    def statement(self, inspection: Inspection[Any]) -> tuple[LiteralString, dict[str, Any]]:
+        """The statement that finds the faults of each row, and its parameters."""
+        conditions: LiteralString = ", ".join(f"({fault.condition})" for fault in self.faults)
+        statement: LiteralString = f"select *, array[{conditions}] as conditions from ({self.sql}) as facts"
+        sources = (inspection, inspection.limits, inspection.settings)
+        return statement, {
+            name: next(getattr(source, name) for source in sources if hasattr(source, name))
+            for name in re.findall(r"%\((\w+)\)s", statement)
+        }
+
+    async def run(self, inspection: Inspection[Any]) -> None:
+        variables = {"service": inspection.name, "database_url": inspection.variable("database_url")}
+        rows = await inspection.database.rows(dict[str, Any], *self.statement(inspection))
+        for row in rows:
+            for fault, is_met in zip(self.faults, row["conditions"], strict=True):
+                if is_met:
+                    message, remedy = (SENTENCE.format(text, **variables, **row) for text in fault[1:3])
+                    inspection.add(fault.status, message, remedy)
+        inspection.ok(SENTENCE.format(self.ok, **(rows or [{}])[0]))
 
 
-AnyCheck = Check | DatabaseCheck
+class CheckList(list[Check | QueryCheck]):
+    """The checks of a part, in the order in which they are shown."""
+
+    def point(self, name: str, seconds: float = CHECK_TIMEOUT_SECONDS) -> Callable[[Run], Check]:
+        """Make a function a check."""
+
+        def add(run: Run) -> Check:
+            check = Check(name, run, seconds)
+            self.append(check)
+            return check
+
+        return add
+
+    def query(
+        self, point: str, sql: LiteralString, *faults: Fault, ok: str, seconds: float = CHECK_TIMEOUT_SECONDS
+    ) -> None:
+        """Make a query a check."""
+        self.append(QueryCheck(point, sql, faults, ok, seconds))
+
+
+class _Sentence(Formatter):
+    """Puts columns into sentences: intervals as durations, numbers with their noun: `{count:1 mail was|mails were}`."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        if isinstance(value, timedelta):
+            return duration(value.total_seconds())
+        if isinstance(value, list):
+            return names_text(cast("list[str]", value))
+        one, separator, several = format_spec.partition("|")
+        if separator:
+            return one if value == 1 else f"{value} {several}"
+        return super().format_field(value, format_spec)
+
+
+SENTENCE = _Sentence()
+
+
+def duration(seconds: float) -> str:
+    """A duration in words, in its largest unit."""
+    for unit, length in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
+        if seconds >= length * 0.95:
+            number = max(1, round(seconds / length))
+            return f"{number} {unit}" if number == 1 else f"{number} {unit}s"
+    return f"{seconds:.0f} seconds"
+
+
+def overdue(work: str) -> tuple[Fault, Fault]:
+    """The faults of work that has been due for long, by the column `age`.
+
+    work    names the work, at the beginning of a sentence
+    """
+    is_overdue: LiteralString = "age > make_interval(secs => %(max_overdue_seconds)s)"
+    return (
+        Fault(
+            f"{is_overdue} and %(process_count)s = 0",
+            f"{work} for {{age}}. No process of the service runs.",
+            "Start one: holdfast {service} serve",
+            status="warning",
+        ),
+        Fault(
+            f"{is_overdue} and %(process_count)s > 0",
+            f"{work} for {{age}}.",
+            "Look in the log of the processes for the reason. If they do no background work, start: "
+            "holdfast {service} worker",
+        ),
+    )
 
 
 async def open_inspection(
     product: ServiceProcess[S, Any], settings: S, limits: CheckLimits | None = None
-) -> tuple[Inspection[S], Finding]:
-    """Reach the database of a service. Returns the inspection, and whether the database was reached."""
+) -> Inspection[S]:
+    """Reach the database of a service. The inspection begins with the finding on that."""
     inspection = Inspection(product, settings, limits or CheckLimits())
     try:
         async with asyncio.timeout(START_TIMEOUT_SECONDS):
@@ -216,39 +296,45 @@ async def open_inspection(
                 bundled.existing_database_url, settings.data_dir, settings.service
             )
             if url is None:
-                return inspection, _no_database(settings)
-            async with _connected(url, f"holdfast {product.name} check", CHECK_TIMEOUT_SECONDS) as connection:
-                processes, machines = await _count_processes(connection, product.name)
+                inspection.wrong(
+                    f"There is no {settings.service} database in the data directory {settings.data_dir.resolve()}.",
+                    "Set HOLDFAST_DATA_DIR to the directory that the service uses, or "
+                    f"{settings.variable('database_url')} to its database. A new service makes its database when it "
+                    "is started.",
+                )
+                return inspection
+            async with replace(inspection, url=url).connection() as opened:
+                listeners = listener_name(f"holdfast {product.name}", "_" * len(MACHINE))
+                cursor = await opened.connection.execute(PROCESSES, [listeners])
+                processes, machines = await cursor.fetchone() or (0, 0)
     except (CannotRun, CannotStart) as error:
         # Their text says what to do after what is wrong.
         message, _, remedy = str(error).partition(". ")
-        return inspection, wrong(
-            f"{message.removesuffix('.')}.", remedy or "Look in postgres.log beside its directory."
-        )
+        inspection.wrong(message, remedy or "Look in postgres.log beside its directory.")
+        return inspection
     except (psycopg.Error, OSError, TimeoutError) as error:
-        return inspection, _unreachable(settings, error)
-    return replace(inspection, url=url, process_count=processes, machine_count=machines), ok(
-        f"It is reached: {location_text(settings)}."
-    )
+        _explain_outage(error, inspection)
+        return inspection
+    inspection.ok(f"It is reached: {location_text(settings)}.")
+    return replace(inspection, url=url, process_count=processes, machine_count=machines)
 
 
-def _no_database(settings: Settings) -> Finding:
-    return wrong(
-        f"There is no {settings.service} database in the data directory {settings.data_dir.resolve()}.",
-        f"Set HOLDFAST_DATA_DIR to the directory that the service uses, or {settings.variable('database_url')} to "
-        "its database. A new service makes its database when it is started.",
-    )
+PROCESSES: LiteralString = """
+    select count(*), count(distinct (application_name, client_addr)) from pg_stat_activity
+     where datname = current_database() and application_name like %s
+"""
 
 
-def _unreachable(settings: Settings, error: Exception) -> Finding:
+def _explain_outage(error: Exception, inspection: Inspection[Any]) -> None:
+    settings, variable = inspection.settings, inspection.variable("database_url")
     if settings.database_url:
-        variable = settings.variable("database_url")
-        return wrong(
+        inspection.wrong(
             f"The database that {variable} names cannot be used: {connection_failure(error)}.",
             connection_remedy(error, variable),
         )
+        return
     reason = _reason(error) if isinstance(error, OSError) else connection_failure(error)
-    return wrong(
+    inspection.wrong(
         f"The database in the data directory {settings.data_dir.resolve()} cannot be used: {reason}.",
         remedy_at_server(error)
         or "Set HOLDFAST_DATA_DIR to the directory that the service uses, and run this as the user of the service.",
@@ -261,63 +347,57 @@ def _reason(error: Exception) -> str:
     return first_line(error)
 
 
-async def _count_processes(connection: AsyncConnection[Any], service: str) -> tuple[int, int]:
-    cursor = await connection.execute(
-        "select count(*), count(distinct (application_name, client_addr)) from pg_stat_activity"
-        " where datname = current_database() and application_name like %s",
-        [listener_name(f"holdfast {service}", "_" * len(MACHINE))],
-    )
-    processes, machines = await cursor.fetchone() or (0, 0)
-    return processes, machines
-
-
-async def run_checks(inspection: Inspection[Any], checks: Sequence[AnyCheck]) -> list[Finding]:
+async def run_checks(inspection: Inspection[S], checks: Sequence[Check | QueryCheck]) -> list[Finding]:
     """Run checks at the same time. Returns their findings in the order of the checks."""
     connections = asyncio.Semaphore(MAX_CONCURRENT_CONNECTIONS)
     results = await asyncio.gather(*(_run(inspection, check, connections) for check in checks))
     return [
         replace(finding, point=check.point, service=inspection.name)
         for check, findings in zip(checks, results, strict=True)
-        for finding in findings
+        for finding in [finding for finding in findings if finding.status != "ok"] or findings
     ]
 
 
-async def _run(inspection: Inspection[Any], check: AnyCheck, connections: asyncio.Semaphore) -> Findings:
-    if isinstance(check, Check):
-        return await _within_limits(check, check.run(inspection))
-    if not inspection.url:
-        return [skipped("the database cannot be reached")]
-    async with connections:
-        return await _within_limits(check, _read(inspection, check))
+async def _run(service: Inspection[S], check: Check | QueryCheck, connections: asyncio.Semaphore) -> list[Finding]:
+    limit = asyncio.timeout(check.seconds)
+    async with contextlib.AsyncExitStack() as stack:
+
+        async def connect() -> OpenConnection:
+            # Other checks may take long: the time of this one begins when it may connect.
+            limit.reschedule(None)
+            await stack.enter_async_context(connections)
+            limit.reschedule(asyncio.get_running_loop().time() + check.seconds)
+            return await stack.enter_async_context(service.connection(check.seconds))
+
+        database = Reader(None, connect) if service.url else service.database
+        inspection = replace(service, database=database, findings=[])
+        try:
+            async with limit:
+                await check.run(inspection)
+        except Exception as error:
+            # One check that fails must not hide the others.
+            inspection.findings.clear()
+            _explain(error, inspection, check)
+        return inspection.findings
 
 
-async def _read(inspection: Inspection[Any], check: DatabaseCheck) -> Findings:
-    async with inspection.reader(check.seconds) as reader:
-        return await check.run(inspection, reader)
-
-
-async def _within_limits(check: AnyCheck, work: Awaitable[Findings]) -> Findings:
-    try:
-        async with asyncio.timeout(check.seconds):
-            return await work
-    except (TimeoutError, errors.QueryCanceled):
-        return [
-            wrong(
+def _explain(error: Exception, inspection: Inspection[Any], check: Check | QueryCheck) -> None:
+    match error:
+        case DatabaseUnreachable():
+            inspection.skipped("the database cannot be reached")
+        case TimeoutError() | errors.QueryCanceled():
+            inspection.wrong(
                 f"This took longer than {check.seconds:g} seconds.",
                 "Look at the network, and at the load of what is asked here; then run the check again.",
             )
-        ]
-    except (errors.UndefinedTable, errors.UndefinedColumn, errors.UndefinedFunction):
-        return [skipped("the schema of the database is not that of this version; see migrations and schema")]
-    except errors.InsufficientPrivilege as error:
-        return [
-            wrong(
+        case errors.UndefinedTable() | errors.UndefinedColumn() | errors.UndefinedFunction():
+            inspection.skipped("the schema of the database is not that of this version; see migrations and schema")
+        case errors.InsufficientPrivilege():
+            inspection.wrong(
                 f"The user of the database may not read this: {first_line(error)}.",
                 "Let the user that made the tables be the user in the URL of the database.",
             )
-        ]
-    except OSError as error:
-        return [wrong(f"This could not be looked at: {_reason(error)}.", "Run the check as the user of the service.")]
-    except Exception as error:
-        # One check that fails must not hide the others.
-        return [wrong(f"This could not be looked at: {first_line(error)}.", "Run the check again; see its message.")]
+        case _:
+            is_file = isinstance(error, OSError)
+            remedy = "Run the check as the user of the service." if is_file else "Run the check again; see its message."
+            inspection.wrong(f"This could not be looked at: {_reason(error)}.", remedy)
