@@ -7,8 +7,9 @@ from functools import partial
 
 from holdfast.accounts.checks import look_at_mailboxes
 from holdfast.events.processor.processor import ProcessorRefusal, ProcessorUnreachable
-from holdfast.events.resources import MissingPackage, Resources, build
+from holdfast.events.resources import MissingPackage, photo_store
 from holdfast.events.settings import Settings
+from holdfast.events.storage.store import Store
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.environment.logs import first_line
 from holdfast.kit.environment.settings import DEMO_PAYMENTS_FILE
@@ -81,22 +82,17 @@ async def check_photo_store(inspection: EventsInspection) -> None:
     if not settings.s3_bucket:
         await asyncio.to_thread(files.look_at_directory, inspection, settings.data_dir / "media")
         return
-    try:
-        resources = _resources(inspection)
-    except MissingPackage as error:
-        inspection.wrong(str(error), "Install the wheel of this version with the extra s3: see docs/deploy.md")
-        return
-    if resources is None:
-        inspection.skipped("there is no secret")
+    photos = _open_photo_store(inspection)
+    if photos is None:
         return
     # A name of its own, which no photo and no upload has.
     name, content = f"uploads/check-{secrets.token_hex(16)}", b"holdfast check"
     place = f"the bucket {settings.s3_bucket}" + (f" at {settings.s3_endpoint_url}" if settings.s3_endpoint_url else "")
     try:
-        await resources.photos.write(name, content, "text/plain")
-        async with resources.photos.open(name) as opened:
+        await photos.write(name, content, "text/plain")
+        async with photos.open(name) as opened:
             is_readable = opened is not None and await opened.read() == content
-        await resources.photos.delete([name])
+        await photos.delete([name])
     except Problem as problem:
         inspection.wrong(
             f"Files cannot be written to and read from {place}: {first_line(problem.__cause__ or problem)}.",
@@ -122,14 +118,10 @@ async def check_photos(inspection: EventsInspection) -> None:
     if not keys:
         inspection.ok("There are no photos yet.")
         return
-    try:
-        resources = _resources(inspection)
-    except MissingPackage:
-        resources = None
-    if resources is None:
-        inspection.skipped("the store of photos cannot be used")
+    photos = _open_photo_store(inspection)
+    if photos is None:
         return
-    missing = [key for (key,) in keys if not await _has_photo(resources, key)]
+    missing = [key for (key,) in keys if not await _has_photo(photos, key)]
     if missing:
         inspection.wrong(
             f"{len(missing)} of the {len(keys)} newest photos are not in the store: {names_text(missing, 1)}.",
@@ -139,14 +131,20 @@ async def check_photos(inspection: EventsInspection) -> None:
     inspection.ok("The newest photos are in the store." if len(keys) > 1 else "The newest photo is in the store.")
 
 
-async def _has_photo(resources: Resources, key: str) -> bool:
-    async with resources.photos.open(key) as opened:
+async def _has_photo(photos: Store, key: str) -> bool:
+    async with photos.open(key) as opened:
         return opened is not None
 
 
-def _resources(inspection: EventsInspection) -> Resources | None:
-    """The resources of the service; None if there is no secret, which would be made otherwise."""
-    return build(inspection.settings) if inspection.secret() else None
+def _open_photo_store(inspection: EventsInspection) -> Store | None:
+    """The store of photos; None if it cannot be used, which is told. No secret is made."""
+    try:
+        if secret := inspection.secret():
+            return photo_store(inspection.settings, secret)
+        inspection.skipped("there is no secret")
+    except MissingPackage as error:
+        inspection.wrong(str(error), "Install the wheel of this version with the extra s3: see docs/deploy.md")
+    return None
 
 
 @CHECKS.point("payments")

@@ -21,14 +21,10 @@ CHECKS = CheckList()
 
 ENV_FILE = Path(".env")
 
-SAMPLE_SIZE = 50
-"""Rows of each table that are opened: half of them the oldest, half the newest."""
+MAX_BACKUP_SECONDS = 7 * 86_400
 
 BACKUPS_FILE = "backups.json"
 """The file in the data directory in which `holdfast backup` stores when the last backup of each service was made."""
-
-WARNING_FACTOR = 5
-"""How many times the least free space there must be, so that there is no warning."""
 
 
 @CHECKS.point("secret")
@@ -68,26 +64,22 @@ def _look_at_mode(inspection: Inspection[Any], file: Path) -> None:
 
 def _names_secrets(file: Path) -> bool:
     try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
+        text = file.read_text(encoding="utf-8", errors="replace")
+    except OSError:
         return False
     return any(word in text for word in ("_SECRET", "PASSWORD", "_DATABASE_URL", "_TOKEN"))
 
 
 @CHECKS.point("secret")
 async def check_sealed(inspection: Inspection[Any]) -> None:
-    """Whether the secret opens what is stored."""
+    """Whether the secret opens what is stored: of each table the 25 oldest and the 25 newest rows."""
     variable, old = inspection.variable("secret_key"), inspection.variable("old_secret_key")
     rows = [
         (table.table, bytes(sealed))
         for table in inspection.product.sealed
         for (sealed,) in await inspection.database.tuples(
-            f"""
-            (select sealed from {table.table} where sealed <> '' order by {table.key} limit %(half)s)
-            union all
-            (select sealed from {table.table} where sealed <> '' order by {table.key} desc limit %(half)s)
-            """,
-            {"half": SAMPLE_SIZE // 2},
+            f"(select sealed from {table.table} where sealed <> '' order by {table.key} limit 25) union all "
+            f"(select sealed from {table.table} where sealed <> '' order by {table.key} desc limit 25)"
         )
     ]
     secret, settings, reseal = inspection.secret(), inspection.settings, f"holdfast {inspection.name} reseal"
@@ -137,7 +129,7 @@ def look_at_directory(inspection: Inspection[Any], directory: Path) -> None:
     size = f"{free / 1e9:.1f} GB" if free >= 1e8 else f"{free / 1e6:.0f} MB"
     message = f"{size} are free on the disk of {directory}."
     remedy = "Make the disk larger, delete what is not needed on it, or move the directory and set HOLDFAST_DATA_DIR."
-    if free < WARNING_FACTOR * least:
+    if free < 5 * least:
         inspection.add("wrong" if free < least else "warning", message, remedy)
     inspection.ok(message)
 
@@ -157,15 +149,14 @@ async def check_backups(inspection: Inspection[Any]) -> None:
     file = inspection.settings.data_dir / BACKUPS_FILE
     remedy = "Make one every day, to another machine: holdfast backup DIRECTORY. See docs/backup.md"
     try:
-        backups = msgspec.json.decode(file.read_bytes(), type=dict[str, msgspec.Raw])
-        backup = msgspec.json.decode(backups[inspection.name], type=_Backup)
+        backup = msgspec.json.decode(file.read_bytes(), type=dict[str, _Backup])[inspection.name]
     except (OSError, KeyError, msgspec.DecodeError):
         inspection.warning(f"No backup is known: {file.resolve()} names none.", remedy)
         return
     finished_at = backup.finished_at if backup.finished_at.tzinfo else backup.finished_at.replace(tzinfo=UTC)
     age, place = inspection.clock() - finished_at.timestamp(), f" It is in {backup.place}." if backup.place else ""
     message = f"The last backup is {duration(max(age, 0))} old.{place}"
-    if age > inspection.limits.max_backup_days * 86_400:
+    if age > MAX_BACKUP_SECONDS:
         inspection.warning(message, remedy)
     inspection.ok(message)
 

@@ -26,7 +26,6 @@ from holdfast.kit.postgres.connection_errors import connection_failure, connecti
 from holdfast.kit.postgres.connection_pool import KEEPALIVE
 from holdfast.kit.postgres.database import OpenConnection, Reader
 from holdfast.kit.postgres.notifications import MACHINE, listener_name
-from holdfast.kit.process.database_health import MAX_CLOCK_DIFFERENCE_SECONDS
 from holdfast.kit.process.database_location import location_text
 from holdfast.kit.process.resources import secret_file
 from holdfast.kit.process.service_process import ServiceProcess
@@ -71,11 +70,7 @@ class CheckLimits:
     """
 
     min_free_bytes: int = 200_000_000
-    max_clock_difference: float = MAX_CLOCK_DIFFERENCE_SECONDS
-    max_overdue_seconds: float = 60.0
     max_idle_seconds: float = 3 * SESSION_TIMEOUT_SECONDS
-    max_mail_seconds: float = 900.0
-    max_backup_days: float = 7.0
 
 
 class DatabaseUnreachable(Exception):
@@ -185,7 +180,7 @@ class Fault(NamedTuple):
 class QueryCheck:
     """Looks at a point of a service with a query.
 
-    sql       its parameters are attributes of the inspection, of its limits or of the settings
+    sql       its parameters are attributes of the inspection or of the settings
     faults    what is said of its rows; the sentences have columns as fields
     ok        what is said if there is no fault; its fields are columns of the first row
     """
@@ -200,10 +195,9 @@ class QueryCheck:
         """The statement that finds the faults of each row, and its parameters."""
         conditions: LiteralString = ", ".join(f"({fault.condition})" for fault in self.faults)
         statement: LiteralString = f"select *, array[{conditions}] as conditions from ({self.sql}) as facts"
-        sources = (inspection, inspection.limits, inspection.settings)
+        names = re.findall(r"%\((\w+)\)s", statement)
         return statement, {
-            name: next(getattr(source, name) for source in sources if hasattr(source, name))
-            for name in re.findall(r"%\((\w+)\)s", statement)
+            name: getattr(inspection if hasattr(inspection, name) else inspection.settings, name) for name in names
         }
 
     async def run(self, inspection: Inspection[Any]) -> None:
@@ -268,16 +262,15 @@ def overdue(work: str) -> tuple[Fault, Fault]:
 
     work    names the work, at the beginning of a sentence
     """
-    is_overdue: LiteralString = "age > make_interval(secs => %(max_overdue_seconds)s)"
     return (
         Fault(
-            f"{is_overdue} and %(process_count)s = 0",
+            "age > interval '1 minute' and %(process_count)s = 0",
             f"{work} for {{age}}. No process of the service runs.",
             "Start one: holdfast {service} serve",
             status="warning",
         ),
         Fault(
-            f"{is_overdue} and %(process_count)s > 0",
+            "age > interval '1 minute' and %(process_count)s > 0",
             f"{work} for {{age}}.",
             "Look in the log of the processes for the reason. If they do no background work, start: "
             "holdfast {service} worker",

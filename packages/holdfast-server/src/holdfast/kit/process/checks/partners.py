@@ -211,7 +211,7 @@ CHECKS.query(
                                          and inserted_at < now() - interval '7 days') as held
     """,
     Fault(
-        "age > make_interval(secs => %(max_mail_seconds)s)",
+        "age > interval '15 minutes'",
         "A mail has waited for {age}{reason}.",
         "See all with: holdfast {service} mail list. Correct SMTP_HOST and its other settings; if nobody sends, start: "
         "holdfast {service} worker",

@@ -45,7 +45,11 @@ async def check_migrations(inspection: Inspection[Any]) -> None:
         await inspection.database.tuples("select name, checksum from migrations order by applied_at")
     )
     migrations = inspection.product.schema()
-    edited = [migration.name for migration in migrations if _is_edited(migration, applied)]
+    edited = [
+        migration.name
+        for migration in migrations
+        if applied.get(migration.name, migration.checksum) != migration.checksum
+    ]
     if edited:
         inspection.wrong(
             f"{names_text(edited)}: the file differs from the one that was applied under this name.",
@@ -76,10 +80,6 @@ async def _pending(inspection: Inspection[Any]) -> list[str]:
     return await asyncio.to_thread(inspection.product.pending, url)
 
 
-def _is_edited(migration: Migration, applied: dict[str, str]) -> bool:
-    return applied.get(migration.name, migration.checksum) != migration.checksum
-
-
 def _newer(applied: list[str], migrations: list[Migration]) -> list[str]:
     """The applied migrations that this version does not know, and that came after all that it knows.
 
@@ -96,12 +96,11 @@ async def check_schema(inspection: Inspection[Any]) -> None:
     """Whether the database has everything that the migrations make."""
     present = {(kind, name) for kind, name in await inspection.database.tuples(OBJECTS)}
     try:
-        pending = await _pending(inspection)
+        is_current = not await _pending(inspection)
     except CannotStart:
+        is_current = False
+    if not is_current:
         inspection.skipped("the migrations are not those of this version")
-        return
-    if pending:
-        inspection.skipped("migrations are missing")
         return
     file = schema_file(inspection.product)
     objects = read_objects(file)

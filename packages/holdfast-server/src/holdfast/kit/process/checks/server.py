@@ -6,6 +6,7 @@ from psycopg import errors
 
 from holdfast.kit.environment.logs import first_line
 from holdfast.kit.process.checks.inspection import CheckList, Fault, Inspection, duration
+from holdfast.kit.process.database_health import MAX_CLOCK_DIFFERENCE_SECONDS
 
 CHECKS = CheckList()
 
@@ -157,7 +158,7 @@ async def check_clock(inspection: Inspection[Any]) -> None:
     before = inspection.clock()
     now: float = await inspection.database.value("select extract(epoch from clock_timestamp())::float8")
     difference = (before + inspection.clock()) / 2 - now
-    if abs(difference) > inspection.limits.max_clock_difference:
+    if abs(difference) > MAX_CLOCK_DIFFERENCE_SECONDS:
         direction = "ahead of" if difference > 0 else "behind"
         inspection.wrong(
             f"The clock of this machine is {duration(abs(difference))} {direction} the clock of the database.",
