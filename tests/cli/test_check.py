@@ -23,7 +23,7 @@ from holdfast.commands import check_report
 from holdfast.events.service import EVENTS
 from holdfast.inventory.service import INVENTORY
 from holdfast.kit.environment.settings import Settings
-from holdfast.kit.process.checks.inspection import Finding, QueryCheck, open_inspection, run_checks
+from holdfast.kit.process.checks.inspection import FaultQuery, Finding, open_inspection, run_checks
 from holdfast.kit.process.checks.schema import OBJECTS, read_objects, schema_file
 from holdfast.kit.security.secrets import Secret
 from tests.cli import faults_of_addresses, faults_of_databases, faults_of_work
@@ -163,9 +163,9 @@ async def test_each_field_of_a_sentence_is_a_column_of_its_query(service: str, a
 
     async with inspection.connection() as opened:
         for check in checks:
-            if isinstance(check, QueryCheck):
-                cursor = await opened.connection.execute(*check.statement(inspection))
-                sentences = [check.ok, *(text for fault in check.faults for text in (fault.message, fault.remedy))]
+            if isinstance(query := check.run, FaultQuery):
+                cursor = await opened.connection.execute(*query.statement(inspection))
+                sentences = [query.ok, *(text for fault in query.faults for text in (fault.message, fault.remedy))]
                 columns[check.point] = {column.name for column in cursor.description or ()}
                 fields[check.point] = {
                     field for sentence in sentences for _, field, _, _ in Formatter().parse(sentence) if field

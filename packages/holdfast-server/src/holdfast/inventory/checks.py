@@ -15,9 +15,6 @@ from holdfast.kit.process.checks.inspection import CheckList, Fault, Inspection,
 
 CHECKS = CheckList(FOUNDATION)
 
-LEDGER_TIMEOUT_SECONDS = 30.0
-"""Seconds to sum all ledgers."""
-
 NO_REFRESH_TOKEN = "holdfast-check"  # noqa: S105 - it is no token, on purpose
 """A refresh token that the platform refuses. It looks at the client id and the secret before."""
 
@@ -30,7 +27,7 @@ WRONG_TOKEN = {"invalid_grant", "invalid_request", "app_not_installed"}
 InventoryInspection = Inspection[Settings]
 
 
-@CHECKS.point("ledger", LEDGER_TIMEOUT_SECONDS)
+@CHECKS.point("ledger", seconds=30)
 async def check_ledger(inspection: InventoryInspection) -> None:
     for shop_id in await operations.shops(inspection.database):
         for difference in await operations.audit(inspection.database, shop_id):

@@ -141,18 +141,11 @@ class Inspection(Generic[S]):
     @contextlib.asynccontextmanager
     async def connection(self, seconds: float = CHECK_TIMEOUT_SECONDS) -> AsyncGenerator[OpenConnection]:
         """A connection on which PostgreSQL refuses changes, and ends statements that take longer than `seconds`."""
-        name = f"holdfast {self.name} check"
-        async with await AsyncConnection.connect(
-            self.url, autocommit=True, application_name=name, **KEEPALIVE
-        ) as connection:
-            await connection.execute(SESSION_SETTINGS, [f"{seconds * 1000:.0f}"])
+        options: dict[str, Any] = {**KEEPALIVE, "application_name": f"holdfast {self.name} check", "autocommit": True}
+        async with await AsyncConnection.connect(self.url, **options) as connection:
+            await connection.execute("set default_transaction_read_only = on; set timezone = 'UTC'")
+            await connection.execute("select set_config('statement_timeout', %s, false)", [f"{seconds * 1000:.0f}"])
             yield OpenConnection(connection, None)
-
-
-SESSION_SETTINGS: LiteralString = """
-    select set_config('default_transaction_read_only', 'on', false), set_config('timezone', 'UTC', false),
-           set_config('statement_timeout', %s, false)
-"""
 
 
 Run = Callable[[Inspection[Any]], Awaitable[None]]
@@ -177,7 +170,7 @@ class Fault(NamedTuple):
 
 
 @dataclass(frozen=True)
-class QueryCheck:
+class FaultQuery:
     """Looks at a point of a service with a query.
 
     sql       its parameters are attributes of the inspection or of the settings
@@ -185,11 +178,9 @@ class QueryCheck:
     ok        what is said if there is no fault; its fields are columns of the first row
     """
 
-    point: str
     sql: LiteralString
     faults: Sequence[Fault]
     ok: str
-    seconds: float
 
     def statement(self, inspection: Inspection[Any]) -> tuple[LiteralString, dict[str, Any]]:
         """The statement that finds the faults of each row, and its parameters."""
@@ -200,7 +191,7 @@ class QueryCheck:
             name: getattr(inspection if hasattr(inspection, name) else inspection.settings, name) for name in names
         }
 
-    async def run(self, inspection: Inspection[Any]) -> None:
+    async def __call__(self, inspection: Inspection[Any]) -> None:
         variables = {"service": inspection.name, "database_url": inspection.variable("database_url")}
         rows = await inspection.database.rows(dict[str, Any], *self.statement(inspection))
         for row in rows:
@@ -211,16 +202,15 @@ class QueryCheck:
         inspection.ok(SENTENCE.format(self.ok, **(rows or [{}])[0]))
 
 
-class CheckList(list[Check | QueryCheck]):
+class CheckList(list[Check]):
     """The checks of a part, in the order in which they are shown."""
 
     def point(self, name: str, seconds: float = CHECK_TIMEOUT_SECONDS) -> Callable[[Run], Check]:
         """Make a function a check."""
 
         def add(run: Run) -> Check:
-            check = Check(name, run, seconds)
-            self.append(check)
-            return check
+            self.append(Check(name, run, seconds))
+            return self[-1]
 
         return add
 
@@ -228,7 +218,7 @@ class CheckList(list[Check | QueryCheck]):
         self, point: str, sql: LiteralString, *faults: Fault, ok: str, seconds: float = CHECK_TIMEOUT_SECONDS
     ) -> None:
         """Make a query a check."""
-        self.append(QueryCheck(point, sql, faults, ok, seconds))
+        self.append(Check(point, FaultQuery(sql, faults, ok), seconds))
 
 
 class _Sentence(Formatter):
@@ -340,7 +330,7 @@ def _reason(error: Exception) -> str:
     return first_line(error)
 
 
-async def run_checks(inspection: Inspection[S], checks: Sequence[Check | QueryCheck]) -> list[Finding]:
+async def run_checks(inspection: Inspection[S], checks: Sequence[Check]) -> list[Finding]:
     """Run checks at the same time. Returns their findings in the order of the checks."""
     connections = asyncio.Semaphore(MAX_CONCURRENT_CONNECTIONS)
     results = await asyncio.gather(*(_run(inspection, check, connections) for check in checks))
@@ -351,7 +341,7 @@ async def run_checks(inspection: Inspection[S], checks: Sequence[Check | QueryCh
     ]
 
 
-async def _run(service: Inspection[S], check: Check | QueryCheck, connections: asyncio.Semaphore) -> list[Finding]:
+async def _run(service: Inspection[S], check: Check, connections: asyncio.Semaphore) -> list[Finding]:
     limit = asyncio.timeout(check.seconds)
     async with contextlib.AsyncExitStack() as stack:
 
@@ -374,7 +364,7 @@ async def _run(service: Inspection[S], check: Check | QueryCheck, connections: a
         return inspection.findings
 
 
-def _explain(error: Exception, inspection: Inspection[Any], check: Check | QueryCheck) -> None:
+def _explain(error: Exception, inspection: Inspection[Any], check: Check) -> None:
     match error:
         case DatabaseUnreachable():
             inspection.skipped("the database cannot be reached")

@@ -234,7 +234,6 @@ CHECKS.query(
 
 @CHECKS.point("rate limits")
 async def check_rate_limits(inspection: Inspection[Any]) -> None:
-    """Whether the shared storage of rate limits answers."""
     url, variable = inspection.settings.rate_limit_storage_url, inspection.variable("rate_limit_storage_url")
     if url == "memory://":
         inspection.ok("Each process counts rate limits by itself.")

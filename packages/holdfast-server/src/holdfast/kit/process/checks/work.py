@@ -24,7 +24,6 @@ async def check_machines(inspection: Inspection[Any]) -> None:
 
 @CHECKS.point("leaders")
 async def check_leaders(inspection: Inspection[Any]) -> None:
-    """Whether a process does the background work."""
     leaders = await inspection.database.tuples(
         """
         select application_name, pid, host(client_addr),
