@@ -192,6 +192,32 @@ def test_the_role_of_shops_is_made_by_the_first_migration_of_a_user_who_may(
     )
 
 
+def test_a_database_with_another_encoding_and_a_user_without_rights_are_reported_by_their_names(
+    postgres: Cluster, tmp_path: Path
+) -> None:
+    with psycopg.connect(postgres.url(SUPERUSER, "postgres"), autocommit=True) as connection:
+        connection.execute("create role ann login")
+        connection.execute("create role holdfast_shop nologin")
+        connection.execute("create database stock encoding 'SQL_ASCII' locale 'C' template template0")
+    with psycopg.connect(postgres.url(SUPERUSER, "stock"), autocommit=True) as connection:
+        connection.execute("create table pools ()")
+
+    done = holdfast_in(
+        tmp_path,
+        *("check", "--service=inventory", "--point=server", "--point=rights"),
+        INVENTORY_DATABASE_URL=postgres.url("ann", "stock"),
+        COLUMNS="200",
+    )
+
+    report = " ".join(done.stdout.split())
+    assert "✗ server The database has the encoding SQL_ASCII: texts in many languages cannot be stored." in report
+    assert (
+        "✗ rights The user ann may not make tables, so migrations fail. → As the owner of the database, run: " in report
+    )
+    assert "✗ rights The table pools does not belong to the user ann, so migrations fail." in report
+    assert "✗ rights The user ann is not a member of the role holdfast_shop: every request of a shop fails." in report
+
+
 def test_a_server_that_is_about_to_end_is_waited_for(postgres: Cluster, tmp_path: Path) -> None:
     url = postgres.url(SUPERUSER, "postgres")
     with psycopg.connect(url):

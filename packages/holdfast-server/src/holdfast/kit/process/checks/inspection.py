@@ -141,8 +141,10 @@ class Inspection(Generic[S]):
     @contextlib.asynccontextmanager
     async def connection(self, seconds: float = CHECK_TIMEOUT_SECONDS) -> AsyncGenerator[OpenConnection]:
         """A connection on which PostgreSQL refuses changes, and ends statements that take longer than `seconds`."""
-        options: dict[str, Any] = {**KEEPALIVE, "application_name": f"holdfast {self.name} check", "autocommit": True}
-        async with await AsyncConnection.connect(self.url, **options) as connection:
+        # In a database with the encoding SQL_ASCII, psycopg would read texts as bytes.
+        options: dict[str, Any] = {**KEEPALIVE, "autocommit": True, "client_encoding": "UTF8"}
+        name = f"holdfast {self.name} check"
+        async with await AsyncConnection.connect(self.url, application_name=name, **options) as connection:
             await connection.execute("set default_transaction_read_only = on; set timezone = 'UTC'")
             await connection.execute("select set_config('statement_timeout', %s, false)", [f"{seconds * 1000:.0f}"])
             yield OpenConnection(connection, None)
