@@ -43,7 +43,7 @@ CHECKS.query(
     ok="No work is overdue.",
 )
 
-# It counts again when it is run: what was found may be old when an operator reads it.
+# The remedy counts again when it is run: what was found may be old when an operator reads it.
 CHECKS.query(
     "seats",
     """

@@ -100,7 +100,7 @@ class Inspection(Generic[S]):
     process_count: int | None = None
     machine_count: int = 0
     clock: Callable[[], float] = time.time
-    database: Reader[None] = Reader(None, _refuse_connection)  # noqa: RUF009
+    database: Reader[None] = Reader(None, _refuse_connection)  # noqa: RUF009 - it only refuses
     findings: list[Finding] = field(default_factory=list[Finding])
 
     @property
