@@ -119,13 +119,16 @@ async def _unfolding(service: Service, ada: Client, event_id: int) -> AsyncItera
 
 
 def sale_table(rows: Sequence[Row]) -> str:
-    lines = ["| day | | seats taken | reason | price | |", "|--:|---|--:|---|--:|---|"]
+    """What happened, each with the price before, which the last tick made, and after it."""
+    lines = ["| day | | seats taken | reason | price before | after |", "|--:|---|--:|---|--:|--:|"]
+    price = ""
     for row in rows:
-        day = round(row.day + 0.5) if row.day else 0
-        lines.append(
-            f"| {day} | {TOLD.get((day, row.reason), '')} | {row.seats_taken} of {row.capacity} | `{row.reason}` "
-            f"| {row.price / 100:.2f} | {'█' * (row.price // 250)} |"
-        )
+        day, before, price = round(row.day + 0.5) if row.day else 0, price, f"{row.price / 100:.2f}"
+        if row.reason != "tick":
+            lines.append(
+                f"| {day} | {TOLD[day, row.reason]} | {row.seats_taken} of {row.capacity} | `{row.reason}` "
+                f"| {before} | {price} |"
+            )
     return "\n".join(lines)
 
 
