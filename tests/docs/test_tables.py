@@ -17,6 +17,7 @@ from holdfast.inventory.problems import ALL as OF_INVENTORY
 from holdfast.inventory.service import INVENTORY
 from holdfast.kit.contract.problems import COMMON_PROBLEMS, ProblemType
 from holdfast.kit.process.service_process import ServiceProcess
+from holdfast.kit.running.operation import Operations
 
 DOCS = Path(__file__).parents[2] / "docs"
 OWN_NAMES = {"database_url", "base_url", "secret_key", "old_secret_key"}
@@ -64,30 +65,20 @@ def test_settings_lists_every_variable_with_its_default_and_description(
     assert table("settings.md", heading) == [row(fields[name]) for name in own_names]
 
 
-def rows_below(page: str, head: str) -> list[str]:
-    """The rows of the table with this head."""
-    lines = (DOCS / page).read_text(encoding="utf-8").splitlines()
-    start = lines.index(head) + 2
-    return lines[start : lines.index("", start)]
-
-
-def test_the_page_for_agents_of_the_inventory_service_lists_every_tool_with_its_scope_and_summary() -> None:
-    assert rows_below("inventory/agents.md", "| tool | scope | what it does |") == [
-        f"| `{operation.name}` | `{operation.scope}` | {operation.summary} |"
-        for operation in INVENTORY_OPERATIONS
-        if operation.tool
-    ]
-
-
-def test_the_page_for_agents_of_the_events_service_lists_every_tool_by_its_scope() -> None:
+@pytest.mark.parametrize(
+    ("page", "operations"),
+    [("inventory/agents.md", INVENTORY_OPERATIONS), ("events/agents.md", EVENTS_OPERATIONS)],
+)
+def test_the_page_for_agents_lists_every_tool_by_its_scope(page: str, operations: Operations) -> None:
     tools: dict[str, list[str]] = {}
-    for operation in EVENTS_OPERATIONS:
+    for operation in operations:
         if operation.tool:
             tools.setdefault(str(operation.scope), []).append(f"`{operation.name}`")
+    lines = (DOCS / page).read_text(encoding="utf-8").splitlines()
+    start = lines.index("| scope | tools |") + 2
+    rows = lines[start : lines.index("", start)]
 
-    assert rows_below("events/agents.md", "| scope | tools |") == [
-        f"| `{scope}` | {', '.join(names)} |" for scope, names in tools.items()
-    ]
+    assert rows == [f"| `{scope}` | {', '.join(names)} |" for scope, names in tools.items()]
 
 
 @pytest.mark.parametrize("product", [EVENTS, INVENTORY], ids=["events", "inventory"])
