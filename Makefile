@@ -14,7 +14,7 @@ run: .venv/.run .venv/.run-alone ## Start everything on the embedded database an
 	@.venv/bin/holdfast up $(if $(filter command,$(origin PORT)),--port $(PORT))
 
 test: .venv/.dev ## Run all tests but the long ones, on all cores; with ARGS="..." what they name
-	@$(PYTEST) $(or $(ARGS),-m "not long" -p no:schemathesis $(ON_ALL_CORES))
+	@$(PYTEST) $(or $(ARGS),-m "not long" $(ON_ALL_CORES))
 
 test-long: .venv/.dev ## Run the long tests, which tests/long.py lists
 	@$(PYTEST) -m long $(ON_ALL_CORES) $(ARGS)
