@@ -5,6 +5,7 @@
 """
 
 import asyncio
+import functools
 import gc
 import os
 import sys
@@ -15,6 +16,7 @@ from typing import Any
 import psycopg
 import pytest
 import structlog
+import typer.testing
 import uvloop
 from argon2 import PasswordHasher
 from psycopg.conninfo import make_conninfo
@@ -34,6 +36,9 @@ os.environ.setdefault("COLUMNS", "200")
 os.environ["PYTHONDONTWRITEBYTECODE"] = ""
 sys.dont_write_bytecode = False
 
+# What Hypothesis reads out of Unicode and out of our modules takes 4 s. The first worker keeps it for all others.
+os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(Path(__file__).parents[1] / ".hypothesis"))
+
 # What services log is shown when a test fails. To draw the frames of each exception took longer than to raise it.
 structlog.configure(
     processors=[
@@ -47,6 +52,9 @@ asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())  # pyright: ignore[repor
 
 # The HTTP client tries to import this package at each request. It is not installed: fail at once, without the disk.
 sys.modules["sniffio"] = None  # pyright: ignore[reportArgumentType]
+
+# To build a command line takes longer than most commands that tests run in it, some of them hundreds of times.
+setattr(typer.testing, "_get_command", functools.cache(typer.main.get_command))  # noqa: B010
 
 # The pools of tests have the same class.
 Receiver.connection_class = ReusedConnection
