@@ -49,11 +49,17 @@ LONG = {
 }
 """Directories and files of tests that are marked `long`, and what takes so long."""
 
+LONG_PATHS = {HERE / name for name in LONG}
+
+
+def is_long(path: Path) -> bool:
+    """Whether a path is one of those, or leads into one."""
+    return not LONG_PATHS.isdisjoint((path, *path.parents))
+
 
 def is_left_out(path: Path, config: pytest.Config) -> bool:
     """Whether a run leaves out a file, or all of a directory, as long or as not long."""
-    is_long = any(path.is_relative_to(HERE / name) for name in LONG)
-    left_out = {"not long": is_long, "long": not is_long and path.is_file()}
+    left_out = {"not long": is_long(path), "long": not is_long(path) and path.is_file()}
     return left_out.get(config.option.markexpr, False)
 
 
@@ -66,6 +72,6 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark them, before those that the command line does not ask for are left out."""
     for path, tests in groupby(items, key=lambda item: item.path):
-        if any(path.is_relative_to(HERE / name) for name in LONG):
+        if is_long(path):
             for item in tests:
                 item.add_marker("long")
