@@ -4,6 +4,7 @@ Each is a patch in `bugs/`, in the folder of the check that must fail, below a s
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -22,8 +23,25 @@ def copy_with(bug: Path | None, directory: Path) -> Path:
     # compiled just now has another name, which does not stay.
     shutil.copytree(ROOT / SOURCE, directory / SOURCE, ignore=shutil.ignore_patterns("*.pyc.*"))
     if bug:
-        subprocess.run(["git", "apply", str(bug)], cwd=directory, check=True, timeout=60)
+        _apply(bug, directory)
     return directory / SOURCE
+
+
+def files_changed_by(bug: Path, directory: Path) -> list[str]:
+    """The files that a bug changes, by their paths in the checkout. Fails if it does not fit them.
+
+    directory    an empty one, for copies of these files
+    """
+    paths = re.findall(r"^\+\+\+ b/(.+)$", bug.read_text(encoding="utf-8"), re.MULTILINE)
+    for path in paths:
+        (directory / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / path, directory / path)
+    _apply(bug, directory)
+    return [path for path in paths if (directory / path).read_bytes() != (ROOT / path).read_bytes()]
+
+
+def _apply(bug: Path, directory: Path) -> None:
+    subprocess.run(["git", "apply", str(bug)], cwd=directory, check=True, timeout=60)
 
 
 def run_check(check: str, source: Path, database_url: str) -> subprocess.CompletedProcess[str]:
