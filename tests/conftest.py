@@ -29,6 +29,7 @@ from holdfast.kit.postgres import bundled
 from holdfast.kit.postgres.notifications import Receiver
 from tests.connections import ReusedConnection
 from tests.databases import can_empty, clone, drop_ended, scratch_database, template_database
+from tests.kit.data_directories import scratch_directory
 from tests.support import Service, make_new, running, unlimited
 
 os.environ.setdefault("COLUMNS", "200")
@@ -102,9 +103,7 @@ def pytest_collection_finish() -> None:
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
     """A directory for the embedded PostgreSQL of the whole run."""
-    # In memory where that is possible: tests kill our processes, never the machine.
-    memory = Path("/dev/shm")
-    return bundled.scratch_directory(memory if os.access(memory, os.W_OK) else None)
+    return scratch_directory()
 
 
 @pytest.fixture(scope="session")

@@ -19,6 +19,7 @@ from holdfast.inventory.service import INVENTORY
 from holdfast.kit.postgres import bundled
 from holdfast.kit.postgres.bundled_server import PROGRAMS
 from holdfast.kit.process.service_process import ServiceProcess
+from tests.kit.data_directories import scratch_directory
 
 SERVICES: dict[str, ServiceProcess[Any, Any]] = {"events": EVENTS, "inventory": INVENTORY}
 
@@ -104,7 +105,7 @@ def mail_kind_function() -> str:
 
 def main() -> None:
     MAIL_KIND_FILE.write_text(mail_kind_function(), encoding="utf-8")
-    directory = bundled.scratch_directory()
+    directory = scratch_directory()
     for service, product in SERVICES.items():
         url = bundled.database_url(directory, service)
         product.migrate(url)

@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from holdfast import __version__
-from holdfast.kit.postgres import bundled
+from tests.kit.data_directories import scratch_directory
 from tests.serving import startup_output, stop
 from tests.verify.audit.honest_event import VKEY, HonestEvent, write_log
 
@@ -55,7 +55,7 @@ def test_the_wheels_of_the_checkout_run_both_services_in_an_empty_environment_el
     python = environment(tmp_path / "env", "requirements.lock")
     uv("pip", "install", "--quiet", "--python", python, "--no-deps", "--no-index", *wheels)
     holdfast = python.with_name("holdfast")
-    directory = bundled.scratch_directory()
+    directory = scratch_directory()
     variables = {**OUTSIDE, "HOLDFAST_DATA_DIR": str(directory)}
 
     version = subprocess.run([holdfast, "--version"], cwd=directory, env=variables, capture_output=True, check=True)

@@ -27,6 +27,7 @@ from tests.inventory import support as inventory
 from tests.inventory.installs.merchants import DOMAIN
 from tests.inventory.sync import scene as sync
 from tests.inventory.webhooks.deliveries import deliver, handle
+from tests.kit.data_directories import scratch_directory
 
 ROOT = Path(holdfast.__file__).parent
 
@@ -111,7 +112,7 @@ def show(request: str, files: list[str]) -> None:
 
 
 async def main() -> None:
-    directory = bundled.scratch_directory()
+    directory = scratch_directory()
     await walk_events(directory, bundled.database_url(directory, "events"))
     await walk_inventory(directory, bundled.database_url(directory, "inventory"))
 

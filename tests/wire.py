@@ -23,6 +23,7 @@ from typer.testing import CliRunner
 
 from holdfast.cli import app
 from holdfast.kit.postgres import bundled
+from tests.kit.data_directories import scratch_directory
 from tests.schema import SERVICES, schema_of
 from tests.test_every_route import ServiceUnderTest, service_under_test
 
@@ -131,7 +132,7 @@ def _commands(command: Any, *words: str) -> Iterator[tuple[str, ...]]:
 
 def everything() -> Files:
     """All files, of both services in new databases."""
-    databases = bundled.scratch_directory()
+    databases = scratch_directory()
     files = explanations()
     for name, product in SERVICES.items():
         url = bundled.database_url(databases, f"wire_{name}")

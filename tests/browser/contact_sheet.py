@@ -15,11 +15,11 @@ from urllib.parse import urlsplit
 from PIL import Image, ImageDraw
 from playwright.async_api import Browser, Page
 
-from holdfast.kit.postgres import bundled
 from tests.browser.conftest import started
 from tests.browser.page_costs import measure
 from tests.browser.visitors import DESK, PHONE, Visitor, pages_of, signed_in, visitors
 from tests.cli.test_up import running
+from tests.kit.data_directories import scratch_directory
 
 LOOKS = [("light", DESK, "en"), ("dark", DESK, "de"), ("light", PHONE, "de"), ("dark", PHONE, "en")]
 
@@ -34,7 +34,7 @@ def main() -> None:
     arguments = parser.parse_args()
     directory: Path = arguments.directory
     directory.mkdir(parents=True, exist_ok=True)
-    data_dir = bundled.scratch_directory()
+    data_dir = scratch_directory()
     with running(data_dir, "--inventory-port=0", "--events-port=0") as output:
         figures = asyncio.run(draw(output, data_dir, directory, arguments.only))
     sheet = directory / "index.html"

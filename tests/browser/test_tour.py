@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, BrowserContext, Page, expect
 
-from holdfast.kit.postgres import bundled
 from tests.browser.looking import looking
 from tests.browser.registering import Watch
 from tests.cli.test_up import running
 from tests.docs.test_first_requests import README
+from tests.kit.data_directories import scratch_directory
 from tests.support import eventually
 
 JARS = {"Single": "44 in stock", "6-pack": "7 in stock", "12-pack": "Only 3 left"}
@@ -125,7 +125,7 @@ STEPS: dict[str, Callable[[Tour], Awaitable[None]]] = {
 
 @pytest.fixture(scope="module")
 def data_dir() -> Path:
-    return bundled.scratch_directory()
+    return scratch_directory()
 
 
 @pytest.fixture(scope="module")

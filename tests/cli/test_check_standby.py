@@ -7,11 +7,12 @@ from holdfast.events.checks import CHECKS
 from holdfast.events.service import EVENTS
 from holdfast.kit.postgres import bundled
 from holdfast.kit.process.checks.inspection import open_inspection, run_checks
+from tests.kit.data_directories import scratch_directory
 from tests.support import unlimited
 
 
 async def test_a_standby_that_is_away_is_found_without_waiting_for_it() -> None:
-    directory = bundled.scratch_directory()
+    directory = scratch_directory()
     url = bundled.database_url(directory, "events")
     with psycopg.connect(make_conninfo(url, user="postgres"), autocommit=True) as connection:
         connection.execute("alter system set synchronous_standby_names = 'db2'")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.kit.postgres import bundled
+from tests.kit.data_directories import scratch_directory
 from tests.test_cli import holdfast, holdfast_in
 
 LOOKING = [
@@ -39,7 +39,7 @@ def test_without_a_database_a_command_that_looks_makes_none_and_says_where_it_lo
 
 
 def test_a_command_that_looks_says_which_data_directory_it_found_and_leaves_it_as_it_was() -> None:
-    directory = bundled.scratch_directory()
+    directory = scratch_directory()
     here = {"HOLDFAST_DATA_DIR": str(directory)}
     key = holdfast("inventory", "shop", "add", "ada.myshopify.com", **here).stdout.splitlines()[-1]
 

@@ -7,8 +7,7 @@ import pytest
 
 from holdfast.events.service import EVENTS
 from holdfast.inventory.service import INVENTORY
-from holdfast.kit.postgres import bundled
-from tests.kit.data_directories import started, used_directory
+from tests.kit.data_directories import scratch_directory, started, used_directory
 from tests.test_cli import holdfast_in
 
 PASSWORD = "hunter2hunter2"
@@ -74,7 +73,7 @@ def test_a_bundled_server_whose_connections_are_all_in_use_is_named_in_one_line(
 
 
 def test_a_lost_secret_is_named_and_no_other_one_is_made() -> None:
-    directory = bundled.scratch_directory()
+    directory = scratch_directory()
     added = holdfast_in(directory, "inventory", "shop", "add", "lost.myshopify.com")
     secret = directory / ".holdfast" / "inventory.secret"
     copy = secret.rename(directory / "kept")

@@ -18,7 +18,6 @@ from holdfast import __version__
 from holdfast.events.service import EVENTS
 from holdfast.inventory.service import INVENTORY
 from holdfast.kit.environment.settings import DEMO_PAYMENTS_FILE
-from holdfast.kit.postgres import bundled
 from holdfast.kit.postgres.bundled_server import Cluster
 from holdfast.kit.postgres.schema.lineage import WITHOUT_FILE
 from holdfast_demo.stripe.keys import load_or_create
@@ -26,6 +25,7 @@ from tests.demo.stripe.conftest import ACCOUNT_V2
 from tests.docs.test_first_requests import free_ports
 from tests.faults.processes import HOLDFAST
 from tests.forking import forks
+from tests.kit.data_directories import scratch_directory
 from tests.serving import startup_output, stop
 from tests.support import eventually
 from tests.test_cli import holdfast
@@ -34,13 +34,13 @@ from tests.test_cli import holdfast
 @pytest.fixture(scope="module")
 def data_dir() -> Path:
     """A data directory of these tests' own."""
-    return bundled.scratch_directory()
+    return scratch_directory()
 
 
 @pytest.fixture(scope="module")
 def output() -> Generator[str]:
     """What one start says that several tests look at, as long as they do."""
-    with running(bundled.scratch_directory(), "--inventory-port=0", "--events-port=0") as output:
+    with running(scratch_directory(), "--inventory-port=0", "--events-port=0") as output:
         yield output
 
 
@@ -95,7 +95,7 @@ def test_the_address_is_that_of_a_process_that_runs_when_another_one_of_the_same
 
 
 def test_the_first_start_shows_keys_and_a_page_and_each_start_says_how_to_get_others() -> None:
-    directory = bundled.scratch_directory()
+    directory = scratch_directory()
     with running(directory, "--inventory-port=0", "--events-port=0") as first:
         [demo] = re.findall(r"^  event page +(http://\S+/organizers/demo-organizer/events/1)$", first, re.MULTILINE)
         assert '<h1 dir="auto">Open studio evening</h1>' in httpx2.get(demo).text
@@ -168,7 +168,7 @@ def key(data_dir: Path) -> str:
 
 def test_the_secrets_of_the_demonstrations_are_random_kept_and_their_owners_alone(data_dir: Path) -> None:
     known: list[tuple[str, ...]] = []
-    for directory in (data_dir, data_dir, bundled.scratch_directory()):
+    for directory in (data_dir, data_dir, scratch_directory()):
         with running(directory, "--inventory-port=0", "--events-port=0") as output:
             known.append(load_or_create(directory / DEMO_PAYMENTS_FILE))
         modes = {file.name: file.stat().st_mode & 0o077 for file in directory.glob("demo-*")}
@@ -235,7 +235,7 @@ WITHOUT_EXTRA = "import sys; sys.modules['holdfast_demo'] = None; from holdfast.
 
 
 def test_without_the_package_of_the_demo_both_services_start_and_say_what_is_left_out() -> None:
-    environment = {**os.environ, "HOLDFAST_DATA_DIR": str(bundled.scratch_directory())}
+    environment = {**os.environ, "HOLDFAST_DATA_DIR": str(scratch_directory())}
     ports = ("--inventory-port=0", "--events-port=0")
     up = subprocess.Popen(
         [sys.executable, "-c", WITHOUT_EXTRA, "up", *ports], env=environment, stdout=subprocess.PIPE, text=True
@@ -283,7 +283,7 @@ def test_behind_a_base_url_demonstrations_start_only_if_their_ports_are_named(da
 
 
 async def test_a_terminal_that_is_closed_during_the_start_leaves_no_postgresql() -> None:
-    directory = bundled.scratch_directory()
+    directory = scratch_directory()
     environment = {**os.environ, "HOLDFAST_DATA_DIR": str(directory)}
     up = await asyncio.create_subprocess_exec(HOLDFAST, "up", "--inventory-port=0", "--events-port=0", env=environment)
     files = directory / "postgres"

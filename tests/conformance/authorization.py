@@ -17,6 +17,7 @@ import httpx2
 from holdfast.events.service import EVENTS
 from holdfast.kit.postgres import bundled
 from tests.events.oauth_server.scene import Person, registered, signed_in
+from tests.kit.data_directories import scratch_directory
 from tests.serving import listener, running_already, serving
 from tests.support import Service, running, unlimited
 
@@ -54,7 +55,7 @@ class Desk:
 
 @contextlib.asynccontextmanager
 async def desk() -> AsyncGenerator[Desk]:
-    directory = bundled.scratch_directory()
+    directory = scratch_directory()
     url = bundled.database_url(directory, "events")
     EVENTS.migrate(url)
     at = listener()

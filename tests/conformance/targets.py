@@ -13,6 +13,7 @@ from holdfast.kit.postgres import bundled
 from tests import support as events_support
 from tests.conformance import fixtures
 from tests.inventory import support as inventory_support
+from tests.kit.data_directories import scratch_directory
 from tests.kit.mcp import pantry
 from tests.kit.mcp.pantry import Pantry
 
@@ -23,7 +24,7 @@ Target = Callable[[str], AbstractAsyncContextManager[tuple[ASGIApp, str]]]
 @contextlib.asynccontextmanager
 async def kit(base_url: str) -> AsyncGenerator[tuple[ASGIApp, str]]:
     """The agent endpoint of the kit, over the pantry of its tests and what the suite expects by name."""
-    url = bundled.database_url(bundled.scratch_directory(), "pantry")
+    url = bundled.database_url(scratch_directory(), "pantry")
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(pantry.SCHEMA)
     service = Pantry(
@@ -41,7 +42,7 @@ async def kit(base_url: str) -> AsyncGenerator[tuple[ASGIApp, str]]:
 @contextlib.asynccontextmanager
 async def inventory(base_url: str) -> AsyncGenerator[tuple[ASGIApp, str]]:
     """The inventory service, with a shop that has a pool."""
-    directory = bundled.scratch_directory()
+    directory = scratch_directory()
     url = bundled.database_url(directory, "inventory")
     INVENTORY.migrate(url)
     settings = inventory_support.unlimited(url, directory, base_url=base_url)
@@ -54,7 +55,7 @@ async def inventory(base_url: str) -> AsyncGenerator[tuple[ASGIApp, str]]:
 @contextlib.asynccontextmanager
 async def events(base_url: str) -> AsyncGenerator[tuple[ASGIApp, str]]:
     """The events service, with an organizer that has an event, and a person registered for it."""
-    directory = bundled.scratch_directory()
+    directory = scratch_directory()
     url = bundled.database_url(directory, "events")
     EVENTS.migrate(url)
     settings = events_support.unlimited(url, directory).model_copy(update={"base_url": base_url})

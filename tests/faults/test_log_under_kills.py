@@ -27,6 +27,7 @@ from holdfast_verify.formats.tree import leaf_hash, parse_bundle
 from tests.events.log.verification import verify
 from tests.faults.processes import Process, serving
 from tests.faults.test_selling_out import organizer_with_event
+from tests.kit.data_directories import scratch_directory
 from tests.models.history import crash
 from tests.models.order_in_database import pending_rows
 from tests.models.published_log import PublishedLog, read_log
@@ -208,7 +209,7 @@ VERIFIERS: dict[str, tuple[Callable[[Path, str], None], list[Callable[[Path], di
 @pytest.fixture
 def database_url() -> str:
     """A database on a server that may be killed."""
-    url = bundled.database_url(bundled.scratch_directory(), "events")
+    url = bundled.database_url(scratch_directory(), "events")
     EVENTS.migrate(url)
     return url
 

@@ -1,6 +1,6 @@
 """A secret is rotated while the old one is still accepted; after that the old one is needed no more."""
 
-from holdfast.kit.postgres import bundled
+from tests.kit.data_directories import scratch_directory
 from tests.test_cli import holdfast, holdfast_in
 
 FIRST, SECOND = "1" * 32, "2" * 32
@@ -25,7 +25,7 @@ def test_the_key_of_a_shop_outlives_the_secret_it_was_sealed_with(inventory_url:
 
 
 def test_a_secret_in_the_data_directory_is_rotated_by_deleting_its_file() -> None:
-    directory = bundled.scratch_directory()
+    directory = scratch_directory()
 
     def inventory(*words: str, old: str = "") -> str:
         return holdfast_in(directory, "inventory", *words, INVENTORY_OLD_SECRET_KEY=old).stdout

@@ -14,8 +14,14 @@ from typing import Any, LiteralString
 
 import psycopg
 
-from holdfast.kit.postgres.bundled import scratch_directory
+from holdfast.kit.postgres import bundled
 from holdfast.kit.postgres.bundled_server import Cluster
+
+MEMORY = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else None
+"""Where data directories of tests are, if that is possible: tests kill our processes, never the machine.
+
+A server on a disk takes seconds longer to make and to migrate, and waits at each commit.
+"""
 
 USE = """
 import sys
@@ -96,13 +102,16 @@ def started(data_dir: Path, *names: str) -> Generator[list[User]]:
         yield users
 
 
+def scratch_directory() -> Path:
+    """A data directory that is removed when this process ends, after the server in it has stopped."""
+    return bundled.scratch_directory(MEMORY)
+
+
 @contextlib.contextmanager
 def data_directory() -> Generator[Path]:
     """A data directory whose server is stopped in the end, come what may."""
-    # Not pytest's own: the server runs as a user of its own when tests run as root, and must be able to get there. In
-    # memory where that is possible: tests kill our processes, never the machine.
-    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-    with tempfile.TemporaryDirectory(prefix="holdfast-tests-", dir=memory, ignore_cleanup_errors=True) as name:
+    # Not pytest's own: the server runs as a user of its own when tests run as root, and must be able to get there.
+    with tempfile.TemporaryDirectory(prefix="holdfast-tests-", dir=MEMORY, ignore_cleanup_errors=True) as name:
         directory = Path(name)
         directory.chmod(0o755)
         yield directory
@@ -121,8 +130,7 @@ def used_directory() -> Generator[Path]:
 
 @cache
 def _used() -> Path:
-    memory = Path("/dev/shm")
-    directory = scratch_directory(memory if os.access(memory, os.W_OK) else None)
+    directory = scratch_directory()
     cluster = Cluster(directory / "postgres", directory / "postgres.log")
     cluster.make()
     cluster.start()

@@ -21,6 +21,7 @@ from holdfast.inventory.service import INVENTORY
 from holdfast.kit.postgres import bundled
 from tests.faults.processes import serving
 from tests.inventory.support import unlimited
+from tests.kit.data_directories import scratch_directory
 from tests.models import test_history_of_queues as queues
 from tests.models import test_history_of_registrations as registrations
 from tests.models import test_history_of_stock as stock
@@ -146,7 +147,7 @@ async def test_the_histories_explain_every_answer_under_overload(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("QUEUE_RELEASE_INTERVAL_SECONDS", "1")
-    directory = bundled.scratch_directory()
+    directory = scratch_directory()
     events_url, inventory_url = (bundled.database_url(directory, name) for name in ("events", "inventory"))
     EVENTS.migrate(events_url)
     INVENTORY.migrate(inventory_url)
