@@ -12,18 +12,20 @@ import psutil
 import psycopg
 
 from holdfast.kit.postgres.bundled_server import PORT, PROGRAMS, SUPERUSER, Cluster
-from tests.kit.data_directories import ask, data_directory, until
+from tests.kit.data_directories import ask, until, used_directory
 
 
 class Pair:
-    """The servers in two directories, one beside the other. The second begins as the synchronous standby."""
+    """The servers in two directories, one beside the other. The second begins as the synchronous standby.
+
+    directory    has the files of the first one
+    """
 
     def __init__(self, directory: Path) -> None:
-        self._directories = [directory / "one", directory / "two"]
+        self._directories = [directory / "postgres", directory / "two"]
         self.primary, self.standby = (
             Cluster(directory, directory.with_suffix(".log")) for directory in self._directories
         )
-        self.primary.make()
         self.primary.start()
         self._copy()
         self.standby.start()
@@ -111,7 +113,7 @@ class Pair:
 
 @contextlib.contextmanager
 def pair() -> Generator[Pair]:
-    with data_directory() as directory:
+    with used_directory() as directory:
         servers = Pair(directory)
         try:
             yield servers
