@@ -5,6 +5,7 @@ import contextlib
 import functools
 import itertools
 import shutil
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -192,10 +193,18 @@ async def eventually(condition: Callable[[], Awaitable[object]], seconds: float 
 
     seconds    long, since on a machine that runs four tests the first mail of a service takes up to 15 s
     """
+    began = time.monotonic()
     async with asyncio.timeout(seconds):
         while not await condition():  # noqa: ASYNC110
-            # Whoever looks all the time takes the processor from those who are waited for.
-            await asyncio.sleep(0.005)
+            await asyncio.sleep(pause_after(time.monotonic() - began))
+
+
+def pause_after(seconds: float) -> float:
+    """For how many seconds to wait before another look at what has been waited for so long already.
+
+    Whoever looks all the time takes the processor from those who are waited for.
+    """
+    return min(0.1, max(0.005, seconds / 20))
 
 
 def event_fields(**fields: Any) -> dict[str, Any]:

@@ -336,4 +336,5 @@ def test_a_proxy_passes_on_what_a_service_says_for_as_long_as_its_database_is_aw
                 assert (refused.status_code, refused.json()["code"]) == (503, "service_unavailable")
                 assert refused.json()["error"] == "The database cannot be reached right now."
                 assert refused.headers["Retry-After"] == str(refused.json()["retry_after"])
+                time.sleep(0.02)
         until(lambda: answer().status_code == 401)

@@ -22,7 +22,7 @@ from holdfast.kit.security.http_client import HttpClient
 from holdfast.kit.security.secrets import secret
 from tests.forking import forks
 from tests.serving import PLAIN
-from tests.support import UNLIMITED
+from tests.support import UNLIMITED, pause_after
 
 HOLDFAST = str(Path(sys.executable).with_name("holdfast"))
 
@@ -195,7 +195,9 @@ async def outcomes(process: Process, key: str, polls: list[str], *, seconds: flo
         HttpClient(verify=PLAIN, headers={"X-API-Key": key}, timeout=30) as http,
     ):
         for poll in polls:
-            while (answer := (await http.get(process.url + poll)).json()).get("code") == "registration_pending":
-                pass
+            answer = (await http.get(process.url + poll)).json()
+            while answer.get("code") == "registration_pending":
+                await asyncio.sleep(pause_after(0))
+                answer = (await http.get(process.url + poll)).json()
             answers[poll] = answer
     return answers

@@ -34,6 +34,9 @@ SEATS, WAITING = 450, 5_000
 BEFORE, AFTER = 400, 200
 """How many registrations are accepted before the primary dies, and by the new one."""
 
+RETRY_SECONDS = 0.05
+"""Seconds until who was refused asks again: 32 of them otherwise take the processor from the servers."""
+
 CHANGES = 2_000
 
 MAX_ANSWER_SECONDS = 2.0
@@ -72,6 +75,7 @@ class Crowd:
                         self.accepted.append(Accepted(sent, loop.time(), answer.json()["next"]["url"]))
                         break
                     assert answer.status_code == 503, answer.text
+                    await asyncio.sleep(RETRY_SECONDS)
 
     async def has(self, accepted: int) -> None:
         """When so many were accepted."""

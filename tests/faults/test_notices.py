@@ -55,6 +55,7 @@ class Queue:
             answer = await self._http.get(f"{process.url}{self._path}/status/{visitor}")
             if answer.json().get("reason") == "released":
                 return time.monotonic() - began
+            await asyncio.sleep(0.01)
 
 
 async def test_a_registration_whose_process_was_killed_before_it_told_is_settled_on_patrol(

@@ -111,6 +111,7 @@ async def insist(http: httpx2.AsyncClient, path: str, body: Any) -> httpx2.Respo
             answer = await http.post(path, json=body)
             if answer.status_code != 503:
                 return answer
+        await asyncio.sleep(PAUSE)
 
 
 @asynccontextmanager

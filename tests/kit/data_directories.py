@@ -16,6 +16,7 @@ import psycopg
 
 from holdfast.kit.postgres import bundled
 from holdfast.kit.postgres.bundled_server import Cluster
+from tests.support import pause_after
 
 MEMORY = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else None
 """Where data directories of tests are, if that is possible: tests kill our processes, never the machine.
@@ -167,9 +168,11 @@ def is_running(data_dir: Path, url: str) -> bool:
 
 def until(condition: Callable[[], object], seconds: float = 10) -> None:
     """As soon as the condition holds; fail when it does not in time. For what only looking can tell."""
-    deadline = time.monotonic() + seconds
+    began = time.monotonic()
     while not condition():
-        assert time.monotonic() < deadline, "this took too long"
+        waited = time.monotonic() - began
+        assert waited < seconds, "this took too long"
+        time.sleep(pause_after(waited))
 
 
 def answers(url: str) -> bool:
