@@ -7,7 +7,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import httpx2
@@ -38,9 +38,15 @@ def data_dir() -> Path:
 
 
 @pytest.fixture(scope="module")
-def output() -> Generator[str]:
+def shown_dir() -> Path:
+    """The data directory of the start that several tests look at."""
+    return scratch_directory()
+
+
+@pytest.fixture(scope="module")
+def output(shown_dir: Path) -> Generator[str]:
     """What one start says that several tests look at, as long as they do."""
-    with running(scratch_directory(), "--inventory-port=0", "--events-port=0") as output:
+    with running(shown_dir, "--inventory-port=0", "--events-port=0") as output:
         yield output
 
 
@@ -166,15 +172,22 @@ def key(data_dir: Path) -> str:
     return load_or_create(data_dir / DEMO_PAYMENTS_FILE).api
 
 
-def test_the_secrets_of_the_demonstrations_are_random_kept_and_their_owners_alone(data_dir: Path) -> None:
+def test_the_secrets_of_the_demonstrations_are_random_kept_and_their_owners_alone(
+    data_dir: Path, output: str, shown_dir: Path
+) -> None:
+    def starts() -> Iterator[tuple[Path, str]]:
+        for _ in range(2):
+            with running(data_dir, "--inventory-port=0", "--events-port=0") as said:
+                yield data_dir, said
+        yield shown_dir, output
+
     known: list[tuple[str, ...]] = []
-    for directory in (data_dir, data_dir, scratch_directory()):
-        with running(directory, "--inventory-port=0", "--events-port=0") as output:
-            known.append(load_or_create(directory / DEMO_PAYMENTS_FILE))
+    for directory, said in starts():
+        known.append(load_or_create(directory / DEMO_PAYMENTS_FILE))
         modes = {file.name: file.stat().st_mode & 0o077 for file in directory.glob("demo-*")}
         assert modes, "there are files of the demonstrations"
         assert {*modes.values()} == {0}, modes
-        assert not [secret for secret in known[-1] if secret in output]
+        assert not [secret for secret in known[-1] if secret in said]
 
     assert known[0] == known[1] != known[2]
 
@@ -264,10 +277,10 @@ def test_a_demonstration_that_is_wanted_needs_the_package_of_the_demo(words: tup
     assert ended.stderr == "Demonstrations need the package holdfast-demo; docs/deploy.md says how to install it.\n"
 
 
-def test_nobody_else_on_the_machine_reads_the_log_of_postgresql_or_what_demonstrations_store(data_dir: Path) -> None:
-    with running(data_dir, "--inventory-port=0", "--events-port=0"):
-        files = [data_dir / "postgres.log", *data_dir.glob("demo-*.sqlite*")]
-        modes = {file.name: oct(file.stat().st_mode & 0o777) for file in files}
+@pytest.mark.usefixtures("output")
+def test_nobody_else_on_the_machine_reads_the_log_of_postgresql_or_what_demonstrations_store(shown_dir: Path) -> None:
+    files = [shown_dir / "postgres.log", *shown_dir.glob("demo-*.sqlite*")]
+    modes = {file.name: oct(file.stat().st_mode & 0o777) for file in files}
     assert {"postgres.log", "demo-payments.sqlite", "demo-shops.sqlite", "demo-shops.sqlite-wal"} <= modes.keys()
     assert set(modes.values()) == {"0o600"}, modes
 

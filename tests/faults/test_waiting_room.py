@@ -29,6 +29,9 @@ SOAK = "HOLDFAST_SOAK" in os.environ
 VISITORS, RATE, KILLS = (100_000, 1_000, (3, 12)) if SOAK else (2_000, 200, (1, 3))
 """How many come, how many are released in a second, and how many seconds lie between two kills, from and to."""
 
+PAUSE_SECONDS = 0 if SOAK else 0.02
+"""Seconds between two questions of one who watches: without them, only those who ask have the processor."""
+
 LATE = 1
 """The most seconds that a kill may add to what somebody was told to wait."""
 
@@ -106,6 +109,7 @@ async def watch(processes: list[Process], crowd: Crowd, last: str) -> None:
             else:
                 assert status["reason"] == "released", (visitor, status)
                 crowd.let_in.add(visitor)
+            await asyncio.sleep(PAUSE_SECONDS)
 
 
 async def begin(processes: list[Process], crowd: Crowd) -> float:
