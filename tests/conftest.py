@@ -75,17 +75,15 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return 2 * cores if config.option.markexpr == "long" else max(2, 3 * cores // 2)
 
 
-HEAVY_DIRECTORIES = {"models", "plans", "faults"}
-"""The directories whose files take longest. They begin first, so that no worker has one left at the end."""
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the files that take long: the last one would leave the other workers idle."""
+    from tests.long import rank  # a plugin, which pytest has to import first
+
     files: dict[Path, list[pytest.Item]] = {}
     for item in items:
         files.setdefault(item.path, []).append(item)
     long = [path for path in files if any(item.get_closest_marker("long") for item in files[path])]
-    long.sort(key=lambda path: path.parent.name not in HEAVY_DIRECTORIES)
+    long.sort(key=rank)
     order = sorted(files.keys() - long, key=lambda path: (-len(files[path]), path))
     # Not with all long tests at once: they wait for one another.
     for number, path in enumerate(long):

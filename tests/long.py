@@ -51,10 +51,24 @@ LONG = {
 
 LONG_PATHS = {HERE / name for name in LONG}
 
+BEGIN_FIRST = (
+    *("docs/test_container.py", "plans", "faults", "models", "test_distribution.py", "test_benchmarks.py"),
+    *("cli/test_up.py", "kit/postgres/test_full_disk.py", "kit/postgres/test_bundled_faults.py"),
+    *("events/mails/test_stopped_mails.py", "inventory/test_ledger_under_kills.py", "docs/test_backup.py"),
+    *("events/agents/test_generated_arguments.py", "inventory/test_generated_arguments.py"),
+    "events/test_generated_input.py",
+)
+"""Directories and files that begin first, the longest first: one that began last would leave other workers idle."""
+
 
 def is_long(path: Path) -> bool:
     """Whether a path is one of those, or leads into one."""
     return not LONG_PATHS.isdisjoint((path, *path.parents))
+
+
+def rank(path: Path) -> int:
+    """The place of a file among those that begin first; a higher number for all others."""
+    return next((place for place, name in enumerate(BEGIN_FIRST) if path.is_relative_to(HERE / name)), len(BEGIN_FIRST))
 
 
 def is_left_out(path: Path, config: pytest.Config) -> bool:
