@@ -177,17 +177,17 @@ def test_the_secrets_of_the_demonstrations_are_random_kept_and_their_owners_alon
 ) -> None:
     def starts() -> Iterator[tuple[Path, str]]:
         for _ in range(2):
-            with running(data_dir, "--inventory-port=0", "--events-port=0") as said:
-                yield data_dir, said
+            with running(data_dir, "--inventory-port=0", "--events-port=0") as shown_text:
+                yield data_dir, shown_text
         yield shown_dir, output
 
     known: list[tuple[str, ...]] = []
-    for directory, said in starts():
+    for directory, shown_text in starts():
         known.append(load_or_create(directory / DEMO_PAYMENTS_FILE))
         modes = {file.name: file.stat().st_mode & 0o077 for file in directory.glob("demo-*")}
         assert modes, "there are files of the demonstrations"
         assert {*modes.values()} == {0}, modes
-        assert not [secret for secret in known[-1] if secret in said]
+        assert not [secret for secret in known[-1] if secret in shown_text]
 
     assert known[0] == known[1] != known[2]
 
