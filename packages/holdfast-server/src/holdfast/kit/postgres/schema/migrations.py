@@ -17,8 +17,7 @@ from psycopg import errors
 from holdfast.kit.postgres.schema.lineage import (
     FailedMigration,
     Migration,
-    MigrationInProgress,
-    SchemaInUse,
+    MigrationError,
     applied_migrations,
     not_applied,
     place_of,
@@ -73,8 +72,8 @@ def migrate(
 ) -> list[str]:
     """Apply the migrations that are missing. Returns their names.
 
-    The service may be in use. Raises a `MigrationError`: at once if the database is not one that this version
-    upgrades, after `patience` seconds `MigrationInProgress` and `SchemaInUse`, and `FailedMigration`.
+    The service may be in use. Raises `MigrationError`: at once if the database is not one that this version upgrades;
+    after `patience` seconds if another process migrates it, or if transactions use what changes; or `FailedMigration`.
 
     other_services    see `not_applied`
     """
@@ -149,7 +148,7 @@ def pending_migrations(
 
 @contextmanager
 def _session(url: str, patience: float) -> Generator[psycopg.Connection[Any]]:
-    """A connection that may migrate, while no other one does. Raises `MigrationInProgress`."""
+    """A connection that may migrate, while no other one does. Raises `MigrationError`."""
     with psycopg.connect(url, autocommit=True) as connection:
         for setting in ("idle_session_timeout", "idle_in_transaction_session_timeout"):
             connection.execute("select set_config(%s, %s, false)", [setting, f"{IDLE_TIMEOUT_SECONDS}s"])
@@ -158,7 +157,7 @@ def _session(url: str, patience: float) -> Generator[psycopg.Connection[Any]]:
             # The session holds the lock, so that it is released when the connection is closed.
             connection.execute("select pg_advisory_lock(%s)", [LOCK])
         except errors.LockNotAvailable as error:
-            raise MigrationInProgress(
+            raise MigrationError(
                 f"Another process has been migrating the database for more than {patience:g} s{_holder(connection)}. "
                 "Start again when it has finished."
             ) from error
@@ -177,11 +176,11 @@ def _apply(connection: psycopg.Connection[Any], migration: Migration, *, is_tria
     except (errors.DeadlockDetected, errors.LockNotAvailable):
         raise
     except psycopg.Error as error:
-        raise FailedMigration(migration.name, migration.sql, place, error, is_trial=is_trial) from error
+        raise FailedMigration(migration, place, error, is_trial=is_trial) from error
 
 
 def _make_way(apply: Callable[[], None], names: str, patience: float) -> None:
-    """Apply migrations, and retry while other transactions block them. Raises `SchemaInUse`."""
+    """Apply migrations, and retry while other transactions block them. Raises `MigrationError`."""
     until = time.monotonic() + patience
     while True:
         try:
@@ -189,7 +188,7 @@ def _make_way(apply: Callable[[], None], names: str, patience: float) -> None:
         except (errors.DeadlockDetected, errors.LockNotAvailable) as error:
             time.sleep(RETRY_SECONDS)
             if time.monotonic() > until:
-                raise SchemaInUse(
+                raise MigrationError(
                     f"{names} cannot be applied: others have used the same tables for more than {patience:g} s. "
                     "Nothing of it is stored. Try again when less is going on, or while the service is stopped."
                 ) from error
