@@ -15,12 +15,12 @@ import psycopg
 import pytest
 import typer
 
-from holdfast.commands.backups.backup import LATEST_BACKUPS, backup
-from holdfast.commands.backups.restore import restore
+from holdfast.commands.backups.commands import backup, restore
 from holdfast.events.resources import photo_store
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.problems import CannotStart
 from holdfast.kit.postgres.schema import dumps
+from holdfast.kit.process.checks.files import BACKUPS_FILE
 from holdfast.kit.process.resources import secret_of
 from tests.databases import scratch_database
 from tests.inventory import support as inventory_support
@@ -108,7 +108,7 @@ async def test_what_was_acknowledged_before_a_backup_of_busy_services_is_there_a
     assert made.returncode == 0, made.stderr
     assert "is finished and verified: inventory and events" in made.stdout
     assert len(load.registered) > len(before), "nothing was changed meanwhile"
-    latest = json.loads((settings.data_dir / LATEST_BACKUPS).read_text())
+    latest = json.loads((settings.data_dir / BACKUPS_FILE).read_text())
     assert latest["events"]["place"] == latest["inventory"]["place"] == str(copy)
     assert datetime.fromisoformat(latest["events"]["finished_at"]) <= datetime.now(UTC)
 
@@ -238,10 +238,11 @@ def test_a_restore_that_loses_its_connection_leaves_the_database_as_it_was(
         yield from itertools.islice(dumps.script([archive]), 1)
         raise ConnectionError
 
+    damaged = dumps.script([archive[: len(archive) // 2]])
     with pytest.raises(ConnectionError):
-        dumps.load(restored["EVENTS_DATABASE_URL"], ended(), replace=False)
+        dumps.fill(restored["EVENTS_DATABASE_URL"], "events", ended(), {}, replace=False)
     with pytest.raises(CannotStart, match=r"^pg_restore did not finish: "):
-        dumps.load(restored["EVENTS_DATABASE_URL"], dumps.script([archive[: len(archive) // 2]]), replace=False)
+        dumps.fill(restored["EVENTS_DATABASE_URL"], "events", damaged, {}, replace=False)
 
     with psycopg.connect(restored["EVENTS_DATABASE_URL"]) as connection:
         assert dumps.is_empty(connection)

@@ -1,19 +1,17 @@
 """The photos of a backup: read from any store, and written to any."""
 
 from holdfast.commands.backups.photos import MAX_CONCURRENT_PHOTOS, is_photo, read_photos, write_photos
-from holdfast.commands.backups.services import photo_store
 from holdfast.events.settings import Settings
 
 
 async def test_photos_go_to_a_store_and_come_from_it_in_order_and_a_missing_one_is_told(anywhere: Settings) -> None:
-    store = photo_store(anywhere)
     photos = [(f"photos/7/{number:022}.jpg", str(number).encode()) for number in range(3 * MAX_CONCURRENT_PHOTOS)]
     missing = f"photos/7/{'m' * 22}.png.w480.webp"
 
-    await write_photos(store, photos)
+    await write_photos(anywhere, photos)
 
     names = [missing, *(name for name, _ in photos)]
-    assert [photo async for photo in read_photos(store, names)] == [(missing, None), *photos]
+    assert [photo async for photo in read_photos(anywhere, names)] == [(missing, None), *photos]
 
 
 def test_only_names_of_photos_and_their_sizes_go_to_the_store() -> None:

@@ -10,9 +10,7 @@ from holdfast import __version__
 from holdfast import up as starting
 from holdfast.commands import check as checking
 from holdfast.commands import usage_errors
-from holdfast.commands.backups.backup import backup
-from holdfast.commands.backups.move import move
-from holdfast.commands.backups.restore import restore
+from holdfast.commands.backups.commands import backup, move, restore
 from holdfast.commands.config import config, secret
 from holdfast.commands.status import status
 from holdfast.events import commands as of_events

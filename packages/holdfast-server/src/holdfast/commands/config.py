@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from holdfast.commands.backups.options import ServiceName, ServiceOption
-from holdfast.commands.services import services
+from holdfast.commands.services import ServiceName, ServiceOption, services
 from holdfast_verify.terminal import AsJson, fitted, print_json
 
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Any, LiteralString, NamedTuple
 
 import typer
 
-from holdfast.commands.backups.options import ServiceOption
-from holdfast.commands.services import services
+from holdfast.commands.services import ServiceOption, services
 from holdfast_verify.terminal import AsJson, fitted, print_json
 
 if TYPE_CHECKING:

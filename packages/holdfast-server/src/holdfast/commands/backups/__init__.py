@@ -1,1 +1,1 @@
-"""What `holdfast backup`, `restore` and `move` have in common: the files of a backup, and what services put in them."""
+"""`holdfast backup`, `restore` and `move`: their options, what each of them does, and the files of a backup."""

@@ -1,20 +1,19 @@
-"""Writing a backup: a directory, or one tar file. It has a temporary name until it is whole and was verified.
+"""The files of a backup: a directory, or one tar file.
 
-The manifest of a backup: what is in it, since when, and the checksum of every file.
-
-Reading a backup, a directory or a tar file, and verifying that it is whole.
+It has a temporary name until it is whole and was verified. The last file, `manifest.json`, says what is in it, since
+when, and the checksum of every other file.
 """
 
 import contextlib
 import os
-import shutil
 import tarfile
 import tempfile
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO
 
 import msgspec
 from msgspec import Struct
@@ -22,13 +21,17 @@ from msgspec import Struct
 from holdfast import __version__
 from holdfast.kit.contract.problems import CannotStart
 from holdfast.kit.postgres.schema import dumps
-from holdfast_verify.terminal import Progress
+from holdfast_verify.terminal import Count, Progress
 
 FORMAT = 1
 """The version of the layout of a backup."""
 
 MANIFEST = "manifest.json"
-"""The name of its file, which is written last: without it, a backup is not whole."""
+
+CHUNK_BYTES = 1024 * 1024
+
+ARCHIVE_SUFFIXES = {".gz", ".tgz", ".zip", ".xz", ".zst", ".bz2", ".7z"}
+"""Endings of files that a backup cannot be: what it has is compressed already."""
 
 
 class FileRecord(Struct):
@@ -67,8 +70,8 @@ class Manifest(Struct):
     version: str
     began_at: datetime
     finished_at: datetime
-    services: Mapping[str, ServiceRecord]
-    files: Mapping[str, FileRecord]
+    services: dict[str, ServiceRecord]
+    files: dict[str, FileRecord]
 
 
 def dump_name(service: str) -> str:
@@ -81,156 +84,11 @@ def secret_name(service: str, *, old: bool = False) -> str:
     return f"secrets/{service}.{'old_secret' if old else 'secret'}"
 
 
-CHUNK_BYTES = 1024 * 1024
-
-
-class BackupReader(Protocol):
-    """Reads the files of a backup by their names."""
-
-    place: Path
-
-    def open(self, name: str) -> IO[bytes] | None:
-        """A file; None if the backup does not have it."""
-        ...
-
-
-@contextlib.contextmanager
-def open_backup(place: Path) -> Generator[BackupReader]:
-    """A backup for as long as the block lasts. Raises `CannotStart` if there is none."""
-    if place.is_dir():
-        yield DirectoryReader(place)
-        return
-    try:
-        archive = tarfile.open(place, "r:")  # noqa: SIM115 - closed below
-    except FileNotFoundError as error:
-        raise CannotStart(f"There is no backup at {place}.") from error
-    except tarfile.ReadError as error:
-        raise CannotStart(f"{place} is not a backup: {error}.") from error
-    with archive:
-        yield TarReader(place, archive)
-
-
-def read_manifest(reader: BackupReader) -> Manifest:
-    """The manifest. Raises `CannotStart` if the backup has none, or one of a later program."""
-    file = reader.open(MANIFEST)
-    if file is None:
-        raise CannotStart(
-            f"{reader.place} has no {MANIFEST}: it is not a backup, or one that was interrupted. Use another one."
-        )
-    with file:
-        text = file.read()
-    try:
-        manifest = msgspec.json.decode(text, type=Manifest)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise CannotStart(f"The {MANIFEST} in {reader.place} cannot be read: {error}. Use another backup.") from error
-    if manifest.format > FORMAT:
-        raise CannotStart(
-            f"The backup was made by Holdfast {manifest.version}, which writes another format. Install that version, "
-            "or a newer one, and restore with it."
-        )
-    return manifest
-
-
-def verify(reader: BackupReader, manifest: Manifest, progress: Progress) -> None:
-    """Read every file again and compare its checksum; let `pg_restore` read every dump. Raises `CannotStart`."""
-    with progress.phase("verifying", sum(record.bytes for record in manifest.files.values())) as count:
-        for name, record in manifest.files.items():
-            digest, size = sha256(), 0
-            for chunk in chunks_of(reader, name):
-                digest.update(chunk)
-                size += len(chunk)
-                count(len(chunk))
-            if (size, digest.hexdigest()) != (record.bytes, record.sha256):
-                raise CannotStart(f"{name} in {reader.place} is damaged: its checksum differs. Use another backup.")
-    for service in manifest.services:
-        dumps.require_readable(chunks_of(reader, dump_name(service)))
-
-
-def chunks_of(reader: BackupReader, name: str) -> Iterator[bytes]:
-    """The contents of a file of the backup, in chunks. Raises `CannotStart` if it is missing."""
-    file = reader.open(name)
-    if file is None:
-        raise CannotStart(f"{name} is missing in {reader.place}. Use another backup.")
-    with file:
-        while chunk := file.read(CHUNK_BYTES):
-            yield chunk
-
-
-class DirectoryReader:
-    """Reads a directory."""
-
-    def __init__(self, place: Path) -> None:
-        self.place = place
-
-    def open(self, name: str) -> IO[bytes] | None:
-        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-            return (self.place / name).open("rb")
-        return None
-
-
-class TarReader:
-    """Reads a tar file without unpacking it."""
-
-    def __init__(self, place: Path, archive: tarfile.TarFile) -> None:
-        self.place = place
-        self._archive = archive
-        self._members: dict[str, tarfile.TarInfo] = {}
-        # A tar file that was cut off lacks the manifest, which is its last file.
-        with contextlib.suppress(tarfile.ReadError):
-            self._members = {member.name: member for member in archive.getmembers()}
-
-    def open(self, name: str) -> IO[bytes] | None:
-        member = self._members.get(name)
-        return self._archive.extractfile(member) if member else None
-
-
-ARCHIVE_SUFFIXES = {".gz", ".tgz", ".zip", ".xz", ".zst", ".bz2", ".7z"}
-"""Endings of files that a backup cannot be: what it has is compressed already."""
-
-
-class BackupWriter(Protocol):
-    """Writes the files of a backup under a temporary name.
-
-    place    the temporary name
-    files    what was written, by the name in the backup
-    """
-
-    place: Path
-    files: dict[str, FileRecord]
-
-    def write(self, name: str, chunks: Iterable[bytes]) -> int:
-        """Write a file of the backup. Returns its size in bytes."""
-        ...
-
-    def close(self) -> None:
-        """Let everything be on the disk."""
-        ...
-
-    def discard(self) -> None:
-        """Remove everything that was written."""
-        ...
-
-
-def new_writer(final: Path) -> BackupWriter:
-    """A writer for a backup: a tar file if its name ends in `.tar`, else a directory. Raises `CannotStart`."""
-    if final.suffix in ARCHIVE_SUFFIXES:
-        raise CannotStart(f"A backup is a directory or a file that ends in .tar. Give {final} another name.")
-    if final.exists() and (final.is_file() or any(final.iterdir())):
-        raise CannotStart(f"{final} exists already. A backup never replaces another one: give it another name.")
-    final.parent.mkdir(parents=True, exist_ok=True)
-    prefix = f"{final.name}.unfinished-"
-    if final.suffix == ".tar":
-        descriptor, name = tempfile.mkstemp(prefix=prefix, dir=final.parent)  # only its owner can read it
-        return TarWriter(Path(name), os.fdopen(descriptor, "wb"))
-    return DirectoryWriter(Path(tempfile.mkdtemp(prefix=prefix, dir=final.parent)))
-
-
-def write_manifest(writer: BackupWriter, began_at: datetime, services: Mapping[str, ServiceRecord]) -> Manifest:
-    """Write the manifest, the last file of a backup."""
-    manifest = Manifest(FORMAT, __version__, began_at, datetime.now(UTC), services, dict(writer.files))
-    writer.write(MANIFEST, [msgspec.json.format(msgspec.json.encode(manifest))])
-    writer.close()
-    return manifest
+def counted(chunks: Iterable[bytes], count: Count) -> Iterator[bytes]:
+    """The chunks, whose bytes are counted as progress."""
+    for chunk in chunks:
+        count(len(chunk))
+        yield chunk
 
 
 @contextlib.contextmanager
@@ -250,67 +108,183 @@ def report_disk_errors(place: Path, consequence: str) -> Generator[None]:
         ) from error
 
 
-class DirectoryWriter:
-    """Writes a directory. Only its owner can read it."""
+class Backup:
+    """A backup that is read. Raises `CannotStart` if it has no manifest, or one of a later program.
 
-    def __init__(self, place: Path) -> None:
+    open_file    opens a file by its name; gives None if the backup does not have it
+    """
+
+    def __init__(self, place: Path, open_file: Callable[[str], IO[bytes] | None]) -> None:
         self.place = place
-        self.files: dict[str, FileRecord] = {}
+        self._open_file = open_file
+        file = open_file(MANIFEST)
+        if file is None:
+            raise CannotStart(
+                f"{place} has no {MANIFEST}: it is not a backup, or one that was interrupted. Use another one."
+            )
+        with file:
+            text = file.read()
+        try:
+            self.manifest = msgspec.json.decode(text, type=Manifest)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise CannotStart(f"The {MANIFEST} in {place} cannot be read: {error}. Use another backup.") from error
+        if self.manifest.format > FORMAT:
+            raise CannotStart(
+                f"The backup was made by Holdfast {self.manifest.version}, which writes another format. Install that "
+                "version, or a newer one, and restore with it."
+            )
 
-    def write(self, name: str, chunks: Iterable[bytes]) -> int:
-        path = self.place / name
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:  # noqa: PTH123
-            self.files[name] = record = _copy(chunks, file.write)
-        return record.bytes
+    def chunks(self, name: str) -> Iterator[bytes]:
+        """The contents of a file. Raises `CannotStart` if it is missing."""
+        file = self._open_file(name)
+        if file is None:
+            raise CannotStart(f"{name} is missing in {self.place}. Use another backup.")
+        with file:
+            while chunk := file.read(CHUNK_BYTES):
+                yield chunk
 
-    def close(self) -> None:
-        os.sync()
+    def text(self, name: str) -> str:
+        """The contents of a small file; empty if the backup does not have the file."""
+        return b"".join(self.chunks(name)).decode() if name in self.manifest.files else ""
 
-    def discard(self) -> None:
-        shutil.rmtree(self.place, ignore_errors=True)
-
-
-class TarWriter:
-    """Writes a tar file. The size of a file need not be known before: its header is written when it has ended."""
-
-    def __init__(self, place: Path, file: IO[bytes]) -> None:
-        self.place = place
-        self.files: dict[str, FileRecord] = {}
-        self._file = file
-
-    def write(self, name: str, chunks: Iterable[bytes]) -> int:
-        start = self._file.tell()
-        self._file.write(bytes(tarfile.BLOCKSIZE))
-        self.files[name] = record = _copy(chunks, self._file.write)
-        self._file.write(bytes(-record.bytes % tarfile.BLOCKSIZE))
-        end = self._file.tell()
-        header = tarfile.TarInfo(name)
-        header.size, header.mode, header.mtime = record.bytes, 0o600, int(datetime.now(UTC).timestamp())
-        # This format has sizes of any length in a header of one block.
-        block = header.tobuf(tarfile.GNU_FORMAT)
-        assert len(block) == tarfile.BLOCKSIZE, f"the name {name} is too long"
-        self._file.seek(start)
-        self._file.write(block)
-        self._file.seek(end)
-        return record.bytes
-
-    def close(self) -> None:
-        self._file.write(bytes(2 * tarfile.BLOCKSIZE))
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
-
-    def discard(self) -> None:
-        with contextlib.suppress(OSError):  # the disk is full, and some of it was not written yet
-            self._file.close()
-        self.place.unlink(missing_ok=True)
+    def verify(self, progress: Progress) -> None:
+        """Read every file again and compare its checksum; let `pg_restore` read every dump. Raises `CannotStart`."""
+        files = self.manifest.files
+        with progress.phase("verifying", sum(record.bytes for record in files.values())) as count:
+            for name, record in files.items():
+                if _copy(counted(self.chunks(name), count)) != record:
+                    raise CannotStart(f"{name} in {self.place} is damaged: its checksum differs. Use another backup.")
+        for service in self.manifest.services:
+            dumps.require_readable(self.chunks(dump_name(service)))
 
 
-def _copy(chunks: Iterable[bytes], write: Callable[[bytes], object]) -> FileRecord:
+@contextlib.contextmanager
+def open_backup(place: Path) -> Generator[Backup]:
+    """A backup for as long as the block lasts. Raises `CannotStart` if there is none."""
+    if place.is_dir():
+
+        def open_file(name: str) -> IO[bytes] | None:
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+                return (place / name).open("rb")
+            return None
+
+        yield Backup(place, open_file)
+        return
+    try:
+        archive = tarfile.open(place, "r:")  # noqa: SIM115 - closed below
+    except FileNotFoundError as error:
+        raise CannotStart(f"There is no backup at {place}.") from error
+    except tarfile.ReadError as error:
+        raise CannotStart(f"{place} is not a backup: {error}.") from error
+    with archive:
+        members: dict[str, tarfile.TarInfo] = {}
+        # A tar file that was cut off lacks the manifest, which is its last file.
+        with contextlib.suppress(tarfile.ReadError):
+            members = {member.name: member for member in archive.getmembers()}
+        yield Backup(place, lambda name: archive.extractfile(members[name]) if name in members else None)
+
+
+class BackupWriter:
+    """Writes the files of a backup, and lists them in its manifest.
+
+    create    makes a file by its name, and opens it
+    """
+
+    def __init__(self, create: Callable[[str], AbstractContextManager[IO[bytes]]]) -> None:
+        self._create = create
+        began_at = datetime.now(UTC)
+        self.manifest = Manifest(FORMAT, __version__, began_at, began_at, {}, {})
+
+    def write(self, name: str, chunks: Iterable[bytes]) -> None:
+        """Write a file of the backup."""
+        with self._create(name) as file:
+            self.manifest.files[name] = _copy(chunks, file)
+
+    def finish(self) -> None:
+        """Write the manifest."""
+        manifest = self.manifest
+        manifest.began_at = min(record.began_at for record in manifest.services.values())
+        manifest.finished_at = datetime.now(UTC)
+        with self._create(MANIFEST) as file:
+            file.write(msgspec.json.format(msgspec.json.encode(manifest)))
+
+
+@contextlib.contextmanager
+def new_backup(place: Path, progress: Progress) -> Generator[BackupWriter]:
+    """A writer of a backup: a tar file if its name ends in `.tar`, else a directory. Raises `CannotStart`.
+
+    When the block ends, the backup is verified, and gets its name. If anything fails, nothing is left of it.
+    """
+    if place.suffix in ARCHIVE_SUFFIXES:
+        raise CannotStart(f"A backup is a directory or a file that ends in .tar. Give {place} another name.")
+    if place.exists() and (place.is_file() or any(place.iterdir())):
+        raise CannotStart(f"{place} exists already. A backup never replaces another one: give it another name.")
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f"{place.name}.unfinished-", dir=place.parent) as directory:
+        unfinished = Path(directory) / place.name
+        with (_new_tar_file if place.suffix == ".tar" else _new_directory)(unfinished) as create:
+            writer = BackupWriter(create)
+            yield writer
+            writer.finish()
+        with open_backup(unfinished) as backup:
+            backup.verify(progress)
+        unfinished.rename(place)
+        parent = os.open(place.parent, os.O_RDONLY)
+        os.fsync(parent)
+        os.close(parent)
+
+
+def _new_file(path: Path) -> IO[bytes]:
+    """A new file, which only its owner can read."""
+    return open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")  # noqa: PTH123
+
+
+@contextlib.contextmanager
+def _new_directory(place: Path) -> Generator[Callable[[str], IO[bytes]]]:
+    def create(name: str) -> IO[bytes]:
+        path = place / name
+        path.parent.mkdir(mode=0o700, exist_ok=True, parents=True)
+        return _new_file(path)
+
+    place.mkdir(mode=0o700)
+    yield create
+    os.sync()
+
+
+@contextlib.contextmanager
+def _new_tar_file(place: Path) -> Generator[Callable[[str], AbstractContextManager[IO[bytes]]]]:
+    with _new_file(place) as tar:
+
+        @contextlib.contextmanager
+        def create(name: str) -> Generator[IO[bytes]]:
+            # The size of a file is known when it has ended. Its header is written then.
+            start = tar.tell()
+            tar.write(bytes(tarfile.BLOCKSIZE))
+            yield tar
+            end = tar.tell()
+            header = tarfile.TarInfo(name)
+            header.size, header.mode = end - start - tarfile.BLOCKSIZE, 0o600
+            header.mtime = int(datetime.now(UTC).timestamp())
+            # This format has sizes of any length in a header of one block.
+            block = header.tobuf(tarfile.GNU_FORMAT)
+            assert len(block) == tarfile.BLOCKSIZE, f"the name {name} is too long"
+            tar.seek(start)
+            tar.write(block)
+            tar.seek(end)
+            tar.write(bytes(-header.size % tarfile.BLOCKSIZE))
+
+        yield create
+        tar.write(bytes(2 * tarfile.BLOCKSIZE))
+        tar.flush()
+        os.fsync(tar.fileno())
+
+
+def _copy(chunks: Iterable[bytes], file: IO[bytes] | None = None) -> FileRecord:
+    """Write chunks into a file, if there is one. Returns their size and checksum."""
     digest, size = sha256(), 0
     for chunk in chunks:
-        write(chunk)
+        if file:
+            file.write(chunk)
         digest.update(chunk)
         size += len(chunk)
     return FileRecord(size, digest.hexdigest())

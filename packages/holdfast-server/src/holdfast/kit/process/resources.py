@@ -32,3 +32,9 @@ def secret_of(settings: Settings) -> Secret:
 def secret_file(settings: Settings) -> Path:
     """The file of the secret, which is used if the settings have none."""
     return settings.data_dir / f"{settings.service}.secret"
+
+
+def existing_secret(settings: Settings) -> str:
+    """The secret in the settings, or else the one in the data directory; empty if there is none."""
+    file = secret_file(settings)
+    return settings.secret_key or (file.read_text(encoding="utf-8").strip() if file.exists() else "")
