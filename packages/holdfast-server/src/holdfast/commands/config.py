@@ -1,18 +1,17 @@
 """`holdfast config` shows what services read from the environment and `.env`; `holdfast secret` makes secrets."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from holdfast.commands.services import ServiceName, ServiceOption, services
-from holdfast_verify.terminal import AsJson, fitted, print_json
+from holdfast.commands.services import ServiceOption, services
+from holdfast_verify.terminal import AsJson, fitted, print_json, printable
 
 if TYPE_CHECKING:
     from holdfast.kit.environment.settings import Settings
-    from holdfast.kit.environment.variables import Variable
 
 EnvFile = Annotated[
     Path | None,
@@ -21,7 +20,11 @@ EnvFile = Annotated[
     ),
 ]
 
+SECRET_BYTES = 48
+"""The bytes of a new secret: 64 characters of letters, digits, - and _."""
+
 config = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="What the services read as settings.")
+secret = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Secrets for the settings.")
 
 
 class Finding(NamedTuple):
@@ -48,20 +51,36 @@ def show(
 
     A secret is not shown, only how many characters it has. An address with a password is shown without it.
     """
-    from holdfast.kit.environment.variables import variables
+    from holdfast.kit.environment import variables
 
     _add_to_environment(env_file)
-    tables: dict[str, Sequence[Variable]] = {
-        kind.service: [variable for variable in variables(kind) if variable.source != "default" or not changed]
-        for kind in _kinds(service)
+    file = str(variables.env_file())
+    tables: dict[str, list[dict[str, Any]]] = {
+        process.name: [
+            variable._asdict() | {"file": file if variable.source == ".env" else None}
+            for variable in variables.variables(process.settings)
+            if variable.source != "default" or not changed
+        ]
+        for process in services(service)
     }
     if as_json:
-        print_json({name: [_as_dict(variable) for variable in table] for name, table in tables.items()})
+        print_json(tables)
     else:
         for name, table in tables.items():
             typer.echo(typer.style(name.capitalize(), bold=True))
             _print_table(table)
-    typer.echo(fitted(f"{_sources_text()} docs/settings.md says what each setting means.", err=True), err=True)
+    _print_sources("docs/settings.md says what each setting means.")
+
+
+def _print_table(table: Sequence[Mapping[str, Any]]) -> None:
+    if not table:
+        typer.echo("  every setting has its default value")
+        return
+    rows = [(row["name"], printable(row["value"]) or "-", row["file"] or row["source"]) for row in table]
+    rows.insert(0, ("variable", "value", "from"))
+    name_width, value_width = (max(len(row[column]) for row in rows) for column in range(2))
+    for variable, value, source in rows:
+        typer.echo(f"  {variable:<{name_width}}  {value:<{value_width}}  {source}")
 
 
 @config.command()
@@ -73,7 +92,7 @@ def check(service: ServiceOption = None, env_file: EnvFile = None, as_json: AsJs
     programs.
     """
     _add_to_environment(env_file)
-    kinds = _kinds(service)
+    kinds = [process.settings for process in services(service)]
     findings = _findings(kinds)
     is_ok = not any(finding.is_error for finding in findings)
     if as_json:
@@ -84,7 +103,7 @@ def check(service: ServiceOption = None, env_file: EnvFile = None, as_json: AsJs
         for kind in kinds:
             if not any(finding.service == kind.service for finding in findings):
                 typer.echo(f"✓ {kind.service}: every value can be used.")
-    typer.echo(fitted(f"{_sources_text()} docs/settings.md lists the settings.", err=True), err=True)
+    _print_sources("docs/settings.md lists the settings.")
     if not is_ok:
         raise typer.Exit(1)
 
@@ -113,61 +132,22 @@ def _question(similar: str | None) -> str:
     return f" Did you mean {similar}?" if similar else ""
 
 
-def _kinds(name: ServiceName | None) -> "Sequence[type[Settings]]":
-    return [service.settings for service in services(name)]
-
-
-def _as_dict(variable: "Variable") -> dict[str, object]:
-    from holdfast.kit.environment.variables import env_file
-
-    return {**variable._asdict(), "file": str(env_file()) if variable.source == ".env" else None}
-
-
-def _print_table(table: "Sequence[Variable]") -> None:
-    from holdfast.kit.environment.variables import env_file
-    from holdfast_verify.terminal import printable
-
-    if not table:
-        typer.echo("  every setting has its default value")
-        return
-    file = str(env_file())
-    rows = [
-        ("variable", "value", "from"),
-        *((row.name, printable(row.value) or "-", file if row.source == ".env" else row.source) for row in table),
-    ]
-    name_width, value_width = (max(len(row[column]) for row in rows) for column in range(2))
-    for name, value, source in rows:
-        typer.echo(f"  {name:<{name_width}}  {value:<{value_width}}  {source}")
-
-
 def _add_to_environment(file: Path | None) -> None:
     from holdfast.kit.contract.problems import CannotStart
     from holdfast.kit.environment.variables import file_variables
 
-    if file is None:
-        return
     try:
-        os.environ.update(file_variables(file))
+        os.environ.update(file_variables(file) if file else {})
     except (OSError, ValueError) as error:
         raise CannotStart(f"Cannot read {file}: {getattr(error, 'strerror', None) or error}.") from error
 
 
-def _sources_text() -> str:
+def _print_sources(advice: str) -> None:
     from holdfast.kit.environment.variables import env_file
 
-    path = env_file()
-    return f"Looked in the environment and in {path}{'' if path.exists() else ', which does not exist'}."
-
-
-LENGTH_BYTES = 48
-"""The bytes of a new secret: 64 characters of letters, digits, - and _."""
-
-secret = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Secrets for the settings.")
-
-
-@secret.callback()
-def main() -> None:
-    """Secrets for the settings."""
+    file = env_file()
+    looked = f"Looked in the environment and in {file}{'' if file.exists() else ', which does not exist'}."
+    typer.echo(fitted(f"{looked} {advice}", err=True), err=True)
 
 
 @secret.command()
@@ -178,12 +158,10 @@ def new() -> None:
     """
     import secrets
 
-    from holdfast_verify.terminal import fitted
-
     advice = (
         "Give each service a secret of its own, the same for all its processes: set EVENTS_SECRET_KEY or "
         "INVENTORY_SECRET_KEY to it, and keep a copy where your backups are not. docs/deploy/secrets.md says how to "
         "replace one that is in use."
     )
     typer.echo(fitted(advice, err=True), err=True)
-    typer.echo(secrets.token_urlsafe(LENGTH_BYTES))
+    typer.echo(secrets.token_urlsafe(SECRET_BYTES))

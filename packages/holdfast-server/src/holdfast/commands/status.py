@@ -1,7 +1,7 @@
 """`holdfast status`: what both services are doing at present, on one screen. It only reads."""
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, LiteralString, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, LiteralString
 
 import typer
 
@@ -9,8 +9,6 @@ from holdfast.commands.services import ServiceOption, services
 from holdfast_verify.terminal import AsJson, fitted, print_json
 
 if TYPE_CHECKING:
-    from psycopg import Connection
-
     from holdfast.kit.process.service_process import ServiceProcess
 
 MAX_COUNTED_ROWS = 100_000
@@ -19,8 +17,6 @@ MAX_COUNTED_ROWS = 100_000
 STATEMENT_TIMEOUT = "5s"
 
 Row = Mapping[str, Any]
-
-SERVER: LiteralString = "select current_setting('server_version') as version"
 
 SESSIONS: LiteralString = """
     select coalesce(host(client_addr), 'this machine') as address, count(*) as connections,
@@ -84,24 +80,11 @@ SYNCS: LiteralString = """
       from syncs
 """
 
-
-class Figures(NamedTuple):
-    """One line of the screen: its name, and a statement that gives one row of figures."""
-
-    name: str
-    statement: LiteralString
-
-
-SHARED = (Figures("jobs", JOBS), Figures("mails", MAILS))
-FIGURES: Mapping[str, Sequence[Figures]] = {
-    "inventory": (
-        *SHARED,
-        Figures("webhooks", WEBHOOKS),
-        Figures("synchronizations", SYNCS),
-        Figures("shops", SHOPS),
-    ),
-    "events": (*SHARED, Figures("registrations", REGISTRATIONS), Figures("queues", QUEUES)),
+FIGURES: Mapping[str, Mapping[str, LiteralString]] = {
+    "inventory": {"jobs": JOBS, "mails": MAILS, "webhooks": WEBHOOKS, "synchronizations": SYNCS, "shops": SHOPS},
+    "events": {"jobs": JOBS, "mails": MAILS, "registrations": REGISTRATIONS, "queues": QUEUES},
 }
+"""The lines of figures of each service. The statement of a line gives one row."""
 
 
 def status(service: ServiceOption = None, as_json: AsJson = False) -> None:
@@ -151,67 +134,45 @@ def _read(process: "ServiceProcess[Any, Any]") -> dict[str, Any]:
             connection.execute("set default_transaction_read_only = on")
             connection.execute("select set_config('statement_timeout', %s, false)", [STATEMENT_TIMEOUT])
             parameters = {"service": f"holdfast {process.name}", "counted": MAX_COUNTED_ROWS}
-            state["postgresql"] = _rows(connection, SERVER, {})[0]["version"]
-            state["sessions"] = _rows(connection, SESSIONS, parameters)
-            for figures in FIGURES[process.name]:
-                state[figures.name] = _figures(connection, figures.statement, parameters)
+            state["postgresql"] = connection.info.parameter_status("server_version")
+            state["sessions"] = connection.execute(SESSIONS, parameters).fetchall()
+            for name, statement in FIGURES[process.name].items():
+                try:
+                    [state[name]] = connection.execute(statement, parameters).fetchall()
+                except (psycopg.ProgrammingError, psycopg.errors.QueryCanceled) as error:
+                    # As in a database that lacks migrations.
+                    state[name] = {"unknown": first_line(error)}
     except psycopg.OperationalError as error:
         raise CannotStart(f"The database could not be read: {first_line(error)}.") from error
     return state
 
 
-def _figures(connection: "Connection[Any]", statement: LiteralString, parameters: Row) -> Row:
-    """One row of figures; the reason if they cannot be read, as in a database that lacks migrations."""
-    import psycopg
+def _print(name: str, state: Row) -> None:
+    from holdfast_verify.terminal import iso_time, names_text
 
-    from holdfast.kit.environment.logs import first_line
-
-    try:
-        return _rows(connection, statement, parameters)[0]
-    except (psycopg.ProgrammingError, psycopg.errors.QueryCanceled) as error:
-        return {"unknown": first_line(error)}
-
-
-def _rows(connection: "Connection[Any]", statement: LiteralString, parameters: Row) -> Sequence[Row]:
-    return connection.execute(statement, parameters).fetchall()
-
-
-def _print(name: str, state: Mapping[str, Any]) -> None:
+    title = typer.style(name.capitalize(), bold=True)
     if "error" in state:
-        typer.echo(fitted(f"{typer.style(name.capitalize(), bold=True)}  {state['error']}", indent="  "))
+        typer.echo(fitted(f"{title}  {state['error']}", indent="  "))
         return
-    typer.echo(typer.style(name.capitalize(), bold=True))
-    lines = {
-        "database": f"{state['database']}, PostgreSQL {state['postgresql']}",
-        "schema": _schema_text(name, state),
-        **_session_lines(state["sessions"]),
-    }
-    if state["is_migrated"]:
-        lines |= {figures.name: _figures_text(state[figures.name]) for figures in FIGURES[name]}
-    for label, text in lines.items():
-        typer.echo(fitted(f"  {label:<16}  {text}", indent=" " * 20))
-
-
-def _schema_text(name: str, state: Mapping[str, Any]) -> str:
-    from holdfast_verify.terminal import names_text
-
+    schema = "current"
     if not state["is_migrated"]:
-        return f"none yet; run holdfast {name} migrate"
-    if missing := state["missing_migrations"]:
-        return f"old; run holdfast {name} migrate. It lacks {names_text(missing)}"
-    return "current"
-
-
-def _session_lines(sessions: Sequence[Row]) -> dict[str, str]:
-    from holdfast_verify.terminal import iso_time
-
+        schema = f"none yet; run holdfast {name} migrate"
+    elif missing := state["missing_migrations"]:
+        schema = f"old; run holdfast {name} migrate. It lacks {names_text(missing)}"
+    sessions = state["sessions"]
     processes = [f"{row['processes']} on {row['address']}" for row in sessions if row["processes"]]
     leaders = [f"{row['address']} since {iso_time(row['leads_since'])}" for row in sessions if row["leads_since"]]
-    connections = sum(row["connections"] for row in sessions)
-    return {
-        "processes": f"{', '.join(processes) or 'none'}; {connections} connections",
+    lines = {
+        "database": f"{state['database']}, PostgreSQL {state['postgresql']}",
+        "schema": schema,
+        "processes": f"{', '.join(processes) or 'none'}; {sum(row['connections'] for row in sessions)} connections",
         "background work": ", ".join(leaders) or "no process does it",
     }
+    if state["is_migrated"]:
+        lines |= {line: _figures_text(state[line]) for line in FIGURES[name]}
+    typer.echo(title)
+    for label, text in lines.items():
+        typer.echo(fitted(f"  {label:<16}  {text}", indent=" " * 20))
 
 
 def _figures_text(figures: Row) -> str:
