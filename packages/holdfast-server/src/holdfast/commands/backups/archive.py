@@ -10,10 +10,11 @@ import tarfile
 import tempfile
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 import msgspec
 from msgspec import Struct
@@ -27,6 +28,9 @@ FORMAT = 1
 """The version of the layout of a backup."""
 
 MANIFEST = "manifest.json"
+
+MISSING_FILE = (FileNotFoundError, NotADirectoryError, KeyError)
+"""What is raised where a directory or a tar file does not have a file."""
 
 CHUNK_BYTES = 1024 * 1024
 
@@ -75,7 +79,6 @@ class Manifest(Struct):
 
 
 def dump_name(service: str) -> str:
-    """The name of the file with the database of a service."""
     return f"{service}.dump"
 
 
@@ -111,21 +114,19 @@ def report_disk_errors(place: Path, consequence: str) -> Generator[None]:
 class Backup:
     """A backup that is read. Raises `CannotStart` if it has no manifest, or one of a later program.
 
-    open_file    opens a file by its name; gives None if the backup does not have it
+    open_file    opens a file by its name
     """
 
-    def __init__(self, place: Path, open_file: Callable[[str], IO[bytes] | None]) -> None:
+    def __init__(self, place: Path, open_file: Callable[[str], IO[bytes]]) -> None:
         self.place = place
         self._open_file = open_file
-        file = open_file(MANIFEST)
-        if file is None:
+        try:
+            with open_file(MANIFEST) as file:
+                self.manifest = msgspec.json.decode(file.read(), type=Manifest)
+        except MISSING_FILE as error:
             raise CannotStart(
                 f"{place} has no {MANIFEST}: it is not a backup, or one that was interrupted. Use another one."
-            )
-        with file:
-            text = file.read()
-        try:
-            self.manifest = msgspec.json.decode(text, type=Manifest)
+            ) from error
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise CannotStart(f"The {MANIFEST} in {place} cannot be read: {error}. Use another backup.") from error
         if self.manifest.format > FORMAT:
@@ -136,9 +137,10 @@ class Backup:
 
     def chunks(self, name: str) -> Iterator[bytes]:
         """The contents of a file. Raises `CannotStart` if it is missing."""
-        file = self._open_file(name)
-        if file is None:
-            raise CannotStart(f"{name} is missing in {self.place}. Use another backup.")
+        try:
+            file = self._open_file(name)
+        except MISSING_FILE as error:
+            raise CannotStart(f"{name} is missing in {self.place}. Use another backup.") from error
         with file:
             while chunk := file.read(CHUNK_BYTES):
                 yield chunk
@@ -155,20 +157,15 @@ class Backup:
                 if _copy(counted(self.chunks(name), count)) != record:
                     raise CannotStart(f"{name} in {self.place} is damaged: its checksum differs. Use another backup.")
         for service in self.manifest.services:
-            dumps.require_readable(self.chunks(dump_name(service)))
+            for _ in dumps.run_program("pg_restore", "--list", input=self.chunks(dump_name(service))):
+                pass
 
 
 @contextlib.contextmanager
 def open_backup(place: Path) -> Generator[Backup]:
     """A backup for as long as the block lasts. Raises `CannotStart` if there is none."""
     if place.is_dir():
-
-        def open_file(name: str) -> IO[bytes] | None:
-            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-                return (place / name).open("rb")
-            return None
-
-        yield Backup(place, open_file)
+        yield Backup(place, lambda name: (place / name).open("rb"))
         return
     try:
         archive = tarfile.open(place, "r:")  # noqa: SIM115 - closed below
@@ -180,33 +177,24 @@ def open_backup(place: Path) -> Generator[Backup]:
         members: dict[str, tarfile.TarInfo] = {}
         # A tar file that was cut off lacks the manifest, which is its last file.
         with contextlib.suppress(tarfile.ReadError):
-            members = {member.name: member for member in archive.getmembers()}
-        yield Backup(place, lambda name: archive.extractfile(members[name]) if name in members else None)
+            members = {member.name: member for member in archive.getmembers() if member.isfile()}
+        yield Backup(place, lambda name: cast("IO[bytes]", archive.extractfile(members[name])))
 
 
+@dataclass(frozen=True)
 class BackupWriter:
     """Writes the files of a backup, and lists them in its manifest.
 
     create    makes a file by its name, and opens it
     """
 
-    def __init__(self, create: Callable[[str], AbstractContextManager[IO[bytes]]]) -> None:
-        self._create = create
-        began_at = datetime.now(UTC)
-        self.manifest = Manifest(FORMAT, __version__, began_at, began_at, {}, {})
+    create: Callable[[str], AbstractContextManager[IO[bytes]]]
+    manifest: Manifest
 
     def write(self, name: str, chunks: Iterable[bytes]) -> None:
         """Write a file of the backup."""
-        with self._create(name) as file:
+        with self.create(name) as file:
             self.manifest.files[name] = _copy(chunks, file)
-
-    def finish(self) -> None:
-        """Write the manifest."""
-        manifest = self.manifest
-        manifest.began_at = min(record.began_at for record in manifest.services.values())
-        manifest.finished_at = datetime.now(UTC)
-        with self._create(MANIFEST) as file:
-            file.write(msgspec.json.format(msgspec.json.encode(manifest)))
 
 
 @contextlib.contextmanager
@@ -220,12 +208,16 @@ def new_backup(place: Path, progress: Progress) -> Generator[BackupWriter]:
     if place.exists() and (place.is_file() or any(place.iterdir())):
         raise CannotStart(f"{place} exists already. A backup never replaces another one: give it another name.")
     place.parent.mkdir(parents=True, exist_ok=True)
+    now = datetime.now(UTC)
+    manifest = Manifest(FORMAT, __version__, began_at=now, finished_at=now, services={}, files={})
     with tempfile.TemporaryDirectory(prefix=f"{place.name}.unfinished-", dir=place.parent) as directory:
         unfinished = Path(directory) / place.name
         with (_new_tar_file if place.suffix == ".tar" else _new_directory)(unfinished) as create:
-            writer = BackupWriter(create)
-            yield writer
-            writer.finish()
+            yield BackupWriter(create, manifest)
+            manifest.began_at = min(record.began_at for record in manifest.services.values())
+            manifest.finished_at = datetime.now(UTC)
+            with create(MANIFEST) as file:
+                file.write(msgspec.json.format(msgspec.json.encode(manifest)))
         with open_backup(unfinished) as backup:
             backup.verify(progress)
         unfinished.rename(place)

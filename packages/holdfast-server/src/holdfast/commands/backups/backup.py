@@ -10,21 +10,13 @@ from typing import Any
 
 import typer
 
-from holdfast.commands.backups.archive import (
-    BackupWriter,
-    Manifest,
-    ServiceRecord,
-    counted,
-    dump_name,
-    new_backup,
-    report_disk_errors,
-    secret_name,
-)
+from holdfast.commands.backups import archive
+from holdfast.commands.backups.archive import counted
 from holdfast.commands.backups.photos import named_photos, read_photos
 from holdfast.commands.services import ServiceName, services
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.problems import CannotStart
-from holdfast.kit.postgres.schema.dumps import open_snapshot, row_counts, version_text
+from holdfast.kit.postgres.schema import dumps
 from holdfast.kit.postgres.schema.lineage import applied_migrations
 from holdfast.kit.process import database_location
 from holdfast.kit.process.checks.files import BACKUPS_FILE
@@ -41,27 +33,27 @@ def back_up(place: Path, service: ServiceName | None) -> None:
     progress = Progress()
     configured = [(process, process.configured()) for process in services(service)]
     sources = [(process, settings, _existing_url(process, settings, service)) for process, settings in configured]
-    with report_disk_errors(place, "Nothing was left there."), new_backup(place, progress) as writer:
+    with archive.report_disk_errors(place, "Nothing was left there."), archive.new_backup(place, progress) as writer:
         manifest = writer.manifest
         photos: dict[str, bool] = {}
         # The databases come first. A photo that is not shown any more is kept for a day, so all they name are there.
         for process, _, url in sources:
-            with open_snapshot(url) as snapshot, progress.phase(f"database of {process.name}") as count:
-                writer.write(dump_name(process.name), counted(snapshot.dump("custom"), count))
+            with dumps.open_snapshot(url) as snapshot, progress.phase(f"database of {process.name}") as count:
+                writer.write(archive.dump_name(process.name), counted(snapshot.dump("custom"), count))
                 if process.name == "events":
                     photos = named_photos(snapshot.connection)
-                manifest.services[process.name] = ServiceRecord(
+                manifest.services[process.name] = archive.ServiceRecord(
                     snapshot.taken_at.astimezone(UTC),
-                    version_text(snapshot.connection),
+                    dumps.version_text(snapshot.connection),
                     list(applied_migrations(snapshot.connection)),
-                    row_counts(snapshot.connection),
+                    dumps.row_counts(snapshot.connection),
                 )
         for process, settings, _ in sources:
             if process.name == "events":
                 manifest.services["events"].missing_photos = _write_photos(writer, settings, photos, progress)
             for text, is_old in ((existing_secret(settings), False), (settings.old_secret_key, True)):
                 if text:
-                    writer.write(secret_name(process.name, old=is_old), [text.encode()])
+                    writer.write(archive.secret_name(process.name, old=is_old), [text.encode()])
     _store_latest(configured[0][1].data_dir, manifest, place, progress)
     size = sum(record.bytes for record in manifest.files.values())
     finished = (
@@ -90,7 +82,7 @@ def _existing_url(process: ServiceProcess[Any, Any], settings: Any, service: Ser
 
 
 def _write_photos(
-    writer: BackupWriter, settings: Settings, photos: Mapping[str, bool], progress: Progress
+    writer: archive.BackupWriter, settings: Settings, photos: Mapping[str, bool], progress: Progress
 ) -> list[str]:
     """Write the photos that the database names. Returns those that events show and the store does not have."""
     missing: list[str] = []
@@ -107,7 +99,7 @@ def _write_photos(
     return missing
 
 
-def _store_latest(data_dir: Path, manifest: Manifest, place: Path, progress: Progress) -> None:
+def _store_latest(data_dir: Path, manifest: archive.Manifest, place: Path, progress: Progress) -> None:
     """Store in the data directory when each service was backed up last. A failure is only told."""
     file = data_dir / BACKUPS_FILE
     try:

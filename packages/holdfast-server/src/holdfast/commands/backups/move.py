@@ -19,7 +19,7 @@ from holdfast_verify.terminal import Progress
 
 
 def move_databases(urls: Mapping[str, str | None]) -> None:
-    """Copy the bundled databases of services to others, and print the settings that name them.
+    """Copy the bundled databases of services to others, and print the settings for these. Raises `CannotStart`.
 
     urls    the new database of each service, by its name; None if it stays
     """
@@ -31,8 +31,12 @@ def move_databases(urls: Mapping[str, str | None]) -> None:
     ]
     variables: dict[str, str] = {}
     for process, source, url in moves:
-        _copy(process.name, source, url, progress)
-        settings = process.configured()
+        name, settings = process.name, process.configured()
+        with dumps.open_snapshot(source) as snapshot, progress.phase(f"database of {name}") as count:
+            rows = dumps.row_counts(snapshot.connection)
+            dumps.fill(url, name, counted(snapshot.dump("plain"), count), rows, replace=False)
+        with dumps.session(source) as connection:
+            dumps.require_stopped(connection, name)
         variables[settings.variable("database_url")] = url
         if secret := existing_secret(settings):
             variables[settings.variable("secret_key")] = secret
@@ -68,12 +72,3 @@ def _bundled_url(process: ServiceProcess[Any, Any], target: str, progress: Progr
         ) from error
     progress.line(f"{process.name}: from {database_location.location_text(settings)} to {location} (--{process.name}).")
     return source
-
-
-def _copy(service: str, source: str, target: str, progress: Progress) -> None:
-    """Copy a database, and compare the rows. Raises `CannotStart`, also if the service was started meanwhile."""
-    with dumps.open_snapshot(source) as snapshot, progress.phase(f"database of {service}") as count:
-        rows = dumps.row_counts(snapshot.connection)
-        dumps.fill(target, service, counted(snapshot.dump("plain"), count), rows, replace=False)
-    with dumps.session(source) as connection:
-        dumps.require_stopped(connection, service)

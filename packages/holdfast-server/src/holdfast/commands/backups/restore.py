@@ -10,15 +10,8 @@ from typing import Any
 
 import typer
 
-from holdfast.commands.backups.archive import (
-    Backup,
-    ServiceRecord,
-    counted,
-    dump_name,
-    open_backup,
-    report_disk_errors,
-    secret_name,
-)
+from holdfast.commands.backups import archive
+from holdfast.commands.backups.archive import Backup, ServiceRecord, counted, dump_name, open_backup, secret_name
 from holdfast.commands.backups.photos import is_photo, write_photos
 from holdfast.commands.services import ServiceName, services
 from holdfast.kit.contract.problems import CannotStart
@@ -42,6 +35,7 @@ class Target:
     location      the database, its server and the setting that names it, in words
     """
 
+    name: str
     process: ServiceProcess[Any, Any]
     settings: Any
     record: ServiceRecord
@@ -50,10 +44,6 @@ class Target:
     old_secret: str
     is_filled: bool
     location: str
-
-    @property
-    def name(self) -> str:
-        return self.process.name
 
     @property
     def writes_secret(self) -> bool:
@@ -153,7 +143,7 @@ class Target:
 def restore_backup(place: Path, service: ServiceName | None, *, dry_run: bool, replace: bool, yes: bool) -> None:
     """Restore the services that a backup has. Changes nothing before all of it was verified. Raises `CannotStart`."""
     progress = Progress()
-    with report_disk_errors(place, "The restore did not finish."), open_backup(place) as backup:
+    with archive.report_disk_errors(place, "The restore did not finish."), open_backup(place) as backup:
         if service and service not in backup.manifest.services:
             raise CannotStart(f"The backup {place} does not have the {service} service.")
         targets = [
@@ -211,7 +201,7 @@ def _target(backup: Backup, process: ServiceProcess[Any, Any], record: ServiceRe
             is_filled = not dumps.is_empty(connection)
             if settings.database_url:
                 location = f"{dumps.location_text(connection)} ({settings.variable('database_url')})"
-    target = Target(process, settings, record, url, *secrets, is_filled=is_filled, location=location)
+    target = Target(process.name, process, settings, record, url, *secrets, is_filled=is_filled, location=location)
     target.require_secret(replace=replace)
     return target
 

@@ -43,27 +43,15 @@ REMEDIES = {
 }
 """What an operator does when a program has failed."""
 
-UNKNOWN_SETTING = b"SET transaction_timeout = 0;\n"
-"""A line at the beginning of every script of `pg_dump`. PostgreSQL 15 and 16 refuse it, and it changes nothing here."""
-
-LOCK_TIMEOUT = "--lock-wait-timeout=60s"
-"""An option of `pg_dump`: how long it waits for a table that a migration has locked."""
-
-EMPTY = (
+REMOVE_EVERYTHING = (
     b"drop schema public cascade; create schema public; grant usage on schema public to public;"
     b" comment on schema public is 'standard public schema';\n"
 )
-"""Statements that remove everything from a database, in the transaction that fills it again."""
 
 TABLES: LiteralString = """
     select nspname, relname from pg_class join pg_namespace on pg_namespace.oid = relnamespace
      where relkind = 'r' and nspname !~ '^pg_' and nspname <> 'information_schema'
      order by 1, 2
-"""
-
-SERVICE_SESSIONS: LiteralString = """
-    select count(*) from pg_stat_activity
-     where datname = current_database() and application_name like 'holdfast %'
 """
 
 
@@ -83,7 +71,8 @@ class Snapshot:
 
     def dump(self, form: str) -> Iterator[bytes]:
         """What `pg_dump` writes, in chunks: an archive (`custom`) or a script (`plain`). Raises `CannotStart`."""
-        options = (f"--snapshot={self.name}", LOCK_TIMEOUT, f"--format={form}", "--no-owner")
+        # A migration may have locked a table.
+        options = (f"--snapshot={self.name}", "--lock-wait-timeout=60s", f"--format={form}", "--no-owner")
         return run_program("pg_dump", *options, url=self.url)
 
 
@@ -137,7 +126,8 @@ def require_supported_version(connection: psycopg.Connection[Any]) -> None:
 
 def require_stopped(connection: psycopg.Connection[Any], service: str) -> None:
     """Raise `CannotStart` if a service uses a database."""
-    [[sessions]] = connection.execute(SERVICE_SESSIONS).fetchall()
+    statement = "select count(*) from pg_stat_activity where datname = %s and application_name like 'holdfast %%'"
+    [[sessions]] = connection.execute(statement, [connection.info.dbname]).fetchall()
     if sessions:
         raise CannotStart(
             f"The {service} service is running: it has {sessions} sessions in the database. Stop it first: press "
@@ -164,12 +154,6 @@ def script(archive: Iterable[bytes]) -> Iterator[bytes]:
     return run_program("pg_restore", "--no-owner", "--file=-", input=archive)
 
 
-def require_readable(archive: Iterable[bytes]) -> None:
-    """Let `pg_restore` read the table of contents of an archive. Raises `CannotStart` if it cannot."""
-    for _ in run_program("pg_restore", "--list", input=archive):
-        pass
-
-
 def fill(url: str, service: str, statements: Iterable[bytes], rows: Mapping[str, int], *, replace: bool) -> None:
     """Run a script of `pg_dump` in one transaction: a database gets all of it, or nothing. Raises `CannotStart`.
 
@@ -179,8 +163,9 @@ def fill(url: str, service: str, statements: Iterable[bytes], rows: Mapping[str,
 
     def transaction() -> Iterator[bytes]:
         chunks = iter(statements)
-        yield b"begin;\n" + (EMPTY if replace else b"")
-        yield next(chunks, b"").replace(UNKNOWN_SETTING, b"", 1)
+        yield b"begin;\n" + (REMOVE_EVERYTHING if replace else b"")
+        # PostgreSQL 15 and 16 refuse this line at the beginning of every script, and it changes nothing here.
+        yield next(chunks, b"").replace(b"SET transaction_timeout = 0;\n", b"", 1)
         yield from chunks
         # Only after all of them: psql takes the end of this process for the end of its input.
         yield b"\ncommit;\n"

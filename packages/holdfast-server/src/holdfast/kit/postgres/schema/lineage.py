@@ -174,26 +174,24 @@ def _require_own_database(
 ) -> None:
     """Raise `MigrationError` for a database of another service, and for tables of ours without records."""
     place = place_of(connection).replace("the", "The", 1)
+    created = [name for migration in migrations for name in CREATED_TABLE.findall(migration.sql)]
+    names = [*created, *other_services.values()]
+    rows = connection.execute(
+        "select name from unnest(%s::text[]) as name where to_regclass(name) is not null", [names]
+    )
+    existing = {name for (name,) in rows.fetchall()}
     for title, table in other_services.items():
-        if _existing_tables(connection, [table]):
+        if table in existing:
             raise MigrationError(
                 f"{place} is one of {title}. Nothing was changed. Each service has a database of its own: correct the "
                 "address of this one in the settings."
             )
-    created = [name for migration in migrations for name in CREATED_TABLE.findall(migration.sql)]
-    if not applied and (tables := _existing_tables(connection, created)):
+    if not applied and (tables := [name for name in created if name in existing]):
         raise MigrationError(
             f"{place} has tables with names of ours ({_listing(tables)}), and no record of the migrations that made "
             "them. Nothing was changed. If it is a backup that was restored in part, restore all of it, with the table "
             "migrations. If the tables are of another program, use an empty database."
         )
-
-
-def _existing_tables(connection: psycopg.Connection[Any], names: Sequence[str]) -> Sequence[str]:
-    rows = connection.execute(
-        "select name from unnest(%s::text[]) as name where to_regclass(name) is not null", [list(names)]
-    )
-    return [name for (name,) in rows.fetchall()]
 
 
 def _unknown_lineage(place: str, unknown: Sequence[str], lacking: Migration) -> MigrationError:
