@@ -32,8 +32,6 @@ MANIFEST = "manifest.json"
 MISSING_FILE = (FileNotFoundError, NotADirectoryError, KeyError)
 """What is raised where a directory or a tar file does not have a file."""
 
-CHUNK_BYTES = 1024 * 1024
-
 ARCHIVE_SUFFIXES = {".gz", ".tgz", ".zip", ".xz", ".zst", ".bz2", ".7z"}
 """Endings of files that a backup cannot be: what it has is compressed already."""
 
@@ -142,7 +140,7 @@ class Backup:
         except MISSING_FILE as error:
             raise CannotStart(f"{name} is missing in {self.place}. Use another backup.") from error
         with file:
-            while chunk := file.read(CHUNK_BYTES):
+            while chunk := file.read(dumps.CHUNK_BYTES):
                 yield chunk
 
     def text(self, name: str) -> str:

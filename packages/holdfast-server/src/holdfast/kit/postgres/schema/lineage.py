@@ -135,9 +135,10 @@ def not_applied(
                 "or restore a backup of a release. If you have edited the file, undo that, and add a new migration "
                 "instead."
             )
-    order = {name: number for number, name in enumerate(applied)}
+    recorded = list(applied)
+    order = {name: number for number, name in enumerate(recorded)}
     names = {migration.name for migration in migrations}
-    unknown = [name for name in order if name not in names and not WITHOUT_FILE.match(name)]
+    unknown = [name for name in recorded if name not in names and not WITHOUT_FILE.match(name)]
     baselines: list[Migration] = []
     missing: list[Migration] = []
     last_known = -1
@@ -145,7 +146,7 @@ def not_applied(
         baseline = BASELINE.match(migration.sql)
         if baseline:
             last_known = max(last_known, order.get(migration.name, -1), order.get(baseline["last"], -1))
-        if migration.is_in([*order]):
+        if migration.is_in(recorded):
             continue
         if baseline and baseline["last"] in order:
             baselines.append(migration)
@@ -174,7 +175,8 @@ def _require_own_database(
 ) -> None:
     """Raise `MigrationError` for a database of another service, and for tables of ours without records."""
     place = place_of(connection).replace("the", "The", 1)
-    created = [name for migration in migrations for name in CREATED_TABLE.findall(migration.sql)]
+    # A database with records may have all tables of ours.
+    created = [] if applied else [name for migration in migrations for name in CREATED_TABLE.findall(migration.sql)]
     names = [*created, *other_services.values()]
     rows = connection.execute(
         "select name from unnest(%s::text[]) as name where to_regclass(name) is not null", [names]
@@ -186,7 +188,7 @@ def _require_own_database(
                 f"{place} is one of {title}. Nothing was changed. Each service has a database of its own: correct the "
                 "address of this one in the settings."
             )
-    if not applied and (tables := [name for name in created if name in existing]):
+    if tables := [name for name in created if name in existing]:
         raise MigrationError(
             f"{place} has tables with names of ours ({_listing(tables)}), and no record of the migrations that made "
             "them. Nothing was changed. If it is a backup that was restored in part, restore all of it, with the table "
