@@ -10,113 +10,80 @@ valid against the platform's.
 import gzip
 import json
 import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from graphql import parse
-from graphql.language import InterfaceTypeDefinitionNode, ObjectTypeDefinitionNode
+import graphql
 
-Type = dict[str, Any]
-
+WITH_FIELDS = (graphql.ObjectTypeDefinitionNode, graphql.InterfaceTypeDefinitionNode)
 BUILT_IN = {"ID", "Int", "Float", "String", "Boolean"}
+LEFT_OUT = {"description", "isDeprecated", "deprecationReason", "specifiedByURL"}
 
 
-def reduced(introspection: Type, schema: str) -> str:
+def reduced(introspection: Any, schema: str) -> str:
     """The platform's schema with only the types and fields that another schema names. Raises `KeyError` for others."""
-    types = {type_["name"]: type_ for type_ in introspection["types"]}
+    platform = graphql.print_schema(graphql.build_client_schema({"__schema": introspection}))
+    known: dict[str, Any] = {_name(definition): definition for definition in graphql.parse(platform).definitions}
     fields = {
-        definition.name.value: [field.name.value for field in definition.fields or ()]
-        for definition in parse(schema).definitions
-        if isinstance(definition, ObjectTypeDefinitionNode | InterfaceTypeDefinitionNode)
+        _name(definition): [field.name.value for field in definition.fields or ()]
+        for definition in graphql.parse(schema).definitions
+        if isinstance(definition, WITH_FIELDS)
     }
-    used: set[str] = set()
-    written = [_schema(introspection), *(_directive(directive) for directive in _directives(introspection, used))]
-    written += [_with_fields(types[name], names, fields, used) for name, names in sorted(fields.items())]
-    done = set(fields) | BUILT_IN
-    while left := sorted(used - done):
-        done.update(left)
-        written += [_without_fields(types[name], fields, used) for name in left]
-    return "\n".join(written)
+    kept = [known[name] for name in ("", "@idempotent") if name in known]
+    kept += [_kept(known[name], fields) for name in sorted(fields)]
+    done = {*fields, *BUILT_IN}
+    while left := {*chain.from_iterable(map(_used, kept))} - done:
+        done |= left
+        kept += [_kept(known[name], fields) for name in sorted(left)]
+    return f"{graphql.print_ast(graphql.DocumentNode(definitions=tuple(kept)))}\n"
 
 
-def _schema(introspection: Type) -> str:
-    query, mutation = introspection["queryType"]["name"], introspection["mutationType"]["name"]
-    return f"schema {{\n  query: {query}\n  mutation: {mutation}\n}}\n"
+def _name(definition: Any) -> str:
+    """The name of a type, or that of a directive with its sign; the schema itself has none."""
+    is_directive = isinstance(definition, graphql.DirectiveDefinitionNode)
+    return f"{'@' if is_directive else ''}{definition.name.value}" if hasattr(definition, "name") else ""
 
 
-def _directives(introspection: Type, used: set[str]) -> list[Type]:
-    """The platform's own directives, and what types their arguments have."""
-    directives = [directive for directive in introspection["directives"] if directive["name"] == "idempotent"]
-    used.update(_named(argument["type"]) for directive in directives for argument in directive["args"])
-    return directives
-
-
-def _directive(directive: Type) -> str:
-    return f"directive @{directive['name']}{_arguments(directive['args'])} on {' | '.join(directive['locations'])}\n"
-
-
-def _with_fields(type: Type, names: list[str], kept_fields: dict[str, list[str]], used: set[str]) -> str:
-    known = {field["name"]: field for field in type["fields"]}
-    lines: list[str] = []
-    for name in names:
-        field = known[name]
-        used.add(_named(field["type"]))
-        used.update(_named(argument["type"]) for argument in field["args"])
-        lines.append(f"  {name}{_arguments(field['args'])}: {_written(field['type'])}")
-    interfaces = sorted(
-        interface["name"]
-        for interface in type["interfaces"] or ()
-        if {*kept_fields.get(interface["name"], ["(not kept)"])} <= {*names}
+def _kept(definition: Any, fields: Mapping[str, list[str]]) -> Any:
+    """What is kept of the definition of a type."""
+    name = _name(definition)
+    if isinstance(definition, graphql.UnionTypeDefinitionNode):
+        return replace(definition, types=tuple(member for member in definition.types or () if _name(member) in fields))
+    if not isinstance(definition, WITH_FIELDS):
+        return definition
+    if name not in fields:
+        raise KeyError(f"{name} is the type of a field; the schema has to say which of its fields it keeps.")
+    known = {_name(field): field for field in definition.fields or ()}
+    interfaces = [each for each in definition.interfaces or () if {*fields.get(_name(each), "-")} <= {*fields[name]}]
+    return replace(
+        definition,
+        fields=tuple(known[field] for field in fields[name]),
+        interfaces=tuple(sorted(interfaces, key=_name)),
     )
-    implements = f" implements {' & '.join(interfaces)}" if interfaces else ""
-    keyword = "interface" if type["kind"] == "INTERFACE" else "type"
-    return f"{keyword} {type['name']}{implements} {{\n" + "\n".join(lines) + "\n}\n"
 
 
-def _without_fields(type: Type, kept_fields: dict[str, list[str]], used: set[str]) -> str:
-    name = type["name"]
-    match type["kind"]:
-        case "UNION":
-            members = [member["name"] for member in type["possibleTypes"] if member["name"] in kept_fields]
-            return f"union {name} = {' | '.join(members)}\n"
-        case "SCALAR":
-            return f"scalar {name}\n"
-        case "ENUM":
-            return f"enum {name} {{\n" + "\n".join(f"  {value['name']}" for value in type["enumValues"]) + "\n}\n"
-        case "INPUT_OBJECT":
-            used.update(_named(field["type"]) for field in type["inputFields"])
-            return f"input {name} {{\n" + "\n".join(f"  {_argument(field)}" for field in type["inputFields"]) + "\n}\n"
-        case kind:
-            raise KeyError(f"{kind} {name} is the type of a field; the schema has to say which of its fields it keeps.")
+def _used(definition: graphql.Node) -> set[str]:
+    """The names of the types in a definition."""
+    used = set[str]()
+
+    class Names(graphql.Visitor):
+        def enter_named_type(self, node: graphql.NamedTypeNode, *_: Any) -> None:
+            used.add(node.name.value)
+
+    graphql.visit(definition, Names())
+    return used
 
 
-def _arguments(arguments: list[Type]) -> str:
-    return f"({', '.join(_argument(argument) for argument in arguments)})" if arguments else ""
-
-
-def _argument(argument: Type) -> str:
-    default = f" = {argument['defaultValue']}" if argument["defaultValue"] is not None else ""
-    return f"{argument['name']}: {_written(argument['type'])}{default}"
-
-
-def _written(type: Type) -> str:
-    match type["kind"]:
-        case "NON_NULL":
-            return f"{_written(type['ofType'])}!"
-        case "LIST":
-            return f"[{_written(type['ofType'])}]"
-        case _:
-            return type["name"]
-
-
-def _named(type: Type) -> str:
-    return _named(type["ofType"]) if type["ofType"] else type["name"]
-
-
-def read(path: Path) -> Type:
-    """What the platform answered to an introspection query."""
+def read(path: Path) -> Any:
+    """What the platform answered to an introspection query, without its descriptions."""
     raw = path.read_bytes()
-    answer = json.loads(gzip.decompress(raw) if path.suffix == ".gz" else raw)
+    answer = json.loads(
+        gzip.decompress(raw) if path.suffix == ".gz" else raw,
+        object_hook=lambda part: {name: value for name, value in part.items() if name not in LEFT_OUT},
+    )
     return answer.get("data", answer)["__schema"]
 
 

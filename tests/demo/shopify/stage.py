@@ -1,10 +1,9 @@
 """A platform that runs, with a shop, an app that listens, and somebody who asks the Admin API."""
 
 import contextlib
-import json
 from collections.abc import AsyncGenerator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import httpx2
 from starlette.requests import Request
@@ -16,7 +15,7 @@ from holdfast_demo.shopify.application import ShopifyDouble
 from holdfast_demo.shopify.model import Variant, gid
 from holdfast_demo.shopify.platform_state import App
 from holdfast_demo.shopify.schema import VERSION
-from tests.support import eventually
+from tests.demo.listener import Listener
 
 DOMAIN = "first.myshopify.com"
 SECRET = "shpss_0123456789abcdef0123456789abcdef"
@@ -42,53 +41,6 @@ mutation Adjust($input: InventoryAdjustQuantitiesInput!, $key: String!) {{
 """
 
 
-class Heard(NamedTuple):
-    """A webhook that came."""
-
-    topic: str
-    body: Any
-    headers: dict[str, str]
-    raw: bytes
-
-
-class Listener:
-    """An app that gets webhooks and visitors of the storefront.
-
-    answers    the statuses of the next answers; afterwards all are 200
-    """
-
-    def __init__(self) -> None:
-        self.heard: list[Heard] = []
-        self.answers: list[int] = []
-        self.visited: list[Request] = []
-
-    async def take(self, request: Request) -> Response:
-        """Take a webhook."""
-        raw = await request.body()
-        self.heard.append(Heard(request.headers["x-shopify-topic"], json.loads(raw), dict(request.headers), raw))
-        return Response(status_code=self.answers.pop(0) if self.answers else 200)
-
-    async def visit(self, request: Request) -> Response:
-        """Answer a visitor of a storefront."""
-        self.visited.append(request)
-        return JSONResponse({"variants": {}}, headers={"set-cookie": "a=b", "etag": '"7"'})
-
-    def topics(self) -> list[str]:
-        return [message.topic for message in self.heard]
-
-    def of(self, topic: str) -> list[Heard]:
-        return [message for message in self.heard if message.topic == topic]
-
-    async def hears(self, topic: str, times: int = 1) -> Heard:
-        """The newest webhook of a topic, once there were so many."""
-
-        async def is_heard() -> bool:
-            return len(self.of(topic)) >= times
-
-        await eventually(is_heard)
-        return self.of(topic)[-1]
-
-
 class Stage:
     """A platform, and what an app does with it."""
 
@@ -96,6 +48,7 @@ class Stage:
         self.double = double
         self.listener = listener
         self.http = http
+        self.visits: list[Request] = []
         self.token = ""
         self.variants: list[Variant] = []
 
@@ -106,6 +59,10 @@ class Stage:
 
     def item(self, variant: int = 0) -> str:
         return gid("InventoryItem", self.variants[variant].item)
+
+    def level(self, variant: int = 0) -> dict[str, str]:
+        """Which level of a variant is meant: that at the first location."""
+        return {"inventoryItemId": self.item(variant), "locationId": self.place}
 
     async def post(self, body: Any, *, token: str | None = None, shop: str = DOMAIN) -> httpx2.Response:
         """A request to the Admin API, as it is."""
@@ -127,19 +84,13 @@ class Stage:
         error = (await self.ask(query, **variables))["errors"][0]
         return error.get("extensions", {}).get("code", ""), error["message"]
 
-    async def set(self, quantity: int, *, key: str, variant: int = 0, before: int | None = None, **changes: Any) -> Any:
+    async def set(self, quantity: int, **options: Any) -> Any:
         """What setting the level of a variant is answered."""
-        request = self.setting(quantity, key=key, variant=variant, before=before, **changes)
-        return (await self.data(SET, **request["variables"]))["inventorySetQuantities"]
+        return (await self.data(SET, **self.setting(quantity, **options)["variables"]))["inventorySetQuantities"]
 
     async def adjust(self, delta: int, *, key: str, variant: int = 0, **changes: Any) -> Any:
         """What changing the level of a variant by a difference is answered."""
-        change = {
-            "inventoryItemId": self.item(variant),
-            "locationId": self.place,
-            "delta": delta,
-            "changeFromQuantity": None,
-        }
+        change = {"delta": delta, "changeFromQuantity": None, **self.level(variant)}
         input = {"name": "available", "reason": "correction", "changes": [change], **changes}
         return (await self.data(ADJUST, input=input, key=key))["inventoryAdjustQuantities"]
 
@@ -147,13 +98,8 @@ class Stage:
         self, quantity: int, *, key: str, variant: int = 0, before: int | None = None, **changes: Any
     ) -> dict[str, Any]:
         """The request that sets the level of a variant."""
-        quantity_input = {
-            "inventoryItemId": self.item(variant),
-            "locationId": self.place,
-            "quantity": quantity,
-            "changeFromQuantity": before,
-        }
-        input = {"name": "available", "reason": "correction", "quantities": [quantity_input], **changes}
+        level = {"quantity": quantity, "changeFromQuantity": before, **self.level(variant)}
+        input = {"name": "available", "reason": "correction", "quantities": [level], **changes}
         return {"query": SET, "variables": {"input": input, "key": key}}
 
     async def subscribe(self, *topics: str) -> None:
@@ -171,12 +117,17 @@ class Stage:
 @contextlib.asynccontextmanager
 async def playing(path: Path | None = None) -> AsyncGenerator[Stage]:
     """A platform that runs, for as long as the block lasts; its shop has no app yet. Nothing goes over the network."""
-    heard = Listener()
+
+    async def visit(request: Request) -> Response:
+        stage.visits.append(request)
+        return JSONResponse({"variants": {}}, headers={"set-cookie": "a=b", "etag": '"7"'})
+
+    listener = Listener()
     double = ShopifyDouble(ADDRESS, App(CLIENT, SECRET, f"{ADDRESS}/-app"), path=path)
     double.app.router.routes[:0] = [
-        Route("/hook", heard.take, methods=["POST"]),
-        Route("/-app/webhooks/shopify", heard.take, methods=["POST"]),
-        Route("/-app/storefront/{path:path}", heard.visit),
+        Route("/hook", listener.take, methods=["POST"]),
+        Route("/-app/webhooks/shopify", listener.take, methods=["POST"]),
+        Route("/-app/storefront/{path:path}", visit),
     ]
     double.webhooks.haste = 100_000
     double.world.transport = httpx2.ASGITransport(double.app)
@@ -185,7 +136,8 @@ async def playing(path: Path | None = None) -> AsyncGenerator[Stage]:
             double.app.router.lifespan_context(double.app),
             httpx2.AsyncClient(base_url=ADDRESS, transport=double.world.transport) as http,
         ):
-            yield Stage(double, heard, http)
+            stage = Stage(double, listener, http)
+            yield stage
     finally:
         double.close()
 

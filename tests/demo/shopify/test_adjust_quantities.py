@@ -14,8 +14,7 @@ def _codes(answer: Any) -> list[Any]:
 
 
 def _change(stage: Stage, **changes: Any) -> dict[str, Any]:
-    change = {"inventoryItemId": stage.item(), "locationId": stage.place, "delta": -6, "changeFromQuantity": None}
-    return change | changes
+    return {**stage.level(), "delta": -6, "changeFromQuantity": None, **changes}
 
 
 async def test_a_level_is_changed_by_a_difference_whatever_it_is(stage: Stage) -> None:

@@ -157,7 +157,8 @@ async def test_a_message_is_sent_again_by_a_button(stage: Stage) -> None:
 
     await _press(stage, "again", webhook=heard.headers["x-shopify-webhook-id"])
 
-    await stage.listener.hears("orders/create", 2)
+    again = await stage.listener.hears("orders/create", 2)
+    assert again.body == heard.body
 
 
 async def test_what_others_wrote_is_shown_as_text(stage: Stage) -> None:

@@ -11,7 +11,7 @@ AVAILABILITY = f"/{DOMAIN}/apps/holdfast/availability"
 
 async def test_a_visitor_is_passed_on_signed_and_without_cookies(stage: Stage) -> None:
     answer = await stage.http.get(AVAILABILITY, headers={"Cookie": "who=ada", "If-None-Match": '"7"'})
-    [visit] = stage.listener.visited
+    [visit] = stage.visits
 
     assert verify_proxy_query(visit.url.query.encode(), [SECRET.encode()], stage.double.world.now()) == DOMAIN
     assert visit.url.path == "/-app/storefront/availability"
@@ -25,7 +25,7 @@ async def test_a_visitor_is_passed_on_signed_and_without_cookies(stage: Stage) -
 
 async def test_what_a_visitor_adds_is_signed_too(stage: Stage) -> None:
     await stage.http.get(f"{AVAILABILITY}?extra=1&extra=2&shop=victim.myshopify.com")
-    [visit] = stage.listener.visited
+    [visit] = stage.visits
 
     parameters = parse_qsl(visit.url.query, keep_blank_values=True)
     assert parameters[:3] == [("extra", "1"), ("extra", "2"), ("shop", "victim.myshopify.com")]
@@ -46,4 +46,4 @@ async def test_the_golden_signature_of_the_documentation_comes_out() -> None:
 
 async def test_only_shops_that_are_there_pass_anything_on(stage: Stage) -> None:
     assert (await stage.http.get("/other.myshopify.com/apps/holdfast/availability")).status_code == 404
-    assert stage.listener.visited == []
+    assert stage.visits == []

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import json
 from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -10,50 +9,16 @@ from typing import Any, NamedTuple, TypeVar
 import httpx2
 import pytest
 import stripe
-from starlette.requests import Request
-from starlette.responses import Response
 from starlette.routing import Route
 
 from holdfast_demo.stripe.processor import StripeDouble
 from holdfast_demo.stripe.webhooks import Endpoint
+from tests.demo.listener import Listener
 from tests.serving import PLAIN, listener, serving
-from tests.support import eventually
 
 T = TypeVar("T")
 
 SECRET = "whsec_tests"
-
-
-class Listener:
-    """Somebody who gets webhooks.
-
-    answers    the statuses of the next answers; afterwards all are 200
-    """
-
-    def __init__(self) -> None:
-        self.heard: list[tuple[dict[str, Any], str, bytes]] = []
-        self.answers: list[int] = []
-
-    async def take(self, request: Request) -> Response:
-        """Take a webhook."""
-        body = await request.body()
-        self.heard.append((json.loads(body), request.headers["stripe-signature"], body))
-        return Response(status_code=self.answers.pop(0) if self.answers else 200)
-
-    def types(self) -> list[str]:
-        return [event["type"] for event, _, _ in self.heard]
-
-    def of(self, type: str) -> list[dict[str, Any]]:
-        return [event for event, _, _ in self.heard if event["type"] == type]
-
-    async def hears(self, type: str, times: int = 1) -> dict[str, Any]:
-        """The event of a type, once it was sent so many times."""
-
-        async def is_heard() -> bool:
-            return len(self.of(type)) >= times
-
-        await eventually(is_heard)
-        return self.of(type)[-1]
 
 
 class StripeRefusal(NamedTuple):

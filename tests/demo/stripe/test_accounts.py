@@ -38,7 +38,7 @@ async def test_an_account_of_version_2_gets_transfers_once_it_is_finished(scene:
     assert (await scene.do(scene.client.v2.core.accounts.retrieve, made.id)).configuration is None
     await scene.listener.hears("v2.core.account[configuration.recipient].capability_status_updated")
     await scene.listener.hears("v2.core.account_link.returned")
-    assert (await scene.listener.hears("account.updated"))["account"] == made.id
+    assert (await scene.listener.hears("account.updated")).body["account"] == made.id
 
 
 async def test_an_account_of_version_1_tells_by_its_flags(scene: Scene) -> None:
@@ -53,7 +53,7 @@ async def test_an_account_of_version_1_tells_by_its_flags(scene: Scene) -> None:
     assert (seen.details_submitted, seen.charges_enabled, seen.payouts_enabled) == (True, True, True)
     assert seen.capabilities is not None
     assert seen.capabilities.transfers == "active"
-    event = await scene.listener.hears("account.updated")
+    event = (await scene.listener.hears("account.updated")).body
     assert event["data"]["object"]["details_submitted"] is True
 
 

@@ -16,7 +16,7 @@ async def test_everything_is_there_after_a_restart(tmp_path: Path) -> None:
 
     async with playing(path) as scene:
         again = await _created(scene, params)
-        event = await scene.listener.hears("checkout.session.completed")
+        event = (await scene.listener.hears("checkout.session.completed")).body
 
         assert again == session.id
         assert event["data"]["object"]["id"] == session.id

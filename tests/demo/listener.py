@@ -1,0 +1,48 @@
+"""Somebody who gets the webhooks of a double."""
+
+import json
+from typing import Any, NamedTuple
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tests.support import eventually
+
+
+class Heard(NamedTuple):
+    """A webhook that came. `name` is its topic, or the type of its event."""
+
+    name: str
+    body: Any
+    headers: dict[str, str]
+    raw: bytes
+
+
+class Listener:
+    """Somebody who gets webhooks.
+
+    answers    the statuses of the next answers; afterwards all are 200
+    """
+
+    def __init__(self) -> None:
+        self.heard: list[Heard] = []
+        self.answers: list[int] = []
+
+    async def take(self, request: Request) -> Response:
+        """Take a webhook."""
+        raw, headers = await request.body(), dict(request.headers)
+        body = json.loads(raw)
+        self.heard.append(Heard(headers.get("x-shopify-topic") or body["type"], body, headers, raw))
+        return Response(status_code=self.answers.pop(0) if self.answers else 200)
+
+    def of(self, name: str) -> list[Heard]:
+        return [webhook for webhook in self.heard if webhook.name == name]
+
+    async def hears(self, name: str, times: int = 1) -> Heard:
+        """The newest webhook with a name, once there were so many."""
+
+        async def is_heard() -> bool:
+            return len(self.of(name)) >= times
+
+        await eventually(is_heard)
+        return self.of(name)[-1]
