@@ -5,8 +5,7 @@ from tests.cli.planted_faults import EVENT, SHOP, Fault
 
 FAULTS = {
     "two accounts with one mailbox": Fault(
-        "events",
-        "mailboxes",
+        "events mailboxes",
         "These accounts have the mailbox of another account, under another spelling: ",
         "erase the other one by its id.",
         "insert into users (public_id, email)"
@@ -14,16 +13,14 @@ FAULTS = {
         status="warning",
     ),
     "a mail that waits": Fault(
-        "events",
-        "mails",
+        "events mails",
         "A mail has waited for 1 hour: 451 later.",
         "holdfast events mail list",
         "insert into mails (kind, thread, recipient, arguments, inserted_at, error)"
         " values ('seat', 'a', 'ann@example.com', '{}', now() - interval '1 hour', '451 later')",
     ),
     "a mail that was refused": Fault(
-        "inventory",
-        "mails",
+        "inventory mails",
         "1 mail was refused within 7 days, last: 550 unknown.",
         "holdfast inventory mail retry ID",
         "insert into mails (kind, thread, recipient, arguments, ended_at, outcome, error)"
@@ -31,22 +28,19 @@ FAULTS = {
         status="warning",
     ),
     "a job that failed for good": Fault(
-        "events",
-        "jobs",
+        "events jobs",
         "1 job has failed for good, last: cancel_events.",
         "holdfast events jobs --retry ID",
         "insert into procrastinate_jobs (queue_name, task_name, status) values ('default', 'cancel_events', 'failed')",
     ),
     "processes that leave the work to others": Fault(
-        "events",
-        "leaders",
+        "events leaders",
         "Processes run, and none of them does the background work.",
         "Start one: holdfast events worker.",
         running=2,
     ),
     "a leader that has stalled": Fault(
-        "events",
-        "leaders",
+        "events leaders",
         "A process that does background work (from this machine) has done nothing for 0 seconds.",
         "End that process and start it again. Its session in PostgreSQL has the number ",
         session="holdfast events leaders 12345678",
@@ -54,16 +48,10 @@ FAULTS = {
         limits=CheckLimits(max_idle_seconds=-1),
     ),
     "a registration that nobody settles": Fault(
-        "events",
-        "due work",
-        "A registration waits to be settled for 1 hour.",
-        "holdfast events worker",
-        EVENT,
-        running=1,
+        "events due work", "A registration waits to be settled for 1 hour.", "holdfast events worker", EVENT, running=1
     ),
     "entries of a log that nobody seals": Fault(
-        "events",
-        "due work",
+        "events due work",
         "An arrival or a change waits to be sealed into a public log for 1 hour.",
         "holdfast events worker",
         EVENT
@@ -75,23 +63,20 @@ FAULTS = {
         running=1,
     ),
     "seats that were counted wrong": Fault(
-        "events",
-        "seats",
+        "events seats",
         "counts 3 seats taken and 0 waiting; it has 0 and 0.",
         "Then stop the service, and run in the database: update events set (registered_count, waitlisted_count)",
         EVENT + "update events set registered_count = 3",
     ),
     "a photo that is gone": Fault(
-        "events",
-        "photos",
+        "events photos",
         "1 of the 1 newest photos are not in the store: photos/admin/aaaaaaaaaaaaaaaaaaaaaa.jpg.",
         "Restore the photos from the backup",
         "insert into photos (key, state, content_type, content_length)"
         " values ('photos/admin/aaaaaaaaaaaaaaaaaaaaaa.jpg', 'accepted', 'image/jpeg', 9)",
     ),
     "a webhook that was given up": Fault(
-        "inventory",
-        "webhooks",
+        "inventory webhooks",
         "1 webhook was given up after many attempts, last orders/updated: no such order.",
         "holdfast inventory webhooks --retry-all",
         SHOP
@@ -99,8 +84,7 @@ FAULTS = {
         + " select id, 'a', 'orders/updated', null, 'no such order' from shops",
     ),
     "a pool that differs from its ledger": Fault(
-        "inventory",
-        "ledger",
+        "inventory ledger",
         "on_hand 5, its ledger sums to 0",
         "Then correct the pool in the console",
         SHOP + "insert into pools (shop_id, name, unit, version, on_hand) select id, 'Jars', 'jar', 1, 5 from shops",

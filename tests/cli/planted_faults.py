@@ -29,7 +29,7 @@ EVENT = """
 class Fault:
     """Something that is wrong with a service.
 
-    point      where it is found
+    place      the service, and the point where it is found
     message    a part of what is said about it
     remedy     a part of what is said that helps
     sql        a statement that plants it in the database; errors of it are a part of some faults
@@ -43,8 +43,7 @@ class Fault:
     session    the name of a session that is connected, and does nothing
     """
 
-    service: str
-    point: str
+    place: str
     message: str
     remedy: str
     sql: str = ""
@@ -58,3 +57,11 @@ class Fault:
     undo: str = ""
     session: str = ""
     status: str = "wrong"
+
+    @property
+    def service(self) -> str:
+        return self.place.partition(" ")[0]
+
+    @property
+    def point(self) -> str:
+        return self.place.partition(" ")[2]
