@@ -2,9 +2,7 @@
 
 from typing import Any
 
-import psycopg
-
-from tests.plans.filling import copies
+from tests.plans.filling import copies, fill_accounts
 
 ORGANIZERS, EVENTS, REGISTRATIONS = 1_000, 15_000, 60_000
 
@@ -21,7 +19,7 @@ STRANGERS = range(150, 160)
 """Organizers whose address nobody has proved."""
 
 
-def fill(connection: psycopg.Connection[Any]) -> None:
+def fill(connection: Any) -> None:
     """Fill the database of a scene in which organizer 1 has events 1, 2 and 3, queue 1, and everything else once."""
     _people(connection)
     _events(connection)
@@ -31,20 +29,21 @@ def fill(connection: psycopg.Connection[Any]) -> None:
     _draws_of_events(connection)
     _logs(connection)
     _rest(connection)
+    fill_accounts(connection, "person", 10_000)
 
 
-def _people(connection: psycopg.Connection[Any]) -> None:
+def _people(connection: Any) -> None:
     named = {"public_id": HANDLE.format(first=1_000_000), "name": "'Organizer ' || g", "slug": "'other-' || g"}
     copies(connection, "users", ORGANIZERS, "id = 1", id="99 + g", email="'o' || g || '@example.com'", **named)
     named = {"public_id": HANDLE.format(first=2_000_000), "email": "'person' || g || '@example.com'"}
     one = "email = 'ann@example.com'"
     copies(connection, "users", 3 * REGISTRATIONS, one, id="10000 + g", **named, data_link_at="null")
-    _run(connection, f"update users set proved_at = null where id between {STRANGERS[0]} and {STRANGERS[-1]}")
+    connection.execute(f"update users set proved_at = null where id between {STRANGERS[0]} and {STRANGERS[-1]}")
     hashed = {"hash": "sha256(('key ' || g)::bytea)", "name": "'Key ' || g"}
     copies(connection, "api_keys", 5 * ORGANIZERS, "id = 1", id="1000 + g", user_id=OTHER, **hashed)
 
 
-def _events(connection: psycopg.Connection[Any]) -> None:
+def _events(connection: Any) -> None:
     for first, organizer in ((1_000, "1"), (50_000, OTHER)):
         when = f"now() + (g - {EVENTS // 2}) * interval '1 hour'"
         changed = {"id": f"{first} + g", "organizer_id": organizer, "datetime": when, "recurs_from": when}
@@ -59,8 +58,7 @@ def _events(connection: psycopg.Connection[Any]) -> None:
         )
         one = "key = (select min(key) from event_photos where event_id = 1) and event_id = 1"
         copies(connection, "event_photos", EVENTS, one, event_id=f"{first} + g", key=key)
-    _run(
-        connection,
+    connection.execute(
         f"""
         insert into price_changes (event_id, reason, original_price, new_price, timestamp)
         select 2, 'tick', 1500, 1501, now() - g * interval '10 minutes' from generate_series(1, {REGISTRATIONS}) as g;
@@ -73,11 +71,11 @@ def _events(connection: psycopg.Connection[Any]) -> None:
         insert into event_owners (event_id, organizer_id) select id, organizer_id from events on conflict do nothing;
         insert into mail_paragraphs (event_id, kind, text) select 1000 + g, 'seat', 'Bring a pencil.'
           from generate_series(1, {EVENTS}) as g
-        """,
+        """
     )
 
 
-def _registrations(connection: psycopg.Connection[Any]) -> None:
+def _registrations(connection: Any) -> None:
     one = "event_id = 1 and user_id = (select id from users where email = 'ann@example.com')"
     at = {"received_at": "now() - g * interval '1 second'", "settled_at": "now() - g * interval '1 second'"}
     for first, event in ((10_000, "1"), (10_000, f"1001 + g % {EVENTS}"), (70_000, f"50001 + g % {EVENTS}")):
@@ -87,8 +85,7 @@ def _registrations(connection: psycopg.Connection[Any]) -> None:
         status = f"case when g % 10 = 0 and {event} = 1 then 'waitlisted' else 'registered' end::registration_status"
         copies(connection, "registrations", REGISTRATIONS, one, **changed, status=status)
     waiting = REGISTRATIONS // 10
-    _run(
-        connection,
+    connection.execute(
         f"""
         update events set capacity = registered_count + {REGISTRATIONS - waiting}, waitinglist_capacity = 1000000,
                           registered_count = registered_count + {REGISTRATIONS - waiting},
@@ -109,11 +106,11 @@ def _registrations(connection: psycopg.Connection[Any]) -> None:
         insert into check_in_scans (event_id, id, user_id, device, told_at, stored_at, is_entry, changed)
         select 1001 + g % {EVENTS}, gen_random_uuid(), 10000 + g, 'Door', now() - interval '1 day', now(),
                true, 100000 + g from generate_series(1, {REGISTRATIONS // 2}) as g
-        """,
+        """
     )
 
 
-def _payments(connection: psycopg.Connection[Any]) -> None:
+def _payments(connection: Any) -> None:
     one = "id = (select min(id) from payments)"
     for first, event in ((100_000, "3"), (200_000, f"50001 + g % {EVENTS}")):
         named = {"session_id": f"'cs_' || ({first} + g)", "intent_id": f"'pi_' || ({first} + g)"}
@@ -127,28 +124,19 @@ def _payments(connection: psycopg.Connection[Any]) -> None:
     connection.execute(
         """
         insert into ended_payout_accounts (account_id, organizer_id)
-        select 'acct_ended_' || organizer_id, organizer_id from payout_accounts
-        """
-    )
-    connection.execute(
-        """
+        select 'acct_ended_' || organizer_id, organizer_id from payout_accounts;
         insert into processor_events (id, kind, object_id) select 'evt_' || g, 'charge.updated', 'ch_' || g
-          from generate_series(1, 50000) as g
-        """
-    )
-    connection.execute(
-        """
+          from generate_series(1, 50000) as g;
         insert into disputes (dispute_id, intent_id, state, amount, due_at)
         select 'du_' || id, intent_id, 'lost', amount, null from payments where intent_id like 'pi_1%' and id % 4 = 0
         """
     )
 
 
-def _queues(connection: psycopg.Connection[Any]) -> None:
+def _queues(connection: Any) -> None:
     for first, organizer in ((1_000, "1"), (10_000, OTHER)):
         copies(connection, "queues", 2_000, "id = 1", id=f"{first} + g", organizer_id=organizer, title="'Queue ' || g")
-    _run(
-        connection,
+    connection.execute(
         """
         insert into queue_visitors (queue_id, visitor_id, ticket)
         select 1, 'visitor ' || g, 10 + g from generate_series(1, 80000) as g;
@@ -168,18 +156,17 @@ def _queues(connection: psycopg.Connection[Any]) -> None:
          where queue_id <= 10100 group by queue_id, g;
         update queues set draw_at = now(), draw_round = 5, draw_round_at = now(), draw_entries = 60000, drawn_at = now()
          where id = 1 or id > 10000
-        """,
+        """
     )
 
 
-def _draws_of_events(connection: psycopg.Connection[Any]) -> None:
+def _draws_of_events(connection: Any) -> None:
     """Events that were drawn, and the last thousand of one that get their places now."""
     one = "event_id = 1 and user_id = (select id from users where email = 'ann@example.com')"
     entered = {"received_at": "now() - interval '1 hour'", "settled_at": "now()", "status": "'in_draw'"}
     entered |= {"user_id": "69000 + g", "arrival": "5000000 + g", "log_number": "59000 + g", "notify": "false"}
     copies(connection, "registrations", 1_000, one, event_id=f"{DRAWN}", organizer_id="701", **entered)
-    _run(
-        connection,
+    connection.execute(
         f"""
         insert into event_entries (event_id, ticket, user_id, entered_at)
         select {DRAWN}, g, 10000 + g, now() - interval '1 hour' from generate_series(1, 60000) as g;
@@ -200,13 +187,12 @@ def _draws_of_events(connection: psycopg.Connection[Any]) -> None:
                draw_confirmed = 30000,
                takes_entries = id = {DRAWN}, draw_placed = case when id = {DRAWN} then 59000 else 60000 end
          where id in (select event_id from event_draws)
-        """,
+        """
     )
 
 
-def _logs(connection: psycopg.Connection[Any]) -> None:
-    _run(
-        connection,
+def _logs(connection: Any) -> None:
+    connection.execute(
         f"""
         insert into logs (event_id, arrivals) select 50000 + g, 10 from generate_series(1, {EVENTS}) as g;
         insert into log_heads (log_id, origin, size, root, arrivals, signed_size, checkpoint, sealed_at)
@@ -222,13 +208,12 @@ def _logs(connection: psycopg.Connection[Any]) -> None:
         select id, 0, g, sha256('leaf') from logs, generate_series(1, {REGISTRATIONS}) as g where event_id = 1;
         insert into log_entries (log_id, number, arrivals_before, entries)
         select id, g, 256 * g, 'entry' from logs, generate_series(1, {REGISTRATIONS}) as g where event_id = 1
-        """,
+        """
     )
 
 
-def _rest(connection: psycopg.Connection[Any]) -> None:
-    _run(
-        connection,
+def _rest(connection: Any) -> None:
+    connection.execute(
         """
         insert into mails (kind, thread, recipient, arguments, ended_at, outcome)
         select 'seat', 'registration 1 ' || g, 'person' || g || '@example.com',
@@ -244,14 +229,6 @@ def _rest(connection: psycopg.Connection[Any]) -> None:
           from generate_series(1, 20000) as g;
         insert into idempotency_answers (id, fingerprint, sealed)
         select sha256(('answer ' || g)::bytea), sha256('call'), '' from generate_series(1, 60000) as g;
-        insert into sign_in_links (email, return_to) select 'person' || g || '@example.com', '/console'
-          from generate_series(1, 20000) as g;
-        insert into stopped_mails (mailbox) select sha256(('mailbox ' || g)::bytea) from generate_series(1, 20000) as g;
-        insert into known_browsers (hash, account_id, known_at)
-        select sha256(('known ' || g)::bytea), 10000 + g, now() - g * interval '1 second'
-          from generate_series(1, 60000) as g;
-        insert into sessions (hash, account_id, way, browser)
-        select sha256(('session ' || g)::bytea), 10000 + g, 'link', 'Firefox' from generate_series(1, 20000) as g;
         insert into oauth_clients (id, name, redirect_uris) select 'client-' || g, 'App', '{https://app.example/}'
           from generate_series(1, 5000) as g;
         insert into oauth_grants (account_id, tenant_id, client_id, scopes, expires_at)
@@ -268,9 +245,5 @@ def _rest(connection: psycopg.Connection[Any]) -> None:
         insert into oauth_subjects (hash, issuer, subject, user_id)
         select sha256(convert_to('https://id.example' || e'\\n' || 'subject ' || g, 'UTF8')), 'https://id.example',
                'subject ' || g, 10000 + g from generate_series(1, 20000) as g
-        """,
+        """
     )
-
-
-def _run(connection: psycopg.Connection[Any], statements: Any) -> None:
-    connection.execute(statements)

@@ -46,6 +46,25 @@ def small_tables(url: str, least: int) -> set[str]:
         }
 
 
+def fill_accounts(connection: psycopg.Connection[Any], name: str, first: int) -> None:
+    """Many people with such names, who have signed in. `first`: the number before that of the first of them."""
+    connection.execute(
+        sql.SQL(
+            """
+            insert into sign_in_links (email, return_to) select {name} || g || '@example.com', '/console'
+              from generate_series(1, 20000) as g;
+            insert into stopped_mails (mailbox)
+            select sha256(('mailbox ' || g)::bytea) from generate_series(1, 20000) as g;
+            insert into known_browsers (hash, account_id, known_at)
+            select sha256(('known ' || g)::bytea), 10000 + g, now() - g * interval '1 second'
+              from generate_series(1, 60000) as g;
+            insert into sessions (hash, account_id, way, browser)
+            select sha256(('session ' || g)::bytea), {first} + g, 'link', 'Firefox' from generate_series(1, 20000) as g
+            """
+        ).format(name=name, first=first)
+    )
+
+
 def copies(connection: psycopg.Connection[Any], table: str, count: int, where: str = "true", **changed: str) -> None:
     """Copy the rows of a table that fit, so many times each.
 

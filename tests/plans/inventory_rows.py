@@ -2,9 +2,7 @@
 
 from typing import Any
 
-import psycopg
-
-from tests.plans.filling import copies
+from tests.plans.filling import copies, fill_accounts
 
 SHOPS, POOLS, VARIANTS = 1_000, 3_000, 9_000
 
@@ -22,15 +20,16 @@ def gid(kind: str, number: str) -> str:
     return f"'gid://shopify/{kind}/' || ({number})"
 
 
-def fill(connection: psycopg.Connection[Any]) -> None:
+def fill(connection: Any) -> None:
     """Fill the database of a scene in which shop 1 has pool 1, three variants, and everything else once."""
     _shops(connection)
     _stock(connection)
     _platform(connection)
     _work(connection)
+    fill_accounts(connection, "merchant", 1_000)
 
 
-def _shops(connection: psycopg.Connection[Any]) -> None:
+def _shops(connection: Any) -> None:
     def other(table: str, **changed: str) -> None:
         copies(connection, table, SHOPS, "shop_id = 1", **{"shop_id": "999 + g", **changed})
 
@@ -43,24 +42,20 @@ def _shops(connection: psycopg.Connection[Any]) -> None:
     other("catalogs")
     other("locations")
     other("syncs", planned_version="1000000", planned_changes="1000000", due_at="null", leased_until="null")
-    connection.execute("insert into order_catches select 999 + g, now() from generate_series(1, 1000) as g")
-    connection.execute("insert into pushes (shop_id) select 999 + g from generate_series(1, 1000) as g")
     connection.execute(
         """
+        insert into order_catches select 999 + g, now() from generate_series(1, 1000) as g;
+        insert into pushes (shop_id) select 999 + g from generate_series(1, 1000) as g;
         insert into agent_registrations (id, shop_id, api_key_id, hash)
         select 'reg_' || lpad(g::text, 22, '0'), 999 + g, 999 + g, sha256(('agent ' || g)::bytea)
-          from generate_series(1, 1000) as g
-        """
-    )
-    connection.execute(
-        """
+          from generate_series(1, 1000) as g;
         insert into merchants (shop_id, email, proved_at)
         select 1000 + g % 1000, 'merchant' || g || '@example.com', now() from generate_series(1, 5000) as g
         """
     )
 
 
-def _stock(connection: psycopg.Connection[Any]) -> None:
+def _stock(connection: Any) -> None:
     columns, others = {"id": "10000 + g", "name": "'Shelf ' || g"}, {"id": "20000 + g", "shop_id": OTHER}
     copies(connection, "pools", POOLS, "id = 1", **columns, on_hand="1000", entries="30")
     copies(connection, "pools", 10 * SHOPS, "id = 1", **others, name="'Shelf ' || g", on_hand="1000", entries="10")
@@ -107,7 +102,7 @@ def _stock(connection: psycopg.Connection[Any]) -> None:
         copies(connection, "hold_lines", count, "hold_id = 3", hold_id=id, shop_id=shop, pool_id=pool)
 
 
-def _platform(connection: psycopg.Connection[Any]) -> None:
+def _platform(connection: Any) -> None:
     first = "gid = (select min(gid) from catalog_variants)"
     for shop, count, number in (("1", VARIANTS, "10000000 + g"), (OTHER, 30 * SHOPS, "20000000 + g")):
         item, product = gid("InventoryItem", number), gid("Product", f"({number}) / 3")
@@ -121,68 +116,44 @@ def _platform(connection: psycopg.Connection[Any]) -> None:
             state |= {"pushed_to": "null", "suspect_at": "null", "read_again": "false", "import_id": FOUND}
             of = "(item_gid, location_gid) = (select min(item_gid), min(location_gid) from levels where shop_id = 1)"
             copies(connection, "levels", count, of, **known, gid=gid("InventoryLevel", number), **state)
-        _run(
-            connection,
+        connection.execute(
             f"""
             insert into cart_numbers (shop_id, variant_gid, wanted, version, written, digest, written_at)
             select {shop}, {gid("ProductVariant", number)}, '[[1, 1, 5]]', 1, '[[1, 1, 5]]', 'x', now()
-              from generate_series(1, {count}) as g
-            """,
-        )
-        _run(
-            connection,
-            f"""
+              from generate_series(1, {count}) as g;
             insert into order_level_changes (shop_id, variant_gid, amount, not_before)
-            select {shop}, {gid("ProductVariant", number)}, -1, now() from generate_series(1, {count}) as g
-            """,
-        )
-        _run(
-            connection,
-            f"""
+            select {shop}, {gid("ProductVariant", number)}, -1, now() from generate_series(1, {count}) as g;
             insert into ended_levels (shop_id, item_gid)
             select {shop}, {item} from generate_series(1, {count}) as g
-            """,
+            """
         )
-    for shop, count in (("1", 60_000), (OTHER, 60_000)):
-        _run(
-            connection,
+    for shop in ("1", OTHER):
+        connection.execute(
             f"""
             insert into orders (shop_id, id, placed_at, updated_at)
             select {shop}, 1000 + g, now() - g * interval '1 minute', now() - g * interval '1 minute'
-              from generate_series(1, {count}) as g;
+              from generate_series(1, 60000) as g;
             insert into order_lines (shop_id, order_id, id, variant_gid, taken)
             select {shop}, 1000 + g, 1, {gid("ProductVariant", f"10000001 + g % {VARIANTS}")}, 1
-              from generate_series(1, {count}) as g;
+              from generate_series(1, 60000) as g;
             insert into order_draws (shop_id, order_id, line_id, pool_id, units_per_sale)
-            select {shop}, 1000 + g, 1, 10001 + g % {POOLS}, 1 from generate_series(1, {count}) as g;
+            select {shop}, 1000 + g, 1, 10001 + g % {POOLS}, 1 from generate_series(1, 60000) as g;
             insert into webhooks (shop_id, webhook_id, topic, received_at, handled_at, due_at)
             select {shop}, 'delivery ' || {shop} || ' ' || g, 'orders/create', now() - g * interval '1 second',
-                   now() - g * interval '1 second', null from generate_series(1, {count}) as g;
+                   now() - g * interval '1 second', null from generate_series(1, 60000) as g;
             insert into sync_lags (shop_id, pushed_at, seconds)
-            select {shop}, now() - g * interval '1 second', 1 from generate_series(1, {count}) as g
-            """,
+            select {shop}, now() - g * interval '1 second', 1 from generate_series(1, 60000) as g
+            """
         )
 
 
-def _work(connection: psycopg.Connection[Any]) -> None:
+def _work(connection: Any) -> None:
     connection.execute(
         """
         insert into idempotency_answers (id, fingerprint, sealed, shop_id)
         select sha256(('answer ' || g)::bytea), sha256('call'), '', 1 from generate_series(1, 100000) as g;
         insert into mails (kind, thread, recipient, arguments, ended_at, outcome)
         select 'low_stock', 'low stock ' || g, 'merchant@example.com', '{}', now(), 'sent'
-          from generate_series(1, 50000) as g;
-        insert into sign_in_links (email, return_to) select 'merchant' || g || '@example.com', '/console'
-          from generate_series(1, 20000) as g;
-        insert into stopped_mails (mailbox) select sha256(('mailbox ' || g)::bytea) from generate_series(1, 20000) as g;
-        insert into known_browsers (hash, account_id, known_at)
-        select sha256(('known ' || g)::bytea), 10000 + g, now() - g * interval '1 second'
-          from generate_series(1, 60000) as g;
-        insert into sessions (hash, account_id, way, browser)
-        select sha256(('session ' || g)::bytea), 1000 + g, 'link', 'Firefox' from generate_series(1, 20000) as g
+          from generate_series(1, 50000) as g
         """
     )
-
-
-def _run(connection: psycopg.Connection[Any], statements: Any) -> None:
-    connection.execute(statements)

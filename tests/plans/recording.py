@@ -6,6 +6,7 @@ the statement came, when there was less in the tables.
 """
 
 import asyncio
+import contextlib
 from collections import Counter
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -65,6 +66,14 @@ class Recorder:
         """Begin anew: with no plans."""
         self.plans.clear()
         self._times.clear()
+
+    async def at_rest(self, seconds: float = 0.25) -> None:
+        """Return when no statement was sent for so long: what runs in the background waits for something to happen."""
+        with contextlib.suppress(TimeoutError):
+            while True:
+                self.sent.clear()
+                async with asyncio.timeout(seconds):
+                    await self.sent.wait()
 
     def wants(self, query: object) -> bool:
         """Whether a statement is to be explained: one that is repeated is, the first `TIMES`."""

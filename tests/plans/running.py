@@ -1,20 +1,22 @@
 """Runs everything that a service does, before and after its database is filled; of operations, nothing stays."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Container, Coroutine, Mapping
+from abc import ABC, abstractmethod
+from base64 import b64encode
+from collections.abc import AsyncGenerator, Awaitable, Callable, Container, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Protocol
+from typing import Any, Self
 
-import psycopg
+import httpx2
 
 from holdfast.kit.background import row_work
-from holdfast.kit.background.loops import Loop
 from holdfast.kit.compat.task_ending import end_tasks
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import check
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.http.application import Application
 from holdfast.kit.postgres.database import Database
+from holdfast.kit.process.part import Part
+from holdfast.kit.process.service_process import ServiceProcess
 from holdfast.kit.running.operation import Batch, Batched, Call, Operation, Stepwise
 from holdfast.kit.running.steps import Steps
 from tests.plans.filling import filling, small_tables
@@ -35,33 +37,102 @@ SMALL = {
 """Tables without many rows in either service, and why."""
 
 
-class Working(Protocol):
-    """A service on connections that have statements explained."""
+BROWSER = b64encode(b"b" * 32).decode()
 
-    recorder: Recorder
 
+def of_accounts(email: str, account_id: int) -> dict[str, dict[str, Any]]:
+    """Arguments of the operations of people who sign in."""
+    return {
+        "look_at_mailbox": {"mailbox": BROWSER},
+        "stop_mails_to_mailbox": {"mailbox": BROWSER},
+        "resume_mails_to_mailbox": {"mailbox": BROWSER},
+        "ask_sign_in_link": {"email": email, "browser": BROWSER, "return_to": "/", "language": "en"},
+        "look_at_sign_in_link": {"id": 7, "browser": BROWSER},
+        "sign_in_by_link": {"id": 7, "browser": BROWSER, "user_agent": "Firefox"},
+        "sign_in_by_password": {"email": email, "password": "not a password", "user_agent": "Firefox"},
+        "look_at_known_browser": {"email": email, "secret": "x" * 43},
+        "list_sessions": {"account_id": account_id},
+        "end_sessions": {"account_id": account_id, "id": None},
+    }
+
+
+class Work(ABC):
+    """A service on connections that have statements explained, and somebody in whose browser its pages are opened."""
+
+    def __init__(
+        self, process: ServiceProcess[Any, Any], parts: Sequence[Part[Any]], settings: Any, cookies: httpx2.Cookies
+    ) -> None:
+        self.recorder = Recorder()
+        self.database: Database[Any] = self.recorder.attend(process.database(settings))
+        self.parts = parts
+        self.app = process.build(self.database).app(background=False)
+        self.browser = httpx2.AsyncClient(
+            transport=httpx2.ASGITransport(self.app),
+            base_url=settings.base_url,
+            cookies=cookies,
+            headers={"Accept": "text/html"},
+        )
+
+    @abstractmethod
     async def everything(self) -> None:
         """Run each operation and each job, turn each loop, and open each page."""
-        ...
 
+    @abstractmethod
+    async def page(self, path: str) -> None:
+        """Open a page, whose path may have parameters."""
 
-@asynccontextmanager
-async def filled(
-    app: Application, work: Working, url: str, fill: Callable[[psycopg.Connection[Any]], None]
-) -> AsyncGenerator[None]:
-    """Run everything once while there is little in the database, then fill it."""
-    async with app.lifespan():
-        await work.everything()
-        with filling(url) as connection:
-            fill(connection)
-        yield
+    @asynccontextmanager
+    async def filled(self, fill: Callable[[Any], None]) -> AsyncGenerator[Self]:
+        """Run everything once while there is little in the database, then fill it."""
+        async with self.app.lifespan():
+            await self.everything()
+            with filling(self.database.url) as connection:
+                fill(connection)
+            yield self
 
+    async def wrong(self, exceptions: Container[str]) -> str:
+        """Run everything, and return what reads more than it touches."""
+        self.recorder.forget()
+        await self.everything()
+        return findings_of(self.recorder.plans, exceptions)
 
-async def wrong(work: Working, exceptions: Container[str]) -> str:
-    """Run everything, and return what reads more than it touches."""
-    work.recorder.forget()
-    await work.everything()
-    return findings_of(work.recorder.plans, exceptions)
+    async def pages(self) -> None:
+        """Open all pages, and what else is opened by GET."""
+        for route in self.app.routes:
+            if "GET" in route.endpoint.methods and not route.refuses_parameters and ":path}" not in route.path:
+                await self.page(route.path)
+
+    async def get(self, path: str, statuses: Container[int] = (200,), **options: Any) -> None:
+        self.recorder.doing = f"GET {path}"
+        answer = await self.browser.get(path, **options)
+        assert answer.status_code in statuses, (path, answer.status_code, answer.text[:500])
+        assert not answer.headers.get("location", "").startswith("/sign-in"), path
+
+    async def timed(self) -> None:
+        """Run what runs on a timetable."""
+        for periodic in (task for part in self.parts for task in part.timed_tasks):
+            self.recorder.doing = f"the job {periodic.name}"
+            await periodic.run(Steps(self.database))
+        self.recorder.doing = ""
+
+    async def background(self) -> None:
+        """Run each loop, work on rows and sender until it waits for something to happen."""
+        for part in self.parts:
+            for loop in part.loops:
+                await self.turn(loop.name, loop.run(self.database))
+            for work in part.row_work(self.database):
+                await self.turn(work.name, row_work.run(self.database, work))
+            for name, sender in part.senders.items():
+                await self.turn(name, sender(self.database))
+
+    async def turn(self, name: str, work: Awaitable[None]) -> None:
+        """Run a loop until it waits for something to happen."""
+        self.recorder.doing = f"the loop {name}"
+        task = asyncio.ensure_future(work)
+        await self.recorder.at_rest()
+        assert not task.done(), task.exception()
+        await end_tasks([task])
+        self.recorder.doing = ""
 
 
 def analyze(url: str) -> None:
@@ -103,54 +174,3 @@ async def attempt(
     except Problem as problem:
         return problem
     return None
-
-
-def pages(app: Application) -> list[str]:
-    """The paths of all pages, and of what else is opened by GET, without streams: these do not end."""
-    return [
-        route.path
-        for route in app.routes
-        if "GET" in route.endpoint.methods
-        and not route.refuses_parameters
-        and "/stream" not in route.path
-        and ":path}" not in route.path
-    ]
-
-
-async def at_rest(recorder: Recorder, seconds: float = 0.25) -> None:
-    """When no statement was sent for so long: what runs in the background waits for something to happen."""
-    while True:
-        recorder.sent.clear()
-        try:
-            async with asyncio.timeout(seconds):
-                await recorder.sent.wait()
-        except TimeoutError:
-            return
-
-
-async def background(recorder: Recorder, service: Any, database: Database[Any]) -> None:
-    """Run each loop, work on rows and sender of a service until it waits for something to happen.
-
-    service    its module
-    """
-    for part in service.PARTS:
-        for loop in part.loops:
-            await turn(recorder, loop, database)
-        for work in part.rows(database):
-            await _turn(recorder, work.name, row_work.run(database, work))
-        for name, sender in part.senders.items():
-            await _turn(recorder, name, sender(database))
-
-
-async def turn(recorder: Recorder, loop: Loop, database: Database[Any]) -> None:
-    """Run a loop until it waits for something to happen."""
-    await _turn(recorder, loop.name, loop.run(database))
-
-
-async def _turn(recorder: Recorder, name: str, work: Coroutine[Any, Any, None]) -> None:
-    recorder.doing = f"the loop {name}"
-    task = asyncio.create_task(work)
-    await at_rest(recorder)
-    assert not task.done(), task.exception()
-    await end_tasks([task])
-    recorder.doing = ""

@@ -1,23 +1,42 @@
 """The statements of the events service read what they touch, when an organizer has much of everything."""
 
 import asyncio
+import itertools
+from base64 import b64encode
 from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
+import httpx2
 import pytest
 import pytest_asyncio
 
-from holdfast.events import service
+from holdfast.events import api, ownership, service
+from holdfast.events.console.account.start import PROVE
+from holdfast.events.console.people.registrations import SEARCH
+from holdfast.events.events.model import CHANGE_CHANNEL
+from holdfast.events.log import head_log, sealing
+from holdfast.events.ownership import CancelEventsArguments
+from holdfast.events.pages.part import READ_ORGANIZER
 from holdfast.events.registrations import search, substring_search
-from holdfast.events.service import EVENTS
+from holdfast.events.registrations.substring_search import IndexArguments
+from holdfast.events.settings import Settings
+from holdfast.kit.contract.caller import api_key, system
+from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.steps import Steps
+from tests.accounts.browser import Browser
 from tests.databases import scratch_database
-from tests.events.payments.scene import paying
-from tests.plans.events_rows import fill
-from tests.plans.events_work import Work, furnish
+from tests.events.agents.samples import ANN, ARGUMENTS, FIRST, PHOTOS
+from tests.events.console.event_scene import signed_in
+from tests.events.payments.scene import Scene, paying
+from tests.events.photos.pictures import picture
+from tests.events.photos.steps import accepted
+from tests.plans import running
+from tests.plans.events_rows import STRANGERS, fill
 from tests.plans.filling import filling
 from tests.plans.judging import findings_of
-from tests.plans.recording import Recorder
-from tests.plans.running import analyze, filled, not_filled, wrong
-from tests.support import unlimited
+from tests.plans.running import BROWSER, analyze, attempt, not_filled, of_accounts
+from tests.stream_reader import reading
+from tests.support import Client, event_fields, eventually, unlimited
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -68,6 +87,258 @@ SMALL = {
 """Tables of this service without many rows, and why."""
 
 
+OWN: dict[str, Any] = {"event_id": 1, "user_id": ANN}
+SCAN = "3f2504e0-4f89-41d3-9a0c-0305e82c3301"
+
+BEA: dict[str, Any] = {"event_id": 3, "user_id": "beabeabe"}
+STORED = """
+    with refunded as (
+        insert into refunds (payment_id, amount, reason) select id, 1, 'by_organizer' from payments),
+    named as (update users set public_id = 'beabeabe' where email = 'bea@example.com'),
+    linked as (update users set data_link_at = now() where email = 'ann@example.com'),
+    scanned as (
+        insert into check_in_scans (event_id, id, user_id, device, told_at, is_entry, changed)
+        select 1, %(scan)s, id, 'Door', now(), true, 1 from users where email = 'ann@example.com'),
+    logged as (insert into logs (event_id) values (1) on conflict do nothing),
+    client as (
+        insert into oauth_clients (id, name, redirect_uris) values ('app', 'App', '{https://app.example/}')
+        returning id)
+    insert into oauth_grants (account_id, tenant_id, client_id, scopes, expires_at)
+    select 1, 1, id, '{read_events}', now() + interval '30 days' from client
+"""
+"""What else is stored before everything runs once."""
+
+PENDING = """
+    insert into log_pending (log_id, kind, first_number, received_at, user_ids, nonces, outcomes)
+    select id, 'arrivals', 1 + coalesce((select arrivals from log_heads where log_id = logs.id), 0), array[now()],
+           array[10007], array[gen_random_uuid()], '{registered}'
+      from logs where event_id = 1 and closed_at is null
+"""
+"""What is to be sealed into the log of event 1."""
+
+LOG = ("checkpoint", "key", "proofs/1", "head-proof", "tile/0/000.p/1", "tile/entries/000.p/1")
+"""Addresses of the log of event 1."""
+
+OF_JOBS: dict[str, Any] = {
+    substring_search.INDEX.name: IndexArguments(1),
+    ownership.CANCEL.name: CancelEventsArguments(149),
+}
+"""Arguments of the jobs."""
+
+ALONE: dict[str, dict[str, Any]] = {
+    "register_organizer": {"name": "Zoe Events", "email": "zoe@example.com", "slug": "zoe-events"},
+    "join_queue": {"queue_id": 1, "visitor_id": "somebody"},
+    "get_queue_status": {"queue_id": 1, "visitor_id": "visitor 70000"},
+    "verify_queue_token": {"token": "no token", "consume": True},
+    "read_queue_progress": {"queue_id": 1},
+    "visit_waiting_room": {"queue_id": 1, "visitor_id": "visitor 70000"},
+    "join_waiting_room": {"queue_id": 1, "visitor_id": "somebody"},
+    "get_waiting_room_receipt": {"queue_id": 1, "visitor_id": "visitor 70000"},
+    "find_shown_event": {"event_id": 1},
+    "read_event_page": {"event_id": 1},
+    "read_organizer_page": {"slug": "other-7", "after": ["2020-01-01T00:00:00Z", 1]},
+    "read_organizer_feed": {"slug": "other-7"},
+    "sign_up": {"event_id": 1, "email": "cleo@example.com", "name": "Cleo", "language": "en", "secret": "0" * 32},
+    "send_details": OWN,
+    "look_at_own": OWN,
+    "get_own_receipt": OWN,
+    "cancel_own": OWN,
+    "confirm_own": OWN,
+    "stop_mails": OWN,
+    "send_data_link": {**OWN, "language": "en"},
+    "look_at_data_link": {"user_id": ANN, "issued": 1},
+    "export_own_data": {"user_id": ANN, "issued": 1, "holder": BROWSER},
+    "preview_own_erasure": {"user_id": ANN, "issued": 1, "holder": BROWSER},
+    "erase_own_data": {"user_id": ANN, "issued": 1, "holder": BROWSER},
+    "receive_payment_message": {"body": ""},
+    "open_onboarding": {"has_shown_mail": True},
+    "confirm_payout_account": {"stripe_account_id": "acct_other", "has_shown_mail": True},
+    "refresh_payouts": {},
+    "look_at_removed_payment": OWN,
+    **of_accounts("person7@example.com", 10007),
+    "list_connected_clients": {},
+    "disconnect_client": {"client_id": "app"},
+    "become_organizer": {"account_id": 10007, "name": "Somebody", "slug": "somebody"},
+    "look_at_what_was_made_before": {"account_id": 1},
+    "prove_account": {"account_id": 1, "session_id": 1, "keep": True},
+    "end_access": {"account_id": 1},
+    "open_own_data": {"account_id": 1, "session_id": 1, "language": "en"},
+    "get_look": {},
+    "change_look": {"accent": "#8a1f6b", "about": "We draw."},
+    "change_logo": {"key": FIRST},
+    "list_own_events": {},
+    "add_person": {"event_id": 1, "email": "dora@example.com", "name": "Dora", "notify": True},
+    "look_at_event": {"event_id": 1},
+    "count_figures_of_event": {"event_id": 1},
+    "count_people_of_event": {"event_id": 1},
+    "edit_event": {"event_id": 1, "version": "", "changes": {"event_id": 1, "title": "Another"}},
+    "look_at_last_event": {},
+    "keep_photo": {"content": b64encode(picture()).decode()},
+    "look_at_photos": {"keys": [FIRST]},
+    "copy_event": {"event_id": 1, "event": event_fields()},
+    "get_mail_paragraphs": {"event_id": 1},
+    "update_mail_paragraphs": {
+        "event_id": 1,
+        "version": "",
+        **dict.fromkeys(("seat", "waitlisted", "promoted", "payment_due", "refused", "removed", "refund"), "Hello."),
+        **dict.fromkeys(("event_changed", "event_cancelled"), "Hello."),
+    },
+    "list_key_uses": {},
+    "look_at_queue": {"queue_id": 1},
+    "list_mails": {"limit": 50},
+    "retry_mail": {"mail_id": 7},
+    "search_registrations": {"event_id": 1, "state": None, "text": None, "user_id": None, "newest_first": True}
+    | {"after": None, "limit": 50},
+    "move_registrations": {"event_id": 1, "user_ids": [ANN]},
+    "remove_registrations": {"event_id": 1, "user_ids": [ANN]},
+    "check_in_people": {"event_id": 1, "user_ids": [ANN], "device": "By hand"},
+    "look_at_timeline": {"event_id": 1, "user_id": ANN},
+    "list_payments": {"event_id": 3, "limit": 50, "before": None},
+    "look_at_payer": BEA,
+    "look_at_payments": BEA,
+    "refund_payment": {**BEA, "payment_id": 1, "amount": 1},
+    "look_at_payouts": {},
+    "set_refund_rule": {"refund_days": 3},
+    "store_scans": {"event_id": 1, "device": "Door", "scans": [{"id": SCAN, "text": ANN, "told_at": 0}]},
+    "look_at_check_in": {"event_id": 1},
+    "find_people_to_check_in": {"event_id": 1, "text": "person7"},
+    "take_back_scan": {"event_id": 1, "scan_id": SCAN},
+    "list_people_to_check_in": {"event_id": 1, "after": 0},
+    "list_news_of_check_in": {"event_id": 1, "after": 0},
+    "look_at_no_shows": {"event_id": 1},
+    "give_seats_of_no_shows": {"event_id": 1, "at_most": 5},
+}
+"""Arguments of the operations that are not tools."""
+
+IN_PATHS = {
+    "event_id": "1",
+    "queue_id": "1",
+    "id": "1",
+    "user_id": ANN,
+    "mail_id": "7",
+    "link": "no-link",
+    "slug": "other-7",
+    "version": "none",
+    "name": "none",
+    "number": "1",
+    "generation": "1",
+}
+
+
+async def furnish(scene: Scene) -> tuple[Client, Browser]:
+    """An organizer who is signed in: event 1 has photos, the price of 2 moves, 3 is paid for, 4 opens with a draw;
+    queue 1, and Ann."""
+    service = scene.service
+    ada, browser = await signed_in(service)
+    link = (await ada.post("/api/stripe/onboarding_link")).json()["data"]
+    scene.processor.finish(link["stripe_account_id"])
+    await service.run_sql("update payout_accounts set due_at = now()")
+    await scene.work()
+    await service.hear()
+    await ada.create_queue()
+    await accepted(service, *PHOTOS)
+    await ada.create_event(image_keys=PHOTOS[:2], timezone="Europe/Berlin", cancellation_hours=24)
+    await ada.create_event(pricing_mode="dynamic", price=1500, min_price=1000, max_price=2000)
+    await scene.event(ada, capacity=5)
+    await ada.create_event(opens_at="2040-01-01T00:00:00Z", datetime="2040-02-01T00:00:00Z")
+    await ada.post("/api/keys", {"api_key": {"name": "Box office"}})
+    await ada.register(1, email="ann@example.com")
+    await service.settle()
+    await service.run_sql("update users set public_id = %(ann)s where email = 'ann@example.com'", ann=ANN)
+    buyer = await scene.register(3, "bea@example.com")
+    await buyer.pay()
+    await scene.deliver()
+    await service.run_sql(STORED, scan=SCAN)
+    await scene.work()
+    return ada, browser
+
+
+class Work(running.Work):
+    """The service, and an organizer who has its pages open.
+
+    ann    the numbers in the links that Ann has
+    """
+
+    def __init__(self, settings: Settings, ada: Client, cookies: httpx2.Cookies, ann: dict[str, int]) -> None:
+        super().__init__(service.EVENTS, service.PARTS, settings, cookies)
+        self.ada = ada
+        self.ann = ann
+        self.refused: dict[str, str] = {}
+        self.strangers = iter(STRANGERS)
+        self.entries = itertools.count()
+
+    async def everything(self) -> None:
+        for operation in service.EVERY:
+            await self.operation(operation)
+        for job in (task for part in self.parts for task in part.tasks):
+            self.recorder.doing = f"the job {job.task.name}"
+            await job.run(Steps(self.database), OF_JOBS[job.task.name])
+        await self.operation(PROVE, account_id=next(self.strangers), session_id=0, keep=False)
+        await self.operation(SEARCH, text="person7")
+        for state in ("unpaid", "absent"):
+            await self.operation(SEARCH, state=state)
+        await self.operation(READ_ORGANIZER, after=None)
+        await self.operation(READ_ORGANIZER, after=None, before=["2040-01-01T00:00:00Z", 1])
+        await self.pages()
+        await self.get("/api/events", headers={"X-API-Key": self.ada.key or ""})
+        await self.for_admins()
+        await self.database.transact(lambda tx: tx.run(PENDING))
+        await self.enter()
+        await self.background()
+        await eventually(self.head_is_published)
+        for path in ("/log/keys", *(f"/log/events/1/{path}" for path in LOG)):
+            await self.get(path)
+        await self.timed()
+
+    async def operation(self, operation: Operation, **overrides: Any) -> None:
+        """Run an operation with its arguments, or with those that are given."""
+        self.recorder.doing = operation.name
+        known = {**ARGUMENTS, **ALONE}
+        assert operation.name in known, f"{operation.name}: give it arguments in {__file__}"
+        arguments = {**known[operation.name], **overrides}
+        fields = operation.command.__struct_fields__
+        arguments |= {name: value for name, value in self.ann.items() if name in fields}
+        refused = await attempt(self.database, operation, api_key(1, self.ada.id), arguments)
+        if refused:
+            self.refused[operation.name] = refused.code
+
+    async def page(self, path: str) -> None:
+        if "/stream" in path:
+            await self.stream(path.format(**IN_PATHS))
+        else:
+            await self.get(path.format(**IN_PATHS), range(200, 500))
+
+    async def enter(self) -> None:
+        """Register somebody for event 4, which opens with a draw."""
+        self.recorder.doing = "an entry"
+        registration = {"event_id": 4, "email": f"entry{next(self.entries)}@example.com"}
+        key = {"X-API-Key": self.ada.key or ""}
+        answer = await self.browser.post("/api/registrations", json={"registration": registration}, headers=key)
+        assert answer.status_code == 202, answer.text
+
+    async def head_is_published(self) -> bool:
+        """Seal and publish once more. Returns whether the head of event 1's log is in a published head log."""
+        for loop in (sealing.LOOP, head_log.LOOP):
+            await self.turn(loop.name, loop.run(self.database))
+        return (await self.browser.get("/log/events/1/head-proof")).status_code == 200
+
+    async def stream(self, path: str) -> None:
+        """Open a stream, and read what it tells of the first event, or of all queues."""
+        self.recorder.doing = f"GET {path}"
+        cookie = "; ".join(f"{name}={value}" for name, value in self.browser.cookies.items())
+        async with reading(self.app, path, cookie=cookie) as reader:
+            assert reader.status == 200, (path, reader.sent)
+            self.database.notices.add([(CHANGE_CHANNEL, "1")])
+            await reader.next()
+
+    async def for_admins(self) -> None:
+        """Read each list for somebody who may see everything."""
+        for operation in api.OPERATIONS:
+            if operation.name.startswith("list_"):
+                self.recorder.doing = f"{operation.name} of an admin"
+                await attempt(self.database, operation, system(), ARGUMENTS.get(operation.name, {}))
+
+
 @pytest.fixture(scope="module")
 def url(template_url: str) -> Iterator[str]:
     with scratch_database(template_url, "plans") as url:
@@ -86,7 +357,6 @@ def few_first() -> Iterator[None]:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def work(url: str, few_first: None, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Work]:
     """The service in a database that was filled after everything had run once, while there was little in it."""
-    recorder = Recorder()
     async with paying(unlimited(url, tmp_path_factory.mktemp("data"))) as scene:
         ada, browser = await furnish(scene)
         [(arrival, issued)] = await scene.service.run_sql(
@@ -95,10 +365,8 @@ async def work(url: str, few_first: None, tmp_path_factory: pytest.TempPathFacto
               from registrations join users on users.id = user_id where event_id = 1
             """
         )
-        database = recorder.attend(EVENTS.database(scene.service.database.resources.settings))
-        app = EVENTS.build(database).app(background=False)
-        work = Work(recorder, app, database, ada, browser.http.cookies, {"arrival": arrival, "issued": issued})
-        async with filled(app, work, url, fill):
+        settings, ann = scene.service.database.resources.settings, {"arrival": arrival, "issued": issued}
+        async with Work(settings, ada, browser.http.cookies, ann).filled(fill) as work:
             yield work
 
 
@@ -107,13 +375,13 @@ async def test_every_table_has_thousands_of_rows(work: Work, url: str) -> None:
 
 
 async def test_every_statement_reads_what_it_touches_right_after_a_load(work: Work) -> None:
-    assert await wrong(work, EXCEPTIONS | UNTIL_ANALYZED) == ""
+    assert await work.wrong(EXCEPTIONS | UNTIL_ANALYZED) == ""
 
 
 async def test_every_statement_reads_what_it_touches(work: Work, url: str) -> None:
     await asyncio.to_thread(analyze, url)  # loops go on meanwhile
 
-    assert await wrong(work, EXCEPTIONS) == ""
+    assert await work.wrong(EXCEPTIONS) == ""
 
 
 async def test_an_index_that_is_missing_is_found(work: Work, url: str) -> None:

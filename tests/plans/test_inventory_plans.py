@@ -1,23 +1,39 @@
 """The statements of the inventory service read what they touch, in a shop with much of everything."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Iterator
+from functools import partial
+from itertools import count
+from typing import Any
 
+import httpx2
 import pytest
 import pytest_asyncio
 
-from holdfast.inventory import api
-from holdfast.inventory.service import INVENTORY
+from holdfast.inventory import api, service
+from holdfast.inventory.catalog import importing
+from holdfast.inventory.catalog.model import IMPORT, ImportTask
+from holdfast.inventory.installs.model import REDACT, SUBSCRIBE, ShopTask
+from holdfast.inventory.installs.sql import end_install
+from holdfast.inventory.installs.uninstalling import mark_redacted
+from holdfast.inventory.webhooks.inbox import Inbox
+from holdfast.inventory.webhooks.model import ReceivedDelivery
+from holdfast.kit.contract.caller import api_key, person
+from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.steps import Steps
 from tests.databases import scratch_database
 from tests.inventory.console.stocking import Stocking
-from tests.inventory.support import unlimited
-from tests.inventory.sync.scene import pooled
+from tests.inventory.installs.merchants import DOMAIN
+from tests.inventory.samples import ARGUMENTS
+from tests.inventory.support import SINGLE, SIX_PACK, unlimited
+from tests.inventory.sync.scene import Scene, pooled
+from tests.plans import running
 from tests.plans.filling import filling
-from tests.plans.inventory_rows import fill
-from tests.plans.inventory_work import Work
+from tests.plans.inventory_rows import FIRST_SHOP, fill
 from tests.plans.judging import findings_of
-from tests.plans.recording import Recorder
-from tests.plans.running import analyze, filled, not_filled, wrong
+from tests.plans.running import analyze, attempt, not_filled, of_accounts
+from tests.support import eventually
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -66,6 +82,129 @@ SMALL = {
 """Tables of this service without many rows, and why."""
 
 
+ALONE: dict[str, dict[str, Any]] = {
+    "list_actors": {"entry_ids": [1, 2]},
+    "look_at_pool": {"pool_id": 1},
+    "get_pool_figures": {"pool_ids": [1, 2]},
+    "list_unsynced_pools": {"query": "lids"},
+    "suggest_pools": {},
+    "import_products": {},
+    "list_undone": {"entry_ids": [1, 2]},
+    "list_units_per_sale": {"entries": [(1, 1, SINGLE, 1, "2030-01-01T00:00:00Z")]},
+    "name_variants": {"gids": [SINGLE]},
+    "ask_low_stock": {},
+    "want_low_stock": {"enabled": True, "language": "de"},
+    "show_access": {},
+    "renew_key": {"scopes": ["read_pools"]},
+    "name_keys": {"key_ids": [1, 2]},
+    **of_accounts("merchant7@example.com", 1007),
+}
+"""Arguments of the operations that agents do not have."""
+
+SEARCHES: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("list_pools", {"query": "lids"}),
+    ("list_pools", {"query": "nobody has this"}),
+    ("list_pools", {"status": "paused"}),
+    ("find_variant", {"text": "nobody has this"}),
+    ("find_variant", {"sku": "NOBODY-HAS-THIS"}),
+    ("search_variants", {"query": "nobody has this"}),
+    ("search_variants", {"limit": 20}),
+    ("export_csv", {"kind": "history", "limit": 20}),
+    ("import_csv", {"kind": "members", "text": "pool,sku,units_per_sale,pool_id\nJars,HONEY-1,1,1\n"}),
+)
+"""What operations are asked for besides their arguments among the samples."""
+
+IN_PATHS = {"pool_id": "1", "entry_id": "1", "link": "no-link"}
+ORDER = {
+    "id": 7,
+    "created_at": "2026-11-20T10:00:00Z",
+    "updated_at": "2026-11-20T10:00:00Z",
+    "line_items": [{"id": 1, "variant_id": 1, "quantity": 1, "current_quantity": 1}],
+}
+
+
+class Work(running.Work):
+    """The service, and a merchant who has its pages open."""
+
+    def __init__(self, scene: Scene, cookies: httpx2.Cookies) -> None:
+        super().__init__(service.INVENTORY, service.PARTS, scene.inventory.settings, cookies)
+        self.shop = scene.shop
+        own_gids = [f"gid://shopify/ProductVariant/{scene.variants[title].id}" for title in ("Single", "6-pack")]
+        named = json.dumps({**ARGUMENTS, **ALONE}).replace(SIX_PACK, own_gids[1]).replace(SINGLE, own_gids[0])
+        self.arguments: dict[str, dict[str, Any]] = json.loads(named)
+        self.variant = own_gids[0]
+        # The first time, there is no other shop yet.
+        self.leaving = count(FIRST_SHOP - 1)
+
+    async def everything(self) -> None:
+        for operation in (*service.ALL_OPERATIONS, *service.ACROSS):
+            await self.operation(operation)
+        for name, arguments in SEARCHES:
+            [searched] = (operation for operation in service.ALL_OPERATIONS if operation.name == name)
+            await self.operation(searched, arguments)
+        await self.pages()
+        await self.ask_from_outside()
+        self.recorder.doing = "webhook"
+        for topic, payload in (("orders/updated", ORDER), ("app/scopes_update", {"current": ["read_products"]})):
+            received = ReceivedDelivery(DOMAIN, topic, f"new {topic}", None, None, json.dumps(payload).encode())
+            await Inbox(self.database).take(received)
+        await self.tasks()
+        await self.background()
+        await self.timed()
+
+    async def operation(self, operation: Operation, arguments: dict[str, Any] | None = None) -> None:
+        """Run an operation, with its arguments among the samples unless others are given."""
+        self.recorder.doing = operation.name
+        assert operation.name in self.arguments, f"{operation.name}: give it arguments in {__file__}"
+        if operation in service.ACROSS:
+            caller, database = person(1, self.shop.id), self.database.across_tenants()
+        else:
+            caller, database = api_key(1, self.shop.id), self.database
+        refused = await attempt(database, operation, caller, arguments or self.arguments[operation.name])
+        assert not refused or operation in service.ACROSS, (operation.name, refused)
+
+    async def tasks(self) -> None:
+        """Run each task that transactions enqueue: an import to its end, and another shop is deleted."""
+        steps, leaving = Steps(self.database, self.shop.id), next(self.leaving)
+        self.recorder.doing = "begin of tasks"
+        await Steps(self.database).transact(partial(end_install, shop_id=leaving))
+        await Steps(self.database).transact(partial(mark_redacted, shop_id=leaving))
+        import_id = await steps.transact(partial(importing.store_import, shop_id=self.shop.id))
+        arguments: dict[str, Any] = {
+            REDACT.name: ShopTask(leaving),
+            SUBSCRIBE.name: ShopTask(self.shop.id),
+            IMPORT.name: ImportTask(self.shop.id, import_id),
+        }
+        for job in (task for part in self.parts for task in part.tasks):
+            self.recorder.doing = f"task {job.task.name}"
+            assert job.task.name in arguments, f"{job.task.name}: give it arguments in {__file__}"
+            run: Any = job.run
+            await run(Steps(self.database) if job.task is REDACT else steps, arguments[job.task.name])
+
+        async def imported() -> bool:
+            if under_way := await steps.read(partial(importing.find, shop_id=self.shop.id)):
+                self.recorder.doing = f"task {IMPORT.name}"
+                await importing.advance_import(steps, arguments[IMPORT.name])
+            return under_way is None
+
+        await eventually(imported)
+
+    async def page(self, path: str) -> None:
+        query = {"shop": DOMAIN, **({"gid": self.variant} if path == "/console/variant" else {})}
+        if "/stream" not in path:  # streams do not end
+            await self.get(path.format(**IN_PATHS), {200, 302, 303, 401, 404}, params=query)
+
+    async def ask_from_outside(self) -> None:
+        """Ask as the storefront does, and as an agent."""
+        await self.get(f"/storefront/availability?{self.shop.signed()}")
+        self.recorder.doing = "POST /mcp"
+        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+        parameters = {"name": "get_pool", "arguments": {"pool_id": 1}}
+        key = {"authorization": f"Bearer {self.shop.key}", "accept": "application/json, text/event-stream"}
+        answer = await self.browser.post("/mcp", json={**message, "params": parameters}, headers=key)
+        assert answer.status_code == 200, answer.text
+
+
 @pytest.fixture(scope="module")
 def url(inventory_template: str) -> Iterator[str]:
     with scratch_database(inventory_template, "plans") as url:
@@ -75,7 +214,6 @@ def url(inventory_template: str) -> Iterator[str]:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def work(url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Work]:
     """The service in a database that was filled after everything had run once, while there was little in it."""
-    recorder = Recorder()
     async with pooled(unlimited(url, tmp_path_factory.mktemp("data"))) as scene:
         merchant = Stocking(scene)
         async with merchant.http:
@@ -84,10 +222,7 @@ async def work(url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncItera
         await scene.shop.pool(0, name="Old")
         await scene.shop.call("archive_pool", pool_id=3)
         await scene.shop.call("hold_quantity", pool_id=2, quantity=5, reference="cart 7")
-        database = recorder.attend(INVENTORY.database(scene.inventory.settings))
-        app = INVENTORY.build(database).app(background=False)
-        work = Work(recorder, app, database, scene, merchant.http.cookies)
-        async with filled(app, work, url, fill):
+        async with Work(scene, merchant.http.cookies).filled(fill) as work:
             yield work
 
 
@@ -96,13 +231,13 @@ async def test_every_table_has_thousands_of_rows(work: Work, url: str) -> None:
 
 
 async def test_every_statement_reads_what_it_touches_right_after_a_load(work: Work) -> None:
-    assert await wrong(work, EXCEPTIONS | UNTIL_ANALYZED) == ""
+    assert await work.wrong(EXCEPTIONS | UNTIL_ANALYZED) == ""
 
 
 async def test_every_statement_reads_what_it_touches(work: Work, url: str) -> None:
     await asyncio.to_thread(analyze, url)  # loops go on meanwhile
 
-    assert await wrong(work, EXCEPTIONS) == ""
+    assert await work.wrong(EXCEPTIONS) == ""
 
 
 async def test_an_index_that_is_missing_is_found(work: Work, url: str) -> None:
