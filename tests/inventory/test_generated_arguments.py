@@ -9,14 +9,35 @@ from typing import Any, NamedTuple
 import httpx2
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from tests.databases import scratch_database
 from tests.faults.processes import serving
-from tests.generated import fits, from_schema
-from tests.inventory.generated import known
+from tests.generated import Schema, fits, from_schema
 from tests.inventory.samples import furnished
-from tests.inventory.support import TOOLS, running, unlimited
+from tests.inventory.support import SINGLE, SIX_PACK, TOOLS, TWELVE_PACK, running, unlimited
+
+GIDS = st.sampled_from([SINGLE, SIX_PACK, TWELVE_PACK, "gid://shopify/ProductVariant/99999999999999999999"])
+SHEETS = st.sampled_from(
+    [
+        "name,quantity\nHoney jars,5\n",
+        "name,unit,quantity,buffer,low_stock_at\nΟΔΟΣ,g,1,2,3\nοδος,g,1,2,3\n",  # noqa: RUF001
+        "name\nİstanbul\ni̇stanbul\n",
+        f"pool,variant_gid,units_per_sale\nHoney jars,{SIX_PACK},5\nLids,{SIX_PACK},1\n",
+        "name,quantity\nLids,-1000000000000\n",
+        'name\n"unclosed',
+    ]
+)
+
+
+def known(schema: Schema) -> st.SearchStrategy[str] | None:
+    """Variants and spreadsheets."""
+    if "ProductVariant" in schema.get("description", "") or schema.get("maxLength") == 120:
+        return GIDS
+    if schema["maxLength"] > 100_000:
+        return SHEETS | st.text(min_size=1, max_size=300)
+    return None
 
 
 class Served(NamedTuple):

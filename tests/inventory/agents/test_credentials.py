@@ -15,7 +15,7 @@ from holdfast.inventory.shops import operations as shops
 from holdfast.inventory.shops.model import SCOPES
 from holdfast.kit.postgres import lookup_cache
 from holdfast.kit.security.api_keys import KeyRing
-from tests.inventory.agents.scene import BASE_URL, DOMAIN, Scene, running
+from tests.inventory.agents.conftest import BASE_URL, DOMAIN, Scene, running
 
 
 async def test_a_key_an_assertion_and_an_access_token_speak_for_the_same_shop(scene: Scene) -> None:

@@ -15,7 +15,7 @@ from holdfast.inventory import api
 from holdfast.inventory.shops.model import SCOPES
 from holdfast.kit.process.discovery import reverse_dns
 from tests.discovery import AGENT_CARD, CARD_SCHEMA, SERVER_CARD, addresses
-from tests.inventory.agents.scene import BASE_URL
+from tests.inventory.agents.conftest import BASE_URL
 from tests.inventory.support import Inventory
 
 CARDS = ("/.well-known/mcp.json", "/mcp/server-card", "/.well-known/mcp/server-card.json")

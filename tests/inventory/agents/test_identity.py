@@ -17,7 +17,7 @@ from holdfast.inventory.shops import operations as shops
 from holdfast.inventory.shops.model import SCOPES
 from holdfast.kit.security.api_keys import mint
 from tests.cases import in_turn
-from tests.inventory.agents.scene import BASE_URL, DOMAIN, Scene, parts, running
+from tests.inventory.agents.conftest import BASE_URL, DOMAIN, Scene, parts, running
 
 
 async def test_who_shows_the_key_of_a_shop_is_given_an_identity(scene: Scene) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 
 from holdfast.inventory.shops import operations as shops
-from tests.inventory.agents.scene import Scene
+from tests.inventory.agents.conftest import Scene
 
 
 async def test_keys_regenerated_at_once_leave_one_that_works_with_the_scopes_of_the_first(scene: Scene) -> None:

@@ -5,7 +5,7 @@ import pytest
 from holdfast.inventory.agents.model import JWT_BEARER
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shops.model import SCOPES
-from tests.inventory.agents.scene import BASE_URL, Scene, parts, running
+from tests.inventory.agents.conftest import BASE_URL, Scene, parts, running
 
 
 async def test_an_assertion_is_exchanged_for_an_access_token(scene: Scene) -> None:

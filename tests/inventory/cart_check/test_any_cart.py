@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.inventory.cart_check.function import CartLine, Running, numbers
+from tests.inventory.cart_check.conftest import CartLine, Running, numbers
 
 EXAMPLES = 20_000 if os.environ.get("HOLDFAST_SOAK") else 300
 

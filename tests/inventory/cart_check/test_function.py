@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from holdfast_demo.shopify.functions import CART_CHECK
-from tests.inventory.cart_check.function import CartLine, Running, numbers
+from tests.inventory.cart_check.conftest import CartLine, Running, numbers
 
 SINGLE, SIX, TWELVE = 1001, 1006, 1012
 JARS, LIDS = 4, 5

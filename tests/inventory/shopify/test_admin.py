@@ -36,8 +36,8 @@ async def answered(
 ) -> tuple[Any, Sequence[ReceivedRequest]]:
     """What a query is answered when the platform tells these things in order, and what the platform was asked."""
     left = list(answers)
-    async with platform(lambda _: left.pop(0), seconds=seconds) as (client, stand_in):
-        return await AdminApi(client).ask(SHOP, "shpat_1", query, {"first": 1}), stand_in.requests
+    async with platform(lambda _: left.pop(0), seconds=seconds) as (client, requests):
+        return await AdminApi(client).ask(SHOP, "shpat_1", query, {"first": 1}), requests
 
 
 async def test_a_query_is_sent_with_the_token_to_the_version_that_is_set() -> None:
@@ -127,7 +127,7 @@ async def test_what_is_no_answer_leaves_it_open_whether_the_platform_acted(answe
 
 
 async def test_the_points_of_a_call_that_was_given_up_are_there_for_the_next() -> None:
-    async with platform(lambda _: ScriptedAnswer({"data": DATA, "extensions": cost(60, rate=1)})) as (client, stand_in):
+    async with platform(lambda _: ScriptedAnswer({"data": DATA, "extensions": cost(60, rate=1)})) as (client, requests):
         admin = AdminApi(client)
         await admin.ask(SHOP, "shpat_1", NAME)
         waits = asyncio.create_task(admin.ask(SHOP, "shpat_1", Query("large", NAME.text, ShopData, cost=100)))
@@ -139,4 +139,4 @@ async def test_the_points_of_a_call_that_was_given_up_are_there_for_the_next() -
         async with asyncio.timeout(10):
             await admin.ask(SHOP, "shpat_1", NAME)
 
-    assert len(stand_in.requests) == 2
+    assert len(requests) == 2

@@ -21,9 +21,9 @@ APP = {"client_id": "client", "client_secret": "hush"}
 
 async def grant_tokens(how: str, text: str, answer: ScriptedAnswer, seconds: float = 10) -> tuple[GrantedTokens, Any]:
     """What was granted, and the body that was sent for it."""
-    async with platform(lambda _: answer, seconds=seconds) as (client, stand_in):
+    async with platform(lambda _: answer, seconds=seconds) as (client, requests):
         granted = await getattr(TokenEndpoint(client, "client", "hush"), how)(SHOP, text)
-    [request] = stand_in.requests
+    [request] = requests
     assert request.path == f"/{SHOP}/admin/oauth/access_token"
     assert request.headers["content-type"] == "application/json"
     return granted, request.json

@@ -1,10 +1,89 @@
-"""Fixtures of the tests of tokens."""
+"""Two kinds of token for the tests, processes that sign them, and the keys that are stored."""
 
-from collections.abc import AsyncIterator
+import contextlib
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import pytest
+from joserfc import jws
+from joserfc.jwk import ECKey
 
-from tests.inventory.agents.tokens.tickets import TABLE, Signing, process, run_sql
+from holdfast.inventory.agents.tokens import LEEWAY_SECONDS, Claims, TokenSigner
+from holdfast.kit.postgres.database import Database
+from holdfast.kit.security.secrets import Secret
+from holdfast.kit.security.signed_tokens import InvalidToken, TokenType
+
+ISSUER = "https://example.com"
+AUDIENCE = "https://example.com/door"
+SECRET = Secret(b"a secret of thirty-two characters")
+
+TABLE = """
+create table signing_keys (kid text primary key, sealed bytea not null, inserted_at timestamptz not null default now())
+"""
+
+
+class Ticket(Claims, frozen=True):
+    seat: str
+
+
+TICKET = TokenType("ticket+jwt", Ticket, lambda ticket: f"{ticket.iss}/door", 600, LEEWAY_SECONDS)
+VOUCHER = TokenType("voucher+jwt", Ticket, lambda ticket: f"{ticket.iss}/door", 600, LEEWAY_SECONDS)
+
+
+@dataclass(frozen=True)
+class Settings:
+    secret: Secret = SECRET
+
+
+Signing = Database[Any]
+
+
+@contextlib.asynccontextmanager
+async def process(url: str, secret: Secret = SECRET) -> AsyncGenerator[Signing]:
+    database = Database(url, Settings(secret), size=4, name="tests")
+    await database.pool.open()
+    yield database
+    await database.pool.close()
+
+
+async def run_sql(database: Signing, statement: Any, **parameters: Any) -> list[tuple[Any, ...]]:
+    async with database.pool.connection() as connection:
+        cursor = await connection.execute(statement, parameters)
+        return await cursor.fetchall() if cursor.description is not None else []
+
+
+async def age(database: Signing, seconds: int) -> None:
+    """Make all stored keys older."""
+    await run_sql(
+        database, "update signing_keys set inserted_at = inserted_at - %(age)s * interval '1 second'", age=seconds
+    )
+
+
+async def stored(database: Signing, signer: TokenSigner) -> ECKey:
+    """The only stored key, as whoever knows the secret has it."""
+    await signer.jwks()
+    ((sealed,),) = await run_sql(database, "select sealed from signing_keys")
+    return ECKey.import_key(json.loads(SECRET.unseal(sealed)))
+
+
+def published(jwks: Mapping[str, Any]) -> list[str]:
+    return [key["kid"] for key in jwks["keys"]]
+
+
+def signed_with(token: str) -> str:
+    return str(jws.extract_compact(token.encode()).headers()["kid"])
+
+
+async def refusal(signer: TokenSigner, token: str, *kinds: TokenType[Ticket]) -> str:
+    with pytest.raises(InvalidToken) as refused:
+        await signer.verify(token, *(kinds or (TICKET,)))
+    return str(refused.value)
+
+
+async def claims_of(signer: TokenSigner) -> Ticket:
+    return await signer.verify((await signer.sign(TICKET, "ada", seat="7")).token, TICKET)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from joserfc.jwk import ECKey
 
 from holdfast.inventory.agents import tokens
 from holdfast.inventory.agents.tokens import TokenSigner
-from tests.inventory.agents.tokens.tickets import AUDIENCE, ISSUER, TICKET, VOUCHER, Signing, refusal, stored
+from tests.inventory.agents.tokens.conftest import AUDIENCE, ISSUER, TICKET, VOUCHER, Signing, refusal, stored
 
 
 async def test_a_token_of_another_kind_is_refused(database: Signing) -> None:

@@ -10,7 +10,7 @@ from holdfast.inventory.agents import tokens
 from holdfast.inventory.agents.tokens import KEYS, TokenSigner
 from holdfast.kit.security.secrets import Secret
 from holdfast.kit.security.signed_tokens import PUBLISHED_TTL_SECONDS, SIGNING_DELAY_SECONDS, InvalidToken
-from tests.inventory.agents.tokens.tickets import (
+from tests.inventory.agents.tokens.conftest import (
     ISSUER,
     TICKET,
     Signing,
