@@ -140,11 +140,7 @@ class History:
 
     async def _progress(self) -> None:
         goal = self.answers + BETWEEN
-
-        async def is_reached() -> bool:
-            return self.answers >= goal
-
-        await eventually(is_reached, seconds=120)
+        await eventually(lambda: asyncio.sleep(0, self.answers >= goal), seconds=120)
 
 
 def crash(database_url: str) -> None:
