@@ -1,5 +1,6 @@
 """Somebody who gets the webhooks of a double."""
 
+import asyncio
 import json
 from typing import Any, NamedTuple
 
@@ -40,9 +41,5 @@ class Listener:
 
     async def hears(self, name: str, times: int = 1) -> Heard:
         """The newest webhook with a name, once there were so many."""
-
-        async def is_heard() -> bool:
-            return len(self.of(name)) >= times
-
-        await eventually(is_heard)
+        await eventually(lambda: asyncio.sleep(0, len(self.of(name)) >= times))
         return self.of(name)[-1]

@@ -36,21 +36,8 @@ class Pair:
 
     def _copy(self) -> None:
         one, two = self._directories
-        command = [
-            PROGRAMS / "pg_basebackup",
-            "-D",
-            two,
-            "-h",
-            one,
-            "-p",
-            str(PORT),
-            "-U",
-            SUPERUSER,
-            "-R",
-            "-c",
-            "fast",
-        ]
-        subprocess.run(command, check=True, capture_output=True)
+        options = ["-D", two, "-h", one, "-p", str(PORT), "-U", SUPERUSER, "-R", "-c", "fast"]
+        subprocess.run([PROGRAMS / "pg_basebackup", *options], check=True, capture_output=True)
         owner = one.stat()
         for path in (two, *two.rglob("*")):
             os.chown(path, owner.st_uid, owner.st_gid)

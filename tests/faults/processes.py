@@ -11,7 +11,7 @@ import subprocess
 import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import httpx2
@@ -147,13 +147,12 @@ def serving(
             process.kill()
 
 
-class Accepted:
+class Accepted(NamedTuple):
     """One registration that was answered with 202: when it was sent and answered, and where to poll."""
 
-    def __init__(self, sent: float, answered: float, poll: str) -> None:
-        self.sent = sent
-        self.answered = answered
-        self.poll = poll
+    sent: float
+    answered: float
+    poll: str
 
 
 async def register_all(

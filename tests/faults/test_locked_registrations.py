@@ -1,7 +1,6 @@
 """Somebody holds an event, a person or a registration: whoever needs it waits, and nobody else notices."""
 
 import asyncio
-import contextlib
 from collections.abc import AsyncIterator, Coroutine
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 
 from holdfast.events.seats import intake, settlement
 from tests.faults.holder import holding, unnoticed
+from tests.kit.at_work import at_work
 from tests.support import Client, Service, eventually
 
 EVENT = "select from events where id = %(id)s for update"
@@ -22,11 +22,8 @@ REGISTRATION = """
 @pytest.fixture
 async def settling(service: Service) -> AsyncIterator[None]:
     """Settlement runs, as in a process with background work."""
-    loop = asyncio.create_task(settlement.LOOP.run(service.database))
-    yield
-    loop.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await loop
+    async with at_work(settlement.LOOP.run(service.database)):
+        yield
 
 
 def asking(client: Client, event: dict[str, Any], name: str, **options: Any) -> Coroutine[Any, Any, httpx2.Response]:

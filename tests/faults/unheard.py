@@ -2,14 +2,14 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Coroutine, Generator
+from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
-from typing import Any
 
 import psycopg
 from psycopg.conninfo import make_conninfo
 
 from tests.faults.processes import Process, serving
+from tests.kit.at_work import at_work
 from tests.kit.data_directories import ask, until
 from tests.support import eventually
 
@@ -70,20 +70,6 @@ def muted(database_url: str) -> str:
     return make_conninfo(database_url, options="-csearch_path=mute,public,pg_catalog")
 
 
-@contextlib.asynccontextmanager
-async def at_work(*loops: Coroutine[Any, Any, None]) -> AsyncGenerator[None]:
-    """While the block lasts, loops run."""
-    tasks = [asyncio.create_task(loop) for loop in loops]
-    try:
-        yield
-    finally:
-        for task in tasks:
-            task.cancel()
-        for task in tasks:
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
-
-
 async def quiet(name: str) -> None:
     """When no task whose name begins so has run for half a second: then its loop has looked for more in vain."""
     loop = asyncio.get_running_loop()
@@ -110,11 +96,6 @@ async def deaf(database_url: str) -> AsyncGenerator[None]:
                 await asyncio.sleep(0.1)
 
     cuts = asyncio.Event()
-    cutting = asyncio.create_task(cut())
-    await cuts.wait()
-    try:
+    async with at_work(cut()):
+        await cuts.wait()
         yield
-    finally:
-        cutting.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await cutting

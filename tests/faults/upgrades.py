@@ -11,7 +11,6 @@ import zipfile
 from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -140,9 +139,6 @@ class Upgrade:
         """The first of those that serve."""
         return self._serving[0]
 
-    def start_old(self) -> Process:
-        return self.start(self._old_code)
-
     async def run(self, *, stop: bool) -> None:
         """Do the upgrade, under the load that others make."""
         await (self._run_with_a_stop() if stop else self._run_without_a_stop())
@@ -154,7 +150,7 @@ class Upgrade:
         self.stage = "migration"
         await asyncio.to_thread(self._product.migrate, self.url)
         # Old code may be started again, too.
-        await asyncio.to_thread(self.start_old)
+        await asyncio.to_thread(self.start, self._old_code)
         await self._load("old code on the new schema")
         old = [*self._started]
         await asyncio.to_thread(self.start)
@@ -179,18 +175,16 @@ class Upgrade:
     async def _load(self, stage: str, answers: int = STAGE_ANSWERS) -> None:
         """Begin a stage, and return when so many requests were answered in it."""
         self.stage = stage
-        await eventually(partial(self._has_answers, stage, answers), 300)
 
-    async def _has_answers(self, stage: str, count: int) -> bool:
-        return sum(answers for (at, _), answers in self.answers.items() if at == stage) >= count
+        async def are_answered() -> bool:
+            return sum(count for (at, _), count in self.answers.items() if at == stage) >= answers
+
+        await eventually(are_answered, 300)
 
     async def _end(self, process: Process) -> None:
-        await eventually(partial(self._has_answered, process), 60)
+        await eventually(lambda: asyncio.sleep(0, not self._open_requests[process]), 60)
         await asyncio.to_thread(process.stop)
         self._started.remove(process)
-
-    async def _has_answered(self, process: Process) -> bool:
-        return not self._open_requests[process]
 
     async def ask(self, http: httpx2.AsyncClient, method: str, path: str, body: Any = None) -> httpx2.Response:
         """The answer of one process after the other. None fails, and none is repeated."""
@@ -220,7 +214,7 @@ def upgrading(old: OldDatabase, product: ServiceProcess[Any, Any]) -> Generator[
     with scratch_database(old.url, "versions", CLONE) as url:
         upgrade = Upgrade(url, old, product)
         try:
-            upgrade.start_old()
+            upgrade.start(old.code)
             yield upgrade
         finally:
             upgrade.close()

@@ -1,7 +1,6 @@
 """Work of a shop may enqueue tasks, which are done inside the shop; it sees nobody's jobs."""
 
 import asyncio
-import contextlib
 
 import psycopg
 import pytest
@@ -13,6 +12,7 @@ from holdfast.kit.background.tasks import TaskHandler
 from holdfast.kit.postgres.tasks import Task
 from holdfast.kit.running.steps import Steps
 from tests.inventory.support import Inventory, Shop
+from tests.kit.at_work import at_work
 
 
 class Nothing(Struct):
@@ -38,12 +38,8 @@ async def test_a_task_of_a_shop_sees_the_rows_of_that_shop_alone(inventory: Inve
         counts.put_nowait(await steps.read(lambda reader: reader.value("select count(*) from pools")))
 
     await inventory.database.transact(lambda tx: tx.enqueue(COUNT, Nothing()), ben.id)
-    worker = asyncio.create_task(tasks.run_tasks(inventory.database, [TaskHandler(COUNT, count)], ()))
-    with contextlib.suppress(asyncio.CancelledError):
-        async with asyncio.timeout(20):
-            assert await counts.get() == 2
-        worker.cancel()
-        await worker
+    async with at_work(tasks.run_tasks(inventory.database, [TaskHandler(COUNT, count)], ())), asyncio.timeout(20):
+        assert await counts.get() == 2
 
 
 async def test_work_of_nobody_can_enqueue_a_task_of_a_shop_and_a_shop_none_of_another(

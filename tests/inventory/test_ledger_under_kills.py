@@ -21,6 +21,7 @@ from holdfast.inventory.shops import operations as shops
 from holdfast.inventory.stock.operations import audit
 from holdfast.kit.security.http_client import HttpClient
 from tests.faults.processes import Process, serving
+from tests.kit.at_work import at_work
 from tests.serving import PLAIN
 
 SOAK = "HOLDFAST_SOAK" in os.environ
@@ -100,13 +101,8 @@ async def killing(processes: list[Process]) -> AsyncGenerator[Counter[str]]:
             kills["killed"] += 1
             await asyncio.to_thread(process.start)
 
-    task = asyncio.create_task(kill())
-    try:
+    async with at_work(kill()):
         yield kills
-    finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
 
 
 async def test_every_acknowledged_change_is_in_the_ledger_once_and_every_balance_is_its_sum(

@@ -6,11 +6,6 @@ from holdfast.kit.postgres.database import Tx
 from tests.support import Service
 
 
-async def make(service: Service) -> None:
-    await service.run_sql("create table boxes (id int primary key, content int not null default 0)")
-    await service.run_sql("insert into boxes values (1), (2)")
-
-
 async def contents(service: Service) -> list[int]:
     return [content for (content,) in await service.run_sql("select content from boxes order by id")]
 

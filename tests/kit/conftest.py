@@ -2,12 +2,12 @@
 
 import pytest
 
-from tests.kit.boxes import make
 from tests.support import Service
 
 
 @pytest.fixture
 async def boxes(service: Service) -> Service:
     """A service whose database has two empty boxes to fight over."""
-    await make(service)
+    await service.run_sql("create table boxes (id int primary key, content int not null default 0)")
+    await service.run_sql("insert into boxes values (1), (2)")
     return service

@@ -150,20 +150,14 @@ def ask(url: str, statement: LiteralString) -> Any:
         return row and row[0]
 
 
-def server(url: str) -> tuple[Any, Any]:
-    """Which server answers at an address: where its data is and when it was started."""
-    return ask(url, "select setting from pg_settings where name = 'data_directory'"), ask(
-        url, "select pg_postmaster_start_time()"
-    )
+def rows(url: str, statement: LiteralString) -> list[tuple[Any, ...]]:
+    with psycopg.connect(url) as connection:
+        return connection.execute(statement).fetchall()
 
 
-def is_running(data_dir: Path, url: str) -> bool:
-    try:
-        psycopg.connect(url).close()
-    except psycopg.OperationalError:
-        assert not (data_dir / "postgres" / "postmaster.pid").exists()
-        return False
-    return True
+def server(url: str) -> Any:
+    """When the server at an address was started, which tells one from another."""
+    return ask(url, "select pg_postmaster_start_time()")
 
 
 def until(condition: Callable[[], object], seconds: float = 10) -> None:
@@ -181,3 +175,9 @@ def answers(url: str) -> bool:
         psycopg.connect(url).close()
         return True
     return False
+
+
+def is_running(data_dir: Path, url: str) -> bool:
+    running = answers(url)
+    assert running or not (data_dir / "postgres" / "postmaster.pid").exists()
+    return running

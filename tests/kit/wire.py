@@ -26,6 +26,27 @@ def errors(response: httpx2.Response) -> dict[str, list[str]]:
     return response.json()["errors"]
 
 
+def http_scope(
+    method: str, path: str, headers: Sequence[Header], host: str = "events.test", **scope: Any
+) -> dict[str, Any]:
+    """What a server says of a request."""
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": method,
+        "scheme": "http",
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": b"",
+        "root_path": "",
+        "headers": [(b"host", host.encode()), *headers],
+        "client": ("127.0.0.1", 1234),
+        "server": (host, 80),
+        **scope,
+    }
+
+
 async def straight(
     service: Service,
     method: str,
@@ -49,23 +70,8 @@ async def straight(
     async def send(message: Any) -> None:
         answer.append(message)
 
-    request = {
-        "type": "http",
-        "asgi": {"version": "3.0"},
-        "http_version": "1.1",
-        "method": method,
-        "scheme": "http",
-        "path": path,
-        "raw_path": path.encode(),
-        "query_string": b"",
-        "root_path": "",
-        "headers": [(b"host", b"events.test"), *headers],
-        "client": ("127.0.0.1", 1234),
-        "server": ("events.test", 80),
-        **scope,
-    }
     async with asyncio.timeout(5):
-        await service.app(request, receive, send)
+        await service.app(http_scope(method, path, headers, **scope), receive, send)
     content = b"".join(message.get("body", b"") for message in answer[1:])
     return httpx2.Response(answer[0]["status"], headers=answer[0]["headers"], content=content)
 

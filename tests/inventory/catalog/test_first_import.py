@@ -1,13 +1,12 @@
 """The first import of a shop begins when the app is installed, and goes on when its next look is due."""
 
-import asyncio
-
 import pytest
 
 from holdfast.inventory.catalog.part import PART
 from holdfast.inventory.settings import Settings
 from holdfast.kit.background import tasks
 from tests.inventory.installs.merchants import BASE_URL, beside_the_platform
+from tests.kit.at_work import at_work
 from tests.support import eventually
 
 
@@ -21,9 +20,7 @@ async def test_it_is_done_without_a_patrol(settings: Settings, monkeypatch: pyte
         async def is_waiting() -> bool:
             return bool(await scene.inventory.sql("select from procrastinate_workers"))
 
-        working = asyncio.create_task(tasks.run_tasks(scene.inventory.database, PART.tasks, ()))
-        await eventually(is_waiting)
-        await scene.install(BASE_URL)
-        await eventually(is_done, 20)
-        working.cancel()
-        await asyncio.gather(working, return_exceptions=True)
+        async with at_work(tasks.run_tasks(scene.inventory.database, PART.tasks, ())):
+            await eventually(is_waiting)
+            await scene.install(BASE_URL)
+            await eventually(is_done, 20)

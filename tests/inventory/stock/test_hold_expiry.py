@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator
 
 import psycopg
 import pytest
@@ -11,6 +10,7 @@ from holdfast.inventory.settings import Settings
 from holdfast.inventory.stock import expiry
 from holdfast.inventory.stock.stock_changes import HOLDS
 from tests.inventory.support import SINGLE, SIX_PACK, Inventory, Shop, running
+from tests.kit.at_work import at_work
 from tests.support import eventually
 
 
@@ -126,16 +126,9 @@ async def test_a_shop_whose_books_are_damaged_keeps_no_other_shop_waiting(invent
     assert [await held(shop, pool["id"]) for shop, pool in zip(shops, pools, strict=True)] == [0, 6, 0]
 
 
-@contextlib.asynccontextmanager
-async def watching(inventory: Inventory) -> AsyncGenerator[None]:
+def watching(inventory: Inventory) -> contextlib.AbstractAsyncContextManager[None]:
     """The loop that ends holds, as a process runs it."""
-    task = asyncio.create_task(expiry.LOOP.run(inventory.database))
-    try:
-        yield
-    finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
+    return at_work(expiry.LOOP.run(inventory.database))
 
 
 async def test_whoever_watches_ends_a_hold_as_soon_as_its_time_comes(shop: Shop, inventory: Inventory) -> None:

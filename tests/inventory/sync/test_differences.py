@@ -19,6 +19,7 @@ from tests.inventory.installs.merchants import DOMAIN, Place
 from tests.inventory.sync.scene import Scene, pooled
 from tests.inventory.sync.test_levels_out import calls, sold
 from tests.inventory.sync.test_locations import add, singles, spread
+from tests.kit.at_work import at_work
 from tests.support import eventually
 
 
@@ -133,12 +134,9 @@ async def test_an_edit_by_a_person_between_two_attempts_is_adopted_and_nothing_e
 async def test_a_service_that_stops_in_the_middle_of_a_call_leaves_it_to_the_next_one(scene: Scene) -> None:
     before = calls(scene)
     scene.platform.plan(Fault("slow", "AdjustLevels", seconds=30))
-    runs = asyncio.create_task(row_work.run(scene.inventory.database, SyncWork(scene.inventory.database)))
-    await scene.adjust(-6)
-    await eventually(lambda: asyncio.sleep(0, scene.levels() == (32, 5, 2)))
-    runs.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await runs
+    async with at_work(row_work.run(scene.inventory.database, SyncWork(scene.inventory.database))):
+        await scene.adjust(-6)
+        await eventually(lambda: asyncio.sleep(0, scene.levels() == (32, 5, 2)))
     scene.count("Single", 31)
     await scene.attend()
 

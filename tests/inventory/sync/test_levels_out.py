@@ -1,7 +1,6 @@
 """Levels out: what the pools have is what the platform has."""
 
 import asyncio
-import contextlib
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
@@ -15,6 +14,7 @@ from holdfast.kit.background import row_work
 from holdfast_demo.shopify.faults import Fault
 from tests.inventory.installs.merchants import DOMAIN
 from tests.inventory.sync.scene import Scene
+from tests.kit.at_work import at_work
 from tests.support import eventually
 
 
@@ -153,14 +153,11 @@ async def test_a_small_call_sets_a_part_and_the_next_one_the_rest(scene: Scene) 
 
 
 async def test_levels_follow_while_the_service_runs(scene: Scene) -> None:
-    runs = asyncio.create_task(row_work.run(scene.inventory.database, SyncWork(scene.inventory.database)))
-    await scene.adjust(-6)
-    await eventually(lambda: asyncio.sleep(0, scene.levels() == (44, 7, 3)))
-    await scene.adjust(-2)
-    await eventually(lambda: asyncio.sleep(0, scene.levels() == (42, 7, 3)))
-    runs.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await runs
+    async with at_work(row_work.run(scene.inventory.database, SyncWork(scene.inventory.database))):
+        await scene.adjust(-6)
+        await eventually(lambda: asyncio.sleep(0, scene.levels() == (44, 7, 3)))
+        await scene.adjust(-2)
+        await eventually(lambda: asyncio.sleep(0, scene.levels() == (42, 7, 3)))
 
 
 async def test_a_shop_whose_lease_ends_in_the_middle_of_a_call_is_synced_again_by_the_same_process(
@@ -170,22 +167,19 @@ async def test_a_shop_whose_lease_ends_in_the_middle_of_a_call_is_synced_again_b
     asyncio.get_running_loop().set_exception_handler(lambda _, context: broken.append(context))
     before = calls(scene)
     scene.platform.plan(Fault("slow", "SetLevels", seconds=0.5))
-    runs = asyncio.create_task(row_work.run(scene.inventory.database, SyncWork(scene.inventory.database)))
-    await scene.adjust(-6)
-    await eventually(lambda: asyncio.sleep(0, scene.levels() == (44, 7, 3)))
-    await scene.inventory.sql("update syncs set leased_until = null, due_at = now()")
-    await scene.transact(lambda tx: tx.notify(levels.CHANNEL))  # all shops are to be looked at
+    async with at_work(row_work.run(scene.inventory.database, SyncWork(scene.inventory.database))):
+        await scene.adjust(-6)
+        await eventually(lambda: asyncio.sleep(0, scene.levels() == (44, 7, 3)))
+        await scene.inventory.sql("update syncs set leased_until = null, due_at = now()")
+        await scene.transact(lambda tx: tx.notify(levels.CHANNEL))  # all shops are to be looked at
 
-    async def is_at_rest() -> bool:
-        [(leased,)] = await scene.inventory.sql("select leased_until is not null from syncs")
-        return not leased and await scene.row("Single", "push_id") == (None,)
+        async def is_at_rest() -> bool:
+            [(leased,)] = await scene.inventory.sql("select leased_until is not null from syncs")
+            return not leased and await scene.row("Single", "push_id") == (None,)
 
-    await eventually(is_at_rest)
-    await scene.adjust(-2)
-    await eventually(lambda: asyncio.sleep(0, scene.levels() == (42, 7, 3)))
-    runs.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await runs
+        await eventually(is_at_rest)
+        await scene.adjust(-2)
+        await eventually(lambda: asyncio.sleep(0, scene.levels() == (42, 7, 3)))
     assert calls(scene) == before + 2
     assert broken == []
 
@@ -193,12 +187,9 @@ async def test_a_shop_whose_lease_ends_in_the_middle_of_a_call_is_synced_again_b
 async def test_a_service_that_stops_in_the_middle_of_a_call_leaves_the_shop_to_the_next_one(scene: Scene) -> None:
     before = calls(scene)
     scene.platform.plan(Fault("slow", "SetLevels", seconds=30))
-    runs = asyncio.create_task(row_work.run(scene.inventory.database, SyncWork(scene.inventory.database)))
-    await scene.adjust(-6)
-    await eventually(lambda: asyncio.sleep(0, scene.levels() == (44, 7, 3)))
-    runs.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await runs
+    async with at_work(row_work.run(scene.inventory.database, SyncWork(scene.inventory.database))):
+        await scene.adjust(-6)
+        await eventually(lambda: asyncio.sleep(0, scene.levels() == (44, 7, 3)))
 
     assert await scene.row("Single", "push_id is not null") == (True,)
     await scene.attend()

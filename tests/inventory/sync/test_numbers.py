@@ -1,7 +1,6 @@
 """Numbers for the cart check: what the pools have is what the metafields of their variants say."""
 
 import asyncio
-import contextlib
 import json
 from typing import Any
 
@@ -23,6 +22,7 @@ from tests.inventory.installs.merchants import DOMAIN
 from tests.inventory.sync.scene import PACKS, Scene
 from tests.inventory.sync.test_agreement import tell
 from tests.inventory.webhooks.deliveries import handle
+from tests.kit.at_work import at_work
 from tests.support import eventually
 
 
@@ -80,12 +80,11 @@ async def test_a_shop_that_grants_it_gets_the_numbers_of_all_variants(checked: S
 async def test_a_sale_reaches_the_numbers_while_the_service_runs(checked: Scene) -> None:
     await checked.inventory.sql("update cart_numbers set written_at = written_at - interval '2 seconds'")
     before = metafield_value(checked, "Single")["v"]
-    runs = asyncio.create_task(row_work.run(checked.inventory.database, SyncWork(checked.inventory.database)))
-    await checked.adjust(-6)
-    await eventually(lambda: asyncio.sleep(0, pools(checked) == [[[checked.pool_id, n, 44]] for n in PACKS.values()]))
-    runs.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await runs
+    async with at_work(row_work.run(checked.inventory.database, SyncWork(checked.inventory.database))):
+        await checked.adjust(-6)
+        await eventually(
+            lambda: asyncio.sleep(0, pools(checked) == [[[checked.pool_id, n, 44]] for n in PACKS.values()])
+        )
 
     assert metafield_value(checked, "Single")["v"] > before
 

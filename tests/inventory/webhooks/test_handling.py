@@ -1,7 +1,6 @@
 """What becomes of deliveries: each is handled, again if that failed, and parked if it always fails."""
 
 import asyncio
-import contextlib
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -25,6 +24,7 @@ from holdfast.kit.background.row_work import handle_all, run
 from holdfast.kit.contract.problems import Problem
 from tests.inventory.support import Inventory, Shop
 from tests.inventory.webhooks.deliveries import installed
+from tests.kit.at_work import at_work
 from tests.support import eventually
 
 
@@ -202,11 +202,8 @@ async def test_a_delivery_whose_process_died_is_due_again_after_the_lease(scene:
 
     scene.meanwhile = hang
     await scene.receive("w1")
-    dies = asyncio.create_task(handle_all(scene.handling))
-    await eventually(lambda: asyncio.sleep(0, bool(scene.handled)))
-    dies.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await dies
+    async with at_work(handle_all(scene.handling)):
+        await eventually(lambda: asyncio.sleep(0, bool(scene.handled)))
     scene.meanwhile = lambda _: None
 
     assert await handle_all(scene.handling) == 0
@@ -262,15 +259,12 @@ async def test_what_somebody_else_has_taken_meanwhile_is_not_settled(scene: Scen
 
 
 async def test_deliveries_are_handled_as_they_come_while_the_service_runs(scene: Scene) -> None:
-    runs = asyncio.create_task(run(scene.inventory.database, scene.handling))
-    await scene.receive(*(f"w{number}" for number in range(30)))
+    async with at_work(run(scene.inventory.database, scene.handling)):
+        await scene.receive(*(f"w{number}" for number in range(30)))
 
-    await eventually(lambda: asyncio.sleep(0, len(scene.handled) == 30))
-    count = "select count(*) from webhooks where handled_at is null"
-    await eventually(lambda: nothing_left(scene, count))
-    runs.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await runs
+        await eventually(lambda: asyncio.sleep(0, len(scene.handled) == 30))
+        count = "select count(*) from webhooks where handled_at is null"
+        await eventually(lambda: nothing_left(scene, count))
     assert sorted(delivery.webhook_id for delivery in scene.handled) == sorted(f"w{number}" for number in range(30))
 
 
@@ -289,15 +283,10 @@ async def test_a_shop_whose_deliveries_hang_does_not_delay_those_of_others(scene
 
     await scene.receive(*(f"slow {number}" for number in range(20)))
     await other.receive(*(f"other {number}" for number in range(5)))
-    runs = asyncio.create_task(
-        run(scene.inventory.database, WebhookWork(scene.inventory.database, {"orders/updated": hang_for_one}))
-    )
-
-    await eventually(lambda: asyncio.sleep(0, sum(delivery.shop_id != slow for delivery in scene.handled) == 5))
-    assert sum(delivery.shop_id == slow for delivery in scene.handled) <= 3
-    runs.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await runs
+    work = WebhookWork(scene.inventory.database, {"orders/updated": hang_for_one})
+    async with at_work(run(scene.inventory.database, work)):
+        await eventually(lambda: asyncio.sleep(0, sum(delivery.shop_id != slow for delivery in scene.handled) == 5))
+        assert sum(delivery.shop_id == slow for delivery in scene.handled) <= 3
 
 
 async def test_of_a_shop_no_more_are_leased_than_are_missing_from_those_in_work(scene: Scene) -> None:

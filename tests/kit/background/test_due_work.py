@@ -1,8 +1,8 @@
 """Rows are handled when they are due: by notification, by time, by poll, and never more at once than allowed."""
 
 import asyncio
-import contextlib
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from uuid import UUID, uuid4
 
 import pytest
@@ -12,6 +12,7 @@ from holdfast.events.resources import Database, Reader, Tx
 from holdfast.kit.background import leases, row_work
 from holdfast.kit.background.leases import LeaseFence
 from holdfast.kit.background.row_work import RetryBackoff, RowWork, handle_all
+from tests.kit.at_work import at_work
 from tests.support import Service, eventually
 
 
@@ -75,14 +76,8 @@ async def work(service: Service) -> Parcels:
     return Parcels(service.database)
 
 
-@contextlib.asynccontextmanager
-async def running_loop(work: Parcels) -> AsyncGenerator[None]:
-    task = asyncio.create_task(row_work.run(work.database, work))
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+def running_loop(work: Parcels) -> AbstractAsyncContextManager[None]:
+    return at_work(row_work.run(work.database, work))
 
 
 async def add(work: Parcels, *ids: int, seconds: float = 0.0, notify: bool = True) -> None:

@@ -1,8 +1,8 @@
 """A task is enqueued by the transaction that wants it, and done once that has committed."""
 
 import asyncio
-import contextlib
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import pytest
@@ -13,6 +13,7 @@ from holdfast.kit.background import tasks
 from holdfast.kit.background.tasks import TaskHandler
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from holdfast.kit.postgres.tasks import Task
+from tests.kit.at_work import at_work
 from tests.support import Service, eventually
 from tests.test_cli import holdfast
 
@@ -27,15 +28,9 @@ POST = Task("post_letter", Letter)
 Run = Callable[[Steps, Letter], Awaitable[None]]
 
 
-@contextlib.asynccontextmanager
-async def working(database: Database, run: Run, attempts: int = 10) -> AsyncGenerator[None]:
+def working(database: Database, run: Run, attempts: int = 10) -> AbstractAsyncContextManager[None]:
     """A process that does the jobs, for as long as the block lasts."""
-    worker = asyncio.create_task(tasks.run_tasks(database, [TaskHandler(POST, run, attempts)], ()))
-    try:
-        yield
-    finally:
-        worker.cancel()
-        await asyncio.gather(worker, return_exceptions=True)
+    return at_work(tasks.run_tasks(database, [TaskHandler(POST, run, attempts)], ()))
 
 
 async def stored(service: Service) -> list[tuple[Any, ...]]:

@@ -8,6 +8,7 @@ from prometheus_client import REGISTRY
 from holdfast.events.resources import Steps, Tx
 from holdfast.kit.background import tasks
 from holdfast.kit.background.tasks import Schedule, TimedTask, in_transaction
+from tests.kit.at_work import at_work
 from tests.support import Service, eventually
 
 EVERY_SECOND = Schedule("* * * * * *")
@@ -34,11 +35,8 @@ async def test_a_job_with_a_transaction_and_one_without_both_run(service: Servic
         TimedTask("in_a_transaction", EVERY_SECOND, in_transaction(in_a_transaction)),
         TimedTask("in_steps", EVERY_SECOND, in_steps),
     )
-    working = asyncio.create_task(tasks.run_tasks(service.database, (), periodic))
-    async with asyncio.timeout(20):
+    async with at_work(tasks.run_tasks(service.database, (), periodic)), asyncio.timeout(20):
         await both.wait()
-    working.cancel()
-    await asyncio.gather(working, return_exceptions=True)
 
     assert set(moments["tx"]) == {True}
     assert set(moments["steps"]) == {False}
@@ -55,10 +53,8 @@ async def test_a_periodic_job_that_fails_is_tried_again_after_a_pause(service: S
             )
         )
 
-    working = asyncio.create_task(tasks.run_tasks(service.database, (), (TimedTask("fails", EVERY_SECOND, fails),)))
-    await eventually(is_put_off)
-    working.cancel()
-    await asyncio.gather(working, return_exceptions=True)
+    async with at_work(tasks.run_tasks(service.database, (), (TimedTask("fails", EVERY_SECOND, fails),))):
+        await eventually(is_put_off)
 
 
 async def test_the_newest_hundred_jobs_that_failed_are_listed_with_the_beginning_of_their_arguments(

@@ -3,11 +3,13 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator
+from contextlib import AbstractAsyncContextManager
 
 from prometheus_client import CollectorRegistry, Gauge
 
 from holdfast.events.resources import Database
 from holdfast.kit.background.loops import LockedRows, Loop, LoopStep
+from tests.kit.at_work import at_work
 from tests.support import Service, eventually
 
 CHANNEL = "loops_tested"
@@ -29,15 +31,8 @@ class Steps:
         return self.made >= count
 
 
-@contextlib.asynccontextmanager
-async def running(loop: Loop, service: Service) -> AsyncGenerator[None]:
-    task = asyncio.create_task(loop.run(service.database))
-    try:
-        yield
-        assert not task.done(), task.exception()
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+def running(loop: Loop, service: Service) -> AbstractAsyncContextManager[None]:
+    return at_work(loop.run(service.database))
 
 
 async def test_a_loop_makes_its_next_step_after_the_seconds_that_the_last_one_named(service: Service) -> None:

@@ -1,15 +1,15 @@
 """Mails in the outbox of a service that sends by a mail server of the test's own."""
 
-import asyncio
-import contextlib
 import json
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
-from holdfast.kit.mail import outbox, sender, shares
+from holdfast.kit.mail import outbox, sender
 from holdfast.kit.mail.message import Envelope, MailMessage, UnwritableMail
 from holdfast.kit.mail.outbox import Mail
 from holdfast.kit.postgres.database import Database
+from tests.kit.at_work import at_work
 from tests.smtp import Server
 from tests.support import Service, eventually
 
@@ -36,7 +36,7 @@ async def render(_: Database[Any], mails: Sequence[Mail]) -> list[Envelope | Unw
     """What a service does: `stale` mails are no longer true, and `bad` and `hopeless` ones cannot be written."""
     if any(mail.kind == "bad" for mail in mails):
         raise KeyError("arguments")
-    return [_rendered(mail) for mail in mails]
+    return list(map(_rendered, mails))
 
 
 def _rendered(mail: Mail) -> Envelope | UnwritableMail | None:
@@ -49,17 +49,9 @@ def _rendered(mail: Mail) -> Envelope | UnwritableMail | None:
     return Envelope(mail.recipient, id, message.encoded("Holdfast <tickets@events.example>"))
 
 
-@contextlib.asynccontextmanager
-async def sending(*services: Service, render: sender.Render = render) -> AsyncGenerator[None]:
+def sending(*services: Service, render: sender.Render = render) -> AbstractAsyncContextManager[None]:
     """The loop of each service runs."""
-    loops = [asyncio.create_task(sender.run(service.database, render)) for service in services]
-    try:
-        yield
-    finally:
-        for loop in loops:
-            loop.cancel()
-        for ended in await asyncio.gather(*loops, return_exceptions=True):
-            assert isinstance(ended, asyncio.CancelledError), ended
+    return at_work(*(sender.run(service.database, render) for service in services))
 
 
 async def all_due(database: Database[Any]) -> list[Mail]:
@@ -70,14 +62,6 @@ async def all_due(database: Database[Any]) -> list[Mail]:
         for mail in await database.read(lambda reader, share=share: outbox.due_mails(reader, share, 100))
     ]
     return sorted(mails, key=lambda mail: mail.id)
-
-
-async def first_due(database: Database[Any]) -> Mail:
-    """The mail that a process which has just started sends first."""
-    [row] = await database.read(lambda reader: shares.lease(reader, 1, 64, outbox.FIRST_OWNER, no_owner_first=True))
-    [mail, *_] = await database.read(lambda reader: outbox.due_mails(reader, row.share, 8, row.owner))
-    await database.read(lambda reader: shares.give_back(reader, row))
-    return mail
 
 
 async def states(service: Service) -> dict[str, tuple[str | None, int]]:

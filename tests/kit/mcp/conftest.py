@@ -12,24 +12,21 @@ from tests.kit.mcp.wire import STATELESS, Agent, Kitchen, opened
 
 
 @pytest.fixture(scope="session")
-def pantry_database(template_url: str) -> Iterator[str]:
+def pantry_database(template_url: str) -> Iterator[tuple[str, psycopg.Connection[Any]]]:
     """A database for every test of the pantry: there are many, and furnishing it anew is quicker than another one."""
-    with scratch_database(template_url, "pantry", "template template0") as url:
-        yield url
-
-
-@pytest.fixture(scope="session")
-def pantry_connection(pantry_database: str) -> Iterator[psycopg.Connection[Any]]:
-    """A connection that makes the tables of the pantry."""
-    with psycopg.connect(pantry_database, autocommit=True) as connection:
-        yield connection
+    with (
+        scratch_database(template_url, "pantry", "template template0") as url,
+        psycopg.connect(url, autocommit=True) as connection,
+    ):
+        yield url, connection
 
 
 @pytest.fixture
-def pantry_url(pantry_database: str, pantry_connection: psycopg.Connection[Any]) -> str:
+def pantry_url(pantry_database: tuple[str, psycopg.Connection[Any]]) -> str:
     """A database with the tables of the pantry, as they were on the first day."""
-    pantry_connection.execute(SCHEMA)
-    return pantry_database
+    url, connection = pantry_database
+    connection.execute(SCHEMA)
+    return url
 
 
 @pytest.fixture

@@ -294,18 +294,12 @@ class Pantry:
         await self.database.transact(lambda tx: tx.run(statement, {"hash": digest(key), "scopes": list(scopes)}))
         return key
 
-    async def revoke(self, key: str) -> None:
-        """Take a key away."""
-        await self._change(key, "delete from jar_keys where hash = %(hash)s")
+    async def change_key(self, key: str | None, statement: LiteralString) -> None:
+        hash = digest(key or "")
 
-    async def strip(self, key: str) -> None:
-        """Take the scopes of a key away."""
-        await self._change(key, "update jar_keys set scopes = '{}' where hash = %(hash)s")
-
-    async def _change(self, key: str, statement: LiteralString) -> None:
         async def work(tx: Tx[Any]) -> None:
-            await tx.run(statement, {"hash": digest(key)})
-            await tx.revoke(api_keys.CHANNEL, digest(key).hex())
+            await tx.run(statement, {"hash": hash})
+            await tx.revoke(api_keys.CHANNEL, hash.hex())
 
         await self.database.transact(work)
 

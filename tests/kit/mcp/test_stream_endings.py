@@ -6,8 +6,7 @@ import pytest
 
 from holdfast.kit.http import event_streams
 from holdfast.kit.mcp import Change
-from tests.kit.mcp.notifications import LISTED, UPDATED
-from tests.kit.mcp.wire import STATELESS, Agent, Kitchen, Stream
+from tests.kit.mcp.wire import LISTED, STATELESS, UPDATED, Agent, Kitchen, Stream
 
 
 @pytest.fixture

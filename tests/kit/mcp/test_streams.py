@@ -4,9 +4,8 @@ import pytest
 
 from holdfast.kit.http.event_streams import MAX_RETRY_MS, MIN_RETRY_MS
 from holdfast.kit.mcp import Change
-from tests.kit.mcp.notifications import LISTED, updated
 from tests.kit.mcp.pantry import Pantry
-from tests.kit.mcp.wire import EVENTS, Agent, Exchange, Kitchen, opened
+from tests.kit.mcp.wire import EVENTS, LISTED, Agent, Exchange, Kitchen, opened, updated
 
 
 async def test_a_stream_begins_with_its_position(old: Agent) -> None:

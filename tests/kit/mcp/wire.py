@@ -8,11 +8,10 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
 import httpx2
-from starlette.types import ASGIApp, Scope
+from starlette.types import ASGIApp
 
 from tests.kit.mcp.pantry import Pantry
-
-Header = tuple[bytes, bytes]
+from tests.kit.wire import Header, http_scope
 
 STATELESS = "2026-07-28"
 META = {
@@ -30,33 +29,16 @@ class Exchange:
 
     def __init__(self, app: ASGIApp, method: str, headers: Sequence[Header], body: bytes = b"") -> None:
         self._pieces: asyncio.Queue[Any] = asyncio.Queue()
-        self._arriving = iter([{"type": "http.request", "body": body, "more_body": False}])
+        self._arriving = [{"type": "http.request", "body": body, "more_body": False}]
         self._gone = asyncio.Event()
-        scope = {
-            "type": "http",
-            "asgi": {"version": "3.0"},
-            "http_version": "1.1",
-            "method": method,
-            "scheme": "http",
-            "path": "/mcp",
-            "raw_path": b"/mcp",
-            "query_string": b"",
-            "root_path": "",
-            "headers": [(b"host", b"pantry.test"), *headers],
-            "client": ("127.0.0.1", 1234),
-            "server": ("pantry.test", 80),
-        }
-        self._task = asyncio.create_task(self._serve(app, scope))
-
-    async def _serve(self, app: ASGIApp, scope: Scope) -> None:
-        await app(scope, self._receive, self._pieces.put)
+        scope = http_scope(method, "/mcp", headers, "pantry.test")
+        self._task = asyncio.ensure_future(app(scope, self._receive, self._pieces.put))
 
     async def _receive(self) -> Any:
-        message = next(self._arriving, None)
-        if message is None:
-            await self._gone.wait()
-            return {"type": "http.disconnect"}
-        return message
+        if self._arriving:
+            return self._arriving.pop()
+        await self._gone.wait()
+        return {"type": "http.disconnect"}
 
     async def piece(self) -> Any:
         """The next message of the answer; fails when the application ends without one."""
@@ -70,14 +52,13 @@ class Exchange:
     async def response(self) -> httpx2.Response:
         """The whole answer."""
         start = await self.piece()
-        content = b""
-        more = True
-        while more:
-            piece = await self.piece()
-            content += piece.get("body", b"")
-            more = piece.get("more_body", False)
+        pieces = [await self.piece()]
+        while pieces[-1].get("more_body"):
+            pieces.append(await self.piece())
         await self._task
-        return httpx2.Response(start["status"], headers=start["headers"], content=content)
+        return httpx2.Response(
+            start["status"], headers=start["headers"], content=b"".join(piece.get("body", b"") for piece in pieces)
+        )
 
     async def leave(self) -> None:
         """Go away, as a client does that closes the connection."""
@@ -179,6 +160,15 @@ class Agent:
         return await self.open("GET", [*self.headers(), *headers])
 
 
+UPDATED = "notifications/resources/updated"
+LISTED = "notifications/resources/list_changed"
+
+
+def updated(uri: str) -> dict[str, Any]:
+    """What agents are told of a change."""
+    return {"jsonrpc": "2.0", "method": UPDATED, "params": {"uri": uri}}
+
+
 def error(response: httpx2.Response, status: int) -> dict[str, Any]:
     """The error in a JSON-RPC answer."""
     assert response.status_code == status, response.text
@@ -212,13 +202,11 @@ class Kitchen:
 
     async def revoke(self, agent: Agent) -> None:
         """Take an agent's key away."""
-        assert agent.key
-        await self.pantry.revoke(agent.key)
+        await self.pantry.change_key(agent.key, "delete from jar_keys where hash = %(hash)s")
 
     async def strip(self, agent: Agent) -> None:
         """Take an agent's scopes away."""
-        assert agent.key
-        await self.pantry.strip(agent.key)
+        await self.pantry.change_key(agent.key, "update jar_keys set scopes = '{}' where hash = %(hash)s")
 
 
 @contextlib.asynccontextmanager

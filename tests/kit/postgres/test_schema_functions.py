@@ -9,8 +9,7 @@ import pytest
 from holdfast.kit.postgres.schema.functions import read_functions
 from holdfast.kit.postgres.schema.lineage import FailedMigration, Migration, MigrationError
 from holdfast.kit.postgres.schema.migrations import migrate, pending_migrations
-from tests.kit.data_directories import until
-from tests.kit.postgres.schemas import rows
+from tests.kit.data_directories import rows, until
 
 SHELF = Migration("0001_shelf.sql", "create table shelf (book text, note text)")
 

@@ -12,8 +12,7 @@ import pytest
 
 from holdfast.kit.postgres.schema.lineage import FailedMigration, Migration, MigrationError, read_migrations
 from holdfast.kit.postgres.schema.migrations import LOCK, Trial, migrate, pending_migrations, try_migrations
-from tests.kit.data_directories import until
-from tests.kit.postgres.schemas import rows, tables
+from tests.kit.data_directories import rows, until
 
 FIRST = Migration("0001_shelf.sql", "create table shelf (book text); insert into shelf values ('100% of it');")
 SECOND = Migration("0002_more.sql", "alter table shelf add pages int; update shelf set pages = 7;")
@@ -23,6 +22,10 @@ BASELINE = Migration(
     f"-- Replaces the migrations up to {SECOND.name}, the last of release 2.0.0.\n"
     "create table shelf (book text, pages int);",
 )
+
+
+def tables(url: str) -> list[str]:
+    return [name for (name,) in rows(url, "select tablename from pg_tables where schemaname = 'public' order by 1")]
 
 
 def test_files_are_read_in_the_order_of_their_numbers(tmp_path: Path) -> None:

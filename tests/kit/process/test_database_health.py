@@ -1,9 +1,8 @@
 """A process watches its database: whether it answers, and whether both have the same time."""
 
-import asyncio
-import contextlib
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import pytest
@@ -11,17 +10,14 @@ from prometheus_client import REGISTRY
 from structlog.testing import capture_logs
 
 from holdfast.kit.process import database_health
+from tests.kit.at_work import at_work
 from tests.support import Service, eventually
 
 HOUR = 3600
 
 
-@contextlib.asynccontextmanager
-async def watching(service: Service, clock: Callable[[], float] = time.time) -> AsyncGenerator[None]:
-    task = asyncio.create_task(database_health.watch_database(service.database, clock))
-    yield
-    task.cancel()
-    await asyncio.wait([task])
+def watching(service: Service, clock: Callable[[], float] = time.time) -> AbstractAsyncContextManager[None]:
+    return at_work(database_health.watch_database(service.database, clock))
 
 
 def clock_lines(logs: list[Any]) -> list[tuple[str, float]]:
