@@ -13,7 +13,6 @@ import pytest_asyncio
 from holdfast.events import api, ownership, service
 from holdfast.events.console.account.start import PROVE
 from holdfast.events.console.people.registrations import SEARCH
-from holdfast.events.events.model import CHANGE_CHANNEL
 from holdfast.events.log import head_log, sealing
 from holdfast.events.ownership import CancelEventsArguments
 from holdfast.events.pages.part import READ_ORGANIZER
@@ -35,7 +34,6 @@ from tests.plans.events_rows import STRANGERS, fill
 from tests.plans.filling import filling
 from tests.plans.judging import findings_of
 from tests.plans.running import BROWSER, analyze, attempt, not_filled, of_accounts
-from tests.stream_reader import reading
 from tests.support import Client, event_fields, eventually, unlimited
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -303,9 +301,7 @@ class Work(running.Work):
             self.refused[operation.name] = refused.code
 
     async def page(self, path: str) -> None:
-        if "/stream" in path:
-            await self.stream(path.format(**IN_PATHS))
-        else:
+        if "/stream" not in path:  # streams do not end
             await self.get(path.format(**IN_PATHS), range(200, 500))
 
     async def enter(self) -> None:
@@ -321,15 +317,6 @@ class Work(running.Work):
         for loop in (sealing.LOOP, head_log.LOOP):
             await self.turn(loop.name, loop.run(self.database))
         return (await self.browser.get("/log/events/1/head-proof")).status_code == 200
-
-    async def stream(self, path: str) -> None:
-        """Open a stream, and read what it tells of the first event, or of all queues."""
-        self.recorder.doing = f"GET {path}"
-        cookie = "; ".join(f"{name}={value}" for name, value in self.browser.cookies.items())
-        async with reading(self.app, path, cookie=cookie) as reader:
-            assert reader.status == 200, (path, reader.sent)
-            self.database.notices.add([(CHANGE_CHANNEL, "1")])
-            await reader.next()
 
     async def for_admins(self) -> None:
         """Read each list for somebody who may see everything."""

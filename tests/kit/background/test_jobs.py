@@ -89,22 +89,18 @@ async def test_jobs_that_wait_are_seen_in_the_figures(service: Service, monkeypa
     def waiting() -> float:
         return REGISTRY.get_sample_value("holdfast_due_work_overdue_seconds", {"work": "jobs"}) or 0.0
 
-    working = asyncio.create_task(
-        tasks.run_tasks(service.database, (), (TimedTask("takes_long", EVERY_SECOND, takes_long),))
-    )
-    async with asyncio.timeout(20):
-        await busy.wait()
-    await service.run_sql(
-        """
-        select procrastinate_defer_jobs_v1(array[
-            row('default', 'unknown', 0, null, null, '{}'::jsonb, at)::procrastinate_job_to_defer_v1])
-          from (values (now() - interval '3 minutes'), (now() + interval '1 day')) as job (at)
-        """
-    )
-    await eventually(lambda: asyncio.sleep(0, 180 <= waiting() < 240))
-    await service.run_sql("update procrastinate_events set at = at - interval '5 minutes'")
-    await eventually(lambda: asyncio.sleep(0, waiting() >= 300))
-    free.set()
-    await eventually(lambda: asyncio.sleep(0, waiting() < 60))
-    working.cancel()
-    await asyncio.gather(working, return_exceptions=True)
+    async with at_work(tasks.run_tasks(service.database, (), (TimedTask("takes_long", EVERY_SECOND, takes_long),))):
+        async with asyncio.timeout(20):
+            await busy.wait()
+        await service.run_sql(
+            """
+            select procrastinate_defer_jobs_v1(array[
+                row('default', 'unknown', 0, null, null, '{}'::jsonb, at)::procrastinate_job_to_defer_v1])
+              from (values (now() - interval '3 minutes'), (now() + interval '1 day')) as job (at)
+            """
+        )
+        await eventually(lambda: asyncio.sleep(0, 180 <= waiting() < 240))
+        await service.run_sql("update procrastinate_events set at = at - interval '5 minutes'")
+        await eventually(lambda: asyncio.sleep(0, waiting() >= 300))
+        free.set()
+        await eventually(lambda: asyncio.sleep(0, waiting() < 60))

@@ -44,10 +44,10 @@ async def test_calls_are_answered_by_one_process_which_ends_with_the_block() -> 
     assert not psutil.pid_exists(process)
 
 
-async def test_nothing_is_started_before_the_first_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+async def test_nothing_is_started_before_the_first_call() -> None:
+    before = psutil.Process().children()
     async with SubprocessCall(doings.added):
-        pass
+        assert psutil.Process().children() == before
 
 
 def test_it_keeps_no_socket_that_the_service_listens_on() -> None:

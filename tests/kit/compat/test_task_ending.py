@@ -58,5 +58,6 @@ async def test_a_task_that_fails_at_its_end_has_ended() -> None:
     assert isinstance(task.exception(), ValueError)
 
 
-async def test_without_tasks_it_returns_at_once() -> None:
-    await end_tasks([])
+def test_without_tasks_it_returns_at_once() -> None:
+    with pytest.raises(StopIteration):
+        end_tasks([]).send(None)

@@ -177,12 +177,12 @@ async def test_headers_of_a_later_request_have_to_arrive_in_time_too(hasty: Site
     assert (await client.answer())[0] == 408
 
 
-@pytest.mark.parametrize("sent", [b"", b"\r\n"])
-async def test_a_connection_without_a_request_is_closed(hasty: Site, sent: bytes) -> None:
+@pytest.mark.parametrize(("sent", "answer"), [(b"", b""), (b"\r\n", b"HTTP/1.1 408")])
+async def test_a_connection_without_a_request_is_closed(hasty: Site, sent: bytes, answer: bytes) -> None:
     client = await hasty.client()
     await client.send(sent)
 
-    await client.closed(5)
+    assert (await client.closed(5))[:12] == answer
 
 
 async def test_a_body_that_nobody_reads_is_not_taken_for_ever(hasty: Site) -> None:

@@ -103,7 +103,7 @@ def test_ctrl_c_ends_the_drain_and_a_second_sigterm_does_not(database_url: str, 
         os.kill(process.id, signal.SIGTERM)
         told_to_end(process)
         os.kill(process.id, signal.SIGINT)
-        process.wait()
+        assert process.wait() == 0
 
 
 def test_each_of_several_workers_drains(database_url: str, tmp_path: Path) -> None:
