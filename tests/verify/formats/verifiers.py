@@ -84,7 +84,7 @@ def verify_with_go(directory: Path, vkey: str) -> None:
 
 def verify_with_aics(directory: Path, vkey: str) -> None:
     """Verify everything with `aics-tlog`. It raises LogRefused; the test is skipped where PyPI cannot be reached."""
-    _run_with_aics("verify_with_aics.py", directory, vkey)
+    _run_with_aics("verify", directory, vkey)
 
 
 def cosign_with_aics(note: str, log_vkey: str, witness_vkey: str) -> str:
@@ -93,12 +93,16 @@ def cosign_with_aics(note: str, log_vkey: str, witness_vkey: str) -> str:
     It raises LogRefused; the test is skipped where PyPI cannot be reached. The key of the cosignature is named `aics`,
     and its private key is 32 bytes of 2.
     """
-    return _run_with_aics("cosign_with_aics.py", note, log_vkey, witness_vkey)
+    return _run_with_aics("cosign", note, log_vkey, witness_vkey)
 
 
-def _run_with_aics(script: str, *arguments: str | Path) -> str:
+def _run_with_aics(command: str, *arguments: str | Path) -> str:
     ran = subprocess.run(
-        [sys.executable, HERE / script, *arguments], env=aics_environment(), capture_output=True, text=True, check=False
+        [sys.executable, HERE / "with_aics.py", command, *arguments],
+        env=aics_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
     )
     _judge(ran)
     return ran.stdout
