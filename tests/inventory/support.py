@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import pytest
 
 from holdfast.accounts import sessions
 from holdfast.inventory.api import OPERATIONS
@@ -22,6 +23,7 @@ from holdfast.inventory.shops import operations as shops
 from holdfast.inventory.shops.operations import ENDED_SHOPS
 from holdfast.inventory.stock import operations
 from holdfast.kit.http.application import Application
+from holdfast.kit.postgres.database import Database as AnyDatabase
 from holdfast.kit.security import api_keys
 from tests.connections import ReusedConnection
 from tests.databases import empty
@@ -93,14 +95,10 @@ class Shop:
 
     async def refused(self, tool: str, **arguments: Any) -> dict[str, Any]:
         """What a tool is refused with, which must be an answer an agent can act on."""
-        try:
-            answer = await self.call(tool, **arguments)
-        except ToolRefusal as refused:
-            body = refused.body
-        else:
-            raise AssertionError(f"{tool} was not refused: {answer}")
-        assert body.keys() >= {"code", "message", "hint", "retryable"}, body
-        return body
+        with pytest.raises(ToolRefusal) as refused:
+            await self.call(tool, **arguments)
+        assert refused.value.body.keys() >= {"code", "message", "hint", "retryable"}, refused.value.body
+        return refused.value.body
 
     async def on_hand(self, pool_id: int) -> int:
         """What a pool has on hand."""
@@ -132,6 +130,12 @@ class Shop:
         return signatures.sign_proxy_query(self.domain, client_secret(self.settings), time.time())
 
 
+async def run_sql(database: AnyDatabase[Any], statement: Any, **parameters: Any) -> list[tuple[Any, ...]]:
+    async with database.pool.connection() as connection:
+        cursor = await connection.execute(statement, parameters)
+        return await cursor.fetchall() if cursor.description is not None else []
+
+
 class Inventory:
     """The inventory service in this process, over its real HTTP interface."""
 
@@ -155,9 +159,7 @@ class Inventory:
 
     async def sql(self, statement: Any, **parameters: Any) -> list[tuple[Any, ...]]:
         """Run a statement behind the service's back, to set a scene or to look."""
-        async with self.database.pool.connection() as connection:
-            cursor = await connection.execute(statement, parameters)
-            return await cursor.fetchall() if cursor.description is not None else []
+        return await run_sql(self.database, statement, **parameters)
 
     async def empty(self, template_url: str) -> None:
         """Delete all rows of the database, and let this process drop what it caches of them. Ids begin at 1 again."""

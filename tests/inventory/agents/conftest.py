@@ -29,6 +29,7 @@ from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.security.api_keys import KeyRing
 from tests.any_bound import ANY_BOUND
+from tests.inventory.support import run_sql
 
 DOMAIN = "ada.myshopify.com"
 BASE_URL = "http://inventory.test"
@@ -93,9 +94,7 @@ class Scene:
 
     async def run_sql(self, statement: Any, **parameters: Any) -> list[tuple[Any, ...]]:
         """Run a statement behind the service's back."""
-        async with self.database.pool.connection() as connection:
-            cursor = await connection.execute(statement, parameters)
-            return await cursor.fetchall() if cursor.description is not None else []
+        return await run_sql(self.database, statement, **parameters)
 
 
 @contextlib.asynccontextmanager

@@ -17,6 +17,15 @@ SAME_SITE = {"origin": BASE_URL, "sec-fetch-site": "same-origin"}
 FOREIGN = {"origin": "https://evil.example", "sec-fetch-site": "cross-site"}
 
 
+def browser_of(inventory: Inventory, language: str) -> httpx2.AsyncClient:
+    """A browser with cookies, which follows no redirects by itself."""
+    return httpx2.AsyncClient(
+        transport=httpx2.ASGITransport(inventory.app),
+        base_url=inventory.settings.base_url,
+        headers={"Accept": "text/html", "Accept-Language": language, "User-Agent": "Firefox of a test"},
+    )
+
+
 class Admin:
     """The admin of a shop, in a browser: it loads pages of the app in a frame."""
 
@@ -25,11 +34,7 @@ class Admin:
         self.inventory: Inventory = scene.inventory
         self.domain = domain
         self.user = user
-        self.http = httpx2.AsyncClient(
-            transport=httpx2.ASGITransport(scene.inventory.app),
-            base_url=BASE_URL,
-            headers={"Accept": "text/html", "Accept-Language": language, "User-Agent": "Firefox of a test"},
-        )
+        self.http = browser_of(scene.inventory, language)
 
     def token(self, **claims: Any) -> str:
         """A session token, as the platform gives one to this merchant."""

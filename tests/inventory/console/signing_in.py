@@ -4,7 +4,7 @@ import httpx2
 
 from holdfast.accounts.signin import links
 from holdfast.inventory.merchants import operations
-from tests.inventory.console.scene import hidden
+from tests.inventory.console.scene import browser_of, hidden
 from tests.inventory.support import Inventory, Shop
 
 EMAIL = "ada@example.com"
@@ -15,11 +15,7 @@ class Owner:
 
     def __init__(self, inventory: Inventory, language: str = "en") -> None:
         self.inventory = inventory
-        self.http = httpx2.AsyncClient(
-            transport=httpx2.ASGITransport(inventory.app),
-            base_url=inventory.settings.base_url,
-            headers={"Accept": "text/html", "Accept-Language": language, "User-Agent": "Firefox of a test"},
-        )
+        self.http = browser_of(inventory, language)
 
     async def get(self, path: str) -> httpx2.Response:
         return await self.http.get(path)

@@ -68,6 +68,13 @@ class Scene:
         [(id,)] = await self.inventory.sql("select id from shops where domain = %(domain)s", domain=DOMAIN)
         return Shop(self.inventory.http, self.inventory.settings, id, DOMAIN, key)
 
+    async def installed(self, *scopes: str) -> Shop:
+        """The shop at the service, with the app, and a key that has these scopes."""
+        await self.install()
+        shop = await self.shop()
+        await self.inventory.regenerate(shop, *scopes)
+        return shop
+
     async def row(self, columns: str, table: str = "installs") -> tuple[Any, ...]:
         """What is stored of the only install, or of its tokens."""
         [row] = await self.inventory.sql(f"select {columns} from {table}")

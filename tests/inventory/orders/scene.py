@@ -74,9 +74,7 @@ class Scene:
 async def playing(place: Settings | Place) -> AsyncGenerator[Scene]:
     """A scene, for as long as the block lasts."""
     async with beside_the_platform(place) as stage:
-        await stage.install()
-        shop = await stage.shop()
-        await stage.inventory.regenerate(shop, *SCOPES)
+        shop = await stage.installed(*SCOPES)
         owner = stage.platform.shop(DOMAIN)
         owner.points = 100_000
         stage.platform.world.store.put(DOMAIN, owner)

@@ -47,6 +47,14 @@ class Scene:
     def item(self, title: str) -> str:
         return gid("InventoryItem", self.variants[title].item)
 
+    async def link(self) -> None:
+        """Link what the shop sells to a pool of 50."""
+        members = [
+            {"variant_gid": gid("ProductVariant", variant.id), "units_per_sale": PACKS[title]}
+            for title, variant in self.variants.items()
+        ]
+        self.pool_id = (await self.shop.pool(50, members=members))["id"]
+
     async def attend(self) -> int:
         """Attend to all levels that need it now."""
         return await handle_all(SyncWork(self.inventory.database))
@@ -117,11 +125,8 @@ class Scene:
 async def installed(place: Settings | Place) -> AsyncGenerator[Scene]:
     """A shop that has the app, whose levels are known, and that has no pool yet."""
     async with beside_the_platform(place) as installing:
-        await installing.install()
-        inventory = installing.inventory
-        added = await installing.shop()
-        scene = Scene(installing, added)
-        await inventory.regenerate(added, "read_inventory", "write_inventory", "read_pools", "write_pools")
+        scopes = ("read_inventory", "write_inventory", "read_pools", "write_pools")
+        scene = Scene(installing, await installing.installed(*scopes))
         await scene.imported()
         yield scene
 
@@ -130,12 +135,7 @@ async def installed(place: Settings | Place) -> AsyncGenerator[Scene]:
 async def pooled(place: Settings | Place, policy: str = "adopt") -> AsyncGenerator[Scene]:
     """The same with a pool of 50, and levels that agree with it."""
     async with installed(place) as scene:
-        members = [
-            {"variant_gid": gid("ProductVariant", variant.id), "units_per_sale": PACKS[title]}
-            for title, variant in scene.variants.items()
-        ]
-        pool = await scene.shop.pool(50, members=members)
-        scene.pool_id = pool["id"]
+        await scene.link()
         if policy != "adopt":
             await scene.shop.call("update_pool", pool_id=scene.pool_id, policy=policy)
         await scene.attend()

@@ -6,10 +6,9 @@ import pytest
 
 from holdfast.inventory.settings import Settings
 from holdfast_demo.shopify import payloads
-from holdfast_demo.shopify.model import gid
 from holdfast_demo.shopify.orders import SaleLine
 from tests.inventory.installs.merchants import DOMAIN, SECRET, Place
-from tests.inventory.sync.scene import PACKS, Scene, installed
+from tests.inventory.sync.scene import Scene, installed
 from tests.inventory.webhooks.deliveries import deliver, handle
 
 
@@ -17,11 +16,7 @@ from tests.inventory.webhooks.deliveries import deliver, handle
 async def scene(place: Settings | Place) -> AsyncGenerator[Scene]:
     """A shop with a pool of 50, whose levels nobody has attended to yet, and of which a 6-pack was sold since."""
     async with installed(place) as scene:
-        members = [
-            {"variant_gid": gid("ProductVariant", variant.id), "units_per_sale": PACKS[title]}
-            for title, variant in scene.variants.items()
-        ]
-        scene.pool_id = (await scene.shop.pool(50, members=members))["id"]
+        await scene.link()
         scene.platform.sell(DOMAIN, SaleLine(scene.variants["6-pack"].id, 1))
         yield scene
 

@@ -14,6 +14,7 @@ from holdfast.inventory.agents.tokens import LEEWAY_SECONDS, Claims, TokenSigner
 from holdfast.kit.postgres.database import Database
 from holdfast.kit.security.secrets import Secret
 from holdfast.kit.security.signed_tokens import InvalidToken, TokenType
+from tests.inventory.support import run_sql
 
 ISSUER = "https://example.com"
 AUDIENCE = "https://example.com/door"
@@ -46,12 +47,6 @@ async def process(url: str, secret: Secret = SECRET) -> AsyncGenerator[Signing]:
     await database.pool.open()
     yield database
     await database.pool.close()
-
-
-async def run_sql(database: Signing, statement: Any, **parameters: Any) -> list[tuple[Any, ...]]:
-    async with database.pool.connection() as connection:
-        cursor = await connection.execute(statement, parameters)
-        return await cursor.fetchall() if cursor.description is not None else []
 
 
 async def age(database: Signing, seconds: int) -> None:

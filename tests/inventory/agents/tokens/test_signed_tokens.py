@@ -9,7 +9,8 @@ from joserfc.jwk import KeySet
 
 from holdfast.inventory.agents import tokens
 from holdfast.inventory.agents.tokens import TokenSigner
-from tests.inventory.agents.tokens.conftest import AUDIENCE, ISSUER, TICKET, VOUCHER, Signing, claims_of, run_sql
+from tests.inventory.agents.tokens.conftest import AUDIENCE, ISSUER, TICKET, VOUCHER, Signing, claims_of
+from tests.inventory.support import run_sql
 
 
 async def test_a_token_comes_back_as_what_was_said(database: Signing) -> None:

@@ -19,10 +19,10 @@ from tests.inventory.agents.tokens.conftest import (
     process,
     published,
     refusal,
-    run_sql,
     signed_with,
     stored,
 )
+from tests.inventory.support import run_sql
 
 
 async def test_tokens_of_processes_that_start_at_once_are_good_everywhere(database: Signing, database_url: str) -> None:
