@@ -97,9 +97,10 @@ class Work(ABC):
         return findings_of(self.recorder.plans, exceptions)
 
     async def pages(self) -> None:
-        """Open all pages, and what else is opened by GET."""
+        """Open all pages, and what else is opened by GET, without streams: these do not end."""
         for route in self.app.routes:
-            if "GET" in route.endpoint.methods and not route.refuses_parameters and ":path}" not in route.path:
+            is_endless = "/stream" in route.path or ":path}" in route.path
+            if "GET" in route.endpoint.methods and not route.refuses_parameters and not is_endless:
                 await self.page(route.path)
 
     async def get(self, path: str, statuses: Container[int] = (200,), **options: Any) -> None:

@@ -301,8 +301,7 @@ class Work(running.Work):
             self.refused[operation.name] = refused.code
 
     async def page(self, path: str) -> None:
-        if "/stream" not in path:  # streams do not end
-            await self.get(path.format(**IN_PATHS), range(200, 500))
+        await self.get(path.format(**IN_PATHS), range(200, 500))
 
     async def enter(self) -> None:
         """Register somebody for event 4, which opens with a draw."""

@@ -191,8 +191,7 @@ class Work(running.Work):
 
     async def page(self, path: str) -> None:
         query = {"shop": DOMAIN, **({"gid": self.variant} if path == "/console/variant" else {})}
-        if "/stream" not in path:  # streams do not end
-            await self.get(path.format(**IN_PATHS), {200, 302, 303, 401, 404}, params=query)
+        await self.get(path.format(**IN_PATHS), {200, 302, 303, 401, 404}, params=query)
 
     async def ask_from_outside(self) -> None:
         """Ask as the storefront does, and as an agent."""
