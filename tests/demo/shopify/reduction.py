@@ -32,13 +32,13 @@ def reduced(introspection: Any, schema: str) -> str:
         for definition in graphql.parse(schema).definitions
         if isinstance(definition, WITH_FIELDS)
     }
-    kept = [known[name] for name in ("", "@idempotent") if name in known]
-    kept += [_kept(known[name], fields) for name in sorted(fields)]
+    definitions = [known[name] for name in ("", "@idempotent") if name in known]
+    definitions += [_reduced_type(known[name], fields) for name in sorted(fields)]
     done = {*fields, *BUILT_IN}
-    while left := {*chain.from_iterable(map(_used, kept))} - done:
+    while left := {*chain.from_iterable(map(_used_names, definitions))} - done:
         done |= left
-        kept += [_kept(known[name], fields) for name in sorted(left)]
-    return f"{graphql.print_ast(graphql.DocumentNode(definitions=tuple(kept)))}\n"
+        definitions += [_reduced_type(known[name], fields) for name in sorted(left)]
+    return f"{graphql.print_ast(graphql.DocumentNode(definitions=tuple(definitions)))}\n"
 
 
 def _name(definition: Any) -> str:
@@ -47,7 +47,7 @@ def _name(definition: Any) -> str:
     return f"{'@' if is_directive else ''}{definition.name.value}" if hasattr(definition, "name") else ""
 
 
-def _kept(definition: Any, fields: Mapping[str, list[str]]) -> Any:
+def _reduced_type(definition: Any, fields: Mapping[str, list[str]]) -> Any:
     """What is kept of the definition of a type."""
     name = _name(definition)
     if isinstance(definition, graphql.UnionTypeDefinitionNode):
@@ -57,7 +57,11 @@ def _kept(definition: Any, fields: Mapping[str, list[str]]) -> Any:
     if name not in fields:
         raise KeyError(f"{name} is the type of a field; the schema has to say which of its fields it keeps.")
     known = {_name(field): field for field in definition.fields or ()}
-    interfaces = [each for each in definition.interfaces or () if {*fields.get(_name(each), "-")} <= {*fields[name]}]
+    interfaces = [
+        interface
+        for interface in definition.interfaces or ()
+        if {*fields.get(_name(interface), "-")} <= {*fields[name]}
+    ]
     return replace(
         definition,
         fields=tuple(known[field] for field in fields[name]),
@@ -65,7 +69,7 @@ def _kept(definition: Any, fields: Mapping[str, list[str]]) -> Any:
     )
 
 
-def _used(definition: graphql.Node) -> set[str]:
+def _used_names(definition: graphql.Node) -> set[str]:
     """The names of the types in a definition."""
     used = set[str]()
 
