@@ -1,0 +1,1 @@
+"""The commands `holdfast events …` that only the events service has."""
