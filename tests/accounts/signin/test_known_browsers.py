@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.accounts import sessions
+from holdfast.accounts import known_browsers
 from holdfast.events.people.model import AccountSelector
 from holdfast.events.settings import Settings
 from tests.accounts.browser import Browser
@@ -45,7 +45,7 @@ async def test_the_browser_of_the_owner_is_known_for_90_days(few: Settings) -> N
         assert await counts_as_owner(service, browser.http.cookies["known"])
         await service.run_sql("update known_browsers set known_at = now() - interval '90 days 1 second'")
         assert not await counts_as_owner(service, browser.http.cookies["known"])
-        assert await service.database.transact(sessions.forget_known) == 1
+        assert await service.database.transact(known_browsers.forget_known) == 1
 
 
 async def test_it_is_known_no_more_after_not_mine(few: Settings) -> None:

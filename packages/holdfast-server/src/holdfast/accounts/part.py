@@ -2,7 +2,7 @@
 
 from typing import LiteralString, Protocol, TypeVar
 
-from holdfast.accounts import sessions
+from holdfast.accounts import known_browsers, sessions
 from holdfast.accounts.directory import Directory
 from holdfast.accounts.identities import unifying_loop
 from holdfast.accounts.signed_in_pages import SignedInPages
@@ -49,7 +49,7 @@ def account_part(table: LiteralString, directory: Directory, context: type[C]) -
         loops=(unifying_loop(table),),
         timed_tasks=(
             TimedTask("forget_links", Schedule.hourly(11), in_batches(sessions.forget_links)),
-            TimedTask("forget_known", Schedule.daily("04:21"), in_batches(sessions.forget_known)),
+            TimedTask("forget_known", Schedule.daily("04:21"), in_batches(known_browsers.forget_known)),
             TimedTask("forget_sessions", Schedule.daily("04:27"), in_batches(sessions.forget_sessions)),
         ),
     )

@@ -1,12 +1,7 @@
-"""Sessions, and browsers that an account knows: both are random secrets in cookies; the database has digests.
+"""Sessions: which account is signed in in a browser. Each is a random secret in a cookie; the database has its digest.
 
 The look-up of a session is cached for a second; every process drops it from its cache as soon as the session ends.
-
-In a known browser the owner of an address has signed in. Signing in from it has its own rate limit. It is known for
-`KNOWN_DAYS`, or until all access to the account is ended: a person who had access before that must not count as the
-owner.
-
-Sign-in links are deleted a day after they were requested, and sessions and known browsers when they have ended.
+Sign-in links are deleted a day after they were requested, and sessions when they have ended.
 """
 
 import datetime as dt
@@ -23,7 +18,6 @@ from msgspec import Struct
 from holdfast.accounts.directory import Account, Directory
 from holdfast.kit.contract.bounds import Bound, cache_bound
 from holdfast.kit.contract.caller import Caller, person
-from holdfast.kit.contract.command import Command
 from holdfast.kit.http.handler import Header, Request
 from holdfast.kit.postgres.database import Database, Reader, Tx
 from holdfast.kit.postgres.group_commit import MAX_CALLS_IN_BATCH, MAX_WAITING_CALLS, Batcher
@@ -313,46 +307,6 @@ async def _announce(tx: Tx[Any], hash_query: LiteralString, params: Mapping[str,
         await tx.revoke(CHANNEL, payload)
 
 
-KNOWN_DAYS = 90
-
-
-class LookAtKnownBrowser(Command):
-    """Asks whether the owner of an address has signed in in the browser that has a cookie."""
-
-    email: str
-    secret: str
-
-
-async def is_known_browser(reader: Reader[Any], caller: Caller, command: LookAtKnownBrowser) -> bool:
-    """Whether the owner of an address has signed in in a browser."""
-    is_known = await reader.value(
-        """
-        select true from known_browsers where hash = %(hash)s and known_at > now() - make_interval(days => %(days)s)
-        """,
-        {"hash": _digest(command.secret, command.email), "days": KNOWN_DAYS},
-    )
-    return bool(is_known)
-
-
-async def note(tx: Tx[Any], account_id: int, email: str) -> str:
-    """Store that the owner of an address signs in. Returns the secret for the cookie."""
-    secret = new_secret()
-    await tx.run(
-        "insert into known_browsers (hash, account_id) values (%(hash)s, %(account_id)s)",
-        {"hash": _digest(secret, email), "account_id": account_id},
-    )
-    return secret
-
-
-async def forget_browsers_of(tx: Tx[Any], account_ids: Sequence[int]) -> None:
-    """Delete the known browsers of some accounts."""
-    await tx.run("delete from known_browsers where account_id = any(%(ids)s)", {"ids": [*account_ids]})
-
-
-def _digest(secret: str, email: str) -> bytes:
-    return hashlib.sha256(f"{secret} {email}".encode()).digest()
-
-
 BATCH_SIZE = 5_000
 
 
@@ -367,21 +321,6 @@ async def forget_links(tx: Tx[Any]) -> int:
         select count(*) from gone
         """,
         {"portion": BATCH_SIZE},
-    )
-
-
-async def forget_known(tx: Tx[Any]) -> int:
-    """Delete a batch of the browsers that are no longer known. Returns how many were deleted."""
-    return await tx.value(
-        """
-        with gone as (
-            delete from known_browsers where hash in (
-                select hash from known_browsers
-                 where known_at < now() - make_interval(days => %(days)s) limit %(portion)s)
-            returning 1)
-        select count(*) from gone
-        """,
-        {"portion": BATCH_SIZE, "days": KNOWN_DAYS},
     )
 
 

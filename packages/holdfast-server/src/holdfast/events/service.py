@@ -32,7 +32,7 @@ from holdfast.events.photos import part as photos
 from holdfast.events.pricing import part as pricing
 from holdfast.events.problems import ALL
 from holdfast.events.queues import part as queues
-from holdfast.events.queues.joining import QUEUE_DRAWS
+from holdfast.events.queues.places import QUEUE_DRAWS
 from holdfast.events.registrations import part as registrations
 from holdfast.events.registrations.part import IDEMPOTENCY
 from holdfast.events.resources import Context, Database

@@ -18,7 +18,7 @@ from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 from msgspec import Struct
 
-from holdfast.accounts import sessions
+from holdfast.accounts import known_browsers, sessions
 from holdfast.accounts.directory import Directory
 from holdfast.accounts.signin import links
 from holdfast.accounts.signin.links import SignInByLink
@@ -27,7 +27,8 @@ from holdfast.kit.contract.caller import STRANGERS, Caller, Owner
 from holdfast.kit.contract.command import Command
 from holdfast.kit.postgres.database import Reader, Tx
 from holdfast.kit.running.admission import Admission
-from holdfast.kit.running.operation import SIGN_IN_LANE, Operation, read, single, steps
+from holdfast.kit.running.operation import SIGN_IN_LANE, Operation
+from holdfast.kit.running.run_modes import read, single, steps
 from holdfast.kit.running.slots import Slots
 from holdfast.kit.running.steps import Conclusion, Steps
 
@@ -178,7 +179,7 @@ class SignInByPassword:
             secret = await sessions.begin(tx, id, "password", command.user_agent)
             account = (await self._directory.find(tx, [id])).get(id)
             is_owner = account is not None and account.is_proved
-            return PasswordSignInResult(secret, await sessions.note(tx, id, command.email) if is_owner else None)
+            return PasswordSignInResult(secret, await known_browsers.note(tx, id, command.email) if is_owner else None)
 
         return await steps.conclude(begin)
 
@@ -217,7 +218,7 @@ class SignInOperations:
         self.by_password = Operation(
             "sign_in_by_password", None, steps(SignInByPassword(directory).sign_in), lane=SIGN_IN_LANE
         )
-        self.known = operation("look_at_known_browser", None, read(sessions.is_known_browser))
+        self.known = operation("look_at_known_browser", None, read(known_browsers.is_known_browser))
         self.list = operation("list_sessions", None, read(list_open))
         self.end = operation("end_sessions", None, single(end))
         self.all = (self.ask, self.look, self.use, self.by_password, self.known, self.list, self.end)

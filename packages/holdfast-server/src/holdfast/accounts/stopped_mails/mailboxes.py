@@ -13,7 +13,8 @@ from holdfast.kit.contract.addresses import mailbox
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
 from holdfast.kit.postgres.database import Database, Reader, Tx
-from holdfast.kit.running.operation import SIGN_IN_LANE, Operation, read, single
+from holdfast.kit.running.operation import SIGN_IN_LANE, Operation
+from holdfast.kit.running.run_modes import read, single
 from holdfast.kit.security.secrets import HmacSigner, Secret
 
 PATH = "/mails"

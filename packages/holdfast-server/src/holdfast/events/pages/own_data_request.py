@@ -17,8 +17,9 @@ from holdfast.kit.http.handler import Access, Handler, Reply, Request
 from holdfast.kit.http.index import Route
 from holdfast.kit.pages.forms import FormTokens, read_form, require_same_site
 from holdfast.kit.pages.language import language_of
-from holdfast.kit.running.operation import Operation, single
+from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.rate_limits import Limits
+from holdfast.kit.running.run_modes import single
 from holdfast.kit.running.runner import Runner
 
 SEND = Operation("send_data_link", None, single(proof.send))

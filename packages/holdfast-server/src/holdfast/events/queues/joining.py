@@ -3,9 +3,6 @@
 One statement stores all visitors that join at the same time, under a lock on each of their queues. Tickets are
 consecutive in order of arrival. A visitor has one ticket, even if it joins again or through another process. Its
 position is the ticket minus the last released ticket, and can only fall.
-
-A draw never changes a ticket: `queue_places` has the place of each drawn ticket, and later tickets are their own
-places.
 """
 
 import datetime as dt
@@ -17,38 +14,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 from prometheus_client import Counter
 
-from holdfast.events.draws.model import DrawSubject
 from holdfast.events.log.model import new_nonces
 from holdfast.events.problems import QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE
+from holdfast.events.queues.places import CHANNEL, PLACE
 from holdfast.events.resources import Tx
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, Problem
 from holdfast.kit.postgres.group_commit import LockedRow
 
-IS_LATE: LiteralString = """
-    (queues.draw_at is not null
-     and case when queues.draw_entries is null then visitor.joined_at >= queues.draw_at
-              else visitor.ticket > queues.draw_entries end)
-"""
-"""Whether a `visitor` of `queues` came after the list of a draw had closed."""
-
-PLACE: LiteralString = f"""
-    case when visitor.ticket is null or queues.draw_at is null or {IS_LATE} then visitor.ticket
-         when queues.drawn_at is null then coalesce(queues.draw_entries, queues.tickets)
-         else (select places[1 + (visitor.ticket - 1) %% 256] from queue_places
-                where queue_id = queues.id and number = (visitor.ticket - 1) / 256) end
-"""
-"""The place in line of a `visitor` of `queues`: its ticket or the drawn place. Before the draw: the end of the list."""
-
-OPENS_AT: LiteralString = """
-    greatest(queues.starts_at, case when queues.drawn_at is null then queues.draw_round_at end)
-"""
-"""The time before which nobody is released from `queues`; null: none."""
-
-
 JOINED = Counter("holdfast_queue_joined", "Visitors who got a place in a queue.")
 
-CHANNEL = "queues"
 """The channel for notifications that a queue may have a visitor to release sooner than expected."""
 
 
@@ -308,19 +283,3 @@ REFUSALS: Mapping[str, Callable[[int, int, int], Problem]] = {
 }
 """The problem for each code of the statement. The arguments are the id of the queue, the seconds until a place may be
 free, and the seconds of an interval."""
-
-
-QUEUE_DRAWS = DrawSubject(
-    noun="queue",
-    table="queues",
-    is_live="deleted_at is null",
-    entries="""
-        (select ticket from queue_visitors where queue_id = queues.id and joined_at < draw_at
-          order by ticket desc limit 1)""",
-    is_complete="true",
-    order="""
-        insert into queue_places (queue_id, number, places)
-        select %(id)s, (ticket - 1) / 256, array_agg(place::integer order by ticket) from drawn group by 2""",
-    on_drawn=", paced_at = clock_timestamp()",
-    channel=CHANNEL,
-)

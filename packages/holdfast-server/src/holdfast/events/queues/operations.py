@@ -43,7 +43,7 @@ from holdfast.kit.contract.messages import message
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, VALIDATION_FAILED, Problem, invalid, refuses
 from holdfast.kit.postgres.group_commit import LockedRow
 from holdfast.kit.postgres.pagination import OffsetPage, Page
-from holdfast.kit.running.operation import Batch, Call
+from holdfast.kit.running.run_modes import Batch, Call
 from holdfast_verify.formats.log_name import LogName
 from holdfast_verify.formats.receipts import receipt_of
 

@@ -21,8 +21,9 @@ from holdfast.events.draws.model import CHECKED
 from holdfast.events.paths import QueueId
 from holdfast.events.problems import QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE
 from holdfast.events.queues import joining, release_tokens, sql
-from holdfast.events.queues.joining import CHANNEL, OPENS_AT, QUEUE_DRAWS, Visitor
+from holdfast.events.queues.joining import CHANNEL, Visitor
 from holdfast.events.queues.model import QueueRow, RoomRow, RoomVisit, VisitorStatus, status_path
+from holdfast.events.queues.places import OPENS_AT, QUEUE_DRAWS
 from holdfast.events.queues.sql import QUEUE
 from holdfast.events.resources import Database, Reader, Tx
 from holdfast.events.site import SITE
@@ -33,7 +34,8 @@ from holdfast.kit.contract.problems import NOT_FOUND, Problem, refuses
 from holdfast.kit.pages.language import Language
 from holdfast.kit.postgres.group_commit import LockedRow
 from holdfast.kit.postgres.lookup_cache import MAX_RESULTS, LookupCache
-from holdfast.kit.running.operation import Batch, Operation, read_batched
+from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.run_modes import Batch, read_batched
 from holdfast.kit.running.runner import Runner
 from holdfast_verify.formats.log_name import LogName
 from holdfast_verify.formats.receipts import ReceiptFile, later_receipt, receipt_of

@@ -7,8 +7,8 @@ from typing import Any, LiteralString
 import msgspec
 
 from holdfast.events.draws.model import CHECKED
-from holdfast.events.queues.joining import IS_LATE, OPENS_AT, PLACE, QUEUE_DRAWS
 from holdfast.events.queues.model import QueueRow, RoomRow, UsedToken, VisitorStatus
+from holdfast.events.queues.places import IS_LATE, OPENS_AT, PLACE, QUEUE_DRAWS
 from holdfast.events.resources import Reader, Tx
 from holdfast.kit.postgres.pagination import OffsetPage, Page, page_of_long_items
 

@@ -22,7 +22,8 @@ from holdfast.kit.contract.problems import (
     NOT_FOUND,
     refuses,
 )
-from holdfast.kit.running.operation import Operation, single
+from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.run_modes import single
 
 MAX_BULK_REGISTRATIONS = 50
 """The most registrations of one command."""

@@ -19,7 +19,7 @@ from holdfast.inventory.stock.ledger_rules import Stock, StockPool
 from holdfast.inventory.stock.stock_changes import TouchedRows, read_stock
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, VALIDATION_FAILED, Problem, refuses
-from holdfast.kit.running.operation import Batch
+from holdfast.kit.running.run_modes import Batch
 
 
 @refuses(NOT_FOUND, POOL_NOT_ACTIVE)

@@ -25,7 +25,8 @@ from holdfast.inventory.merchants import operations as merchants
 from holdfast.inventory.stock import pool_page
 from holdfast.inventory.sync import pool_figures
 from holdfast.kit.process.part import Endpoints, Part
-from holdfast.kit.running.operation import Operation, read, single
+from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.run_modes import read, single
 
 OPERATIONS = (
     Operation("list_actors", None, read(merchants.list_actors)),

@@ -14,7 +14,7 @@ from holdfast.inventory.sync import levels
 from holdfast.inventory.sync.model import OrderLevelChange
 from holdfast.kit.contract.caller import platform
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.running.operation import Batch, Call
+from holdfast.kit.running.run_modes import Batch, Call
 
 SOURCE = "webhook"
 """The source that the ledger names for entries of orders."""

@@ -32,7 +32,7 @@ from holdfast.inventory.stock.stock_changes import CHANGES, bump, lock
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Repeatable, sent_fields
 from holdfast.kit.contract.problems import INSUFFICIENT_SCOPE, NOT_FOUND, VALIDATION_FAILED, Problem, invalid, refuses
-from holdfast.kit.running.operation import Batch
+from holdfast.kit.running.run_modes import Batch
 
 find_by_id = sql.find_pools
 find_by_name = sql.find_by_name

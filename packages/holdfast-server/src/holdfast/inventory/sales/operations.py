@@ -12,7 +12,7 @@ from holdfast.inventory.stock.model import StockChange, StoredHold
 from holdfast.inventory.stock.stock_changes import Draft, TouchedRows, read_stock, touched_rows, write
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, VALIDATION_FAILED, Problem, invalid, refuses
-from holdfast.kit.running.operation import Batch
+from holdfast.kit.running.run_modes import Batch
 
 
 @refuses(NOT_FOUND, POOL_NOT_ACTIVE, STALE, HOLD_ENDED, NOT_ENOUGH_STOCK, VALIDATION_FAILED)

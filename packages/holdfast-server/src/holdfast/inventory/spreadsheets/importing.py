@@ -32,7 +32,7 @@ from holdfast.inventory.stock.stock_changes import CHANGES, Draft, TouchedRows, 
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.messages import Message, message
 from holdfast.kit.contract.problems import VALIDATION_FAILED, Problem, invalid
-from holdfast.kit.running.operation import Batch, Call
+from holdfast.kit.running.run_modes import Batch, Call
 
 
 class KnownPools(NamedTuple):

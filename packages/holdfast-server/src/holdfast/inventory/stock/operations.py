@@ -42,7 +42,7 @@ from holdfast.inventory.stock.stock_changes import Draft, TouchedRows, touched_r
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, VALIDATION_FAILED, Problem, invalid, refuses
 from holdfast.kit.postgres import database
-from holdfast.kit.running.operation import Batch, Call
+from holdfast.kit.running.run_modes import Batch, Call
 
 A = TypeVar("A")
 

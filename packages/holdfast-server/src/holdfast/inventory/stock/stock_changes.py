@@ -23,7 +23,7 @@ from holdfast.inventory.stock.model import Actor, Hold, StockChange, StoredHold,
 from holdfast.inventory.stock.sql import EntryRows, ShopPosition, pools_around
 from holdfast.kit.contract.caller import Principal
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.running.operation import Batch, Call
+from holdfast.kit.running.run_modes import Batch, Call
 
 
 class TouchedRows(NamedTuple):

@@ -19,7 +19,7 @@ from holdfast.inventory.sync.model import GRACE_SECONDS, UnexplainedDifference
 from holdfast.inventory.webhooks import inbox
 from holdfast.inventory.webhooks.model import WaitingWebhook
 from holdfast.kit.contract.caller import platform
-from holdfast.kit.running.operation import Batch, Call
+from holdfast.kit.running.run_modes import Batch, Call
 
 SOURCE = "inventory_levels/update"
 

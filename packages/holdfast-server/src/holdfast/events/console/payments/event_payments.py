@@ -10,7 +10,8 @@ from holdfast.events.processor.currencies import digits
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
 from holdfast.kit.pages.forms import hide_forbidden
-from holdfast.kit.running.operation import Operation, read
+from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.run_modes import read
 from holdfast.kit.running.runner import Runner
 
 PAGE_SIZE = 100

@@ -20,7 +20,8 @@ from holdfast.events.site import SITE
 from holdfast.kit.contract.command import check
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
-from holdfast.kit.running.operation import Operation, single
+from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.run_modes import single
 from holdfast.kit.running.runner import Run, Runner
 
 MAX_SORTED = 2_000

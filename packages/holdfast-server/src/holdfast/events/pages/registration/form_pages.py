@@ -30,8 +30,9 @@ from holdfast.kit.pages.language import Language, language_of
 from holdfast.kit.pages.page_cache import MAX_CACHE_BYTES, CachedPage, PageCache, cached_page
 from holdfast.kit.pages.site import redirect
 from holdfast.kit.postgres.lookup_cache import LookupCache
-from holdfast.kit.running.operation import Operation, batched, single
+from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.rate_limits import Limits
+from holdfast.kit.running.run_modes import batched, single
 from holdfast.kit.running.runner import Runner
 
 SIGN_UP = Operation("sign_up", None, batched(sign_up.sign_up), limit="forms")

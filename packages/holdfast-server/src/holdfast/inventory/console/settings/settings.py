@@ -19,7 +19,8 @@ from holdfast.kit.http.handler import Reply, Request
 from holdfast.kit.http.index import Route
 from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, try_form
 from holdfast.kit.pages.language import language_of
-from holdfast.kit.running.operation import Operation, read, single
+from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.run_modes import read, single
 
 SETTINGS = "/console/settings"
 NEW_KEY = f"{SETTINGS}/key"
