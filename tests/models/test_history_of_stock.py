@@ -17,7 +17,8 @@ from tests.faults.processes import serving
 from tests.inventory.support import SINGLE, SIX_PACK, TWELVE_PACK, unlimited
 from tests.models.crowd_client import AnyClient
 from tests.models.history import Exchange, History, agree, never_inverted
-from tests.models.ledger import Answer, Ledger, Pool, changed, entry, refusal
+from tests.models.ledger import Answer, Ledger, Pool
+from tests.models.ledger_answers import changed, entry, refusal
 from tests.serving import PLAIN
 
 DRAWS = [{SINGLE: 1, TWELVE_PACK: 2}, {SIX_PACK: 3, TWELVE_PACK: 1}, {SINGLE: 2}, {}]
