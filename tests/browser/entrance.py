@@ -26,8 +26,10 @@ async def entered(stage: Stage, context: BrowserContext, event_id: int, device: 
     await sign_in(stage, context)
     page = await context.new_page()
     await page.goto(f"{stage.base_url}/console/events/{event_id}/check-in")
-    await page.locator("#device").fill(device)
     await expect(page.locator("body[data-kept]")).to_be_attached()
+    if not await page.locator("#device").is_visible():
+        await page.locator("#this-device summary").click()
+    await page.locator("#device").fill(device)
     await expect(page.locator("#list time")).not_to_be_empty()
     return page
 

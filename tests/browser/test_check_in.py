@@ -65,6 +65,32 @@ async def test_scanners_that_were_offline_agree_afterwards(chromium: Browser, st
     assert {host for watch in watches for host in watch.hosts} == {stage.base_url.split("/")[2]}
 
 
+async def test_a_phone_that_is_new_at_the_door_checks_in_at_once_and_is_asked_for_its_name_once(
+    chromium: Browser, stage: Stage
+) -> None:
+    ada = await organized(stage)
+    event = await ada.create_event()
+    await sign_up(stage.service, event, "ann", "bob")
+    context = await chromium.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    await sign_in(stage, context)
+    page = await context.new_page()
+    await page.goto(f"{stage.base_url}/console/events/{event['id']}/check-in")
+
+    await expect(page.locator("#device")).to_be_visible()
+    assert "✓ Valid Ann Example" in await typed(page, await code_of(stage.service, event["id"], "ann"))
+    await expect(page.locator("#device")).to_be_hidden()
+    await eventually(lambda: sent(page))
+    assert await stored(stage) == [("ann", "Door 1", True)]
+
+    await page.get_by_text("This device: Door 1").click()
+    await page.locator("#device").fill("Door 2")
+    await page.locator("#device").press("Tab")
+    await page.reload()
+    await expect(page.get_by_text("This device: Door 2")).to_be_visible()
+    await expect(page.locator("#device")).to_be_hidden()
+    assert await violations(page) == []
+
+
 async def test_scanners_and_the_server_read_codes_alike(chromium: Browser, stage: Stage) -> None:
     ada = await organized(stage)
     event = await ada.create_event()

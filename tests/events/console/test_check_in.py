@@ -39,12 +39,12 @@ async def test_a_typed_code_checks_in_and_says_who_it_is(service: Service) -> No
     assert "✗ Not on the list Nobody has this code." in await scan(table, path, "4F-7K3M9Q")
 
 
-async def test_what_is_needed_for_each_person_stands_before_the_device_and_its_list(service: Service) -> None:
+async def test_what_is_needed_for_each_person_stands_before_the_list_and_the_report(service: Service) -> None:
     table, path, event_id = await opened(service, "ann")
 
     text = await table.page(path)
 
-    order = ("Scan with the camera", "Code", "Without a code", "Name of this device", "The list is not saved", "Report")
+    order = ("This device:", "Scan with the camera", "Code", "Without a code", "The list is not saved", "Report")
     assert sorted(order, key=text.index) == [*order]
     await over(service, {"id": event_id})
     assert "The check-in is over, so the list is not saved in this browser." in await table.page(path)

@@ -32,21 +32,27 @@
   const showVerdict = ({ id, say, name, entry }) =>
     show({ say, name, id, at: entry && Date.parse(entry.told_at), device: entry?.device });
 
+  const DEVICE = "check-in device"; // where the browser keeps the name of this device
+
+  // The name that scans have: the default, if no other one was typed.
   function deviceName() {
-    const name = part("device").value.trim();
-    if (name) localStorage.setItem("check-in device", name);
+    const name = part("device").value.trim() || part("device").defaultValue;
+    part("device-name").textContent = name;
     // The forms for people without a code tell the name too.
-    for (const field of document.querySelectorAll("input[type=hidden][name=device]")) field.value = name || field.value;
+    for (const field of document.querySelectorAll("input[type=hidden][name=device]")) field.value = name;
     return name;
+  }
+
+  // The name is asked for once: with the first scan it is kept.
+  function keepDeviceName() {
+    localStorage.setItem(DEVICE, deviceName());
+    part("this-device").open = false;
   }
 
   // Says what a text means: by the list at once, and by the server where the list does not know.
   async function read(text) {
     const device = deviceName();
-    if (!device) {
-      part("device").reportValidity();
-      return;
-    }
+    keepDeviceName();
     const code = await readCode(text, eventId);
     const judged = code?.arrival ? await store.judge(code, device) : { say: code ? "other_event" : "unknown" };
     if (!["unlisted", "no_list"].includes(judged.say)) {
@@ -182,9 +188,12 @@
     store = await openStore(eventId);
     const { until } = await store.standing();
     if (until && until < Date.now()) await store.forget();
-    part("device").value ||= localStorage.getItem("check-in device") ?? "";
+    const known = localStorage.getItem(DEVICE);
+    if (known) part("device").value = known;
+    part("this-device").open ||= !known;
     deviceName();
-    part("device").addEventListener("change", deviceName);
+    part("device").addEventListener("input", deviceName);
+    part("device").addEventListener("change", keepDeviceName);
     connectSound(part("sound"));
     part("typing").addEventListener("submit", (event) => {
       event.preventDefault();
@@ -207,7 +216,7 @@
   }
 
   async function camera() {
-    if (!deviceName()) return part("device").reportValidity();
+    keepDeviceName();
     part("camera-fails").hidden = true;
     part("camera").hidden = false;
     try {
