@@ -1,11 +1,10 @@
 """In two browsers: what one person does appears on the page that another one looks at, brought by a stream."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest_asyncio
-from playwright.async_api import Browser, BrowserContext, Page, Route, expect
+from playwright.async_api import Browser, BrowserContext, Page, expect
 
 from holdfast.events.settings import Settings
 from tests.browser.following import open_live
@@ -13,7 +12,6 @@ from tests.browser.looking import submit
 from tests.browser.registering import Stage, Watch, staged
 from tests.events.check_in.scene import link_of
 from tests.events.console.organizing import signed_in
-from tests.events.pages.test_own_registration import own_path
 from tests.events.people.scene import handle_of, sign_up
 from tests.support import Client
 
@@ -216,33 +214,6 @@ async def test_who_waits_sees_the_seat_that_somebody_else_gives_back(chromium: B
     await expect(page.locator(".ticket")).to_be_visible()
     await expect(outcome.locator("main h2")).to_contain_text("place 1 of 1")
     assert watch.failures == []
-
-
-async def test_who_cancels_sees_that_although_the_stream_tells_it_first(chromium: Browser, stage: Stage) -> None:
-    await sign_up(stage.service, stage.event, "ann")
-    url = await own_path(stage.service, stage.event["id"], "ann@example.com")
-    page = await open_live(await chromium.new_context(), url, "/stream")
-
-    is_cancelled, is_fetched = asyncio.Event(), asyncio.Event()
-
-    async def cancel(route: Route) -> None:
-        answer = await route.fetch()
-        is_cancelled.set()
-        await is_fetched.wait()
-        await route.fulfill(response=answer)
-
-    async def fetch(route: Route) -> None:
-        if route.request.resource_type == "fetch":
-            await is_cancelled.wait()
-        await route.continue_()
-
-    await page.route("**/cancel*", cancel)
-    await page.route(url, fetch)
-    page.on("console", lambda message: is_fetched.set())
-    await page.evaluate("addEventListener('submit', () => refresh().then(() => console.log('fetched')))")
-    await page.get_by_role("button", name="Cancel my registration").click()
-
-    await expect(page.get_by_role("heading", level=2)).to_have_text("Your registration is cancelled.")
 
 
 async def test_what_one_organizer_does_appears_on_the_pages_of_another(chromium: Browser, stage: Stage) -> None:

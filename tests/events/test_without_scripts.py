@@ -119,6 +119,7 @@ async def test_an_event_is_made_from_another_and_a_visitor_pays_and_cancels(shop
     await ann.open(f"/registrations/{await link_of(service, int(ada.path.split('/')[3]), 'ann')}")
     await ann.click(href="/data$")
     await ann.open(ann.page.url.removesuffix("/data"))
+    await ann.click(href="/cancel$")
     await ann.send({"action": "/cancel$"})
     await shop.deliver()
     assert shop.moved("refund") == 1200

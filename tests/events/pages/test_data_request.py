@@ -66,7 +66,7 @@ async def test_a_form_that_was_not_shown_sends_nothing(service: Service) -> None
     ann, ben = await settled(service, ada, await ada.create_event(), "ann", "ben")
     http = Visitor(service).http
     of_another = value(await http.get(f"{ben}/data"), "token")
-    of_cancelling = value(await http.get(ann), "token")
+    of_cancelling = value(await http.get(f"{ann}/cancel"), "token")
 
     for fields in ({}, {"token": "x"}, {"token": of_another}, {"token": of_cancelling}):
         page = await http.post(f"{ann}/data", data=fields)

@@ -174,7 +174,7 @@ async def test_heads_of_pages_have_none(scene: Scene, template: str) -> None:
 async def test_heads_of_pages_after_a_form_have_none(scene: Scene) -> None:
     visitor, framed = Visitor(scene.service, framed=False), Visitor(scene.service)
     own_page = await scene.path("/registrations/{link}")
-    token = value(await visitor.http.get(own_page), "token")
+    token = value(await visitor.http.get(f"{own_page}/cancel"), "token")
     answers = {
         "wrong": await visitor.send(scene.event["id"], email="nobody"),
         "wrong, framed": await framed.send(scene.event["id"], email="nobody"),

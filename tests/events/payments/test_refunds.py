@@ -49,7 +49,7 @@ async def test_who_cancels_gets_back_what_the_rule_says(shop: Scene, days: int, 
     await shop.service.run_sql("update payout_accounts set refund_days = %(days)s", days=days)
     ann = await paid(shop, ada)
     path = await own_page(shop, ann)
-    page = await ann.visitor.http.get(path)
+    page = await ann.visitor.http.get(f"{path}/cancel")
     assert ("you get €12.00 back" in page_text(page)) is bool(back)
 
     done = await ann.visitor.http.post(f"{path}/cancel", data={"token": value(page, "token")})

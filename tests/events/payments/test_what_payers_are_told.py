@@ -103,9 +103,9 @@ async def test_a_refund_without_a_dispute_is_told_once(shop: Scene) -> None:
 
 
 async def cancelled(shop: Scene, ann: Buyer) -> str:
-    """What the page says after its button to cancel."""
+    """What the page says after the question whether to cancel was answered."""
     path = await own_page(shop, ann)
-    page = await ann.visitor.http.get(path)
+    page = await ann.visitor.http.get(f"{path}/cancel")
     return page_text(await ann.visitor.http.post(f"{path}/cancel", data={"token": value(page, "token")}))
 
 
@@ -301,7 +301,7 @@ async def test_who_cancels_too_late_for_money_is_told_the_number_of_days(shop: S
     await shop.service.run_sql("update payout_accounts set refund_days = 40")
     ann = await paid(shop, ada)
     path = await own_page(shop, ann)
-    page = await ann.visitor.http.get(path)
+    page = await ann.visitor.http.get(f"{path}/cancel")
 
     done = await ann.visitor.http.post(f"{path}/cancel", data={"token": value(page, "token")})
 

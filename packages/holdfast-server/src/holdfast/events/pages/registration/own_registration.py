@@ -5,7 +5,7 @@ A GET changes nothing, since programs that check mails follow their links. The l
 
 from collections.abc import Awaitable, Callable
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 
 from markupsafe import Markup
 
@@ -107,8 +107,6 @@ STOP_MAILS = Operation("stop_mails", None, single(own_registration.stop_mails))
 OPERATIONS = (CANCEL, CONFIRM, STOP_MAILS)
 """The operations of the pages. They have no routes and no tools of their own."""
 
-Notice = Literal["old", "late"]
-
 
 def routes(database: Database, runner: Runner, limits: Limits) -> list[Route]:
     """The routes of the pages of a person's own registration."""
@@ -146,20 +144,20 @@ class OwnRegistrationPages:
         return await self._show(caller, link, language)
 
     async def cancel(self, caller: Caller, request: Request) -> Reply:
-        """Cancel a registration, if its own page asks for it."""
+        """Ask whether to cancel a registration, and say what happens then; with POST cancel it."""
         link, language = await self._read_link(caller, request), language_of(request)
         if request.method != "POST":
-            return redirect(language.at(self._path(link)))
+            return await self._ask_to_cancel(caller, link, language)
         require_same_site(request, self._settings.base_url)
         fields = await read_form(request)
         if self._tokens.check(self._path(link), fields.get("token", "")) != "good":
-            return await self._show(caller, link, language, 422, notice="old")
+            return await self._ask_to_cancel(caller, link, language, 422)
         try:
             cancelled: CancellationResult = await self._cancel(caller, CancelOwnRegistration(**link._asdict()))
         except Problem as problem:
             return await self._gone_page(caller, link, problem, language)
         if not cancelled.done:
-            return await self._show(caller, link, language, 422, notice="late")
+            return await self._show(caller, link, language, 422, is_late=True)
         return SITE.page("pages/cancelled.html", language=language, **self._values(cancelled.registration, language))
 
     async def confirm(self, caller: Caller, request: Request) -> Reply:
@@ -199,7 +197,7 @@ class OwnRegistrationPages:
         return f"{links.PATH}/{links.write(self._secret, OWN_PAGE, link)}"
 
     async def _show(
-        self, caller: Caller, link: Link, language: Language, status: int = 200, *, notice: Notice | None = None
+        self, caller: Caller, link: Link, language: Language, status: int = 200, *, is_late: bool = False
     ) -> Reply:
         try:
             registration: OwnRegistration = await self._look(caller, GetOwnRegistration(**link._asdict()))
@@ -211,7 +209,7 @@ class OwnRegistrationPages:
             "pages/own.html",
             status,
             language=language,
-            notice=notice,
+            is_late=is_late,
             qr=qr(links.own_url(self._settings, self._secret, *link)) if has_code else None,
             typed=short_code(links.write(self._secret, OWN_PAGE, link)) if has_code else None,
             cancel_path=language.at(f"{path}/cancel"),
@@ -219,8 +217,27 @@ class OwnRegistrationPages:
             receipt_path=f"{path}?{RECEIPT}",
             unsubscribe_path=language.at(f"{path}/unsubscribe"),
             data_path=language.at(f"{path}/data"),
-            token=self._tokens.issue(path),
             paid=False,  # after a payment the visitor returns to another page
+            **self._values(registration, language),
+        )
+
+    async def _ask_to_cancel(self, caller: Caller, link: Link, language: Language, status: int = 200) -> Reply:
+        """The question; with the status 422 once more, since its form was shown too long ago."""
+        try:
+            registration: OwnRegistration = await self._look(caller, GetOwnRegistration(**link._asdict()))
+        except Problem as problem:
+            return await self._gone_page(caller, link, problem, language)
+        path = self._path(link)
+        if not registration.can_be_cancelled:
+            return redirect(language.at(path))
+        return SITE.page(
+            "pages/cancel.html",
+            status,
+            language=language,
+            is_old=status != 200,
+            path=language.at(path),
+            cancel_path=language.at(f"{path}/cancel"),
+            token=self._tokens.issue(path),
             **self._values(registration, language),
         )
 
