@@ -276,6 +276,7 @@ class LiveEvents:
         state: str = state_of(numbers, takes_payments=self._settings.takes_payments)
         if opening := values["opening"]:
             state += f" {opening.state}"
+        state += f" {form.price}"
         # The form has a token, which differs each time.
         form_part = SITE.render("pages/form_part.html", language=language, **values)
         parts: dict[str, tuple[str, str]] = {"form_part": (state, form_part)}

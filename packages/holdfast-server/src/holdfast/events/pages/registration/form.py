@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 from msgspec import Struct
 
 from holdfast.accounts.addresses import usable
-from holdfast.events.processor.currencies import is_payable
+from holdfast.events.processor.currencies import digits, is_payable
 from holdfast.events.registrations.model import MAX_NAME_CHARACTERS
 from holdfast.events.registrations.sign_up import SignUp, clean_name
 from holdfast.events.settings import Settings
@@ -72,7 +72,7 @@ class Form(Struct):
     values         the typed values by field
     errors         the errors of the typed values by field
     notice         the reason why the form is shown again
-    is_paid        whether the seat has a price
+    price          what a seat costs now, as a text; None: nothing
     hold_minutes   the minutes for which an unpaid seat is held
     refund_days    a cancellation at least so many days before the event is refunded in full, a later one not at all
     retry_after    seconds to wait before the form is sent again
@@ -87,7 +87,7 @@ class Form(Struct):
     values: Mapping[str, str]
     errors: Mapping[str, FieldError | None]
     notice: Notice | None
-    is_paid: bool
+    price: str | None
     hold_minutes: int
     refund_days: int
     retry_after: int | None
@@ -96,6 +96,13 @@ class Form(Struct):
     def is_sent_again(self) -> bool:
         """Whether the browser sends the form again by itself, since it was refused for a short time."""
         return self.notice in ("crowded", "busy") and 0 < (self.retry_after or 0) <= MAX_REPEAT_SECONDS
+
+
+def price_text(event: FormEvent, language: Language) -> str | None:
+    """What a seat of an event costs now; None: nothing."""
+    if event.pricing_mode == "free":
+        return None
+    return language.money(event.current_price or 0, event.currency, digits(event.currency))
 
 
 def form_of(
@@ -123,7 +130,7 @@ def form_of(
         {name: (values or {}).get(name, "")[:MAX_REDISPLAYED_CHARACTERS] for name in FIELDS},
         {name: (errors or {}).get(name) for name in FIELDS},
         notice,
-        event.pricing_mode != "free",
+        price_text(event, language),
         settings.hold_minutes,
         refund_days,
         retry_after,
