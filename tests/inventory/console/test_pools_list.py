@@ -5,17 +5,27 @@ from tests.inventory.console.stocking import Stocking
 from tests.inventory.support import PACKS, SIX_PACK, Shop
 
 
-async def test_a_pool_is_listed_with_how_long_it_lasts(admin: Admin, own_shop: Shop) -> None:
+async def test_a_pool_is_listed_with_its_level_and_once_there_is_enough_to_say_with_how_long_it_lasts(
+    admin: Admin, own_shop: Shop
+) -> None:
     await own_shop.pool(50, name="Honey", members=PACKS)
     await own_shop.pool(7, name="Lids")
     await own_shop.call("record_sale", variant_gid=SIX_PACK, quantity=2)
 
-    page = await admin.get()
+    today = await admin.get()
+    await admin.inventory.sql("update drawn set day = day - 4")
+    later = main_text(await admin.get())
+    await admin.inventory.sql("update drawn set day = day - 20")
+    await own_shop.call("record_sale", variant_gid=SIX_PACK, quantity=1)
+    much_later = main_text(await admin.get())
 
-    # Two 6-packs in 14 days: what is left lasts as long as 38 units at 12 in 14 days.
-    assert "Honey 3 variants 38 units can be sold 38 on hand, 0 held Days left: 44 days active" in main_text(page)
-    assert "Lids 0 variants 7 units can be sold 7 on hand, 0 held active" in main_text(page)
-    assert page.text.count('class="sparkline"') == 2
+    assert "Honey 3 variants 38 units can be sold 38 on hand, 0 held active" in main_text(today)
+    assert "Lids 0 variants 7 units can be sold 7 on hand, 0 held active" in main_text(today)
+    assert today.text.count('class="sparkline"') == 2
+    # 12 units in the five days since the first sale: 38 last 16 days.
+    assert "38 on hand, 0 held Days left: 16 days active" in later
+    # Later the last 14 days count: 6 units in them, so 32 last 75 days.
+    assert "32 on hand, 0 held Days left: 75 days active" in much_later
 
 
 async def test_pools_are_searched_and_filtered(admin: Admin, own_shop: Shop) -> None:

@@ -14,6 +14,9 @@ from holdfast.kit.contract.command import Command
 DAYS = 14
 """How many days the figures are of, the last of them today, in UTC."""
 
+MIN_SALES_DAYS = 3
+"""Days from the first sale until there is enough to tell for how long a quantity lasts."""
+
 
 class GetPoolFigures(Command):
     """Get the figures of pools."""
@@ -26,17 +29,21 @@ class PoolFigures(Struct):
 
     levels          on hand at the end of each of 14 days, the last of them now
     sold            units that sales took in these days, less those that came back
+    sales_days      days since the first known sale, this one included; 0: there was none
     sync            whether the platform has what the pool has; `pending`: it is being told; None: nothing is told
     """
 
     pool_id: int
     levels: list[int]
     sold: int
+    sales_days: int
     sync: Literal["same", "pending", "different"] | None
 
     def days_of_cover(self, available: int) -> float | None:
-        """For how many days a quantity lasts at the pace of these days; None if nothing was sold."""
-        return available * DAYS / self.sold if self.sold > 0 else None
+        """For how many days a quantity lasts at the pace since the first sale; None if too little is known."""
+        if self.sold <= 0 or self.sales_days < MIN_SALES_DAYS:
+            return None
+        return available * min(self.sales_days, DAYS) / self.sold
 
 
 class ListUnsyncedPools(CursorPage):
@@ -70,6 +77,9 @@ async def get_pool_figures(reader: Reader, caller: Caller, command: GetPoolFigur
                (select coalesce(sum(taken - returned), 0)::bigint from drawn
                  where drawn.shop_id = %(shop_id)s and pool_id = pool.id
                    and drawn.day > today.day::date - %(days)s and source in ('webhook', 'record_sale')) as sold,
+               (select coalesce(today.day::date - min(drawn.day) + 1, 0) from drawn
+                 where drawn.shop_id = %(shop_id)s and pool_id = pool.id
+                   and source in ('webhook', 'record_sale')) as sales_days,
                (select case when bool_or(parked is not null or expected <> available) then 'different'
                             when bool_or(target <> available) then 'pending' when count(*) > 0 then 'same' end
                   from members
