@@ -226,9 +226,31 @@ async def test_the_form_is_filled_with_what_the_last_event_has(service: Service)
     page = await browser.get(PAGE)
 
     assert '<option value="Asia/Kathmandu" selected>' in page.text
-    assert 'value="NPR"' in page.text
+    assert '<option value="NPR" selected>' in page.text
     assert "Time zone: Asia/Kathmandu , as in your last event . Change it" in main_text(page)
     assert "Drawn from the title; add a photo to replace it." in main_text(page)
+
+
+@pytest.mark.parametrize(
+    ("accepted", "currency"),
+    [
+        ("de-DE,de;q=0.9", "EUR · Euro"),
+        ("de", "EUR · Euro"),
+        ("en-GB,en;q=0.5", "GBP · Pfund"),
+        ("de-CH", "CHF · Schweizer Franken"),
+        ("xx-YY, ja", "JPY · "),
+        ("", "USD · US-Dollar"),
+        ("en-aaaaaaaaaaaa;q=x,,_,-", "USD · US-Dollar"),
+    ],
+)
+async def test_the_first_event_has_the_currency_of_the_region_of_the_browser(
+    service: Service, accepted: str, currency: str
+) -> None:
+    _, browser = await signed_in(service)
+
+    page = await browser.http.get(f"{PAGE}?lang=de", headers={"Accept-Language": accepted})
+
+    assert f'<option value="{currency[:3]}" selected>{currency.partition("Pfund")[0]}' in page.text
 
 
 async def test_the_form_is_german_for_who_reads_german(service: Service) -> None:

@@ -105,10 +105,10 @@ class EditResult(Struct):
 
 
 class EventDefaults(Struct):
-    """The defaults for a new event: the time zone and the currency of the organizer's last event."""
+    """The defaults for a new event: the time zone and the currency of the organizer's last event, if any."""
 
     timezone: str | None
-    currency: str
+    currency: str | None
 
 
 class ReadEventDefaults(Command):
@@ -173,7 +173,7 @@ async def read_defaults(reader: Reader, caller: Caller, command: ReadEventDefaul
         "select timezone, currency from events where organizer_id = %(id)s order by id desc limit 1",
         {"id": caller.tenant},
     )
-    return row or EventDefaults(None, "USD")
+    return row or EventDefaults(None, None)
 
 
 _PENDING: LiteralString = "select count(*) from registrations where event_id = %(event_id)s and status = 'pending'"

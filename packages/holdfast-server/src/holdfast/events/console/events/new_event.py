@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.accounts.sessions import Session
+from holdfast.events.console.events.event_currencies import currency_names, currency_of
 from holdfast.events.console.events.event_form import (
     CHOICES,
     LABELS,
@@ -39,7 +40,7 @@ from holdfast.events.events.model import CreateEvent, Event, GetEvent
 from holdfast.events.mails import paragraphs
 from holdfast.events.paths import id_of
 from holdfast.events.problems import QUOTA_EXCEEDED
-from holdfast.events.processor.currencies import CURRENCIES, digits
+from holdfast.events.processor.currencies import digits
 from holdfast.events.resources import Conclusion, Steps, Tx
 from holdfast.events.site import SITE
 from holdfast.kit.contract.caller import Caller
@@ -55,7 +56,8 @@ from holdfast.kit.contract.problems import (
 )
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
-from holdfast.kit.running.operation import Operation
+from holdfast.kit.pages.language import language_of
+from holdfast.kit.running.operation import Operation, steps
 from holdfast.kit.running.run_modes import steps
 from holdfast.kit.running.runner import Runner
 
@@ -131,7 +133,10 @@ class NewEventPage:
             values = {**field_values(details.event), "datetime": "", "ends_at": "", "opens_at": "", "copy": copied}
             return await self._form(session, request, values, {})
         usual: EventDefaults = await self._usual(organizer(session), ReadEventDefaults())
-        known = {"timezone": usual.timezone or "", "currency": usual.currency}
+        known = {
+            "timezone": usual.timezone or "",
+            "currency": usual.currency or currency_of(request.headers.get(b"accept-language", b"")),
+        }
         origin: ZoneOrigin = "last" if usual.timezone else "browser"
         return await self._form(session, request, {**NEW_FORM_VALUES, **known}, {}, zone_origin=origin)
 
@@ -213,5 +218,5 @@ class NewEventPage:
             digits=digits,
             labels=LABELS,
             choices=CHOICES,
-            currencies=sorted(CURRENCIES),
+            currencies=currency_names(language_of(request).locale),
         )
