@@ -74,3 +74,20 @@ def test_other_days_have_their_year_only_if_it_is_another_one() -> None:
     assert (ENGLISH.day(summer, "UTC", NOW), GERMAN.day(summer, "UTC", NOW)) == ("July 1", "1. Juli")
     assert ENGLISH.day(summer.replace(year=2031), "UTC", NOW) == "July 1, 2031"
     assert GERMAN.day(summer.replace(year=2031), "UTC", NOW) == "1. Juli 2031"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "english", "german"),
+    [
+        (0, "0 seconds", "0 Sekunden"),
+        (1, "1 second", "1 Sekunde"),
+        (119, "119 seconds", "119 Sekunden"),
+        (119.5, "2 minutes", "2 Minuten"),
+        (121, "3 minutes", "3 Minuten"),
+        (7_140, "119 minutes", "119 Minuten"),
+        (7_141, "2 hours", "2 Stunden"),
+        (5_376 * 60, "4 days", "4 Tage"),
+    ],
+)
+def test_a_duration_is_in_the_unit_that_people_name(seconds: float, english: str, german: str) -> None:
+    assert (ENGLISH.duration(seconds), GERMAN.duration(seconds)) == (english, german)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from functools import cache, lru_cache
 from io import BytesIO
+from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import parse_qs, quote, urlencode
@@ -21,6 +22,7 @@ from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 from babel.numbers import format_currency, format_decimal, get_currency_symbol, get_decimal_symbol
 from babel.support import Translations
+from babel.units import format_unit
 from msgspec import Struct
 
 from holdfast.kit.contract.csv_cells import CsvFormat, csv_format
@@ -70,6 +72,10 @@ class Language(Struct, frozen=True):
     def csv_format(self) -> CsvFormat:
         """How spreadsheet programs of the language write CSV."""
         return csv_format(get_decimal_symbol(self.locale))
+
+    def duration(self, seconds: float) -> str:
+        """How long something takes, rounded up, in the unit that people would name: `12 minutes`, `4 days`."""
+        return _duration(seconds, self.locale)
 
     def number(self, number: int) -> str:
         return _number(number, self.locale)
@@ -184,6 +190,17 @@ def _times(start: dt.datetime, end: dt.datetime, zone: str, locale: str) -> str:
         # Between two times that are digits alone, people write the dash without spaces.
         return f"{begins}{DASH}{ends}" if begins.replace(":", "").isdigit() else f"{begins} {DASH} {ends}"
     return f"{begins} {DASH} {_date(end, zone, 'full', locale)}, {ends}"
+
+
+UNITS = (("second", 1, 120), ("minute", 60, 120), ("hour", 3_600, 48))
+"""Units of time with their seconds, and how many of each are named before the next unit is used."""
+
+
+def _duration(seconds: float, locale: str) -> str:
+    for unit, length, most in UNITS:
+        if (count := ceil(seconds / length)) < most:
+            return format_unit(count, f"duration-{unit}", locale=locale)
+    return format_unit(ceil(seconds / 86_400), "duration-day", locale=locale)
 
 
 @lru_cache(1_000)
