@@ -62,7 +62,7 @@ async def test_somebody_without_a_code_is_let_in_at_the_door(chromium: Browser, 
         await expect(page.locator("#verdict")).to_contain_text("Valid")
 
     assert person.clicks == 4
-    assert await stored(stage) == [("bob", "By name", True)]
+    assert await stored(stage) == [("bob", "Door 1", True)]
 
 
 async def test_the_form_is_put_into_a_site_of_ones_own(chromium: Browser, stage: Stage) -> None:

@@ -206,7 +206,7 @@ async def test_who_waits_sees_the_seat_that_somebody_else_gives_back(chromium: B
     await expect(outcome.locator("main h2")).to_contain_text("place 2 of 2")
 
     going = await leaving.new_page()
-    await going.goto(links[0])
+    await going.goto(f"{links[0]}/cancel")
     await going.locator("main form button").click()
     await service.settle()
 

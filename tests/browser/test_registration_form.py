@@ -223,6 +223,7 @@ async def test_the_pages_of_ones_own_registration_are_accessible_and_fit_small_s
         await look.page.locator("button").click()
         await look.fits(after)
     await look.at(ann, "registered")
+    await look.at(f"{ann}/cancel", "asking")
     await look.page.locator("button").click()
     await look.fits("cancelled")
     await look.at(ann, "gone")

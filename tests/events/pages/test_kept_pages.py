@@ -84,7 +84,7 @@ async def test_whatever_changes_an_event_is_shown_as_soon_as_it_is_heard_of(
 async def test_the_page_says_how_many_are_numbered_and_where_the_order_is_public(service: Service) -> None:
     ada = await service.organizer()
     event, unlogged = await ada.create_event(), await ada.create_event(public_log=False)
-    assert "The order is public:" not in text(await service.http.get(unlogged["public_url"]))
+    assert "Fair order" not in text(await service.http.get(unlogged["public_url"]))
     assert "numbered so far" not in text(await service.http.get(event["public_url"]))
 
     sentences: list[str] = []
@@ -97,8 +97,8 @@ async def test_the_page_says_how_many_are_numbered_and_where_the_order_is_public
 
     assert sentences == [
         "1 registration was numbered so far.",
-        "2 registrations were numbered so far, in order of arrival.",
-        "3 Anmeldungen wurden bisher in der Reihenfolge ihres Eingangs nummeriert.",
+        "2 registrations were numbered so far.",
+        "3 Anmeldungen wurden bisher nummeriert.",
     ]
 
 
