@@ -79,8 +79,8 @@ def as_they_should_be(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
 
 async def findings(settings: Settings, fault: Fault) -> list[Finding]:
     """What is found at the point of a fault, with these settings."""
-    product, checks = check_report.PRODUCTS[fault.service]
-    inspection = await open_inspection(product, settings, fault.limits)
+    process, checks = check_report.SERVICES[fault.service]
+    inspection = await open_inspection(process, settings, fault.limits)
     assert [reached.status for reached in inspection.findings] == ["ok"]
     changes: dict[str, Any] = {"clock": lambda: time.time() + fault.clock}
     if fault.running:
@@ -143,7 +143,7 @@ async def test_the_statement_for_wrong_counts_of_seats_corrects_them(as_they_sho
     assert (before.status, after.status) == ("wrong", "ok")
 
 
-@pytest.mark.parametrize("service", check_report.PRODUCTS)
+@pytest.mark.parametrize("service", check_report.SERVICES)
 async def test_nothing_is_wrong_with_what_is_as_it_should_be(service: str, as_they_should_be: Any) -> None:
     results, inspection = await check_report.inspect(service, as_they_should_be(service))
 
@@ -155,10 +155,10 @@ async def test_nothing_is_wrong_with_what_is_as_it_should_be(service: str, as_th
             await opened.connection.execute("create table nothing_is_changed ()")
 
 
-@pytest.mark.parametrize("service", check_report.PRODUCTS)
+@pytest.mark.parametrize("service", check_report.SERVICES)
 async def test_each_field_of_a_sentence_is_a_column_of_its_query(service: str, as_they_should_be: Any) -> None:
-    product, checks = check_report.PRODUCTS[service]
-    inspection = await open_inspection(product, as_they_should_be(service))
+    process, checks = check_report.SERVICES[service]
+    inspection = await open_inspection(process, as_they_should_be(service))
     fields, columns = dict[str, set[str]](), dict[str, set[str]]()
 
     async with inspection.connection() as opened:
@@ -177,13 +177,13 @@ async def test_each_field_of_a_sentence_is_a_column_of_its_query(service: str, a
     }
 
 
-@pytest.mark.parametrize("service", check_report.PRODUCTS)
+@pytest.mark.parametrize("service", check_report.SERVICES)
 async def test_schema_sql_names_every_object_of_the_database(service: str, as_they_should_be: Any) -> None:
-    product, _ = check_report.PRODUCTS[service]
+    process, _ = check_report.SERVICES[service]
     with psycopg.connect(as_they_should_be(service).database_url) as connection:
         present = {(kind, name) for kind, name in connection.execute(OBJECTS)}
 
-    named = {(part.kind, part.name) for part in read_objects(schema_file(product))}
+    named = {(part.kind, part.name) for part in read_objects(schema_file(process))}
 
     unnamed = {(kind, name) for kind, name in present - named if kind not in {"index", "sequence"}}
     assert named - present == set()
@@ -195,7 +195,7 @@ async def test_schema_sql_names_every_object_of_the_database(service: str, as_th
 
 
 def test_the_page_for_operators_has_every_point() -> None:
-    points = {check.point for _, checks in check_report.PRODUCTS.values() for check in checks}
+    points = {check.point for _, checks in check_report.SERVICES.values() for check in checks}
 
     assert points | {"settings", "database"} == {*re.findall(r"^\| `(.+?)` \|", PAGE.read_text(), re.MULTILINE)} - PATHS
 

@@ -319,7 +319,7 @@ def test_the_version_is_that_of_the_distribution(words: tuple[str, ...]) -> None
     version, events, inventory = holdfast(*words).stdout.splitlines()
 
     assert version == f"holdfast-server {__version__}"
-    for line, product in ((events, EVENTS), (inventory, INVENTORY)):
-        of_files = [migration.name for migration in product.schema() if not WITHOUT_FILE.match(migration.name)]
-        assert line.startswith(f"schema of {product.name}: {of_files[-1]}, accounts_")
+    for line, process in ((events, EVENTS), (inventory, INVENTORY)):
+        of_files = [migration.name for migration in process.schema() if not WITHOUT_FILE.match(migration.name)]
+        assert line.startswith(f"schema of {process.name}: {of_files[-1]}, accounts_")
         assert {*line.partition(": ")[2].split(", ")} <= {*of_files}

@@ -44,7 +44,7 @@ UPGRADES = pytest.mark.parametrize(
     ],
 )
 
-PRODUCTS: Mapping[str, tuple[ServiceProcess[Any, Any], tuple[str, ...]]] = {
+SERVICES: Mapping[str, tuple[ServiceProcess[Any, Any], tuple[str, ...]]] = {
     "events": (EVENTS, ()),
     "inventory": (INVENTORY, ("shop", "add", "busy.myshopify.com")),
 }
@@ -61,10 +61,10 @@ def database_of(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> 
 
         @cache
         def make(release: str, name: str) -> OldDatabase:
-            product, words = PRODUCTS[name]
+            process, words = SERVICES[name]
             code = code_of(release, shared_directory(tmp_path_factory))
             directory = tmp_path_factory.mktemp(name)
-            return stack.enter_context(old_database(release, code, directory, template_url, product, *words))
+            return stack.enter_context(old_database(release, code, directory, template_url, process, *words))
 
         yield make
 
@@ -170,16 +170,16 @@ DEFINITIONS: LiteralString = """
 """Functions and triggers, what each one is, and the transaction that has made this version of it."""
 
 
-@pytest.mark.parametrize("name", PRODUCTS)
+@pytest.mark.parametrize("name", SERVICES)
 @pytest.mark.parametrize("release", releases())
 def test_an_upgrade_makes_no_function_and_no_trigger_again_that_stays_as_it_was(
     release: str, name: str, database_of: DatabaseOf
 ) -> None:
-    product, _ = PRODUCTS[name]
+    process, _ = SERVICES[name]
     with scratch_database(database_of(release, name).url, "upgraded") as url, psycopg.connect(url) as connection:
         before = {object: made for object, *made in connection.execute(DEFINITIONS).fetchall()}
         connection.rollback()
-        product.migrate(url)
+        process.migrate(url)
         after = {object: made for object, *made in connection.execute(DEFINITIONS).fetchall()}
 
     alike = [object for object, (text, _) in before.items() if object in after and after[object][0] == text]

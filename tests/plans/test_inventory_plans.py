@@ -65,7 +65,7 @@ UNTIL_ANALYZED = {
     "inventory/pools/membership.py _listing": "sorts the variants of the shop, to look at the first of them",
     "inventory/stock/sql.py history": "an export of thousands of entries",
     "inventory/sync/planning.py _compute": "one plan for one variant and for all of them",
-    "inventory/sync/sql.py next_due": "one row for each shop",
+    "inventory/sync/sql.py seconds_until_due": "one row for each shop",
     "inventory/sync/sql.py end_lease": "one row for each level of the shop",
     "inventory/webhooks/sql.py list_waiting_order_webhooks": "takes an index on shops, where few deliveries wait",
 }

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from holdfast.events.check_in import no_shows, operations
-from holdfast.events.check_in.model import LookAtCheckIn
+from holdfast.events.check_in.model import GetCheckInStatus
 from holdfast.events.check_in.no_shows import GiveSeats, NoShowsPreview, SeatHandover
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, Problem
 from tests.events.check_in.scene import Entrance, code_of, link_of, scanned
@@ -27,7 +27,7 @@ async def waiting(service: Service, seats: int, people: int, ago: str = "10 minu
 
 
 async def preview(gate: Entrance) -> NoShowsPreview:
-    return await gate.run(no_shows.PREVIEW, LookAtCheckIn(event_id=gate.event_id))
+    return await gate.run(no_shows.PREVIEW, GetCheckInStatus(event_id=gate.event_id))
 
 
 async def give(gate: Entrance, at_most: int = 1000) -> SeatHandover:
@@ -114,7 +114,7 @@ async def test_who_was_let_in_offline_before_the_seat_was_given_away_is_in_witho
     [verdict] = await gate.send(offline)
 
     assert verdict.say == "in_without_seat"
-    look = await gate.run(operations.READ_STATUS, LookAtCheckIn(event_id=gate.event_id))
+    look = await gate.run(operations.READ_STATUS, GetCheckInStatus(event_id=gate.event_id))
     assert [person.name for person in look.unseated] == ["p0@example.com"]
 
 

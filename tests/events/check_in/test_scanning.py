@@ -7,7 +7,7 @@ import uuid
 import pytest
 
 from holdfast.events.check_in import operations
-from holdfast.events.check_in.model import FindPeople, ListChanges, ListPeople, LookAtCheckIn, StoreScans, TakeBack
+from holdfast.events.check_in.model import FindPeople, GetCheckInStatus, ListChanges, ListPeople, StoreScans, TakeBack
 from holdfast.kit.contract.command import check
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, Problem
 from tests.events.check_in.scene import Entrance, code_of, link_of, scanned
@@ -142,7 +142,7 @@ async def test_who_was_let_in_by_a_device_that_was_late_to_hear_is_in(service: S
     assert (await gate.scan("ann")).say == "waitlisted"
     assert (await gate.scan("ann", let_in=True)).say == "in_without_seat"
 
-    standing = await gate.run(operations.READ_STATUS, LookAtCheckIn(event_id=gate.event_id))
+    standing = await gate.run(operations.READ_STATUS, GetCheckInStatus(event_id=gate.event_id))
     assert [person.name for person in standing.unseated] == ["Ann Example"]
     assert standing.counts.entered == 1
     assert standing.counts.seated == 0
@@ -218,7 +218,7 @@ async def test_no_operation_reaches_another_organizers_event(service: Service) -
     eve = Entrance(service, await service.organizer(), {"id": gate.event_id})
     commands = [
         (operations.STORE_SCANS, StoreScans(event_id=gate.event_id, device="x", scans=[scanned("x")])),
-        (operations.READ_STATUS, LookAtCheckIn(event_id=gate.event_id)),
+        (operations.READ_STATUS, GetCheckInStatus(event_id=gate.event_id)),
         (operations.FIND_PEOPLE, FindPeople(event_id=gate.event_id, text="ann")),
         (operations.TAKE_BACK, TakeBack(event_id=gate.event_id, scan_id=verdict.id)),
         (operations.LIST_PEOPLE, ListPeople(event_id=gate.event_id)),

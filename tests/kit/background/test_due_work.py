@@ -57,7 +57,7 @@ class Parcels(RowWork[Parcel]):
     async def renew(self, row: Parcel) -> bool:
         return await self.database.transact(LeaseFence("parcels", "id", [row.id], row.lease_id).renew)
 
-    async def next_due(self, reader: Reader, excluded: Sequence[int]) -> float | None:
+    async def seconds_until_due(self, reader: Reader, excluded: Sequence[int]) -> float | None:
         return await reader.value("select extract(epoch from min(due_at) - clock_timestamp())::float8 from parcels")
 
     async def handle(self, row: Parcel) -> int:

@@ -125,11 +125,14 @@ async def test_rows_are_leased_in_turns_of_owners(database: Database) -> None:
 
 
 async def test_the_next_row_is_due_without_those_that_are_excluded(database: Database, service: Service) -> None:
-    assert await database.read(LETTERS.next_due) is None
+    assert await database.read(LETTERS.seconds_until_due) is None
     await add(database, "letter", 1, 2)
     await service.run_sql("update letters set due_at = now() + id * interval '1 hour'")
 
-    hours = [round((await database.read(lambda r, ids=ids: LETTERS.next_due(r, ids)) or 0) / 3600) for ids in ((), [1])]
+    hours = [
+        round((await database.read(lambda r, ids=ids: LETTERS.seconds_until_due(r, ids)) or 0) / 3600)
+        for ids in ((), [1])
+    ]
 
     assert hours == [1, 2]
 

@@ -97,7 +97,7 @@ def _by_field(errors: "Mapping[str, Sequence[str]]") -> "list[str]":
 
 
 def commands(
-    product: "Callable[[], ServiceProcess[Any, Any]]", title: str, default_port: int, help: str
+    process: "Callable[[], ServiceProcess[Any, Any]]", title: str, default_port: int, help: str
 ) -> typer.Typer:
     """The commands of every service: serve, address, worker, migrate, jobs, reseal, mail."""
     group = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help=help)
@@ -113,23 +113,23 @@ def commands(
         from holdfast.kit.process import served_address
 
         listener = sockets.listen(host, port)
-        settings = product().ready(product().configured(listener))
+        settings = process().ready(process().configured(listener))
         served_address.store(settings)
         typer.echo(f"{title} listens on {_socket_text(sockets.address_of(listener), settings.base_url)}")
-        product().serve(settings, listener, background=background, workers=workers)
+        process().serve(settings, listener, background=background, workers=workers)
 
     @group.command(help="Do the background work alone.")
     def worker() -> None:
-        settings = product().ready(product().configured())
-        product().work(settings, lambda: typer.echo(f"{title} works in the background. Stop with Ctrl-C."))
+        settings = process().ready(process().configured())
+        process().work(settings, lambda: typer.echo(f"{title} works in the background. Stop with Ctrl-C."))
 
     @group.command("migrate", help="Bring the schema of the database up to date. The service may go on.")
     def migrate(dry_run: DryRun = False) -> None:
         from holdfast.kit.process import database_location
 
-        settings = product().configured()
+        settings = process().configured()
         if dry_run:
-            trial = product().try_migrations(database_location.existing_url(settings))
+            trial = process().try_migrations(database_location.existing_url(settings))
             lines = [
                 *(f"would apply {name}" for name in trial.succeeded),
                 *(f"not tried {name}" for name in trial.untried),
@@ -137,7 +137,7 @@ def commands(
             lines += [trial.reason] if trial.reason else []
             typer.echo(f"Looked in {database_location.location_text(settings)}.", err=True)
         else:
-            lines = [f"applied {name}" for name in product().migrate(database_location.url(settings))]
+            lines = [f"applied {name}" for name in process().migrate(database_location.url(settings))]
         typer.echo("\n".join(lines) or "The schema is up to date.")
 
     @group.command("reseal", help="Encrypt all again with the present secret.\n\nFor the rotation of the secret key.")
@@ -146,14 +146,14 @@ def commands(
 
         from holdfast.kit.security import secrets
 
-        settings = product().existing(product().configured())
-        for table in asyncio.run(secrets.reseal(product().database(settings), product().sealed)):
+        settings = process().existing(process().configured())
+        for table in asyncio.run(secrets.reseal(process().database(settings), process().sealed)):
             left = f", {table.unreadable} left that another secret sealed" if table.unreadable else ""
             typer.echo(f"{table.table}: {table.rows} sealed again{left}.")
 
-    group.command("address")(address_command(product, default_port))
-    group.command("jobs")(jobs_command(product))
-    group.add_typer(mail_commands(product, title), name="mail")
+    group.command("address")(address_command(process, default_port))
+    group.command("jobs")(jobs_command(process))
+    group.add_typer(mail_commands(process, title), name="mail")
     _ = serve, worker, migrate, reseal
     return group
 

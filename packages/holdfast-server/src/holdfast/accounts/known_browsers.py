@@ -17,14 +17,14 @@ from holdfast.kit.postgres.database import Reader, Tx
 KNOWN_DAYS = 90
 
 
-class LookAtKnownBrowser(Command):
+class GetKnownBrowser(Command):
     """Asks whether the owner of an address has signed in in the browser that has a cookie."""
 
     email: str
     secret: str
 
 
-async def is_known_browser(reader: Reader[Any], caller: Caller, command: LookAtKnownBrowser) -> bool:
+async def is_known_browser(reader: Reader[Any], caller: Caller, command: GetKnownBrowser) -> bool:
     """Whether the owner of an address has signed in in a browser."""
     is_known = await reader.value(
         """

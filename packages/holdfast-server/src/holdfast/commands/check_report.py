@@ -23,7 +23,7 @@ from holdfast.kit.process.service_process import ServiceProcess
 from holdfast.kit.security.secrets import SecretTooShort
 from holdfast_verify.terminal import printable
 
-PRODUCTS: dict[str, tuple[ServiceProcess[Any, Any], CheckList]] = {
+SERVICES: dict[str, tuple[ServiceProcess[Any, Any], CheckList]] = {
     "events": (EVENTS, events.CHECKS),
     "inventory": (INVENTORY, inventory.CHECKS),
 }
@@ -42,7 +42,7 @@ async def find(services: Sequence[str], points: Sequence[str] = ()) -> list[Find
 
     Raises `typer.BadParameter` for a point that does not exist.
     """
-    known = {"settings", "database", *(check.point for _, checks in PRODUCTS.values() for check in checks)}
+    known = {"settings", "database", *(check.point for _, checks in SERVICES.values() for check in checks)}
     for point in points:
         if point not in known:
             raise typer.BadParameter(f"There is no point {point}. The points are: {', '.join(sorted(known))}.")
@@ -50,8 +50,8 @@ async def find(services: Sequence[str], points: Sequence[str] = ()) -> list[Find
     findings: dict[str, list[Finding]] = {}
     for service in services:
         try:
-            settings[service] = await asyncio.to_thread(read_settings, PRODUCTS[service][0].settings)
-            message = f"{PRODUCTS[service][0].title} is not set up here: it has no database and no settings."
+            settings[service] = await asyncio.to_thread(read_settings, SERVICES[service][0].settings)
+            message = f"{SERVICES[service][0].title} is not set up here: it has no database and no settings."
             findings[service] = [Finding("skipped", f"Not looked at, because {message}", "", "settings", service)]
         except CannotStart as error:
             remedy = "Correct these settings, in the environment of the service or in .env. Then run the check again."
@@ -79,8 +79,8 @@ async def inspect(
     service: str, settings: Settings, points: Sequence[str] = ()
 ) -> tuple[list[Finding], Inspection[Any]]:
     """Look at a service with these settings. Returns the findings, those on settings and database first."""
-    product, checks = PRODUCTS[service]
-    inspection = await open_inspection(product, settings)
+    process, checks = SERVICES[service]
+    inspection = await open_inspection(process, settings)
     findings = [
         Finding("ok", "All settings can be read.", "", "settings", service),
         *(replace(reached, point="database", service=service) for reached in inspection.findings),
@@ -113,7 +113,7 @@ def lines_of(findings: Sequence[Finding], width: int) -> list[str]:
     """The findings as text, at most `width` columns wide where words allow it."""
     lines = list[str]()
     for service, of_service in groupby(_with_skipped_points_together(findings), lambda finding: finding.service):
-        title = PRODUCTS[service][0].title if service in PRODUCTS else "Both services"
+        title = SERVICES[service][0].title if service in SERVICES else "Both services"
         lines += ["", title, *(line for finding in of_service for line in _lines_of_finding(finding, width))]
     return [*lines[1:], "", _summary(findings)]
 

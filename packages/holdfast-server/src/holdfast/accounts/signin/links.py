@@ -41,7 +41,7 @@ class AskLink(Command):
     language: str
 
 
-class LookAtSignInLink(Command):
+class GetSignInLink(Command):
     """Asks for the status of a link in a browser."""
 
     id: int
@@ -122,7 +122,7 @@ async def create_unbound_link(tx: Tx[Any], email: str, return_to: str) -> int:
     )
 
 
-async def look(reader: Reader[Any], caller: Caller, command: LookAtSignInLink) -> SignInLinkView:
+async def look(reader: Reader[Any], caller: Caller, command: GetSignInLink) -> SignInLinkView:
     """The status of a link. This changes nothing: programs that check mails follow the links in them."""
     return await _find_status(reader, command.id, command.browser)
 

@@ -10,12 +10,12 @@ from typing import Any, Literal, NamedTuple
 
 from holdfast.accounts import sessions
 from holdfast.accounts.directory import Directory
-from holdfast.accounts.known_browsers import KNOWN_DAYS, LookAtKnownBrowser
+from holdfast.accounts.known_browsers import KNOWN_DAYS, GetKnownBrowser
 from holdfast.accounts.sessions import Session, is_secret
 from holdfast.accounts.settings import LINKS_TO_ADDRESS, PASSWORDS_OF_ADDRESS, SIGN_INS_OF_CLIENT, SIGN_INS_OF_OWNER
 from holdfast.accounts.signed_in_pages import ACCOUNT, SIGN_IN, TIMES_SCRIPT, SignedInPages, local_path, return_query
 from holdfast.accounts.signin import links, operations
-from holdfast.accounts.signin.links import AskLink, LinkSignInResult, LookAtSignInLink, SignInLinkView, UseLink
+from holdfast.accounts.signin.links import AskLink, GetSignInLink, LinkSignInResult, SignInLinkView, UseLink
 from holdfast.accounts.signin.mail import MINUTES
 from holdfast.accounts.signin.operations import (
     EndSessions,
@@ -174,14 +174,14 @@ class SignInPages:
             raise NOT_FOUND()
         browser = sessions.digest(request.cookies.get(self._sessions.cookie_name("browser"), ""))
         if request.method != "POST":
-            link: SignInLinkView = await self._look(caller, LookAtSignInLink(id=id, browser=browser))
+            link: SignInLinkView = await self._look(caller, GetSignInLink(id=id, browser=browser))
             if link.state == "used" and await self._sessions.of(request):
                 return redirect(link.return_to or self._home)
             return self._link_page(request, link, id)
         require_same_site(request, self._base_url)
         fields = await read_form(request)
         if self._tokens.check(f"link {id}", fields.get("token", "")) != "good":
-            link = await self._look(caller, LookAtSignInLink(id=id, browser=browser))
+            link = await self._look(caller, GetSignInLink(id=id, browser=browser))
             return self._link_page(request, link, id, 422)
         user_agent = request.headers.get(b"user-agent", b"").decode("latin-1")
         done: LinkSignInResult = await self._use(caller, UseLink(id=id, browser=browser, user_agent=user_agent))
@@ -249,7 +249,7 @@ class SignInPages:
     async def _is_known_browser(self, caller: Caller, request: Request, email: str) -> bool:
         """Whether the owner of an address has signed in in this browser."""
         secret = request.cookies.get(self._sessions.cookie_name("known"), "")
-        return is_secret(secret) and await self._known(caller, LookAtKnownBrowser(email=email, secret=secret))
+        return is_secret(secret) and await self._known(caller, GetKnownBrowser(email=email, secret=secret))
 
     def _form(
         self,

@@ -40,7 +40,7 @@ class Order(Protocol):
     is_asked_for: ClassVar[bool]
 
 
-OrderT = TypeVar("OrderT", bound=Order)
+ContentT = TypeVar("ContentT", bound=Order)
 
 
 async def look(reader: Reader[Any], caller: Caller, command: Mailbox) -> bool:
@@ -67,7 +67,7 @@ OPERATIONS = (MAILBOX_STATUS, STOP, RESUME)
 """The operations, for pages. They have no routes and no tools."""
 
 
-async def without_stopped(database: Database[Any], contents: Mapping[int, OrderT]) -> dict[int, OrderT]:
+async def without_stopped(database: Database[Any], contents: Mapping[int, ContentT]) -> dict[int, ContentT]:
     """The mails to send, with their links, without those to mailboxes whose owners have stopped them."""
     digests = {id: digest(content.recipient) for id, content in contents.items()}
     stoppable = [digests[id] for id, content in contents.items() if not content.is_asked_for]

@@ -32,7 +32,7 @@ MANIFEST = "manifest.json"
 MISSING_FILE = (FileNotFoundError, NotADirectoryError, KeyError)
 """What is raised where a directory or a tar file does not have a file."""
 
-ARCHIVE_SUFFIXES = {".gz", ".tgz", ".zip", ".xz", ".zst", ".bz2", ".7z"}
+COMPRESSED_SUFFIXES = {".gz", ".tgz", ".zip", ".xz", ".zst", ".bz2", ".7z"}
 """Endings of files that a backup cannot be: what it has is compressed already."""
 
 
@@ -201,9 +201,10 @@ def new_backup(place: Path, progress: Progress) -> Generator[BackupWriter]:
 
     When the block ends, the backup is verified, and gets its name. If anything fails, nothing is left of it.
     """
-    if place.suffix in ARCHIVE_SUFFIXES:
+    if place.suffix in COMPRESSED_SUFFIXES:
         raise CannotStart(f"A backup is a directory or a file that ends in .tar. Give {place} another name.")
-    if place.exists() and (place.is_file() or any(place.iterdir())):
+    is_empty_directory = place.is_dir() and not any(place.iterdir())
+    if place.exists() and not (is_empty_directory and place.suffix != ".tar"):
         raise CannotStart(f"{place} exists already. A backup never replaces another one: give it another name.")
     place.parent.mkdir(parents=True, exist_ok=True)
     now = datetime.now(UTC)

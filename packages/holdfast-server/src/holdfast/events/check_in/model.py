@@ -73,7 +73,7 @@ class StoreScans(Command):
         return None if len({scan.id for scan in self.scans}) == len(self.scans) else "must have different ids"
 
 
-class LookAtCheckIn(Command):
+class GetCheckInStatus(Command):
     """Asks for the status of the check-in of an event."""
 
     event_id: EventId

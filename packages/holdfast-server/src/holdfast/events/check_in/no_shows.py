@@ -13,7 +13,7 @@ from typing import Annotated, Literal, LiteralString
 from msgspec import Meta, Struct
 
 from holdfast.events.check_in import sql
-from holdfast.events.check_in.model import CheckInEvent, LookAtCheckIn
+from holdfast.events.check_in.model import CheckInEvent, GetCheckInStatus
 from holdfast.events.check_in.operations import find_event
 from holdfast.events.log.model import changed_by
 from holdfast.events.paths import EventId
@@ -87,7 +87,7 @@ class SeatHandover(Struct):
 
 
 @refuses(NOT_FOUND, FORBIDDEN)
-async def preview(reader: Reader, caller: Caller, command: LookAtCheckIn) -> NoShowsPreview:
+async def preview(reader: Reader, caller: Caller, command: GetCheckInStatus) -> NoShowsPreview:
     """Preview giving the seats of no-shows to the waiting list."""
     event = await find_event(reader, caller, command.event_id)
     counts = await reader.tuples(COUNTS, {"event_id": event.id})
@@ -106,7 +106,7 @@ async def give(tx: Tx, caller: Caller, command: GiveSeats) -> SeatHandover:
     await find_event(tx, caller, command.event_id)
     # A transaction that stores scans locks the event too, so no person enters in between.
     await sql.lock_event(tx, caller, command.event_id)
-    before = await preview(tx, caller, LookAtCheckIn(event_id=command.event_id))
+    before = await preview(tx, caller, GetCheckInStatus(event_id=command.event_id))
     if before.standing != "open":
         return SeatHandover(before.standing)
     minutes = tx.resources.settings.hold_minutes

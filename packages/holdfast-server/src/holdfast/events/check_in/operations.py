@@ -20,9 +20,9 @@ from holdfast.events.check_in.model import (
     Device,
     DeviceListPerson,
     FindPeople,
+    GetCheckInStatus,
     ListChanges,
     ListPeople,
-    LookAtCheckIn,
     PeopleBatch,
     PersonMatch,
     StoredScan,
@@ -187,7 +187,7 @@ async def store_scans(tx: Tx, caller: Caller, command: StoreScans) -> list[Verdi
 
 
 @refuses(NOT_FOUND, FORBIDDEN)
-async def read_status(reader: Reader, caller: Caller, command: LookAtCheckIn) -> CheckInStatus:
+async def read_status(reader: Reader, caller: Caller, command: GetCheckInStatus) -> CheckInStatus:
     """Read the status of a check-in: how many people have entered, and the scans that need attention."""
     event = await find_event(reader, caller, command.event_id)
     return CheckInStatus(

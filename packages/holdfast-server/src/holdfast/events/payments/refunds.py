@@ -4,7 +4,6 @@ Refunds are inserted where their reason arises: in `give_back` and `give_back_al
 `seats/seats.py`, and in `payments/operations.py`.
 """
 
-import datetime as dt
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Literal
@@ -14,7 +13,7 @@ from msgspec import Struct
 
 from holdfast.events.payments.disputes import record_dispute
 from holdfast.events.payments.due import PaymentTable
-from holdfast.events.processor.processor import Dispute, ProcessorRefusal, RefundRequest
+from holdfast.events.processor.processor import Dispute, Processor, ProcessorRefusal, RefundRequest
 from holdfast.events.resources import Reader, Steps, Tx
 from holdfast.kit.background.row_work import LeasedRow, RowTable
 
@@ -52,43 +51,49 @@ BLOCK_REASONS: Mapping[RefundBlock, str] = {
 """Why no refund is made: a person who disputes a payment would get the money twice."""
 
 
-async def handle_refund(steps: Steps, row: LeasedRow) -> dt.datetime | None:
-    """Make a refund, or check whether one that was made has failed."""
+async def handle_refund(steps: Steps, row: LeasedRow) -> None:
+    """Make a refund, or check whether one that was made has failed. It is never due again by time."""
     processor = steps.resources.require_processor()
     refund = await steps.read(partial(_find_refund, id=row.key))
     if refund.processor_refund_id is not None:
         if error := await processor.refund_failure(refund.processor_refund_id):
-            await steps.transact(partial(_mark_refused, id=refund.id, error=error))
-        return None
-    if refund.state == "wanted" and refund.refund_block == "open":
+            await _refuse(steps, refund.id, error)
+    elif refund.state != "wanted":
+        return
+    elif refund.refund_block == "open":  # it is due again when the dispute is decided
         await steps.transact(partial(_mark_waiting, id=refund.id, why=BLOCK_REASONS["open"]))
-        return None  # it is due again when the dispute is decided
-    if refund.state == "wanted" and refund.refund_block == "lost":
-        await steps.transact(partial(_mark_refused, id=refund.id, error=BLOCK_REASONS["lost"]))
-        return None
-    if refund.state == "wanted":
-        try:
-            request = RefundRequest(
-                refund.id,
-                refund.intent_id,
-                refund.amount,
-                refund.currency,
-                has_fee=refund.fee > 0,
-                won_dispute_count=refund.won_dispute_count,
-            )
-            processor_refund_id = await processor.refund(request, row.attempts)
-            await steps.transact(partial(_mark_made, id=refund.id, processor_refund_id=processor_refund_id))
-        except ProcessorRefusal as refusal:
-            error = str(refusal)
-            if undecided := [
-                dispute for dispute in await processor.disputes_of(refund.intent_id) if dispute.state == "open"
-            ]:
-                # The message about the dispute has not come yet. The refund is due again when the dispute's status is
-                # known.
-                await steps.transact(partial(_record_disputes, undecided=undecided))
-                return None
-            await steps.transact(partial(_mark_refused, id=refund.id, error=error))
-    return None
+    elif refund.refund_block == "lost":
+        await _refuse(steps, refund.id, BLOCK_REASONS["lost"])
+    else:
+        await _request(steps, processor, refund, row.attempts)
+
+
+async def _request(steps: Steps, processor: Processor, refund: DueRefund, attempts: int) -> None:
+    """Have the processor make a refund. If it refuses because of a dispute, wait until that is decided."""
+    request = RefundRequest(
+        refund.id,
+        refund.intent_id,
+        refund.amount,
+        refund.currency,
+        has_fee=refund.fee > 0,
+        won_dispute_count=refund.won_dispute_count,
+    )
+    try:
+        processor_refund_id = await processor.refund(request, attempts)
+    except ProcessorRefusal as refusal:
+        open_disputes = [item for item in await processor.disputes_of(refund.intent_id) if item.state == "open"]
+        if open_disputes:  # their messages have not come yet
+            await steps.transact(partial(_record_disputes, disputes=open_disputes))
+        else:
+            await _refuse(steps, refund.id, str(refusal))
+    else:
+        await steps.transact(partial(_mark_made, id=refund.id, processor_refund_id=processor_refund_id))
+
+
+async def _refuse(steps: Steps, id: int, error: str) -> None:
+    """Store why a refund is not made, or has failed. An operator must look at it then."""
+    await steps.transact(partial(_mark_refused, id=id, error=error))
+    log.error("a refund is refused", refund=id, error=error)
 
 
 REFUNDS = PaymentTable("refunds", RowTable("refunds", "id"), handle_refund, max_concurrent=6)
@@ -119,8 +124,8 @@ async def _mark_waiting(tx: Tx, id: int, why: str) -> None:
     )
 
 
-async def _record_disputes(tx: Tx, undecided: Sequence[Dispute]) -> None:
-    for dispute in undecided:
+async def _record_disputes(tx: Tx, disputes: Sequence[Dispute]) -> None:
+    for dispute in disputes:
         await record_dispute(tx, dispute.id, dispute.intent_id)
 
 
@@ -135,8 +140,6 @@ async def _mark_made(tx: Tx, id: int, processor_refund_id: str) -> None:
 
 
 async def _mark_refused(tx: Tx, id: int, error: str) -> None:
-    """Store why a refund is not made, or has failed. An operator must look at it then."""
-    log.error("a refund is refused", refund=id, error=error)
     await tx.run(
         "update refunds set state = 'refused', error = left(%(error)s, 1000) where id = %(id)s",
         {"id": id, "error": error},

@@ -25,13 +25,13 @@ from holdfast.kit.background.loops import LockedRows, Loop
 from holdfast.kit.postgres.connection_pool import STALL_TIMEOUT_SECONDS
 from holdfast.kit.postgres.notifications import POLL_SECONDS
 
-RELEASED = Counter("holdfast_queue_released", "Visitors released from a queue.")
-LATE = Histogram(
+RELEASED_COUNT = Counter("holdfast_queue_released", "Visitors released from a queue.")
+RELEASE_DELAY_SECONDS = Histogram(
     "holdfast_queue_release_late_seconds",
     "Time from the moment a release was due until it was made.",
     buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60),
 )
-WAITING = Gauge("holdfast_queue_waiting", "Visitors waiting in all queues.", multiprocess_mode="mostrecent")
+WAITING_COUNT = Gauge("holdfast_queue_waiting", "Visitors waiting in all queues.", multiprocess_mode="mostrecent")
 
 MAX_CATCH_UP_SECONDS = STALL_TIMEOUT_SECONDS + MAX_TAKEOVER_SECONDS + 1.0
 """The most seconds for which late releases are caught up (at most an interval): the time until the locks of a stalled
@@ -49,26 +49,26 @@ MIN_POLL_SECONDS = 0.01
 """The least seconds between two checks."""
 
 
-async def release_due(database: Database, locked: LockedRows) -> float:
+async def release_due(database: Database, locked_rows: LockedRows) -> float:
     """Release the visitors who are due. Returns the seconds until the next ones are."""
-    await release(database, locked)
-    seconds = await database.read(partial(poll_status, excluded_ids=locked.ids))
-    return max(seconds, TICK_SECONDS if locked.are_busy else 0)
+    await release(database, locked_rows)
+    seconds = await database.read(partial(poll_status, excluded_ids=locked_rows.ids))
+    return max(seconds, TICK_SECONDS if locked_rows.are_busy else 0)
 
 
-LOOP = Loop("release.run", release_due, (CHANNEL,), gauges=(WAITING,))
+LOOP = Loop("release.run", release_due, (CHANNEL,), gauges=(WAITING_COUNT,))
 
 
-async def release(database: Database, waiters: LockedRows | None = None) -> int:
+async def release(database: Database, locked_rows: LockedRows | None = None) -> int:
     """Release all due visitors, and leave locked queues to the waiters. Returns the number of released visitors."""
-    due = await database.read(partial(read_due, excluded_ids=waiters.ids if waiters else ()))
+    due = await database.read(partial(read_due, excluded_ids=locked_rows.ids if locked_rows else ()))
     if not due:
         return 0
     done = await database.transact(lambda tx: release_from(tx, due))
-    if waiters:
+    if locked_rows:
         # While many visitors join a queue, its lock is hardly ever free, so a waiter waits for it.
         for queue in set(due) - done.keys():
-            waiters.leave(queue, partial(release_locked, database, queue))
+            locked_rows.leave(queue, partial(release_locked, database, queue))
     return _record(done)
 
 
@@ -81,8 +81,8 @@ def _record(done: dict[int, tuple[int, float]]) -> int:
     """Count the released visitors in the metrics. Returns how many they are."""
     for visitors, late in done.values():
         if visitors:
-            RELEASED.inc(visitors)
-            LATE.observe(late)
+            RELEASED_COUNT.inc(visitors)
+            RELEASE_DELAY_SECONDS.observe(late)
     return sum(visitors for visitors, _ in done.values())
 
 
@@ -142,7 +142,7 @@ async def poll_status(reader: Reader, excluded_ids: Sequence[int] = ()) -> float
         """,
         {**_parameters(reader), "excluded_ids": list(excluded_ids)},
     )
-    WAITING.set(waiting)
+    WAITING_COUNT.set(waiting)
     return POLL_SECONDS if seconds is None else min(max(seconds, MIN_POLL_SECONDS), POLL_SECONDS)
 
 

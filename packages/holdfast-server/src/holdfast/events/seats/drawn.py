@@ -26,7 +26,7 @@ from holdfast.events.pricing.operations import reprice
 from holdfast.events.resources import Database, Reader, Tx
 from holdfast.events.seats.intake import wait_for_cut
 from holdfast.events.seats.seats import open_payments
-from holdfast.events.seats.settlement import SettledBatch, record
+from holdfast.events.seats.settlement import SettledBatch, count_settled
 
 DRAWN_PLACE: LiteralString = """
     case when events.drawn_at is not null and registration.log_number <= events.draw_entries
@@ -129,7 +129,7 @@ async def place(tx: Tx, event_id: int) -> bool:
         await open_payments(tx, [event_id])
     if {"registered", "held"} & outcomes.keys():
         await reprice(tx, [event_id], "registration")
-    record(SettledBatch(outcomes, []))
+    count_settled(SettledBatch(outcomes, []))
     return end < state.tickets
 
 

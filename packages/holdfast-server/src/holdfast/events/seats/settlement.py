@@ -69,33 +69,33 @@ class ConcernedEvents(NamedTuple):
     locked: list[int]
 
 
-async def settle_pending(database: Database, locked: LockedRows) -> float:
+async def settle_pending(database: Database, locked_rows: LockedRows) -> float:
     """Settle pending registrations. Returns the seconds until others are looked for."""
-    if await settle(database, locked):
+    if await settle(database, locked_rows):
         await asyncio.sleep(PAUSE_SECONDS)
-    return RETRY_SECONDS if locked.are_busy else POLL_SECONDS
+    return RETRY_SECONDS if locked_rows.are_busy else POLL_SECONDS
 
 
 LOOP = Loop("settlement.run", settle_pending, (CHANNEL,))
 
 
-async def settle(database: Database, waiters: LockedRows | None = None, *, batch_size: int = BATCH_SIZE) -> int:
+async def settle(database: Database, locked_rows: LockedRows | None = None, *, batch_size: int = BATCH_SIZE) -> int:
     """Settle all pending registrations, and leave locked events to the waiters. Returns the number settled."""
     total = 0
     while cut := await read_cut(database):
-        before, locked = total, set(waiters.ids if waiters else ())
+        before, locked = total, set(locked_rows.ids if locked_rows else ())
         while True:
             batch_result = await database.transact(
                 partial(_settle_unlocked, cut=cut, limit=batch_size, locked=list(locked))
             )
-            count = record(batch_result)
+            count = count_settled(batch_result)
             total += count
             if count < batch_size and not batch_result.locked:
                 break
             locked.update(batch_result.locked)
-            if waiters:
+            if locked_rows:
                 for event_id in batch_result.locked:
-                    waiters.leave(event_id, partial(settle_when_unlocked, database, event_id))
+                    locked_rows.leave(event_id, partial(settle_when_unlocked, database, event_id))
         if total == before:
             # The others are locked, another process has settled them, or the clock was set back.
             break
@@ -104,22 +104,22 @@ async def settle(database: Database, waiters: LockedRows | None = None, *, batch
 
 async def settle_when_unlocked(database: Database, event_id: int) -> None:
     """Wait until an event and the first of its pending registrations are free, and settle the oldest."""
-    await database.transact(lambda tx: wait_for_first(tx, event_id))
+    await database.transact(lambda tx: wait_for_first_pending(tx, event_id))
     cut = await read_cut(database)
 
     async def settle_oldest(tx: Tx) -> SettledBatch:
         await lock_event_of(tx, event_id)
-        return await _settle_own_event(tx, event_id, str(cut))
+        return await _settle_locked_event(tx, event_id, str(cut))
 
     if cut:
-        record(await database.transact(settle_oldest))
+        count_settled(await database.transact(settle_oldest))
 
 
 async def settle_event(tx: Tx, event_id: int) -> None:
     """Settle all pending registrations of an event that is locked for update: no other is stored until the end."""
     while cut := await tx.value(CUT_OF_EVENT, {"event_id": event_id}):
-        await wait_for_first(tx, event_id)
-        record(await _settle_own_event(tx, event_id, cut))
+        await wait_for_first_pending(tx, event_id)
+        count_settled(await _settle_locked_event(tx, event_id, cut))
 
 
 # All are committed. Their times may be later than the clock, if it was set back.
@@ -129,7 +129,7 @@ CUT_OF_EVENT: LiteralString = """
 """
 
 
-def record(result: SettledBatch) -> int:
+def count_settled(result: SettledBatch) -> int:
     """Count a batch in the metric. Returns the number settled."""
     for outcome, count in result.outcomes.items():
         SETTLED_COUNT.labels(outcome).inc(count)
@@ -140,14 +140,14 @@ async def _settle_unlocked(tx: Tx, cut: str, limit: int, locked: Sequence[int]) 
     """Settle the oldest registrations of events that are not locked."""
     events = await lock_events(tx, cut, limit, locked)
     settled = await _settle_events(tx, events.first_come, cut, limit) if events.first_come else SettledBatch({}, [])
-    entered = await enter(tx, events.drawn, cut, limit) if events.drawn else SettledBatch({}, [])
+    entered = await give_tickets(tx, events.drawn, cut, limit) if events.drawn else SettledBatch({}, [])
     return SettledBatch(settled.outcomes | entered.outcomes, [*settled.locked, *entered.locked, *events.locked])
 
 
-async def _settle_own_event(tx: Tx, event_id: int, cut: str) -> SettledBatch:
+async def _settle_locked_event(tx: Tx, event_id: int, cut: str) -> SettledBatch:
     """Settle the oldest registrations of an event that this transaction has locked."""
     if await tx.value("select takes_entries from events where id = %(id)s", {"id": event_id}):
-        return await enter(tx, [event_id], cut, BATCH_SIZE)
+        return await give_tickets(tx, [event_id], cut, BATCH_SIZE)
     return await _settle_events(tx, [event_id], cut, BATCH_SIZE)
 
 
@@ -174,7 +174,7 @@ async def read_cut(database: Database) -> str | None:
 ANY_PENDING = "select exists (select from registrations where status = 'pending')"
 
 
-async def wait_for_first(tx: Tx, event_id: int) -> None:
+async def wait_for_first_pending(tx: Tx, event_id: int) -> None:
     """Wait until the first pending registration of an event is free."""
     await tx.run(
         """
@@ -212,7 +212,7 @@ async def lock_events(tx: Tx, cut: str, limit: int, skipped_ids: Collection[int]
     )
 
 
-OLDEST: LiteralString = """
+OLDEST_PENDING: LiteralString = """
         -- The xmax of a row that nobody has locked is 0. Only the other rows are locked here, one by one.
         pending as materialized (
             select event_id, user_id, received_at, arrival, amount_due, xmax <> '0'::xid as was_locked
@@ -269,7 +269,7 @@ async def assign_seats(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) -
     """
     rows = await tx.tuples(
         f"""
-        with {OLDEST},
+        with {OLDEST_PENDING},
         -- Many registrations are for few events. What is the same for all of them is looked up once.
         event as materialized (
             select events.id, capacity - registered_count as seats,
@@ -316,14 +316,14 @@ async def assign_seats(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) -
     )
 
 
-async def enter(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) -> SettledBatch:
+async def give_tickets(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) -> SettledBatch:
     """Give tickets to the oldest pending registrations of locked events that take entries, in one statement.
 
     A ticket is the next number of the log of the event. Registrations behind a locked one of the same event wait.
     """
     rows = await tx.tuples(
         f"""
-        with {OLDEST},
+        with {OLDEST_PENDING},
         event as materialized (
             select logs.event_id as id, logs.id as log_id, arrivals from logs
              where event_id = any(%(event_ids)s) and closed_at is null),

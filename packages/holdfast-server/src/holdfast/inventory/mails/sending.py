@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from holdfast.accounts.signin import links
 from holdfast.accounts.stopped_mails import mailboxes
-from holdfast.inventory.mails.writing import LowStockMail, MailBatch, MailOrder, write
+from holdfast.inventory.mails.writing import LowStockMail, MailBatch, MailContent, write
 from holdfast.inventory.resources import Database, Reader
 from holdfast.kit.mail import rendering
 from holdfast.kit.mail.outbox import Mail
@@ -55,7 +55,7 @@ async def render(renderer: ContentRenderer[MailBatch], database: Database, mails
     """The mails as they are sent."""
     signing_in = [mail for mail in mails if mail.kind == "sign_in"]
     low = [mail for mail in mails if mail.kind == "low_stock"]
-    orders: dict[int, MailOrder] = {
+    orders: dict[int, MailContent] = {
         **await links.mail_contents(database, signing_in),
         **await _about_low_stock(database, low),
     }

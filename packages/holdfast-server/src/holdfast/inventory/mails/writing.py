@@ -57,7 +57,7 @@ def message(mail: LowStockMail, frame: Frame) -> MailMessage:
 
 FRAME = Frame("Holdfast Inventory", Path(__file__).parent, accounts.FOLDER)
 
-MailOrder = SignInMail | LowStockMail
+MailContent = SignInMail | LowStockMail
 """A mail to be written, with all data for it. It has no secret."""
 
 
@@ -65,7 +65,7 @@ class MailBatch(Struct):
     """Mails that are written together."""
 
     sender: str
-    orders: list[MailOrder]
+    orders: list[MailContent]
 
 
 def write(portion: MailBatch) -> list[bytes]:
@@ -73,7 +73,7 @@ def write(portion: MailBatch) -> list[bytes]:
     return [_message(order).encoded(portion.sender) for order in portion.orders]
 
 
-def _message(order: MailOrder) -> MailMessage:
+def _message(order: MailContent) -> MailMessage:
     if isinstance(order, SignInMail):
         return sign_in.message(order, FRAME)
     return message(order, FRAME)

@@ -31,10 +31,10 @@ LOCK_TIMEOUT = "10ms"
 """How long to wait for a lock in one shop before the next shop is handled."""
 
 
-async def end_expired(database: Database, locked: LockedRows) -> float:
+async def end_expired(database: Database, locked_rows: LockedRows) -> float:
     """End the holds that have expired. Returns the seconds until the next ones do."""
-    await expire(database, locked)
-    return pause(await database.read(partial(sql.next_expiry, excluded_ids=locked.ids)))
+    await expire(database, locked_rows)
+    return pause(await database.read(partial(sql.next_expiry, excluded_ids=locked_rows.ids)))
 
 
 LOOP = Loop("expiry.run", end_expired, (HOLDS,))
@@ -47,17 +47,17 @@ def pause(next_expiry: float | None) -> float:
     return min(next_expiry, POLL_SECONDS) if next_expiry > 0 else RETRY_SECONDS
 
 
-async def expire(database: Database, waiters: LockedRows | None = None) -> int:
+async def expire(database: Database, locked_rows: LockedRows | None = None) -> int:
     """End every expired hold, and leave locked shops to the waiters. Returns how many ended.
 
     A shop whose holds cannot be ended does not delay other shops.
     """
-    total, postponed = 0, set(waiters.ids if waiters else ())
+    total, postponed = 0, set(locked_rows.ids if locked_rows else ())
     while due := {shop_id: ids for shop_id, ids in (await database.read(_due)).items() if shop_id not in postponed}:
         for shop_id, ids in due.items():
             ended = await _end_free(database, shop_id, ids)
-            if ended is None and waiters:
-                waiters.leave(shop_id, partial(_end, database, shop_id, ids))
+            if ended is None and locked_rows:
+                locked_rows.leave(shop_id, partial(_end, database, shop_id, ids))
             ended = ended or 0
             total += ended
             if ended < len(ids):

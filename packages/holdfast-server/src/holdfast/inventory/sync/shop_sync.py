@@ -240,8 +240,8 @@ class SyncWork(RowWork[LeasedShop]):
     async def renew(self, row: LeasedShop) -> bool:
         return await self._steps(row).transact(partial(renew, shop=row))
 
-    async def next_due(self, reader: Reader, excluded: Sequence[int]) -> float | None:
-        return await sql.next_due(reader, excluded)
+    async def seconds_until_due(self, reader: Reader, excluded: Sequence[int]) -> float | None:
+        return await sql.seconds_until_due(reader, excluded)
 
     async def handle(self, row: LeasedShop) -> int:
         has_pushed = False

@@ -124,7 +124,7 @@ async def hand_over(tx: Tx, shop_id: int, lease_id: UUID) -> None:
     )
 
 
-async def next_due(reader: Reader, excluded_shops: Sequence[int]) -> float | None:
+async def seconds_until_due(reader: Reader, excluded_shops: Sequence[int]) -> float | None:
     """The seconds until the next shop is due; None if none is. `excluded_shops`: shops that are left out."""
     return await reader.value(
         """

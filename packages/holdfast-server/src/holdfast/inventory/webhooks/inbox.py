@@ -193,8 +193,8 @@ class WebhookWork(RowWork[DeliveryGroup]):
     async def renew(self, row: DeliveryGroup) -> bool:
         return await self._database.transact(row.fence().renew)
 
-    async def next_due(self, reader: Reader, excluded: Sequence[int]) -> float | None:
-        return await sql.next_due(reader, excluded)
+    async def seconds_until_due(self, reader: Reader, excluded: Sequence[int]) -> float | None:
+        return await sql.seconds_until_due(reader, excluded)
 
     async def handle(self, row: DeliveryGroup) -> int:
         """Handle a delivery, and those that can join it. Returns how many."""

@@ -173,7 +173,7 @@ async def store_results(tx: Tx, results: Sequence[DeliveryResult]) -> None:
     )
 
 
-async def next_due(reader: Reader, excluded_shops: Sequence[int] = ()) -> float | None:
+async def seconds_until_due(reader: Reader, excluded_shops: Sequence[int] = ()) -> float | None:
     """The seconds until the next delivery is due; None if none is. `excluded_shops`: shops that are left out."""
     return await reader.value(
         """

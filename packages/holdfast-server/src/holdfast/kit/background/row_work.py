@@ -101,7 +101,7 @@ class RowTable(NamedTuple):
         lease = self.lease_id or self.attempts
         return LeaseFence(self.table, self.key, [row.key], row.lease_id, due_at=self.due_at, lease=lease)
 
-    async def next_due(self, reader: Reader[Any], excluded_keys: Sequence[Any] = ()) -> float | None:
+    async def seconds_until_due(self, reader: Reader[Any], excluded_keys: Sequence[Any] = ()) -> float | None:
         """Seconds until the next row is due; negative if one is overdue; None if there is none."""
         return await reader.value(
             f"""
@@ -205,7 +205,7 @@ class RowWork(ABC, Generic[Row]):
         """Handle a row and store the result. Returns the number of rows. May raise `LeaseLost`."""
 
     @abstractmethod
-    async def next_due(self, reader: Reader[Any], excluded: Sequence[Any]) -> float | None:
+    async def seconds_until_due(self, reader: Reader[Any], excluded: Sequence[Any]) -> float | None:
         """Seconds until the next row is due; negative if one is overdue; None if there is none."""
 
     def exclusions(self, rows: Sequence[Row]) -> Sequence[Any]:
@@ -237,8 +237,8 @@ class TableWork(RowWork[LeasedRow]):
     async def renew(self, row: LeasedRow) -> bool:
         return await self.database.transact(self.table.fence(row).renew)
 
-    async def next_due(self, reader: Reader[Any], excluded: Sequence[Any]) -> float | None:
-        return await self.table.next_due(reader, excluded)
+    async def seconds_until_due(self, reader: Reader[Any], excluded: Sequence[Any]) -> float | None:
+        return await self.table.seconds_until_due(reader, excluded)
 
     def exclusions(self, rows: Sequence[LeasedRow]) -> Sequence[Any]:
         return [row.key for row in rows]
@@ -324,7 +324,7 @@ class _Worker(Generic[Row]):
         return max(pause, MIN_PAUSE_SECONDS)
 
     async def _next_due(self, excluded: Sequence[Any] = ()) -> float | None:
-        return await self._database.read(partial(self._work.next_due, excluded=excluded))
+        return await self._database.read(partial(self._work.seconds_until_due, excluded=excluded))
 
     def _exclusions(self) -> Sequence[Any]:
         return self._work.exclusions([*self._tasks.values()])

@@ -22,14 +22,14 @@ RENDERER_IDLE_SECONDS = 300
 """Seconds after which the subprocess that renders is ended. To start it takes a third of a second."""
 
 
-class MailOrder(Protocol):
+class MailContent(Protocol):
     """A mail to be rendered. Its `message_id` has no angle brackets."""
 
     recipient: str
     message_id: str
 
 
-OrderT = TypeVar("OrderT", bound=MailOrder)
+ContentT = TypeVar("ContentT", bound=MailContent)
 
 P = TypeVar("P")
 
@@ -92,8 +92,8 @@ class _Renderer(Generic[P]):
 
 async def render(
     mails: Sequence[Mail],
-    orders: Mapping[int, OrderT],
-    render_contents: Callable[[list[OrderT]], Awaitable[Sequence[bytes]]],
+    orders: Mapping[int, ContentT],
+    render_contents: Callable[[list[ContentT]], Awaitable[Sequence[bytes]]],
     *,
     held: Collection[int] = (),
 ) -> RenderedMails:
@@ -103,7 +103,7 @@ async def render(
     held      the ids of the mails that may not be sent yet
     """
     rendered: dict[int, Envelope | UnwritableMail | HeldMail] = {id: HeldMail() for id in held}
-    addressed: dict[int, OrderT] = {}
+    addressed: dict[int, ContentT] = {}
     for id, order in orders.items():
         try:
             order.recipient = envelope_address(order.recipient)

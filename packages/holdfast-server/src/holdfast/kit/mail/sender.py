@@ -74,7 +74,7 @@ MAX_CONNECTION_BREAKS = 3
 server did not answer in time."""
 
 
-LOOK_SECONDS = 0.05
+EMPTY_LEASE_PAUSE_SECONDS = 0.05
 """Seconds after a look that found nothing until the next one. Each notification wakes all processes."""
 
 STOP_TIMEOUT_SECONDS = 8
@@ -109,7 +109,7 @@ async def _send(database: Database[Any], render: Render, session: SenderSession,
         asyncio.create_task(row_work.run(database, work), name="mails"),
         asyncio.create_task(session.check_regularly(), name="mails: session"),
         asyncio.create_task(connections.close_idle(), name="mails: idle connections"),
-        asyncio.create_task(work.fail(), name="mails: failure"),
+        asyncio.create_task(work.raise_fatal_error(), name="mails: failure"),
     ]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -195,13 +195,13 @@ class ShareWork(RowWork[LeasedShare]):
         self._resumes_at = 0.0
         self._has_paused = False
         """Whether nothing was leased since the pause that ends at `_resumes_at` began."""
-        self._failures = 0
-        self._failed = asyncio.Event()
-        self._failure: Exception | None = None
+        self._unreachable_count = 0
+        self._fatal_event = asyncio.Event()
+        self._fatal_error: Exception | None = None
 
     async def lease(self, limit: int, excluded: Sequence[Any], *, scan_all: bool) -> list[LeasedShare]:
         self._has_paused = False
-        await asyncio.sleep(self._found_nothing_at + LOOK_SECONDS - time.monotonic())
+        await asyncio.sleep(self._found_nothing_at + EMPTY_LEASE_PAUSE_SECONDS - time.monotonic())
         # A result that is not stored may be of a share that this process has lost: it must not be sent again.
         await self._results.flushed()
         if time.monotonic() > self._released_at + POLL_SECONDS:
@@ -230,7 +230,7 @@ class ShareWork(RowWork[LeasedShare]):
     async def renew(self, row: LeasedShare) -> bool:
         return await self._database.read(lambda reader: shares.renew(reader, row))
 
-    async def next_due(self, reader: Reader[Any], excluded: Sequence[Any]) -> float | None:
+    async def seconds_until_due(self, reader: Reader[Any], excluded: Sequence[Any]) -> float | None:
         if self._has_paused:
             return max(0.0, self.pause_seconds())  # mails are due that could not be sent
         return None if self._next_due_at is None else self._next_due_at - time.monotonic()
@@ -238,11 +238,11 @@ class ShareWork(RowWork[LeasedShare]):
     def pause_seconds(self) -> float:
         return self._resumes_at - time.monotonic()
 
-    async def fail(self) -> None:
+    async def raise_fatal_error(self) -> None:
         """Wait until nothing can be sent for a reason that is not the mail server, and raise it."""
-        await self._failed.wait()
-        if self._failure:
-            raise self._failure
+        await self._fatal_event.wait()
+        if self._fatal_error:
+            raise self._fatal_error
 
     async def handle(self, row: LeasedShare) -> int:
         """Send the due mails of a share, and give it back. If cancelled, complete the mail that is being sent."""
@@ -263,8 +263,8 @@ class ShareWork(RowWork[LeasedShare]):
         try:
             count = await self._send_mails(row)
         except (SenderSessionLost, SubprocessStartError, Problem) as error:
-            self._failure = error
-            self._failed.set()
+            self._fatal_error = error
+            self._fatal_event.set()
         with contextlib.suppress(Problem):  # then it is free when the lease ends
             await self._database.read(lambda reader: shares.give_back(reader, row))
         return count
@@ -335,9 +335,9 @@ class ShareWork(RowWork[LeasedShare]):
         else:
             result = AttemptResult(mail.id, "sent")
         await self._store_result(result)
-        if self._failures:
+        if self._unreachable_count:
             log.warning("the mail server is reachable again")
-            self._failures = 0
+            self._unreachable_count = 0
 
     async def _connection_lost(self, mail: Mail, error: MailServerUnavailable) -> None:
         if self._pause_sending(error):
@@ -362,9 +362,9 @@ class ShareWork(RowWork[LeasedShare]):
         """
         if self.pause_seconds() > 0:
             return False
-        if not self._failures:
+        if not self._unreachable_count:
             log.warning("mails cannot be sent; trying until they can", reason=str(error))
-        self._failures += 1
-        self._resumes_at = time.monotonic() + RETRY_BACKOFF.pause(self._failures)
+        self._unreachable_count += 1
+        self._resumes_at = time.monotonic() + RETRY_BACKOFF.pause(self._unreachable_count)
         self._has_paused = True
         return True

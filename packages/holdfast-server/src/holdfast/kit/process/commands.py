@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from holdfast.kit.process.service_process import ServiceProcess
 
 
-def address_command(product: "Callable[[], ServiceProcess[Any, Any]]", usual_port: int) -> Callable[[], None]:
+def address_command(process: "Callable[[], ServiceProcess[Any, Any]]", usual_port: int) -> Callable[[], None]:
     """The command of one service. It imports its dependencies only when it runs."""
 
     def address() -> None:
@@ -23,7 +23,7 @@ def address_command(product: "Callable[[], ServiceProcess[Any, Any]]", usual_por
         """
         from holdfast.kit.process import served_address
 
-        typer.echo(served_address.served_address(product().configured(), usual_port))
+        typer.echo(served_address.served_address(process().configured(), usual_port))
 
     return address
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from holdfast.kit.process.service_process import ServiceProcess
 
 
-def jobs_command(product: "Callable[[], ServiceProcess[Any, Any]]") -> Callable[..., None]:
+def jobs_command(process: "Callable[[], ServiceProcess[Any, Any]]") -> Callable[..., None]:
     """The command of one service. It imports its dependencies only when it runs."""
 
     def jobs(retry: Annotated[int | None, typer.Option(help="Id of a job to try again.")] = None) -> None:
@@ -49,8 +49,8 @@ def jobs_command(product: "Callable[[], ServiceProcess[Any, Any]]") -> Callable[
         from holdfast.kit.contract.problems import CannotStart, Problem
         from holdfast.kit.process import database_location
 
-        settings = product().configured()
-        url = product().existing(settings).database_url
+        settings = process().configured()
+        url = process().existing(settings).database_url
         place = database_location.location_text(settings)
 
         async def run() -> "Sequence[FailedJob]":
@@ -85,7 +85,7 @@ if TYPE_CHECKING:
 COLUMNS = ("ID", "STATE", "KIND", "ADDRESS", "ATTEMPTS", "SINCE", "DUE", "ERROR")
 
 
-def mail_commands(product: "Callable[[], ServiceProcess[Any, Any]]", title: str) -> typer.Typer:
+def mail_commands(process: "Callable[[], ServiceProcess[Any, Any]]", title: str) -> typer.Typer:
     """The mail commands of one service. They import their dependencies only when they run."""
     group = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help=f"Mails of {title}.")
 
@@ -102,9 +102,9 @@ def mail_commands(product: "Callable[[], ServiceProcess[Any, Any]]", title: str)
         """
         from holdfast.kit.mail import outbox
 
-        mails, place = product().look(partial(outbox.unsent_mails, limit=limit + 1))
+        mails, place = process().look(partial(outbox.unsent_mails, limit=limit + 1))
         if mails:
-            _print_mails(mails, limit, product().name)
+            _print_mails(mails, limit, process().name)
         typer.echo(f"Looked in {place}.", err=True)
 
     @group.command("retry")
@@ -117,7 +117,7 @@ def mail_commands(product: "Callable[[], ServiceProcess[Any, Any]]", title: str)
         """
         from holdfast.kit.mail import outbox
 
-        product().look(lambda tx: outbox.retry_mail(tx, id))
+        process().look(lambda tx: outbox.retry_mail(tx, id))
         typer.echo(f"Mail {id} is tried again.")
 
     @group.command("test")
@@ -137,7 +137,7 @@ def mail_commands(product: "Callable[[], ServiceProcess[Any, Any]]", title: str)
         from holdfast.kit.mail import trial
         from holdfast.kit.mail.transport import MailServerUnavailable
 
-        settings = product().configured()
+        settings = process().configured()
         try:
             envelope = trial.trial_mail(settings, title, address)
         except NoAddress as error:

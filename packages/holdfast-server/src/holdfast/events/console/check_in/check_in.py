@@ -11,7 +11,7 @@ from holdfast.events.check_in.model import (
     CheckInEvent,
     CheckInStatus,
     FindPeople,
-    LookAtCheckIn,
+    GetCheckInStatus,
     PersonMatch,
     ScanId,
     StoreScans,
@@ -90,7 +90,7 @@ class CheckInPage:
     async def shell(self, session: Session, request: Request) -> Reply:
         """The page without any people. Browsers cache it and open it offline."""
         event_id = id_of(request.fields["event_id"])
-        standing: CheckInStatus = await self._look(organizer(session), LookAtCheckIn(event_id=event_id))
+        standing: CheckInStatus = await self._look(organizer(session), GetCheckInStatus(event_id=event_id))
         return self._page(session, request, standing.event)
 
     async def _store_scan(self, session: Session, event_id: int, fields: Mapping[str, str]) -> Verdict:
@@ -119,7 +119,7 @@ class CheckInPage:
         verdict: Verdict | None = None,
         errors: Mapping[str, Sequence[str]] | None = None,
     ) -> Reply:
-        standing: CheckInStatus = await self._look(organizer(session), LookAtCheckIn(event_id=event_id))
+        standing: CheckInStatus = await self._look(organizer(session), GetCheckInStatus(event_id=event_id))
         text = fields.get("q", "")
         matches: list[PersonMatch] = []
         if text:

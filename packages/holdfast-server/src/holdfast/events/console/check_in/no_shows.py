@@ -4,7 +4,7 @@ from typing import Any
 
 from holdfast.accounts.sessions import Session
 from holdfast.events.check_in import no_shows
-from holdfast.events.check_in.model import LookAtCheckIn
+from holdfast.events.check_in.model import GetCheckInStatus
 from holdfast.events.check_in.no_shows import GiveSeats, NoShowsPreview, SeatHandover
 from holdfast.events.console.check_in.check_in import check_in_path
 from holdfast.events.console.frame import Console, organizer
@@ -42,7 +42,7 @@ class NoShowsPage:
                     raise
                 raise BAD_REQUEST("The form does not say how many seats.", hint="Open the page again.") from problem
             handover = await self._give(organizer(session), command)
-        preview: NoShowsPreview = await self._preview(organizer(session), LookAtCheckIn(event_id=event_id))
+        preview: NoShowsPreview = await self._preview(organizer(session), GetCheckInStatus(event_id=event_id))
         status = 422 if handover and handover.standing != "open" else 200
         return self._console.page(
             session,

@@ -76,7 +76,7 @@ async def check_sealed(inspection: Inspection[Any]) -> None:
     variable, old = inspection.variable("secret_key"), inspection.variable("old_secret_key")
     rows = [
         (table.table, bytes(sealed))
-        for table in inspection.product.sealed
+        for table in inspection.process.sealed
         for (sealed,) in await inspection.database.tuples(
             f"(select sealed from {table.table} where sealed <> '' order by {table.key} limit 25) union all "
             f"(select sealed from {table.table} where sealed <> '' order by {table.key} desc limit 25)"

@@ -93,7 +93,7 @@ class Inspection(Generic[S]):
     findings         what the check has found so far
     """
 
-    product: ServiceProcess[S, Any]
+    process: ServiceProcess[S, Any]
     settings: S
     limits: CheckLimits = field(default_factory=CheckLimits)
     url: str = ""
@@ -105,11 +105,11 @@ class Inspection(Generic[S]):
 
     @property
     def name(self) -> str:
-        return self.product.name
+        return self.process.name
 
     @property
     def has_tenants(self) -> bool:
-        return self.product.tenancy is not None
+        return self.process.tenancy is not None
 
     def variable(self, setting: str) -> str:
         """The environment variable of a setting."""
@@ -271,10 +271,10 @@ def overdue(work: str) -> tuple[Fault, Fault]:
 
 
 async def open_inspection(
-    product: ServiceProcess[S, Any], settings: S, limits: CheckLimits | None = None
+    process: ServiceProcess[S, Any], settings: S, limits: CheckLimits | None = None
 ) -> Inspection[S]:
     """Reach the database of a service. The inspection begins with the finding on that."""
-    inspection = Inspection(product, settings, limits or CheckLimits())
+    inspection = Inspection(process, settings, limits or CheckLimits())
     try:
         async with asyncio.timeout(START_TIMEOUT_SECONDS):
             url = settings.database_url or await asyncio.to_thread(
@@ -289,7 +289,7 @@ async def open_inspection(
                 )
                 return inspection
             async with replace(inspection, url=url).connection() as opened:
-                listeners = listener_name(f"holdfast {product.name}", "_" * len(MACHINE))
+                listeners = listener_name(f"holdfast {process.name}", "_" * len(MACHINE))
                 cursor = await opened.connection.execute(PROCESSES, [listeners])
                 processes, machines = await cursor.fetchone() or (0, 0)
     except (CannotRun, CannotStart) as error:

@@ -58,7 +58,7 @@ def is_local(url: str) -> bool:
 @CHECKS.point("base address")
 async def check_base_address(inspection: Inspection[Any]) -> None:
     """Whether the public address is set, and leads to this service."""
-    settings, variable, title = inspection.settings, inspection.variable("base_url"), inspection.product.title
+    settings, variable, title = inspection.settings, inspection.variable("base_url"), inspection.process.title
     base_url = settings.base_url
     if not base_url and (settings.trusted_proxies or settings.database_url):
         inspection.wrong(

@@ -44,7 +44,7 @@ async def check_migrations(inspection: Inspection[Any]) -> None:
     applied: dict[str, str] = dict(
         await inspection.database.tuples("select name, checksum from migrations order by applied_at")
     )
-    migrations = inspection.product.schema()
+    migrations = inspection.process.schema()
     edited = [
         migration.name
         for migration in migrations
@@ -77,7 +77,7 @@ async def _pending(inspection: Inspection[Any]) -> list[str]:
     # This reads in a thread, which nobody can cancel: so PostgreSQL ends what takes long.
     options = f"{conninfo_to_dict(inspection.url).get('options', '')} -c statement_timeout={PENDING_TIMEOUT_SECONDS}s"
     url = make_conninfo(inspection.url, **{**KEEPALIVE, "options": options.strip()})
-    return await asyncio.to_thread(inspection.product.pending, url)
+    return await asyncio.to_thread(inspection.process.pending, url)
 
 
 def _newer(applied: list[str], migrations: list[Migration]) -> list[str]:
@@ -102,7 +102,7 @@ async def check_schema(inspection: Inspection[Any]) -> None:
     if not is_current:
         inspection.skipped("the migrations are not those of this version")
         return
-    file = schema_file(inspection.product)
+    file = schema_file(inspection.process)
     objects = read_objects(file)
     for missing in objects:
         is_of_lost_table = missing.kind == "column" and ("table", missing.name.partition(".")[0]) not in present
@@ -150,9 +150,9 @@ COLUMN = re.compile(r'^    "?(?P<name>[a-z]\w*)"? ', re.MULTILINE)
 CHECK = re.compile(r"^    CONSTRAINT (?P<name>\w+) CHECK .*?(?=,?\n(?:    CONSTRAINT|\Z))", re.MULTILINE | re.DOTALL)
 
 
-def schema_file(product: Any) -> Path:
+def schema_file(process: Any) -> Path:
     """The file that shows the schema of a service."""
-    return product.schema_folders[-1] / "schema.sql"
+    return process.schema_folders[-1] / "schema.sql"
 
 
 @cache
