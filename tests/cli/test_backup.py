@@ -187,8 +187,10 @@ def test_a_restore_refuses_what_it_would_destroy_what_is_damaged_and_what_nothin
             restore(place, replace=replace, yes=True)
         return str(refused.value)
 
-    with pytest.raises(CannotStart, match="A backup never replaces another one"):
-        backup(copy)
+    (empty_directory := tmp_path / "empty.tar").mkdir()
+    for place in (copy, empty_directory):
+        with pytest.raises(CannotStart, match="A backup never replaces another one"):
+            backup(place)
     for name, value in restored.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("EVENTS_SECRET_KEY", "3" * 32)
