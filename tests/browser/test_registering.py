@@ -1,9 +1,7 @@
 """Two people register in Chromium on a form in another site; one changes her mind, and the other gets her seat."""
 
-import asyncio
-import contextlib
 import re
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from playwright.async_api import Browser, FrameLocator, Page, expect
@@ -13,22 +11,9 @@ from holdfast.events.mails import sending
 from holdfast.events.seats import settlement
 from holdfast.events.settings import Settings
 from tests.browser.registering import Stage, Watch, staged
+from tests.kit.at_work import at_work
 from tests.smtp import Server, mail_server
 from tests.support import eventually
-
-
-@contextlib.asynccontextmanager
-async def at_work(*loops: Coroutine[Any, Any, None]) -> AsyncGenerator[None]:
-    """Run background work for as long as the block lasts."""
-    tasks = [asyncio.create_task(loop) for loop in loops]
-    try:
-        yield
-    finally:
-        for task in tasks:
-            task.cancel()
-        for task in tasks:
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
 
 
 async def fill_in(page: Page, stage: Stage, email: str) -> FrameLocator:

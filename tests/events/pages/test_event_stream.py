@@ -120,8 +120,10 @@ async def test_each_change_is_told_with_the_parts_that_it_changes(service: Servi
 
     assert numbers(one_left)["left"] == 1
     assert "1 Platz frei" in one_left["data"]["html"]
-    # The form is as it was.
+    # The form is as it was, and so is the bar that leads to it on a phone.
     assert "form_part" not in one_left["data"]["html"]
+    assert "register_bar" not in one_left["data"]["html"]
+    assert 'id="register_bar"' in none_left["data"]["html"]
     assert (numbers(none_left)["left"], numbers(none_left)["status"]) == (0, "full")
     assert 'data-state="waiting_list"' in none_left["data"]["html"]
     assert (numbers(waiting)["waiting"], numbers(waiting)["room"]) == (1, 1)

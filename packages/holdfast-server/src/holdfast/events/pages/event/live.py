@@ -282,7 +282,8 @@ class LiveEvents:
         parts: dict[str, tuple[str, str]] = {"form_part": (state, form_part)}
         if not framed:
             places = SITE.render("pages/places.html", language=language, **values)
-            parts = {"places": (places, places), **parts}
+            bar = SITE.render("pages/register_bar.html", language=language, **values)
+            parts = {"places": (places, places), "register_bar": (bar, bar), **parts}
         return parts
 
 
