@@ -26,6 +26,7 @@ def currency_of(header: bytes) -> str:
             locale = Locale.parse(get_global("likely_subtags").get(tag, tag))
         except (ValueError, UnknownLocaleError):
             continue
+        # The newest currency of a region stands last.
         in_use = get_territory_currencies(locale.territory) if locale.territory else []
         if currency := next((code for code in reversed(in_use) if code in CURRENCIES), None):
             return currency
