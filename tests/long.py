@@ -35,7 +35,7 @@ LONG = {
     "inventory/test_generated_arguments.py": "calls every tool with hundreds of generated arguments",
     "inventory/test_ledger_under_kills.py": "starts processes and kills them in the middle of their work",
     "inventory/test_lost_notices.py": "waits for polls",
-    "inventory/test_pushes.py": "starts processes that push",
+    "inventory/test_streams_between_processes.py": "starts processes that push",
     "kit/background/test_enqueue.py": "waits for a poll",
     "kit/http/test_draining.py": "starts processes that end while they answer",
     "kit/postgres/test_bundled.py": "starts PostgreSQL again and again",

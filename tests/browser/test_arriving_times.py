@@ -5,7 +5,7 @@ from importlib.resources import files
 
 from playwright.async_api import Browser, expect
 
-from tests.outside import ok, serving
+from tests.outside_servers import ok, serving
 
 SCRIPT = (files("holdfast.kit.pages") / "templates" / "times.js").read_bytes()
 HEAD = "<!doctype html><html lang=en><head><title>Times</title><script src=times.js></script></head>"

@@ -7,7 +7,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, Page, expect
 
 from holdfast.events.settings import Settings
-from tests.browser.following import open_live
+from tests.browser.link_following import open_live
 from tests.browser.looking import submit
 from tests.browser.registering import Stage, Watch, staged
 from tests.events.check_in.scene import link_of

@@ -9,7 +9,7 @@ from playwright.async_api import Browser, BrowserContext, expect
 from holdfast.inventory.service import INVENTORY
 from holdfast.inventory.shops.model import SCOPES
 from holdfast_demo.shopify.seed import add_more
-from tests.browser.following import open_live
+from tests.browser.link_following import open_live
 from tests.browser.looking import submit
 from tests.browser.registering import Watch
 from tests.browser.test_merchant_console import Stage, staged

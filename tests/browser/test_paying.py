@@ -17,7 +17,7 @@ from holdfast.events.settings import Settings
 from holdfast.kit.background import row_work
 from holdfast_demo.stripe.processor import StripeDouble
 from holdfast_demo.stripe.webhooks import Endpoint
-from tests.browser.following import open_live
+from tests.browser.link_following import open_live
 from tests.browser.looking import looking, looks, session_cookie, too_wide, violations
 from tests.browser.registering import Stage, Watch, staged
 from tests.browser.test_registering import at_work, fill_in, link, mail

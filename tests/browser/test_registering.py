@@ -11,7 +11,7 @@ from holdfast.events.mails import sending
 from holdfast.events.seats import settlement
 from holdfast.events.settings import Settings
 from tests.browser.registering import Stage, Watch, staged
-from tests.kit.at_work import at_work
+from tests.kit.background_loops import at_work
 from tests.smtp import Server, mail_server
 from tests.support import eventually
 

@@ -12,7 +12,7 @@ from holdfast.events.seats import settlement
 from holdfast.events.settings import Settings
 from holdfast_demo.data import inventory as demo
 from tests.inventory import support as inventory
-from tests.kit.at_work import at_work
+from tests.kit.background_loops import at_work
 from tests.serving import listener, running_already, serving
 from tests.support import running
 

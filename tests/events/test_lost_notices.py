@@ -23,9 +23,9 @@ from tests.accounts.browser import Browser
 from tests.events.payments.scene import Scene, paying
 from tests.events.photos.pictures import picture
 from tests.events.photos.steps import JPEG, kept_sizes, upload, with_photo
-from tests.faults.unheard import SLACK_SECONDS, deaf, muted
-from tests.kit.at_work import at_work
+from tests.faults.lost_notifications import SLACK_SECONDS, deaf, muted
 from tests.kit.background.test_enqueue import POST, Letter, working
+from tests.kit.background_loops import at_work
 from tests.kit.mail.posting import all_ended, sending
 from tests.smtp import Server, mail_server
 from tests.stream_reader import reading

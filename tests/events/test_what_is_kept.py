@@ -16,7 +16,7 @@ from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import system
 from holdfast.kit.postgres import lookup_cache
 from tests.accounts.browser import Browser
-from tests.events.console.test_not_mine import OWNER, planted
+from tests.events.console.test_unwanted_registrations import OWNER, planted
 from tests.events.oauth.authorization_server import authorization_server
 from tests.events.oauth.scene import Scene as Linked
 from tests.events.oauth_server.scene import Person, Scene, furnished, signed_in

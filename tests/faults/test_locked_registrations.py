@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.events.seats import intake, settlement
 from tests.faults.holder import holding, unnoticed
-from tests.kit.at_work import at_work
+from tests.kit.background_loops import at_work
 from tests.support import Client, Service, eventually
 
 EVENT = "select from events where id = %(id)s for update"

@@ -12,7 +12,7 @@ from holdfast.kit.background.tasks import TaskHandler
 from holdfast.kit.postgres.tasks import Task
 from holdfast.kit.running.steps import Steps
 from tests.inventory.support import Inventory, Shop
-from tests.kit.at_work import at_work
+from tests.kit.background_loops import at_work
 
 
 class Nothing(Struct):

@@ -21,7 +21,7 @@ from holdfast.inventory.shops import operations as shops
 from holdfast.inventory.stock.operations import audit
 from holdfast.kit.security.http_client import HttpClient
 from tests.faults.processes import Process, serving
-from tests.kit.at_work import at_work
+from tests.kit.background_loops import at_work
 from tests.serving import PLAIN
 
 SOAK = "HOLDFAST_SOAK" in os.environ

@@ -14,13 +14,13 @@ from holdfast.inventory.catalog import importing
 from holdfast.inventory.stock import expiry
 from holdfast.inventory.sync import shop_sync as sync
 from holdfast.kit.background import row_work
-from tests.faults.unheard import SLACK_SECONDS, deaf, muted, quiet
+from tests.faults.lost_notifications import SLACK_SECONDS, deaf, muted, quiet
 from tests.inventory.catalog.test_watching import watching
 from tests.inventory.support import SINGLE, Inventory, Shop, running
 from tests.inventory.sync.scene import Scene, pooled
 from tests.inventory.webhooks.deliveries import deliver, installed
 from tests.inventory.webhooks.test_handling import Scene as Deliveries
-from tests.kit.at_work import at_work
+from tests.kit.background_loops import at_work
 from tests.support import eventually
 
 pytestmark = pytest.mark.usefixtures("own_inventory")  # It changes the schema.

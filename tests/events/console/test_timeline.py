@@ -2,8 +2,8 @@
 
 import re
 
+from tests.events.console.test_bulk_changes import confirm
 from tests.events.console.test_payments import paid
-from tests.events.console.test_several_registrations import confirm
 from tests.events.payments.scene import Scene
 
 

@@ -20,7 +20,7 @@ from holdfast_verify.formats import beacon
 from holdfast_verify.formats.drawn_order import PAUSE, draw_order
 from holdfast_verify.formats.tree import append, leaf_hash, parse_bundle
 from tests.events.draws.beacon_double import BeaconDouble, serving_beacon
-from tests.outside import reaching
+from tests.outside_servers import reaching
 from tests.support import Service
 
 ROUND = 657413

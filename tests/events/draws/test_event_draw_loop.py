@@ -21,7 +21,7 @@ from tests.events.draws.event_scene import EventDraw
 from tests.events.draws.scene import ROUND
 from tests.events.log.scene import seal_logs
 from tests.events.log.verification import verify
-from tests.outside import reaching
+from tests.outside_servers import reaching
 from tests.serving import listener, running_already, serving
 from tests.support import eventually, running
 

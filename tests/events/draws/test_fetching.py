@@ -9,7 +9,7 @@ from holdfast.kit.outbound.requests import FetchRefusal
 from holdfast_verify.formats import beacon
 from tests.events.draws.beacon_double import serving_beacon
 from tests.events.draws.rounds import ROUNDS
-from tests.outside import reaching
+from tests.outside_servers import reaching
 
 ROUND = 657413
 

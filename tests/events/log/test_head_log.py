@@ -9,7 +9,7 @@ from holdfast_verify.formats.proof_file import ProofFile, parse_proof_file
 from holdfast_verify.formats.signed_note import Checkpoint, Verifier, open_note, parse_checkpoint
 from holdfast_verify.formats.tree import leaf_hash, verify_inclusion
 from tests.events.log.scene import HOST, LogScene, open_log
-from tests.events.log.test_restored import begin_generations
+from tests.events.log.test_restored_log import begin_generations
 from tests.support import Service
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from holdfast.kit.outbound.requests import OutboundClient
 from tests.certificates import Authority
-from tests.outside import LOCAL, Script, Server, ok, says, serving
+from tests.outside_servers import LOCAL, Script, Server, ok, says, serving
 
 HOST = "app.example"
 

@@ -14,7 +14,7 @@ from holdfast.events.settings import Settings
 from tests.events.oauth_server.published import Site, published
 from tests.events.oauth_server.scene import App, Scene, error, furnished, issued
 from tests.events.oauth_server.signed_assertions import ISSUER, JWT_BEARER, SigningClient, signing_key
-from tests.outside import says
+from tests.outside_servers import says
 
 KEYS = "/keys.json"
 

@@ -10,7 +10,7 @@ from holdfast.events.oauth_server.clients import DEFAULT_CACHE_SECONDS, MAX_CACH
 from holdfast.events.settings import Settings
 from tests.events.oauth_server.published import HOST, Site, published
 from tests.events.oauth_server.scene import App, Person, Scene, furnished, issued
-from tests.outside import says
+from tests.outside_servers import says
 
 
 class Publisher:

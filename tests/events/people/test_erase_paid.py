@@ -7,7 +7,7 @@ from holdfast.events.people.model import AccountSelector, Erasure
 from holdfast.events.resources import Tx
 from tests.events.payments.scene import Scene
 from tests.events.people.scene import ANN, erase
-from tests.events.people.test_erase_at_once import BOB, is_waited_for
+from tests.events.people.test_concurrent_erasures import BOB, is_waited_for
 from tests.faults.holder import holding
 
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
-from tests.outside import Script, Server, ok, reaching, says, serving
+from tests.outside_servers import Script, Server, ok, reaching, says, serving
 from tests.support import Service
 
 

@@ -9,7 +9,7 @@ from holdfast.events.photos.model import MAX_PHOTO_BYTES
 from tests.events.photos.pictures import picture
 from tests.events.photos.site import Site
 from tests.events.photos.steps import add, failing, nothing_is_left
-from tests.outside import redirects, says
+from tests.outside_servers import redirects, says
 from tests.support import Service
 
 HOSTILE = (

@@ -3,7 +3,8 @@
 from holdfast.events.checks import check_photo_store
 from holdfast.events.service import EVENTS
 from holdfast.events.settings import Settings
-from holdfast.kit.process.checks.inspection import Inspection, run_checks
+from holdfast.kit.process.checks.check_list import run_checks
+from holdfast.kit.process.checks.inspection import Inspection
 from tests.events.photos.conftest import S3
 
 

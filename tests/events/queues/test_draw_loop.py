@@ -15,7 +15,7 @@ from holdfast_verify.formats import beacon, drawn_order
 from tests.events.draws.beacon_double import serving_beacon
 from tests.events.queues.draw_scene import ROUND, DrawScene
 from tests.events.queues.scene import open_line
-from tests.outside import reaching
+from tests.outside_servers import reaching
 from tests.support import Service, eventually
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import httpx2
 
 from holdfast.inventory.availability.cache import MAX_STALENESS_SECONDS
+from tests.faults.lost_notifications import SLACK_SECONDS, deaf, dying, killed_before_it_told
 from tests.faults.processes import Process, serving
-from tests.faults.unheard import SLACK_SECONDS, deaf, dying, killed_before_it_told
 from tests.inventory.support import SINGLE, Shop
 
 

@@ -6,7 +6,7 @@ from holdfast.inventory.catalog.part import PART
 from holdfast.inventory.settings import Settings
 from holdfast.kit.background import tasks
 from tests.inventory.installs.merchants import BASE_URL, beside_the_platform
-from tests.kit.at_work import at_work
+from tests.kit.background_loops import at_work
 from tests.support import eventually
 
 

@@ -10,7 +10,7 @@ from holdfast.inventory.settings import Settings
 from holdfast.inventory.stock import expiry
 from holdfast.inventory.stock.stock_changes import HOLDS
 from tests.inventory.support import SINGLE, SIX_PACK, Inventory, Shop, running
-from tests.kit.at_work import at_work
+from tests.kit.background_loops import at_work
 from tests.support import eventually
 
 
@@ -179,8 +179,10 @@ async def test_whoever_watches_stops_when_it_is_cancelled_in_the_moment_of_a_not
     assert task.cancelled()
 
 
-@pytest.mark.parametrize(("next_expiry", "rest"), [(None, 5.0), (0.25, 0.25), (60.0, 5.0), (0.0, 1.0), (-3600.0, 1.0)])
+@pytest.mark.parametrize(
+    ("seconds_until_expiry", "rest"), [(None, 5.0), (0.25, 0.25), (60.0, 5.0), (0.0, 1.0), (-3600.0, 1.0)]
+)
 def test_an_overdue_hold_that_could_not_be_ended_is_left_alone_for_a_moment(
-    next_expiry: float | None, rest: float
+    seconds_until_expiry: float | None, rest: float
 ) -> None:
-    assert expiry.pause(next_expiry) == rest
+    assert expiry.pause(seconds_until_expiry) == rest

@@ -22,7 +22,7 @@ async def compared(inventory: Inventory, shop: Shop) -> bool:
     remembered: RememberedStock | None = inventory.database.resources.stock.get(shop.id)
 
     async def stored(tx: Tx) -> tuple[bool, Stock | None]:
-        position = await sql.lock_and_locate(tx, shop.id)
+        position = await sql.lock_and_read_position(tx, shop.id)
         if remembered is None or not remembered.is_of(position):
             return False, None
         assert remembered.stock.entry_count == position.entry_count

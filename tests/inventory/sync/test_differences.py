@@ -19,7 +19,7 @@ from tests.inventory.installs.merchants import DOMAIN, Place
 from tests.inventory.sync.scene import Scene, pooled
 from tests.inventory.sync.test_levels_out import calls, sold
 from tests.inventory.sync.test_locations import add, singles, spread
-from tests.kit.at_work import at_work
+from tests.kit.background_loops import at_work
 from tests.support import eventually
 
 

@@ -14,7 +14,7 @@ from holdfast.kit.background import row_work
 from holdfast_demo.shopify.faults import Fault
 from tests.inventory.installs.merchants import DOMAIN
 from tests.inventory.sync.scene import Scene
-from tests.kit.at_work import at_work
+from tests.kit.background_loops import at_work
 from tests.support import eventually
 
 

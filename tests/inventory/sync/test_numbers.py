@@ -22,7 +22,7 @@ from tests.inventory.installs.merchants import DOMAIN
 from tests.inventory.sync.scene import PACKS, Scene
 from tests.inventory.sync.test_agreement import tell
 from tests.inventory.webhooks.deliveries import handle
-from tests.kit.at_work import at_work
+from tests.kit.background_loops import at_work
 from tests.support import eventually
 
 

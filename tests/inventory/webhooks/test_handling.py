@@ -24,7 +24,7 @@ from holdfast.kit.background.row_work import handle_all, run
 from holdfast.kit.contract.problems import Problem
 from tests.inventory.support import Inventory, Shop
 from tests.inventory.webhooks.deliveries import installed
-from tests.kit.at_work import at_work
+from tests.kit.background_loops import at_work
 from tests.support import eventually
 
 

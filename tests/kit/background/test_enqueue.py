@@ -13,7 +13,7 @@ from holdfast.kit.background import tasks
 from holdfast.kit.background.tasks import TaskHandler
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from holdfast.kit.postgres.tasks import Task
-from tests.kit.at_work import at_work
+from tests.kit.background_loops import at_work
 from tests.support import Service, eventually
 from tests.test_cli import holdfast
 

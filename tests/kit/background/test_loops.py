@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry, Gauge
 
 from holdfast.events.resources import Database
 from holdfast.kit.background.loops import LockedRows, Loop, LoopStep
-from tests.kit.at_work import at_work
+from tests.kit.background_loops import at_work
 from tests.support import Service, eventually
 
 CHANNEL = "loops_tested"

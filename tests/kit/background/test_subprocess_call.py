@@ -22,8 +22,8 @@ from holdfast.kit.background.subprocess_call import (
     SubprocessStartError,
 )
 from holdfast.kit.background.subprocess_main import MAX_MESSAGE_BYTES, NICENESS
-from tests.kit import doings, unfit
-from tests.kit.doings import Sum
+from tests.kit import import_failure, subprocess_functions
+from tests.kit.subprocess_functions import Sum
 from tests.serving import listener
 from tests.support import eventually
 
@@ -31,11 +31,11 @@ from tests.support import eventually
 @pytest.fixture(autouse=True)
 def of_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the other process find the functions of tests."""
-    monkeypatch.setenv("PYTHONPATH", doings.PATH)
+    monkeypatch.setenv("PYTHONPATH", subprocess_functions.PATH)
 
 
 async def test_calls_are_answered_by_one_process_which_ends_with_the_block() -> None:
-    async with SubprocessCall(doings.added) as add:
+    async with SubprocessCall(subprocess_functions.added) as add:
         answers = await asyncio.gather(*(add(Sum(number, 1)) for number in range(20)))
 
     assert [answer for answer, _ in answers] == [*range(1, 21)]
@@ -46,13 +46,13 @@ async def test_calls_are_answered_by_one_process_which_ends_with_the_block() -> 
 
 async def test_nothing_is_started_before_the_first_call() -> None:
     before = psutil.Process().children()
-    async with SubprocessCall(doings.added):
+    async with SubprocessCall(subprocess_functions.added):
         assert psutil.Process().children() == before
 
 
 def test_it_keeps_no_socket_that_the_service_listens_on() -> None:
     async def call() -> list[Any]:
-        async with SubprocessCall(doings.added) as add:
+        async with SubprocessCall(subprocess_functions.added) as add:
             _, process = await add(Sum(1, 1))
             return psutil.Process(process).net_connections("inet")
 
@@ -63,14 +63,14 @@ def test_it_keeps_no_socket_that_the_service_listens_on() -> None:
 
 
 async def test_it_runs_at_low_priority() -> None:
-    async with SubprocessCall(doings.niceness) as look:
+    async with SubprocessCall(subprocess_functions.niceness) as look:
         assert await look(None) == min(os.nice(0) + NICENESS, 19)
-    async with SubprocessCall(doings.niceness, niceness=3) as look:
+    async with SubprocessCall(subprocess_functions.niceness, niceness=3) as look:
         assert await look(None) == min(os.nice(0) + 3, 19)
 
 
 async def test_an_exception_comes_back_in_words_and_harms_no_other_call() -> None:
-    async with SubprocessCall(doings.cut) as cut:
+    async with SubprocessCall(subprocess_functions.cut) as cut:
         with pytest.raises(SubprocessException) as raised:
             await cut("")
         assert await cut("ab") == "a"
@@ -81,14 +81,14 @@ async def test_an_exception_comes_back_in_words_and_harms_no_other_call() -> Non
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 async def test_signals_that_the_whole_service_gets_do_not_end_it(number: int) -> None:
-    async with SubprocessCall(doings.added) as add:
+    async with SubprocessCall(subprocess_functions.added) as add:
         _, process = await add(Sum(1, 1))
         os.kill(process, number)
         assert await add(Sum(1, 2)) == (3, process)
 
 
 async def test_a_process_that_was_killed_is_replaced() -> None:
-    async with SubprocessCall(doings.added) as add:
+    async with SubprocessCall(subprocess_functions.added) as add:
         _, first = await add(Sum(1, 1))
         os.kill(first, signal.SIGKILL)
         answer, second = await add(Sum(1, 2))
@@ -100,7 +100,7 @@ async def test_a_call_in_which_the_process_was_killed_is_tried_again(tmp_path: P
     kills = tmp_path / "kills"
     kills.write_text("\n".join("x" * (MAX_ATTEMPTS - 1)))
     with capture_logs() as logs:
-        async with SubprocessCall(doings.killed_until) as call:
+        async with SubprocessCall(subprocess_functions.killed_until) as call:
             assert await call(str(kills)) == "done"
 
     assert [log["event"] for log in logs] == ["a process ended in the middle of its work"] * (MAX_ATTEMPTS - 1)
@@ -109,14 +109,14 @@ async def test_a_call_in_which_the_process_was_killed_is_tried_again(tmp_path: P
 async def test_a_call_that_ends_the_process_each_time_is_given_up_and_the_next_is_answered(tmp_path: Path) -> None:
     kills = tmp_path / "kills"
     kills.write_text("\n".join("x" * MAX_ATTEMPTS))
-    async with SubprocessCall(doings.killed_until) as call:
+    async with SubprocessCall(subprocess_functions.killed_until) as call:
         with pytest.raises(SubprocessCrash, match="killed_until"):
             await call(str(kills))
         assert await call(str(kills)) == "done"
 
 
 async def test_a_process_that_does_not_answer_is_replaced() -> None:
-    async with SubprocessCall(doings.hanging, seconds=0.5, tries=1) as hang:
+    async with SubprocessCall(subprocess_functions.hanging, seconds=0.5, tries=1) as hang:
         with pytest.raises(SubprocessCrash):
             await hang(60)
         assert await hang(0.0) == 0.0
@@ -125,7 +125,7 @@ async def test_a_process_that_does_not_answer_is_replaced() -> None:
 async def test_a_call_that_is_tried_once_tells_how_its_process_ended(tmp_path: Path) -> None:
     kills = tmp_path / "kills"
     kills.write_text("x")
-    async with SubprocessCall(doings.killed_until, tries=1) as call:
+    async with SubprocessCall(subprocess_functions.killed_until, tries=1) as call:
         with pytest.raises(SubprocessCrash) as crashed:
             await call(str(kills))
 
@@ -133,7 +133,7 @@ async def test_a_call_that_is_tried_once_tells_how_its_process_ended(tmp_path: P
 
 
 async def test_who_calls_after_a_call_was_cancelled_gets_the_answer_to_the_own_call() -> None:
-    async with SubprocessCall(doings.hanging) as hang:
+    async with SubprocessCall(subprocess_functions.hanging) as hang:
         await hang(0.0)
         call = asyncio.create_task(hang(1.0))
         await asyncio.sleep(0)
@@ -144,17 +144,17 @@ async def test_who_calls_after_a_call_was_cancelled_gets_the_answer_to_the_own_c
 
 
 async def test_messages_have_a_bound_in_both_directions() -> None:
-    async with SubprocessCall(doings.repeated) as repeat:
+    async with SubprocessCall(subprocess_functions.repeated) as repeat:
         assert len(await repeat(MAX_MESSAGE_BYTES - 100)) == MAX_MESSAGE_BYTES - 100
         with pytest.raises(SubprocessException, match="the answer has"):
             await repeat(MAX_MESSAGE_BYTES)
-    async with SubprocessCall(doings.cut) as cut:
+    async with SubprocessCall(subprocess_functions.cut) as cut:
         with pytest.raises(ValueError, match="the message has"):
             await cut("x" * MAX_MESSAGE_BYTES)
 
 
 async def test_a_process_that_cannot_be_started_is_not_the_fault_of_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with SubprocessCall(unfit.exists) as exists:
+    async with SubprocessCall(import_failure.exists) as exists:
         with monkeypatch.context() as during:
             during.setenv("UNFIT", "1")
             with pytest.raises(SubprocessStartError, match="exists"):
@@ -162,7 +162,7 @@ async def test_a_process_that_cannot_be_started_is_not_the_fault_of_the_call(mon
         assert await exists("/")
 
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
-    async with SubprocessCall(unfit.exists) as exists:
+    async with SubprocessCall(import_failure.exists) as exists:
         with pytest.raises(SubprocessStartError, match="nowhere"):
             await exists("/")
 
@@ -170,12 +170,12 @@ async def test_a_process_that_cannot_be_started_is_not_the_fault_of_the_call(mon
 ASKING = """
 import asyncio, sys
 from holdfast.kit.background.subprocess_call import SubprocessCall
-from tests.kit import doings
+from tests.kit import subprocess_functions
 
 async def main():
-    async with SubprocessCall(getattr(doings, sys.argv[1])) as call:
+    async with SubprocessCall(getattr(subprocess_functions, sys.argv[1])) as call:
         if sys.argv[1] == "added":
-            print((await call(doings.Sum(1, 1)))[1], flush=True)
+            print((await call(subprocess_functions.Sum(1, 1)))[1], flush=True)
             await asyncio.sleep(60)
         print("asks", flush=True)
         await call(0.5)

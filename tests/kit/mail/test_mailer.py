@@ -16,7 +16,8 @@ from holdfast.kit.environment.variables import read_settings
 from holdfast.kit.mail import transport
 from holdfast.kit.mail.message import Envelope, MailMessage
 from holdfast.kit.mail.transport import FileMailer, MailDeferral, Mailer, MailRefusal, MailServerUnavailable, mailer_of
-from holdfast.kit.process.checks.inspection import Inspection, run_checks
+from holdfast.kit.process.checks.check_list import run_checks
+from holdfast.kit.process.checks.inspection import Inspection
 from holdfast.kit.process.checks.partners import check_mail_server
 from tests.smtp import BREAK, NEVER, Server, encrypted, login, mail_server
 

@@ -17,7 +17,7 @@ from holdfast.kit.mail import outbox, rendering, sender
 from holdfast.kit.mail.message import Envelope
 from holdfast.kit.mail.outbox import Mail
 from holdfast.kit.postgres.database import Database
-from tests.kit import doings
+from tests.kit import subprocess_functions
 from tests.kit.mail.posting import PEOPLE, all_ended, post, reached, sending, states
 from tests.smtp import Server
 from tests.support import Service, eventually
@@ -108,10 +108,10 @@ async def test_a_mail_that_can_be_sent_to_nobody_fails_in_the_words_of_who_write
 async def test_a_mail_that_ends_the_process_that_writes_fails_and_delays_no_other(
     service: Service, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PYTHONPATH", doings.PATH)
+    monkeypatch.setenv("PYTHONPATH", subprocess_functions.PATH)
     await post(service, "ann@example.com", kind="deadly")
     await post(service, *PEOPLE)
-    async with SubprocessCall(doings.written) as write:
+    async with SubprocessCall(subprocess_functions.written) as write:
 
         async def render(_: Database[Any], mails: Sequence[Mail]) -> list[Envelope]:
             contents = await write([mail.kind for mail in mails])
@@ -134,7 +134,7 @@ async def test_a_mail_that_ends_the_process_that_writes_fails_and_delays_no_othe
 async def test_the_process_that_writes_ends_when_there_were_no_mails_for_long(
     service: Service, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PYTHONPATH", doings.PATH)
+    monkeypatch.setenv("PYTHONPATH", subprocess_functions.PATH)
     monkeypatch.setattr(rendering, "RENDERER_IDLE_SECONDS", 0.5)
 
     async def render(
@@ -148,13 +148,13 @@ async def test_the_process_that_writes_ends_when_there_were_no_mails_for_long(
 
     def writes(process: psutil.Process) -> bool:
         with contextlib.suppress(psutil.NoSuchProcess):  # it has ended, or is a zombie
-            return doings.__name__.rpartition(".")[2] in " ".join(process.cmdline())
+            return subprocess_functions.__name__.rpartition(".")[2] in " ".join(process.cmdline())
         return False
 
     async def has_ended() -> bool:
         return not any(map(writes, psutil.Process().children()))
 
-    sending_mails = asyncio.create_task(rendering.run_sender(service.database, doings.written, render))
+    sending_mails = asyncio.create_task(rendering.run_sender(service.database, subprocess_functions.written, render))
     for recipient in ("ann@example.com", "bob@example.com"):
         await post(service, recipient)
         await all_ended(service)

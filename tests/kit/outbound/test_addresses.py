@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.kit.outbound.requests import OutboundClient, is_public
-from tests.outside import LOCAL, ok, reaching, redirects, refusal, serving
+from tests.outside_servers import LOCAL, ok, reaching, redirects, refusal, serving
 
 OWNER = ("tests", 1)
 

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.kit.outbound.requests import FetchRefusal, OutboundClient
 from tests.certificates import Authority
-from tests.outside import LOCAL, ok, reaching, refusal, serving
+from tests.outside_servers import LOCAL, ok, reaching, refusal, serving
 
 OWNER = ("tests", 1)
 

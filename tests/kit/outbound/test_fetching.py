@@ -14,7 +14,7 @@ from holdfast.kit.outbound.requests import (
     FetchRefusal,
     OutboundClient,
 )
-from tests.outside import LOCAL, Script, ok, reaching, redirects, refusal, says, serving
+from tests.outside_servers import LOCAL, Script, ok, reaching, redirects, refusal, says, serving
 from tests.support import eventually
 
 OWNER = ("tests", 1)

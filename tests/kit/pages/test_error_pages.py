@@ -18,7 +18,7 @@ from holdfast.kit.pages.forms import ANOTHERS_FORM, FOREIGN_FORM
 from holdfast.kit.pages.language import LANGUAGES
 from holdfast.kit.pages.site import Site
 from holdfast.kit.running.rate_limits import Limits
-from tests.kit.pages.asking import request
+from tests.kit.pages.form_requests import request
 from tests.serving import application
 from tests.support import Service
 

@@ -20,7 +20,7 @@ from holdfast.kit.http.body import MAX_BODY
 from holdfast.kit.http.handler import Request
 from holdfast.kit.pages import form_files
 from holdfast.kit.pages.form_files import FileLimits, UploadedFile, read_files
-from tests.kit.pages.asking import request
+from tests.kit.pages.form_requests import request
 
 KIND = b"multipart/form-data; boundary=edge"
 END = b"--edge--\r\n"

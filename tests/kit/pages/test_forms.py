@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from holdfast.kit.contract.problems import BAD_REQUEST, PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, Problem, ProblemType
 from holdfast.kit.http.body import MAX_BODY
 from holdfast.kit.pages.forms import read_form
-from tests.kit.pages.asking import FORM, request
+from tests.kit.pages.form_requests import FORM, request
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.pages.forms import FOREIGN_FORM, require_same_site
-from tests.kit.pages.asking import request
+from tests.kit.pages.form_requests import request
 
 BASE_URL = "https://events.example"
 EVIL = b"https://evil.example"

@@ -13,7 +13,7 @@ from holdfast.kit.pages.language import (
     language_with_code,
     query_in_language,
 )
-from tests.kit.pages.asking import request
+from tests.kit.pages.form_requests import request
 
 
 def accepting(header: bytes, query: bytes = b"") -> Language:

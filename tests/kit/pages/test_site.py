@@ -12,7 +12,7 @@ from holdfast.kit.http.handler import Reply
 from holdfast.kit.pages.language import ENGLISH, GERMAN, Language, language_of
 from holdfast.kit.pages.layout import CONSOLE_STYLE, FRAME
 from holdfast.kit.pages.site import Site, redirect
-from tests.kit.pages.asking import request
+from tests.kit.pages.form_requests import request
 from tests.serving import application
 
 HELLO = """

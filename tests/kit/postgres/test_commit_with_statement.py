@@ -8,7 +8,7 @@ from psycopg import errors
 
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from holdfast.kit.postgres.database import Tx
-from tests.kit.boxes import contents
+from tests.kit.box_table import contents
 from tests.support import Service, eventually
 
 WAITS = """

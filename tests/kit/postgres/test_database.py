@@ -12,7 +12,7 @@ from psycopg import InternalError, errors
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from holdfast.kit.postgres.database import MAX_ATTEMPTS, Database, Reader, Tx
-from tests.kit.boxes import contents, put
+from tests.kit.box_table import contents, put
 from tests.support import Service, eventually
 
 

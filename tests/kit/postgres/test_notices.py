@@ -10,7 +10,7 @@ from holdfast.events.settings import Settings
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE
 from holdfast.kit.postgres.database import Database, Tx
 from holdfast.kit.postgres.notifications import MAX_NOTICE_BYTES, Notices, merge_notices
-from tests.kit.boxes import put
+from tests.kit.box_table import put
 from tests.kit.postgres.test_notifications import listening, next_of
 from tests.support import Service, eventually
 

@@ -10,7 +10,7 @@ import pytest
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from holdfast.kit.postgres.database import Database, Tx
-from tests.kit.boxes import contents, put
+from tests.kit.box_table import contents, put
 from tests.support import Service
 
 Heard = asyncio.Queue[str]

@@ -7,7 +7,7 @@ import pytest
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.postgres.database import Tx
 from tests.faults.holder import holding
-from tests.kit.boxes import contents
+from tests.kit.box_table import contents
 from tests.support import Service
 
 FILL = "update boxes set content = content + 1 where id = %(box)s"

@@ -22,7 +22,8 @@ from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import nobody
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.contract.sources import WIDE_SHARE, source
-from holdfast.kit.process.checks.inspection import Inspection, run_checks
+from holdfast.kit.process.checks.check_list import run_checks
+from holdfast.kit.process.checks.inspection import Inspection
 from holdfast.kit.process.checks.partners import check_rate_limits
 from holdfast.kit.running.rate_limits import Limits, SharedLimit
 from tests.support import Client, running

@@ -18,7 +18,8 @@ from holdfast.inventory.service import INVENTORY
 from holdfast.kit.contract.problems import CannotStart
 from holdfast.kit.environment.settings import Settings
 from holdfast.kit.environment.variables import read_settings
-from holdfast.kit.process.checks.inspection import CheckList, Finding, Inspection, open_inspection, run_checks
+from holdfast.kit.process.checks.check_list import CheckList, run_checks
+from holdfast.kit.process.checks.inspection import Finding, Inspection, open_inspection
 from holdfast.kit.process.service_process import ServiceProcess
 from holdfast.kit.security.secrets import SecretTooShort
 from holdfast_verify.terminal import printable

@@ -10,8 +10,10 @@ from holdfast.inventory.stock import operations
 from holdfast.inventory.webhooks.routes import PATH
 from holdfast.kit.environment.logs import first_line
 from holdfast.kit.process.checks import partners
+from holdfast.kit.process.checks.check_list import CheckList
 from holdfast.kit.process.checks.common import FOUNDATION
-from holdfast.kit.process.checks.inspection import CheckList, Fault, Inspection, overdue
+from holdfast.kit.process.checks.inspection import Inspection
+from holdfast.kit.process.checks.queries import Fault, overdue
 
 CHECKS = CheckList(FOUNDATION)
 

@@ -48,10 +48,10 @@ async def hold(database: Database, contents: dict[int, RegistrationMail]) -> set
     counted = {id: mail for id, mail in contents.items() if _is_of_new_organizer(mail)}
     held: set[int] = set()
     if waiting:
-        await database.read(lambda reader: _hold_for_organizer(reader, waiting))
+        await database.autocommit(lambda reader: _hold_for_organizer(reader, waiting))
         held.update(waiting)
     if counted:
-        held |= counted.keys() - await database.read(lambda reader: _count_and_hold(reader, counted))
+        held |= counted.keys() - await database.autocommit(lambda reader: _count_and_hold(reader, counted))
     for id in unproved.keys() | held:
         del contents[id]
     return held

@@ -21,7 +21,7 @@ async def hold(database: Database, contents: dict[int, RegistrationMail]) -> set
     """Remove from `contents` the mails that wait for the log. Returns their ids; they stay in the outbox."""
     waiting = {id for id, mail in contents.items() if _waits(mail)}
     if waiting:
-        await database.read(lambda reader: _postpone(reader, waiting))
+        await database.autocommit(lambda reader: _postpone(reader, waiting))
     for id in waiting:
         del contents[id]
     return waiting

@@ -10,7 +10,7 @@ from holdfast.events.payments.due import PaymentTable
 from holdfast.events.processor.processor import Dispute
 from holdfast.events.resources import Reader, Steps, Tx
 from holdfast.events.seats.seats import PAYMENTS_CHANNEL
-from holdfast.kit.background.row_work import LeasedRow, RowTable
+from holdfast.kit.background.row_table import LeasedRow, RowTable
 
 log = structlog.get_logger()
 

@@ -15,7 +15,7 @@ from holdfast.events.payments.disputes import record_dispute
 from holdfast.events.payments.due import PaymentTable
 from holdfast.events.processor.processor import Dispute, Processor, ProcessorRefusal, RefundRequest
 from holdfast.events.resources import Reader, Steps, Tx
-from holdfast.kit.background.row_work import LeasedRow, RowTable
+from holdfast.kit.background.row_table import LeasedRow, RowTable
 
 RefundBlock = Literal["open", "lost"]
 """Why no refund can be made: the dispute is not decided, or the bank has taken the money back for good."""

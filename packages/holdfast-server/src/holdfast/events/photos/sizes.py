@@ -20,7 +20,8 @@ from holdfast.events.photos.container import UnfitFile
 from holdfast.events.photos.model import SIZE_TYPE, size_name, size_names, upload_name
 from holdfast.events.resources import Database, Steps, Tx
 from holdfast.kit.background import row_work
-from holdfast.kit.background.row_work import LeasedRow, TableWork
+from holdfast.kit.background.row_table import LeasedRow
+from holdfast.kit.background.row_work import TableWork
 
 CHANNEL = "photos_accepted"
 

@@ -49,7 +49,7 @@ WAIT_SECONDS = 0.2
 
 async def is_intake_stored(database: Database) -> bool:
     """Whether all registrations that were stamped before this call are committed. False: that takes longer."""
-    return await database.read(lambda reader: wait_for_cut(reader, WAIT_SECONDS)) is not None
+    return await database.autocommit(lambda reader: wait_for_cut(reader, WAIT_SECONDS)) is not None
 
 
 async def confirm_entries(tx: Tx, event_id: int, now: dt.datetime) -> None:

@@ -165,7 +165,7 @@ async def read_cut(database: Database) -> str | None:
     if not await database.read(lambda reader: reader.value(ANY_PENDING)):
         return None
     timeout, max_timeout = CUT_LOCK_TIMEOUT_SECONDS
-    while not (cut := await database.read(partial(wait_for_cut, lock_timeout=timeout))):
+    while not (cut := await database.autocommit(partial(wait_for_cut, lock_timeout=timeout))):
         await asyncio.sleep(timeout)
         timeout = min(2 * timeout, max_timeout)
     return cut

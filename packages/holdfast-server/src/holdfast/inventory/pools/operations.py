@@ -28,7 +28,7 @@ from holdfast.inventory.pools.model import (
 )
 from holdfast.inventory.problems import NAME_TAKEN, POOL_HAS_HOLDS, POOL_NOT_ACTIVE, STALE, no_pool
 from holdfast.inventory.resources import Reader, Tx
-from holdfast.inventory.stock.stock_changes import CHANGES, bump, lock
+from holdfast.inventory.stock.stock_changes import CHANGES, increase_version, lock
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Repeatable, sent_fields
 from holdfast.kit.contract.problems import INSUFFICIENT_SCOPE, NOT_FOUND, VALIDATION_FAILED, Problem, invalid, refuses
@@ -268,7 +268,7 @@ async def _change(
 ) -> PoolChange:
     """Make one change with `make(version)`, which returns the id of the pool. Returns what it did."""
     before = await membership.effective_quantities(tx, caller.tenant, variant_gids)
-    version = await bump(tx, caller.tenant)
+    version = await increase_version(tx, caller.tenant)
     pool_id = await make(version)
     pool = (await sql.find_pools(tx, caller.tenant, [pool_id]))[pool_id]
     members = await membership.find_members(tx, caller.tenant, [pool_id])

@@ -10,7 +10,7 @@ import structlog
 from psycopg.errors import LockNotAvailable
 
 from holdfast.inventory.resources import Database, Reader, Tx
-from holdfast.inventory.stock import sql
+from holdfast.inventory.stock import hold_sql
 from holdfast.inventory.stock.model import ReleaseHold, StockChange
 from holdfast.inventory.stock.operations import end_holds
 from holdfast.inventory.stock.stock_changes import HOLDS
@@ -34,17 +34,17 @@ LOCK_TIMEOUT = "10ms"
 async def end_expired(database: Database, locked_rows: LockedRows) -> float:
     """End the holds that have expired. Returns the seconds until the next ones do."""
     await expire(database, locked_rows)
-    return pause(await database.read(partial(sql.next_expiry, excluded_ids=locked_rows.ids)))
+    return pause(await database.read(partial(hold_sql.seconds_until_expiry, excluded_ids=locked_rows.ids)))
 
 
 LOOP = Loop("expiry.run", end_expired, (HOLDS,))
 
 
-def pause(next_expiry: float | None) -> float:
+def pause(seconds_until_expiry: float | None) -> float:
     """The seconds to wait until the next hold expires. An overdue one could not be ended, and is retried."""
-    if next_expiry is None:
+    if seconds_until_expiry is None:
         return POLL_SECONDS
-    return min(next_expiry, POLL_SECONDS) if next_expiry > 0 else RETRY_SECONDS
+    return min(seconds_until_expiry, POLL_SECONDS) if seconds_until_expiry > 0 else RETRY_SECONDS
 
 
 async def expire(database: Database, locked_rows: LockedRows | None = None) -> int:
@@ -67,7 +67,7 @@ async def expire(database: Database, locked_rows: LockedRows | None = None) -> i
 
 
 async def _due(reader: Reader) -> Mapping[int, list[int]]:
-    return await sql.expired_holds(reader, BATCH_SIZE)
+    return await hold_sql.list_expired_holds(reader, BATCH_SIZE)
 
 
 async def _end_free(database: Database, shop_id: int, ids: list[int]) -> int | None:

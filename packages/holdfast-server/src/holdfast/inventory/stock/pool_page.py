@@ -131,7 +131,7 @@ async def _moments(reader: Reader, params: Mapping[str, Any]) -> list[StockMomen
     moments = await reader.rows(
         StockMoment,
         """
-        -- Materialized, so that each moment is reckoned once and then looked up by the index.
+        -- Materialized, so that each moment is computed once and then looked up by the index.
         with begun as materialized (
             select id, greatest(coalesce((select min(created_at) from ledger
                                           where ledger.shop_id = %(shop_id)s and pool_id = pools.id),

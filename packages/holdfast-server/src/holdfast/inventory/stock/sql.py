@@ -1,105 +1,21 @@
-"""Statements on the ledger, the holds, and the versions of shops.
+"""Statements that read the ledger, and that lock and count the versions of shops.
 
-A statement takes new entries as an array of numbers, and the causes that entries share: JSON with every field of every
-entry would cost PostgreSQL more than all indexes of the ledger. The pools that a change concerns are those it names,
+The pools that a change concerns are those it names,
 and those that share a variant with them.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any, LiteralString, NamedTuple
-
-import msgspec
 
 from holdfast.inventory.resources import Reader, Tx
 from holdfast.inventory.stock.ledger_rules import StockPool
 from holdfast.inventory.stock.model import (
-    ActiveHold,
     Entry,
-    EntryKind,
     GetStockAt,
     GetStockHistory,
-    HeldQuantity,
-    ListHolds,
     StockAt,
-    StoredHold,
 )
-
-WIDTH = 11
-"""How many numbers an entry has: those of `EntryRows.add`, with the place of its cause."""
-
-
-class EntryCause(NamedTuple):
-    """What entries can have in common. `by_variant` is JSON."""
-
-    kind: EntryKind
-    below_zero: bool
-    actor: str
-    actor_id: int | None
-    agent_name: str | None
-    source: str
-    source_ref: str | None
-    reason: str | None
-    idempotency_key: str | None
-    by_variant: bytes | None
-
-
-class EntryRows:
-    """The rows of entries that are made at the same time."""
-
-    def __init__(self, now: datetime) -> None:
-        self.now = now
-        self.count = 0
-        self._numbers: list[int] = []
-        self._places: dict[EntryCause, int] = {}
-
-    def add(
-        self,
-        entry: Entry,
-        seq: int,
-        *,
-        below_zero: bool,
-        actor_id: int | None,
-        agent_name: str | None,
-        idempotency_key: str | None,
-    ) -> None:
-        """Add an entry, which is number `seq` of its pool."""
-        cause = EntryCause(
-            entry.kind,
-            below_zero,
-            entry.actor,
-            actor_id,
-            agent_name,
-            entry.source,
-            entry.source_ref,
-            entry.reason,
-            idempotency_key,
-            None if entry.by_variant is None else msgspec.json.encode(entry.by_variant),
-        )
-        place = self._places.setdefault(cause, len(self._places))
-        assert entry.id is not None
-        assert entry.version is not None
-        self._numbers += (
-            *(entry.id, entry.pool_id, seq, entry.delta, entry.held_delta, entry.balance_after, entry.held_after),
-            *(entry.version, entry.reverts_id or 0, entry.hold_id or 0, place),
-        )
-        self.count += 1
-
-    def numbers_text(self) -> str:
-        """The numbers of all entries as the text of an array in PostgreSQL; 0 for an id that is missing."""
-        return "{" + msgspec.json.encode(self._numbers)[1:-1].decode() + "}"
-
-    def causes_text(self) -> str:
-        """The causes as JSON, each with its place."""
-        causes: list[dict[str, Any]] = [
-            {
-                "place": place,
-                **{name: value for name, value in cause._asdict().items() if value is not None},
-                **({} if cause.by_variant is None else {"by_variant": msgspec.Raw(cause.by_variant)}),
-            }
-            for cause, place in self._places.items()
-        ]
-        return msgspec.json.encode(causes).decode()
 
 
 class ShopPosition(NamedTuple):
@@ -164,9 +80,9 @@ async def lock_shop(tx: Tx, shop_id: int) -> None:
     await tx.run("select from shared_inventories where shop_id = %(shop_id)s for no key update", {"shop_id": shop_id})
 
 
-async def lock_and_locate(tx: Tx, shop_id: int) -> ShopPosition:
-    """Lock a shop like `lock_shop`, and wait until it is locked."""
-    # A row that somebody has changed meanwhile is read again with its lock, and the time too.
+async def lock_and_read_position(tx: Tx, shop_id: int) -> ShopPosition:
+    """Lock a shop and wait for the lock, which `lock_shop` does not; read its position."""
+    # A row that another transaction has changed meanwhile is read again with its lock, and the time too.
     [row] = await tx.tuples(
         """
         select version, entries, clock_timestamp(), stamp from shared_inventories
@@ -183,154 +99,11 @@ async def present_version(reader: Reader, shop_id: int) -> int:
     )
 
 
-async def bump(tx: Tx, shop_id: int) -> int:
+async def increase_version(tx: Tx, shop_id: int) -> int:
     """Count a change that is not in the ledger. Returns the new version of the shop, which must be locked."""
     return await tx.value(
         "update shared_inventories set version = version + 1 where shop_id = %(shop_id)s returning version",
         {"shop_id": shop_id},
-    )
-
-
-async def insert_entries(tx: Tx, shop_id: int, version: int, stamp: int, entries: EntryRows) -> None:
-    """Add entries to the ledger, and set the shop's version and stamp; a trigger changes the balances of the pools."""
-    await tx.run(
-        """
-        with counted as (
-            update shared_inventories set version = %(version)s, stamp = %(stamp)s, entries = entries + %(count)s
-             where shop_id = %(shop_id)s)
-        insert into ledger (shop_id, id, pool_id, seq, delta, held_delta, balance_after, held_after, version,
-                            reverts_id, hold_id, kind, below_zero, actor, actor_id, agent_name, source, source_ref,
-                            reason, idempotency_key, by_variant, created_at, heard_at)
-        select %(shop_id)s, number[n], number[n + 1], number[n + 2], number[n + 3], number[n + 4], number[n + 5],
-               number[n + 6], number[n + 7], nullif(number[n + 8], 0), nullif(number[n + 9], 0), kind, below_zero,
-               actor, actor_id, agent_name, source, source_ref, reason, idempotency_key, by_variant, %(now)s,
-               -- Once, and not for each entry as the default of the column.
-               (select nullif(current_setting('holdfast.heard_at', true), '')::timestamptz)
-          from (select %(numbers)s::bigint[] as number) as entry
-         cross join generate_series(1, %(last)s, %(width)s) as n
-          join json_to_recordset(%(causes)s) as cause (
-               place bigint, kind entry_kind, below_zero boolean, actor text, actor_id bigint, agent_name text,
-               source text, source_ref text, reason text, idempotency_key text, by_variant jsonb)
-            on place = number[n + 10]
-        """,
-        {
-            "shop_id": shop_id,
-            "version": version,
-            "stamp": stamp,
-            "now": entries.now,
-            "numbers": entries.numbers_text(),
-            "width": WIDTH,
-            "last": WIDTH * entries.count,
-            "count": entries.count,
-            "causes": entries.causes_text(),
-        },
-    )
-
-
-async def insert_holds(tx: Tx, shop_id: int, holds: Sequence[StoredHold], now: datetime) -> None:
-    await tx.run(
-        """
-        with hold as (
-            select * from json_to_recordset(%(holds)s) as hold (
-                id bigint, reference text, expires_at timestamptz, lines json)),
-        inserted_holds as (
-            insert into holds (shop_id, id, reference, expires_at, inserted_at)
-            select %(shop_id)s, id, reference, expires_at, %(now)s from hold)
-        insert into hold_lines (shop_id, hold_id, pool_id, quantity)
-        select %(shop_id)s, hold.id, line.key::bigint, line.value::bigint
-          from hold cross join lateral json_each_text(hold.lines) as line
-        """,
-        {"shop_id": shop_id, "holds": msgspec.json.encode(holds).decode(), "now": now},
-    )
-
-
-async def find_holds(reader: Reader, shop_id: int, ids: Collection[int]) -> list[StoredHold]:
-    rows = await reader.tuples(
-        """
-        select id, reference, expires_at, released_at, sold,
-               (select json_object_agg(pool_id, quantity) from hold_lines
-                 where hold_lines.shop_id = %(shop_id)s and hold_id = holds.id)
-          from holds where shop_id = %(shop_id)s and id = any(%(ids)s)
-        """,
-        {"shop_id": shop_id, "ids": list(ids)},
-    )
-    return [
-        StoredHold(
-            id, reference, expires_at, released_at, {int(pool): quantity for pool, quantity in lines.items()}, sold
-        )
-        for id, reference, expires_at, released_at, sold, lines in rows
-    ]
-
-
-async def end_holds(tx: Tx, shop_id: int, holds: Sequence[StoredHold]) -> None:
-    await tx.run(
-        """
-        update holds set released_at = clock_timestamp(), sold = id = any(%(sold)s)
-         where shop_id = %(shop_id)s and id = any(%(ids)s) and released_at is null
-        """,
-        {"shop_id": shop_id, "ids": [hold.id for hold in holds], "sold": [hold.id for hold in holds if hold.sold]},
-    )
-
-
-async def list_holds(reader: Reader, shop_id: int, command: ListHolds) -> list[ActiveHold]:
-    """The active holds that match, the newest first, one more than a page."""
-    rows = await reader.tuples(
-        """
-        select id, reference, expires_at, inserted_at,
-               (select json_agg(json_build_object('pool_id', pool_id, 'quantity', quantity) order by pool_id)
-                  from hold_lines where hold_lines.shop_id = %(shop_id)s and hold_id = holds.id)
-          from holds
-         where shop_id = %(shop_id)s and released_at is null
-           and id < coalesce(%(after)s, 9223372036854775807)
-           and (%(reference)s::text is null or reference = %(reference)s)
-           and (%(pool_id)s::bigint is null
-                or exists (select from hold_lines where hold_lines.shop_id = %(shop_id)s and hold_id = holds.id
-                                                    and pool_id = %(pool_id)s))
-         order by id desc limit %(limit)s
-        """,
-        {
-            "shop_id": shop_id,
-            "after": command.after(int),
-            "reference": command.reference,
-            "pool_id": command.pool_id,
-            "limit": command.limit + 1,
-        },
-    )
-    return [
-        ActiveHold(id, reference, expires_at, inserted_at, msgspec.convert(pools, list[HeldQuantity]))
-        for id, reference, expires_at, inserted_at, pools in rows
-    ]
-
-
-async def expired_holds(reader: Reader, limit: int) -> Mapping[int, list[int]]:
-    """The ids of expired holds by shop, of at most a thousand shops.
-
-    limit    the most holds of one shop
-    """
-    rows = await reader.tuples(
-        """
-        -- An index is searched for a moment that is reckoned once; clock_timestamp() itself is reckoned for each row.
-        with expired as materialized (
-            select shop_id, id, expires_at from holds
-             where released_at is null and expires_at <= (select clock_timestamp()) order by expires_at)
-        select shop_id, array_agg(id order by expires_at)
-          from (select *, row_number() over (partition by shop_id order by expires_at) as number from expired) as due
-         where number <= %(limit)s
-         group by shop_id limit 1000
-        """,
-        {"limit": limit},
-    )
-    return dict(rows)
-
-
-async def next_expiry(reader: Reader, excluded_ids: Sequence[int] = ()) -> float | None:
-    """The seconds until the next hold expires. Holds of the excluded shops do not count."""
-    return await reader.value(
-        """
-        select extract(epoch from min(expires_at) - clock_timestamp())::float from holds
-         where released_at is null and shop_id <> all(%(excluded_ids)s)
-        """,
-        {"excluded_ids": list(excluded_ids)},
     )
 
 
@@ -345,18 +118,19 @@ async def find_entry(reader: Reader, shop_id: int, id: int) -> tuple[Entry, int 
     return entries[0], reverted_by
 
 
-async def entries_of_change(reader: Reader, shop_id: int, entry: Entry) -> list[Entry]:
+async def list_entries_of_change(reader: Reader, shop_id: int, entry: Entry) -> list[Entry]:
     """All entries of the change that an entry belongs to. Their ids are close to one another."""
     return await _entries(
         reader,
         """
-        where shop_id = %(shop_id)s and version = %(version)s and id between %(id)s - %(most)s and %(id)s + %(most)s
+        where shop_id = %(shop_id)s and version = %(version)s
+          and id between %(id)s - %(max_entries)s and %(id)s + %(max_entries)s
         order by id
         """,
         shop_id=shop_id,
         version=entry.version,
         id=entry.id,
-        most=MAX_ENTRIES_OF_CHANGE,
+        max_entries=MAX_ENTRIES_OF_CHANGE,
     )
 
 

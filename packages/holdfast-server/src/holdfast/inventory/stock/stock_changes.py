@@ -17,10 +17,11 @@ from typing import NamedTuple, TypeVar
 from msgspec.structs import replace
 
 from holdfast.inventory.resources import MAX_REMEMBERED_POOLS, Reader, Tx
-from holdfast.inventory.stock import sql
+from holdfast.inventory.stock import entry_rows, hold_sql, sql
+from holdfast.inventory.stock.entry_rows import EntryRows
 from holdfast.inventory.stock.ledger_rules import ChangeCause, Posting, Stock, StockPool
 from holdfast.inventory.stock.model import Actor, Hold, StockChange, StoredHold, Write
-from holdfast.inventory.stock.sql import EntryRows, ShopPosition, pools_around
+from holdfast.inventory.stock.sql import ShopPosition, pools_around
 from holdfast.kit.contract.caller import Principal
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.run_modes import Batch, Call
@@ -82,11 +83,11 @@ async def lock_stock(tx: Tx, shop_id: int, touched: TouchedRows) -> RememberedSt
     remembered: RememberedStock | None = tx.resources.stock.pop(shop_id, None)
     position = None
     if remembered and remembered.was_right:
-        position = await sql.lock_and_locate(tx, shop_id)
+        position = await sql.lock_and_read_position(tx, shop_id)
         remembered.was_right = remembered.is_of(position)
     else:
         await sql.lock_shop(tx, shop_id)
-    holds = await sql.find_holds(tx, shop_id, touched.hold_ids) if touched.hold_ids else []
+    holds = await hold_sql.find_holds(tx, shop_id, touched.hold_ids) if touched.hold_ids else []
     touched = TouchedRows({*touched.pool_ids, *(id for hold in holds for id in hold.lines)}, touched.variant_gids)
     if position and remembered and remembered.was_right:
         unknown = remembered.unknown(touched)
@@ -132,7 +133,7 @@ W = TypeVar("W", bound=Write)
 
 # Other nouns use these statements, and import no `sql` of this noun.
 lock = sql.lock_shop
-bump = sql.bump
+increase_version = sql.increase_version
 present_version = sql.present_version
 
 
@@ -193,7 +194,7 @@ async def read_stock(reader: Reader, shop_id: int, touched: TouchedRows) -> Stoc
     """The stock as it is now: the holds, and the pools of the ids, of the holds and of the variants, with every
     pool that shares a variant with one of them.
     """
-    holds = await sql.find_holds(reader, shop_id, touched.hold_ids) if touched.hold_ids else []
+    holds = await hold_sql.find_holds(reader, shop_id, touched.hold_ids) if touched.hold_ids else []
     pool_ids = {*touched.pool_ids, *(id for hold in holds for id in hold.lines)}
     shop_position, pools = await pools_around(reader, shop_id, pool_ids, touched.variant_gids)
     return Stock(*shop_position[:3], pools, holds)
@@ -248,12 +249,12 @@ class PendingEntries:
             remember(tx, shop_id, remembered)
             return
         remembered.stamp = new_stamp()
-        await sql.insert_entries(tx, shop_id, self._stock.version, remembered.stamp, self._entries)
+        await entry_rows.insert_entries(tx, shop_id, self._stock.version, remembered.stamp, self._entries)
         if self._new_holds:
-            await sql.insert_holds(tx, shop_id, self._new_holds, self._stock.now)
+            await hold_sql.insert_holds(tx, shop_id, self._new_holds, self._stock.now)
             await tx.notify(HOLDS)
         if self._ended:
-            await sql.end_holds(tx, shop_id, self._ended)
+            await hold_sql.end_holds(tx, shop_id, self._ended)
         remember(tx, shop_id, remembered)
         await tx.notify(CHANGES, f"{shop_id} {self._stock.version}")
 

@@ -95,7 +95,7 @@ async def compute(tx: Tx, shop_id: int, since: int, *, everything: bool) -> None
              where pools.shop_id = %(shop_id)s and (%(everything)s or pools.version > %(since)s)
              union
             select gid from variants where shop_id = %(shop_id)s and version > %(since)s and not %(everything)s),
-        reckoned as (
+        computed as (
             select gid, coalesce(jsonb_agg(jsonb_build_array(pools.id, units_per_sale,
                                                              greatest(0, on_hand - held - buffer)) order by pools.id)
                                  filter (where status = 'active' and not allow_negative), '[]') as wanted
@@ -105,7 +105,7 @@ async def compute(tx: Tx, shop_id: int, since: int, *, everything: bool) -> None
              group by gid)
         insert into cart_numbers (shop_id, variant_gid, wanted, version)
         select %(shop_id)s, gid, wanted, version
-          from reckoned join shared_inventories on shop_id = %(shop_id)s
+          from computed join shared_inventories on shop_id = %(shop_id)s
          order by gid
             on conflict (shop_id, variant_gid) do update
            set wanted = excluded.wanted, version = excluded.version, refused = null

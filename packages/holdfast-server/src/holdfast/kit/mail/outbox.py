@@ -440,7 +440,7 @@ class ResultWriter:
         batch = list(self._waiting)
         while True:
             try:
-                await self._database.read(lambda reader: store_results(reader, batch))
+                await self._database.autocommit(lambda reader: store_results(reader, batch))
                 break
             except Problem as problem:
                 if problem.type is not SERVICE_UNAVAILABLE:

@@ -1,8 +1,7 @@
 """Sends the mails of the outbox: each process sends some shares of it (`shares.py`), each over one connection.
 
-A mail that the mail server has accepted is stored as sent before
-another mail is sent on that connection. So a second copy, with the same Message-ID, is possible only if a process ends
-between the server's answer and that commit.
+A mail that the mail server has accepted is stored as sent before another mail is sent on that connection. So a second
+copy, with the same Message-ID, is possible only if a process ends between the server's answer and that commit.
 
 The process reads the lease of the share immediately before it sends the content of a mail. So a process that was
 stopped sends nothing that another has sent meanwhile.
@@ -11,7 +10,7 @@ stopped sends nothing that another has sent meanwhile.
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -27,6 +26,7 @@ from holdfast.kit.compat.task_ending import end_tasks
 from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.mail import outbox, shares
+from holdfast.kit.mail.connections import MailConnections
 from holdfast.kit.mail.message import Envelope, UnwritableMail, header_text
 from holdfast.kit.mail.outbox import AttemptResult, HeldMail, Mail, ResultWriter
 from holdfast.kit.mail.shares import LeasedShare, SenderSession, SenderSessionLost, sender_session
@@ -34,7 +34,6 @@ from holdfast.kit.mail.transport import (
     ConnectionLostAtContent,
     MailConnection,
     MailDeferral,
-    Mailer,
     MailRefusal,
     MailServerUnavailable,
 )
@@ -73,9 +72,8 @@ MAX_CONNECTION_BREAKS = 3
 """Connection losses at a mail after which the mail is deferred, so that it does not delay others. One is enough if the
 server did not answer in time."""
 
-
 EMPTY_LEASE_PAUSE_SECONDS = 0.05
-"""Seconds after a look that found nothing until the next one. Each notification wakes all processes."""
+"""Seconds from a lease that found nothing to the next one. Each notification wakes all processes."""
 
 STOP_TIMEOUT_SECONDS = 8
 """Seconds that mails which are being sent may take when the sender is stopped."""
@@ -103,7 +101,7 @@ async def run(database: Database[Any], render: Render) -> None:
 
 async def _send(database: Database[Any], render: Render, session: SenderSession, results: ResultWriter) -> None:
     """Send mails until cancelled, or until the session is lost: then raise `SenderSessionLost`."""
-    connections = _Connections(database.resources.mailer)
+    connections = MailConnections(database.resources.mailer)
     work = ShareWork(database, render, session, results, connections)
     tasks = [
         asyncio.create_task(row_work.run(database, work), name="mails"),
@@ -124,40 +122,47 @@ async def _send(database: Database[Any], render: Render, session: SenderSession,
         await connections.close()
 
 
-class _Connections:
-    """The connections of this process to the mail server. They stay open while there are mails."""
+class ServerPause:
+    """The time in which nothing is sent, because the mail server is unreachable or does not accept mails from us."""
 
-    def __init__(self, mailer: Mailer) -> None:
-        self._mailer = mailer
-        self._idle: list[tuple[MailConnection, contextlib.AsyncExitStack, float]] = []
-        """Connections with what closes them, and since when they are idle: the one that was used last is at the end."""
+    def __init__(self) -> None:
+        self._ends_at = 0.0
+        self._count = 0
+        """Pauses since the mail server was last reached."""
 
-    @contextlib.asynccontextmanager
-    async def use(self) -> AsyncGenerator[MailConnection]:
-        """A connection that nothing else uses while the block lasts."""
-        if self._idle:
-            connection, closing, _ = self._idle.pop()
-        else:
-            closing = contextlib.AsyncExitStack()
-            connection = await closing.enter_async_context(self._mailer.carrier())
-        try:
-            yield connection
-        finally:
-            self._idle.append((connection, closing, time.monotonic()))
+    def seconds(self) -> float:
+        """Seconds until mails are sent again. 0 or less: no pause."""
+        return self._ends_at - time.monotonic()
 
-    async def close_idle(self) -> None:
-        """Close connections that were idle for `POLL_SECONDS`, until cancelled."""
-        while True:
-            await asyncio.sleep(POLL_SECONDS)
-            while self._idle and self._idle[0][2] < time.monotonic() - POLL_SECONDS:
-                _, closing, _ = self._idle.pop(0)
-                await closing.aclose()
+    def begin(self, error: MailServerUnavailable) -> bool:
+        """Begin a pause; each is longer than the last. Returns False if there is one already."""
+        if self.seconds() > 0:
+            return False
+        if not self._count:
+            log.warning("mails cannot be sent; trying until they can", reason=str(error))
+        self._count += 1
+        self._ends_at = time.monotonic() + RETRY_BACKOFF.pause(self._count)
+        return True
 
-    async def close(self) -> None:
-        """Close all connections."""
-        while self._idle:
-            _, closing, _ = self._idle.pop()
-            await closing.aclose()
+    def server_reached(self) -> None:
+        if self._count:
+            log.warning("the mail server is reachable again")
+            self._count = 0
+
+
+class OwnerTurns:
+    """The owner with whom the next lease begins: each second turn is for mails without an owner."""
+
+    def __init__(self) -> None:
+        self.first_owner = outbox.FIRST_OWNER
+        self.no_owner_first = True
+
+    def advance(self, leased: Sequence[LeasedShare]) -> None:
+        """Go on after the owner whose share was leased last."""
+        if leased:
+            self.no_owner_first = not self.no_owner_first
+        if owners := [row.owner for row in leased if row.owner]:
+            self.first_owner = outbox.next_owner(owners[-1])
 
 
 class ShareWork(RowWork[LeasedShare]):
@@ -173,7 +178,7 @@ class ShareWork(RowWork[LeasedShare]):
         render: Render,
         session: SenderSession,
         results: ResultWriter,
-        connections: _Connections,
+        connections: MailConnections,
     ) -> None:
         super().__init__()
         self._database = database
@@ -184,18 +189,15 @@ class ShareWork(RowWork[LeasedShare]):
         self._released_at = float("-inf")
         self._found_nothing_at = float("-inf")
         self._next_due_at: float | None = None
-        self._first_owner = outbox.FIRST_OWNER
-        """Where the turns of the next lease begin: after the owner whose share was leased last."""
-        self._no_owner_first = True
+        self._turns = OwnerTurns()
         self._ending: set[LeasedShare] = set()
         """Shares of which no further mail is begun."""
         self._breaks: dict[int, int] = {}
         self._render_turn = asyncio.Lock()
         self._send_turn = asyncio.Lock()
-        self._resumes_at = 0.0
+        self._pause = ServerPause()
         self._has_paused = False
-        """Whether nothing was leased since the pause that ends at `_resumes_at` began."""
-        self._unreachable_count = 0
+        """Whether nothing was leased since the last pause began."""
         self._fatal_event = asyncio.Event()
         self._fatal_error: Exception | None = None
 
@@ -206,29 +208,26 @@ class ShareWork(RowWork[LeasedShare]):
         await self._results.flushed()
         if time.monotonic() > self._released_at + POLL_SECONDS:
             self._released_at = time.monotonic()
-            await self._database.read(outbox.release_due)
+            await self._database.autocommit(outbox.release_due)
         # A mail that becomes due before the leases below is leased; one that becomes due after them is counted here.
-        soon = await self._database.read(outbox.seconds_until_next_due)
-        self._next_due_at = None if soon is None else time.monotonic() + soon
-        leased = await self._database.read(
+        seconds = await self._database.read(outbox.seconds_until_next_due)
+        self._next_due_at = None if seconds is None else time.monotonic() + seconds
+        leased = await self._database.autocommit(
             lambda reader: shares.lease(
                 reader,
                 limit,
                 self._database.resources.settings.smtp_max_connections,
-                self._first_owner,
-                no_owner_first=self._no_owner_first,
+                self._turns.first_owner,
+                no_owner_first=self._turns.no_owner_first,
             )
         )
-        if leased:
-            self._no_owner_first = not self._no_owner_first
-        else:
+        if not leased:
             self._found_nothing_at = time.monotonic()
-        if owners := [row.owner for row in leased if row.owner]:
-            self._first_owner = outbox.next_owner(owners[-1])
+        self._turns.advance(leased)
         return leased
 
     async def renew(self, row: LeasedShare) -> bool:
-        return await self._database.read(lambda reader: shares.renew(reader, row))
+        return await self._database.autocommit(lambda reader: shares.renew(reader, row))
 
     async def seconds_until_due(self, reader: Reader[Any], excluded: Sequence[Any]) -> float | None:
         if self._has_paused:
@@ -236,7 +235,7 @@ class ShareWork(RowWork[LeasedShare]):
         return None if self._next_due_at is None else self._next_due_at - time.monotonic()
 
     def pause_seconds(self) -> float:
-        return self._resumes_at - time.monotonic()
+        return self._pause.seconds()
 
     async def raise_fatal_error(self) -> None:
         """Wait until nothing can be sent for a reason that is not the mail server, and raise it."""
@@ -266,7 +265,7 @@ class ShareWork(RowWork[LeasedShare]):
             self._fatal_error = error
             self._fatal_event.set()
         with contextlib.suppress(Problem):  # then it is free when the lease ends
-            await self._database.read(lambda reader: shares.give_back(reader, row))
+            await self._database.autocommit(lambda reader: shares.give_back(reader, row))
         return count
 
     async def _send_mails(self, row: LeasedShare) -> int:
@@ -288,14 +287,15 @@ class ShareWork(RowWork[LeasedShare]):
         return len(mails)
 
     async def _due_mails(self, row: LeasedShare) -> list[Mail]:
+        owner = row.owner or self._turns.first_owner
         while True:
             mails = await self._database.read(
-                lambda reader: outbox.due_mails(reader, row.share, MAX_MAILS_OF_LEASE, row.owner or self._first_owner)
+                lambda reader: outbox.due_mails(reader, row.share, MAX_MAILS_OF_LEASE, owner)
             )
             behind = [mail.id for mail in mails if mail.is_behind]
             if not behind:
                 return mails
-            await self._database.read(lambda reader, ids=behind: outbox.hold_behind(reader, ids))
+            await self._database.autocommit(lambda reader, ids=behind: outbox.hold_behind(reader, ids))
 
     async def _render_mails(self, mails: list[Mail]) -> list[tuple[Mail, Envelope]]:
         """Render mails. Returns those that can be sent, and stores the results of the others."""
@@ -335,13 +335,12 @@ class ShareWork(RowWork[LeasedShare]):
         else:
             result = AttemptResult(mail.id, "sent")
         await self._store_result(result)
-        if self._unreachable_count:
-            log.warning("the mail server is reachable again")
-            self._unreachable_count = 0
+        self._pause.server_reached()
 
     async def _connection_lost(self, mail: Mail, error: MailServerUnavailable) -> None:
-        if self._pause_sending(error):
-            await self._database.read(lambda reader: outbox.store_error(reader, mail.id, str(error)))
+        if self._pause.begin(error):
+            self._has_paused = True
+            await self._database.autocommit(lambda reader: outbox.store_error(reader, mail.id, str(error)))
         breaks = self._breaks.get(mail.id, 0) + isinstance(error, ConnectionLostAtContent)
         # Each stall keeps the share from other mails, in whichever process: so one is enough.
         if breaks == MAX_CONNECTION_BREAKS or (breaks and error.is_stall):
@@ -354,17 +353,3 @@ class ShareWork(RowWork[LeasedShare]):
         await self._results.add(result)
         outbox.MAILS.labels(result.outcome or "put off").inc()
         self._breaks.pop(result.id, None)
-
-    def _pause_sending(self, error: MailServerUnavailable) -> bool:
-        """Pause sending: the mail server is unreachable, or does not accept mails from us.
-
-        Returns whether a pause begins; False during one.
-        """
-        if self.pause_seconds() > 0:
-            return False
-        if not self._unreachable_count:
-            log.warning("mails cannot be sent; trying until they can", reason=str(error))
-        self._unreachable_count += 1
-        self._resumes_at = time.monotonic() + RETRY_BACKOFF.pause(self._unreachable_count)
-        self._has_paused = True
-        return True

@@ -213,7 +213,7 @@ class Database(Generic[R]):
         tx.revocations, tx.notifications = [], []
 
     async def _send(self, notices: Sequence[str]) -> None:
-        await self.read(lambda reader: reader.value(SEND, {"notices": list(notices)}))
+        await self.autocommit(lambda reader: reader.value(SEND, {"notices": list(notices)}))
 
     async def _get_connection(self) -> AsyncConnection[Any]:
         """A connection of the pool. The context of one would also commit, which has nothing to do here.
@@ -275,12 +275,19 @@ class Database(Generic[R]):
         return await self._retry(lambda: self._attempt(work, tenant, keep, is_whole))
 
     async def read(self, work: Callable[[Reader[R]], Awaitable[T]], tenant: int | None = None) -> T:
-        """Run `work` with each statement in its own transaction: for reads, and for short locks.
+        """Run `work`, which reads, with each statement in its own transaction.
 
         With `tenant`, in a service with row-level security, it sees only that tenant's rows, and all statements read
         the same snapshot. Raises `service_unavailable` if the database cannot be reached or takes too long.
         """
         return await self._retry(lambda: self._read(work, tenant))
+
+    async def autocommit(self, work: Callable[[Reader[R]], Awaitable[T]]) -> T:
+        """Run `work`, of which each statement commits by itself: for single statements that write, and for short locks.
+
+        Retried like `transact`; so a statement must be one that may be repeated.
+        """
+        return await self._retry(lambda: self._read(work, None))
 
     async def _retry(self, attempt: Callable[[], Awaitable[T]]) -> T:
         """Make an attempt, and retry after a conflict, or if the connection was lost before the commit."""

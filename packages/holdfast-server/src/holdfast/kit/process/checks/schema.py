@@ -12,7 +12,8 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from holdfast.kit.contract.problems import CannotStart
 from holdfast.kit.postgres.connection_pool import KEEPALIVE
 from holdfast.kit.postgres.schema.lineage import Migration
-from holdfast.kit.process.checks.inspection import CheckList, Inspection
+from holdfast.kit.process.checks.check_list import CheckList
+from holdfast.kit.process.checks.inspection import Inspection
 from holdfast_verify.terminal import names_text
 
 CHECKS = CheckList()

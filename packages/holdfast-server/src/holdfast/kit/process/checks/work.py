@@ -2,7 +2,9 @@
 
 from typing import Any
 
-from holdfast.kit.process.checks.inspection import CheckList, Fault, Inspection, duration, overdue
+from holdfast.kit.process.checks.check_list import CheckList
+from holdfast.kit.process.checks.inspection import Inspection
+from holdfast.kit.process.checks.queries import Fault, duration, overdue
 
 CHECKS = CheckList()
 

@@ -13,11 +13,11 @@ from holdfast.events.seats import settlement
 from holdfast.events.service import EVENTS
 from holdfast.kit.postgres import lookup_cache
 from holdfast.kit.security.http_client import HttpClient
+from tests.faults.lost_notifications import SLACK_SECONDS, deaf, dying, killed_before_it_told
 from tests.faults.pair import pair
 from tests.faults.processes import Process, outcomes, serving
 from tests.faults.test_leaders import register
 from tests.faults.test_selling_out import organizer_with_event
-from tests.faults.unheard import SLACK_SECONDS, deaf, dying, killed_before_it_told
 from tests.kit.data_directories import until
 from tests.support import queue_fields, running, unlimited
 

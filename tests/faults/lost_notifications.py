@@ -9,7 +9,7 @@ import psycopg
 from psycopg.conninfo import make_conninfo
 
 from tests.faults.processes import Process, serving
-from tests.kit.at_work import at_work
+from tests.kit.background_loops import at_work
 from tests.kit.data_directories import ask, until
 from tests.support import eventually
 

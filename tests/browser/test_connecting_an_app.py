@@ -18,8 +18,8 @@ from tests.browser.registering import Watch
 from tests.certificates import Authority
 from tests.events.oauth_server.scene import App, issued, registered, signed_in
 from tests.kit.mcp.wire import Agent
-from tests.outside import Server, redirects, says
-from tests.outside import serving as serving_outside
+from tests.outside_servers import Server, redirects, says
+from tests.outside_servers import serving as serving_outside
 from tests.serving import listener, running_already, serving
 from tests.support import Service, running
 
