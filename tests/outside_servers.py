@@ -1,4 +1,4 @@
-"""Servers outside of the service, which answer as they are told."""
+"""Servers outside the service, which give the answers that a test sets."""
 
 import asyncio
 import ssl

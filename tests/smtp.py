@@ -1,4 +1,4 @@
-"""A real mail server for tests. It does what a test tells it, and notes every command of every connection."""
+"""A real mail server for tests. It behaves as a test sets it, and records every command of every connection."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""The cast and the tools of the tests: a service, people who hold keys, and short words for what they do."""
+"""Tools of the tests: a service, people who hold keys, and short functions for what they do."""
 
 import asyncio
 import contextlib

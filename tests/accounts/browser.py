@@ -1,4 +1,4 @@
-"""Somebody at a browser, who signs in as people do: with forms, cookies and the link in the mail."""
+"""A person at a browser who signs in with forms, cookies and the link in the mail."""
 
 import re
 from html import unescape

@@ -1,4 +1,4 @@
-"""What happens while something that lets somebody act for an account ends."""
+"""Requests that race with the end of a credential: a session, a link or a key."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""A page that arrives in pieces: its times are in the zone of the browser before they are painted."""
+"""A page that arrives in pieces has its times in the zone of the browser before they are painted."""
 
 import asyncio
 from importlib.resources import files

@@ -1,4 +1,4 @@
-"""The form in another site has the colours of that site, whatever the visitor's system prefers."""
+"""The form in another site has the colours of that site, not those of the visitor's system."""
 
 import io
 from collections.abc import AsyncIterator

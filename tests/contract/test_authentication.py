@@ -1,4 +1,4 @@
-"""A key opens the door, in a header or as a bearer token, until it is revoked."""
+"""A key authenticates, in a header or as a bearer token, until it is revoked."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What there is in any case: the page that asks who is there, and the keys for another authorization server."""
+"""What every installation has: the sign-in page, and the operations on keys for another authorization server."""
 
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit

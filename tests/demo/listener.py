@@ -1,4 +1,4 @@
-"""Somebody who gets the webhooks of a double."""
+"""A server that receives the webhooks of a double."""
 
 import asyncio
 import json

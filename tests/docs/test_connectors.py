@@ -1,4 +1,4 @@
-"""The connectors that merchants copy let in whoever was released, once, and nobody else."""
+"""The connectors that merchants copy let in each released visitor once, and no other visitor."""
 
 import asyncio
 import hmac

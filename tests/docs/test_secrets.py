@@ -1,4 +1,4 @@
-"""The table of secrets is complete: whatever signs, seals or opens anything has a row in it."""
+"""The table of secrets has a row for everything that signs, seals or opens."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""Whatever path, query, method or key is tried, it is refused in words, never with a failure or a trace."""
+"""Any path, query, method or key is refused in words, never with a failure or a trace."""
 
 import json
 from urllib.parse import quote

@@ -1,4 +1,4 @@
-"""Whatever body is sent to any operation, it is refused in words, never with a failure or a trace."""
+"""Any body, sent to any operation, is refused in words, never with a failure or a trace."""
 
 import json
 from pathlib import Path

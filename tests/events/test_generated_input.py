@@ -1,4 +1,4 @@
-"""Whatever can be generated from our OpenAPI document, good or bad, is answered as the document says."""
+"""Requests generated from our OpenAPI document, good or bad, are answered as the document says."""
 
 import os
 import subprocess

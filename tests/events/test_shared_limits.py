@@ -1,4 +1,4 @@
-"""Rate limits hold for an organizer as a whole, however many keys it has; and typing errors do not lock anyone out."""
+"""Rate limits hold for an organizer as a whole, with any number of keys; and typing errors lock out no owner."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""What processes keep in memory for somebody ends with them: at once, in every process, however long it may be kept.
+"""What processes cache for a person ends with that person: at once, in every process.
 
 Each test asks one process, ends something at another one, and asks the first again. In these tests nothing is looked up
 again by itself.

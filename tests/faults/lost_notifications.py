@@ -1,4 +1,4 @@
-"""Notices that nobody hears: the process that would send them is killed, or what listens is cut off."""
+"""Processes whose notifications are lost: the sender is killed, or the listener is cut off."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""Somebody holds a queue or a visitor: whoever needs it waits, and nobody else notices."""
+"""While a queue or a visitor is locked, only requests that need it wait."""
 
 import asyncio
 import contextlib

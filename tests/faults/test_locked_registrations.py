@@ -1,4 +1,4 @@
-"""Somebody holds an event, a person or a registration: whoever needs it waits, and nobody else notices."""
+"""While an event, a person or a registration is locked, only requests that need it wait."""
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine

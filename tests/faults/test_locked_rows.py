@@ -1,4 +1,4 @@
-"""Somebody holds a row for long: who needs it is refused in time, and takes nobody else's connections."""
+"""A request for a row that is locked for long is refused in time, and takes no connections from others."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""A notice that nobody hears costs time, and no more than is written down."""
+"""A lost notification costs time, and at most the documented time."""
 
 import asyncio
 import contextlib

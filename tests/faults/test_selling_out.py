@@ -1,4 +1,4 @@
-"""An event sells out through two processes: in order, exactly once, whatever is killed meanwhile."""
+"""An event sells out through two processes: in order, exactly once, under kills."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""People come and go through two processes at once: no seat is given twice, none stays free while somebody waits."""
+"""People come and go through two processes: no seat is given twice, and none stays free while people wait."""
 
 import asyncio
 import contextlib

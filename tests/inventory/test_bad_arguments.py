@@ -1,4 +1,4 @@
-"""Whatever arguments a tool is called with, it refuses in words what it cannot take, and then has changed nothing.
+"""A tool refuses any wrong arguments in words, and has then changed nothing.
 
 What a tool takes is what its `inputSchema` says: an argument that does not fit there is refused by name.
 """

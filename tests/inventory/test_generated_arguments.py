@@ -1,4 +1,4 @@
-"""Whatever can be generated from the schemas of the tools is answered as the schemas say, and never with a failure."""
+"""Arguments generated from the schemas of the tools are answered as the schemas say, never with a failure."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Somebody holds a row of one shop: its calls wait, and no other shop notices."""
+"""While a row of one shop is locked, its calls wait, and those of other shops do not."""
 
 import asyncio
 import contextlib

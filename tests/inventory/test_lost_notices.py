@@ -1,4 +1,4 @@
-"""A notice that nobody hears: whoever works on its matter finds it by itself, and no later than is written down."""
+"""Work whose notification was lost is found by a poll, within the documented time."""
 
 import asyncio
 import contextlib

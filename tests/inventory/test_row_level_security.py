@@ -1,4 +1,4 @@
-"""The second wall: PostgreSQL itself shows a shop's transaction that shop alone, whatever the SQL asks for.
+"""PostgreSQL itself shows a transaction of a shop only that shop, for any SQL.
 
 Everything here is asked with the ids of Ada's shop, by a transaction that has entered Ben's. Nothing of it changes
 Ada's shop, so all tests share it.

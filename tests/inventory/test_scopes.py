@@ -1,4 +1,4 @@
-"""What a key may not do, it is told over HTTP, with the scope that is missing; and it has then changed nothing."""
+"""A call without the scope is refused over HTTP with the name of the scope, and has changed nothing."""
 
 import itertools
 import json

@@ -1,4 +1,4 @@
-"""What is changed through one process is heard on the streams another one holds open."""
+"""A change through one process reaches the streams of another."""
 
 import asyncio
 import contextlib

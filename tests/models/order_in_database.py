@@ -1,4 +1,4 @@
-"""What the database knows of the order: every arrival that it ever had, also of those who have left."""
+"""The order in the database: every arrival that it ever had, also of people who have left."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""People register, leave, move up and queue while everything fails: the public logs alone tell who has what.
+"""People register, leave, move up and queue under faults: the public logs alone show who has what.
 
 The logs are read as anybody reads them, from their addresses. At the end they must agree with the database, with every
 receipt that was given out, and with every head and tile that was ever served.

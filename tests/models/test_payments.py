@@ -1,4 +1,4 @@
-"""In whatever order things happen, who has a seat has paid for it, and who has none has the money back.
+"""In any order of events, each holder of a seat has paid, and everyone else has the money back.
 
 There is no model beside the service: the books of the payment processor are compared with the seats. They are compared
 whenever everything that was on its way has arrived; that there are never more seats than capacity, after every step.

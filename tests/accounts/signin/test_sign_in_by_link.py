@@ -1,4 +1,4 @@
-"""A link in a mail signs in whoever asked for it: once, soon, in the same browser, and by a click."""
+"""A link in a mail signs in the person who requested it: once, within its time, in the same browser, by a click."""
 
 import asyncio
 import re

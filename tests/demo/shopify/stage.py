@@ -1,4 +1,4 @@
-"""A platform that runs, with a shop, an app that listens, and somebody who asks the Admin API."""
+"""A running platform with a shop, an app that receives webhooks, and a client of the Admin API."""
 
 import contextlib
 from collections.abc import AsyncGenerator

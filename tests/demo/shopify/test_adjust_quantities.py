@@ -1,4 +1,4 @@
-"""Changing levels by differences: whatever they are, once for each key, all or none."""
+"""Levels are changed by differences: once for each key, all or none."""
 
 from typing import Any
 

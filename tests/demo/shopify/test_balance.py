@@ -1,4 +1,4 @@
-"""Whatever happens to orders, levels are what was there, less what was sold, plus what came back."""
+"""After any orders, levels are the first level, less what was sold, plus what came back."""
 
 from random import Random
 

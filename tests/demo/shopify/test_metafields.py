@@ -1,4 +1,4 @@
-"""Metafields of variants: who may write them is who may write products, and values are what their types say."""
+"""Metafields of variants: the scope for products writes them, and values have the form of their types."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Orders: what becomes of levels when something is sold, changed, sent, taken back; what is told, what is shown."""
+"""Orders change levels and send webhooks when lines are sold, changed, shipped or returned."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A payment processor that runs, a client of it as the service has one, and somebody who listens."""
+"""A running payment processor, a client of it like the service's, and a receiver of its webhooks."""
 
 import asyncio
 import contextlib

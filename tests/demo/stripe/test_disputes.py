@@ -1,4 +1,4 @@
-"""Disputes: what they do to the money, what is told of them, and how they end."""
+"""Disputes: what they do to the money, which webhooks they send, and how they end."""
 
 from typing import Any
 

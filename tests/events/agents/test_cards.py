@@ -1,4 +1,4 @@
-"""Cards, catalogs and texts have what those demand who have thought them out."""
+"""Cards, catalogs and texts have the fields that their specifications demand."""
 
 import re
 

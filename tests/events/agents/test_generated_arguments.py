@@ -1,4 +1,4 @@
-"""Whatever can be generated, to fit the schema of a tool or not to, is answered as promised or refused in words.
+"""Generated arguments, valid or not, are answered as the schema promises or refused in words.
 
 What is refused has changed nothing, and nothing is ever a failure.
 """

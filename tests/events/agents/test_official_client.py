@@ -1,4 +1,4 @@
-"""The official MCP client at work in a running service of which it is told the address alone, in both eras."""
+"""The official MCP client works with a running service of which it knows only the address, in both eras."""
 
 import contextlib
 import json

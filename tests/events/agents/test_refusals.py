@@ -1,4 +1,4 @@
-"""What an agent is told that may not or cannot: by the tool where a model can act on it, else by HTTP; in both eras."""
+"""Refusals for agents: from the tool where a model can act on them, otherwise from HTTP; in both eras."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""However the scans of several devices are ordered, delayed and repeated, all devices agree in the end."""
+"""Scans of several devices may be reordered, delayed and repeated: all devices agree in the end."""
 
 import asyncio
 import random

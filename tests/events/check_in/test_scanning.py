@@ -1,4 +1,4 @@
-"""What scanners are told, and what is stored: one entry a registration, and each later scan as a double entry."""
+"""What a scanner answers, and what is stored: one entry a registration, and each later scan as a double entry."""
 
 import asyncio
 import re

@@ -1,4 +1,4 @@
-"""An organizer at a browser, with events of its own and somebody else's beside it."""
+"""An organizer at a browser, with events of its own and one of another organizer."""
 
 from typing import Any
 

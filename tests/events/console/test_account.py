@@ -1,4 +1,4 @@
-"""What somebody does with an account: end all that lets others in, and go to one's own data."""
+"""A person ends all access to an account, and gets the data of it."""
 
 import pytest
 

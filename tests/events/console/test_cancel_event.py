@@ -1,4 +1,4 @@
-"""Organizers cancel events in the console, after they were told who will be told."""
+"""Organizers cancel events in the console, which first says how many people get a mail."""
 
 from html import unescape
 

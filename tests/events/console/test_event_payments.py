@@ -1,4 +1,4 @@
-"""The list of payments for an event: what was paid, given back and refused, also by people who are gone."""
+"""The list of payments for an event: paid, refunded and refused, also of erased people."""
 
 import re
 

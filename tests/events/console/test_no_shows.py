@@ -1,4 +1,4 @@
-"""The page that gives seats of those who have not come to those who wait."""
+"""The page that gives seats of people who have not come to people who wait."""
 
 import re
 

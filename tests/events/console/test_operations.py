@@ -1,4 +1,4 @@
-"""The operations of the console refuse what belongs to others by themselves, whatever their pages have asked before."""
+"""The operations of the console check ownership themselves, whether or not a page has checked it."""
 
 from collections.abc import Callable
 from functools import partial

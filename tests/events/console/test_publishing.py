@@ -1,4 +1,4 @@
-"""Organizers keep drafts in the console, publish them, and take back what nobody has registered for."""
+"""Organizers keep drafts in the console, publish them, and unpublish those without registrations."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What forms refuse is said in the language of their readers: every message, and whatever it names.
+"""Every message of a refused form, and the names in it, are in the language of the page.
 
 Each form is sent with many wrong values, in English and in German. The answers must have the same messages in both.
 """

@@ -1,4 +1,4 @@
-"""The list of registrations in other orders, and with the filters for who has not paid and who has not come."""
+"""The list of registrations in other orders, and filtered by unpaid and not checked in."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""An organizer that somebody registered with an address that is not theirs: its owner is asked, and can end it all."""
+"""The owner of an address is asked about an organizer registered with it by another person, and can end it."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Draws of events: who registers before the event opens gets a place by lot, and the log proves it."""
+"""People who register before the event opens get a place by lot, and the log proves it."""
 
 import asyncio
 import datetime as dt

@@ -1,4 +1,4 @@
-"""The pages of an event with a draw, and of somebody who registered: before the draw, after it, and how to check it."""
+"""The pages of an event and of a registration, before the draw and after it, with how to check it."""
 
 import html
 import json

@@ -1,4 +1,4 @@
-"""Fetching a round: only the real signature of just that round is taken, whoever serves it."""
+"""Only the valid signature of the requested round is accepted, from any server."""
 
 import datetime as dt
 

@@ -1,4 +1,4 @@
-"""The dates of a series are counted from its first one, however long the months are and whatever clocks do."""
+"""The dates of a series are counted from its first one, across months of any length and changes of the clock."""
 
 import calendar
 from datetime import UTC, datetime, timedelta

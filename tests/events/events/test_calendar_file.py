@@ -1,4 +1,4 @@
-"""The calendar file of an event opens everywhere: its text is the standard's, whatever people wrote into it."""
+"""The calendar file of an event opens in every calendar, with any text of people in it."""
 
 import datetime as dt
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""An event is handed over: at once for everybody, however many registrations follow a portion at a time."""
+"""An event is handed over at once; its registrations follow in portions."""
 
 import asyncio
 from functools import partial

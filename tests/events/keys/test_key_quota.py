@@ -1,4 +1,4 @@
-"""An organizer has a limited number of active keys, however it asks for more."""
+"""An organizer has a limited number of active keys, through every way to get one."""
 
 import asyncio
 from collections.abc import AsyncIterator

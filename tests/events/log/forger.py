@@ -1,4 +1,4 @@
-"""An operator who cheats: a running service, with hands in its database and with its key."""
+"""A cheating operator: a running service, with access to its database and its key."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Frauds of an operator who has the database and the key, planted in a running service; people find them over HTTP.
+"""Frauds of an operator with the database and the key, in a running service; people find them over HTTP.
 
 The sentences are those of `fraud_table.py`, which also makes the table in docs/events/frauds.md.
 """

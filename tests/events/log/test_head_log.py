@@ -1,4 +1,4 @@
-"""The head log has each signed head of every other log once, in order, whoever is killed between the steps."""
+"""The head log has each signed head of every other log once, in order, also when processes are killed."""
 
 import asyncio
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Whatever bytes a log, a receipt or a page has, `holdfast verify` ends in a verdict or a sentence."""
+"""For any bytes of a log, a receipt or a page, `holdfast verify` ends in a verdict or a sentence."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""What is logged of people who are erased, or whose registrations move to another account, before the seal."""
+"""Unsealed entries of people who are erased, or whose registrations move to another account."""
 
 from holdfast.events.seats import settlement
 from tests.accounts.browser import Browser

@@ -1,4 +1,4 @@
-"""Who is accepted gets a receipt, and the log has what it promises."""
+"""An accepted person gets a receipt, and the log has what the receipt promises."""
 
 import asyncio
 from base64 import b64decode

@@ -1,4 +1,4 @@
-"""Who registers on the form or waits in a waiting room can save the receipt, at any time, and nobody else can."""
+"""People who register, or wait in a waiting room, can save their receipt at any time; others cannot."""
 
 import asyncio
 import re

@@ -1,4 +1,4 @@
-"""What is pending becomes entries of the log, once and in order, however it is divided and whoever seals."""
+"""Pending rows become entries of the log, once and in order, in any batches and by any process."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""What people are told whose organizer was a stranger's, and ended."""
+"""Mails to the people of an organizer that a stranger had made, and that was ended."""
 
 from holdfast.events import ownership
 from holdfast.events.ownership import CancelEventsArguments

@@ -1,4 +1,4 @@
-"""Why a mail has failed is told from what the mail server said."""
+"""The reason of a failed mail is what the mail server said."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What happens to a registration is told to the person, once, and to nobody else."""
+"""Each change of a registration is mailed once, to its person and to no other."""
 
 import pytest
 

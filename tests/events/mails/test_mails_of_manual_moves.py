@@ -1,4 +1,6 @@
-"""Who was put on the waiting list by the organizer is told so, by the page and by mail, and waits for no free seat."""
+"""A person whom the organizer puts on the waiting list is informed by the page and by mail, and gets no free seat by
+itself.
+"""
 
 from tests.events.mails.post import ANN, Post, body, links
 from tests.events.pages.visitor import page_text

@@ -1,4 +1,4 @@
-"""Whoever reads the mails to an address stops all of them with one click, and lets them come again."""
+"""The reader of a mailbox stops all mails to it with one click, and allows them again."""
 
 import pytest
 

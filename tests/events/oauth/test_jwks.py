@@ -1,4 +1,4 @@
-"""The authorization server's keys: where they are found, and what is no answer to who asks for them."""
+"""The keys of the authorization server: where they are, and which answers are refused."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The operator links subjects to organizers, moves and unlinks them, and that is heard of at once."""
+"""The operator links subjects to organizers, moves and unlinks them, with effect at once."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Whatever clients and thieves do with codes and tokens, in any order: what works is what the rules say."""
+"""After any order of actions by clients and thieves, codes and tokens work exactly as the rules say."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator

@@ -1,4 +1,4 @@
-"""A client may prove who it is by an assertion that it has signed; what proves nothing gets and spoils nothing."""
+"""A client authenticates with an assertion that it has signed; an invalid one gets nothing and spoils nothing."""
 
 import hmac
 from base64 import urlsafe_b64encode

@@ -1,4 +1,4 @@
-"""What a connected client may do, and how it is cut off: by itself (RFC 7009), or by whoever allowed it."""
+"""What a connected client may do, and how it is disconnected: by itself (RFC 7009), or by the person."""
 
 from typing import Any
 

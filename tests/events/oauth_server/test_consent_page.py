@@ -1,4 +1,4 @@
-"""What the page says before somebody allows anything, and who can press its buttons."""
+"""What the page says before a person allows an app, and who can press its buttons."""
 
 from urllib.parse import urlencode
 

@@ -1,4 +1,4 @@
-"""Another authorization server sends people here to sign in and to consent, and is told who they are."""
+"""Another authorization server sends people here to sign in and consent, and learns who they are."""
 
 import time
 from collections.abc import AsyncIterator

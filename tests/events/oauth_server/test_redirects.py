@@ -1,4 +1,4 @@
-"""Whatever is asked for: nobody is sent to an address that leads elsewhere than one the client has named."""
+"""No request leads a person to an address that the client has not registered."""
 
 import re
 from urllib.parse import parse_qsl, urlsplit

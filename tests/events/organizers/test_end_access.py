@@ -1,4 +1,4 @@
-"""What lets somebody act for an account can be ended wholly, and what begins at that moment ends too."""
+"""All access to an account can be ended, also access that begins at the same moment."""
 
 from collections.abc import AsyncIterator
 

@@ -1,4 +1,4 @@
-"""Whoever holds the link of a mail about a registration asks for another link, which goes to the address itself."""
+"""The holder of a link about a registration can request another link, which goes to the address itself."""
 
 from tests.events.pages.own_data import ask
 from tests.events.pages.test_own_registration import own_path, settled

@@ -1,4 +1,4 @@
-"""The page of an event tells people everything they need to decide."""
+"""The page of an event says everything that people need to decide."""
 
 from tests.events.pages.reading import text
 from tests.support import Service

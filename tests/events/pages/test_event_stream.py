@@ -1,4 +1,4 @@
-"""The stream of an event tells anybody its numbers at once, and then each change, from whichever process."""
+"""The stream of an event sends its numbers at once, and then each change, from any process."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""Pages of an organizer whose address nobody has proved: at their addresses, and without who it says that it is."""
+"""Pages of an organizer with an unproved address work, and do not name it."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Pages to pay are opened in order of arrival, however long that takes. The time to pay begins when one is ready."""
+"""Checkouts are opened in order of arrival, also when that takes long. The time to pay begins when one is ready."""
 
 import asyncio
 import datetime as dt

@@ -1,4 +1,4 @@
-"""Currencies: what the service charges is what the processor takes, in whatever units the two count."""
+"""The charge of the service is what the processor takes, also where the two count in different units."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What people who pay are told, on their pages and in their mails, about money that is paid, waits or goes back."""
+"""Pages and mails say what happens to money that is paid, waits or goes back."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""Who may say where an organizer's money goes: the owner of its address, signed in by a mailed link."""
+"""Only the owner of an organizer's address, signed in by a mailed link, sets where its money goes."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""Erasing a person: who it was is gone everywhere, and what organizers count stays."""
+"""An erased person is gone everywhere, and the numbers of organizers stay."""
 
 import pytest
 

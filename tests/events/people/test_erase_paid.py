@@ -1,4 +1,4 @@
-"""Erasing somebody whose seat goes to another person, of a paid event: also if the other is erased at once."""
+"""Erasing a person whose paid seat goes to another, also if the other is erased at the same time."""
 
 import asyncio
 

@@ -1,6 +1,4 @@
-"""Whoever registers an organizer with the address of another person does not take away that person's rights: what was
-made is exported with the address, and ends with it.
-"""
+"""An organizer registered with another person's address is exported and erased with that address."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""A photo is added to an event, from a public address or from an upload, by whoever may change the event."""
+"""A photo is added to an event, from a public address or an upload, by a caller who may change the event."""
 
 import asyncio
 from typing import Any

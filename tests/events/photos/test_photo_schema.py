@@ -1,4 +1,4 @@
-"""What must never happen to photos is refused by the database, whatever the code does."""
+"""The database refuses what must never happen to photos."""
 
 import pytest
 from psycopg import errors

@@ -1,4 +1,4 @@
-"""What no event has shown for a day is deleted, whatever is killed on the way; what an event shows never is."""
+"""A photo that no event has used for a day is deleted, also under kills; a used one never is."""
 
 import asyncio
 from collections.abc import AsyncIterator

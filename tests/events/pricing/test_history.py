@@ -1,4 +1,4 @@
-"""The history of a price is a chain without gaps, whatever happens to the event."""
+"""The history of a price is a chain without gaps, after any changes of the event."""
 
 from collections.abc import Sequence
 from typing import Any

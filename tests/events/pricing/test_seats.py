@@ -1,4 +1,4 @@
-"""A price rises when a seat goes and falls when one comes back; who was accepted pays what they were shown."""
+"""A price rises with each seat and falls when one comes back; an accepted person pays the price that was shown."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings

@@ -1,4 +1,4 @@
-"""Whatever happens, the rate and the order are kept, and nobody waits longer than was told."""
+"""The rate and the order are kept, and no visitor waits longer than the page said."""
 
 import asyncio
 from collections.abc import Sequence

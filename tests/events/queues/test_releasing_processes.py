@@ -1,4 +1,4 @@
-"""Processes that release at the same time release nobody twice, lose nobody, and come when somebody is due."""
+"""Processes that release at the same time release each visitor once, and in time."""
 
 import asyncio
 import contextlib

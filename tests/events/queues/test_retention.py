@@ -1,4 +1,4 @@
-"""Visitors are forgotten 30 days after they were released, and with their queue; those who wait never."""
+"""Visitors are deleted 30 days after their release, and with their queue; waiting ones never."""
 
 import pytest
 

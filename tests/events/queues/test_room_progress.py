@@ -1,4 +1,4 @@
-"""What is the same for all who wait is one answer without a cookie, which caches in front may keep."""
+"""What is the same for all visitors is one answer without a cookie, which caches may keep."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Release tokens: one for each visitor who was released, for whoever may have it, believed only as it was signed."""
+"""Release tokens: one for each released visitor, valid only with their signature."""
 
 import asyncio
 import hmac

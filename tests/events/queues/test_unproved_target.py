@@ -1,4 +1,4 @@
-"""Who runs a queue of an unproved organizer is not known: its page leads visitors to no other site by itself."""
+"""The queue of an unproved organizer leads visitors to another site only after they have agreed."""
 
 import re
 from html import unescape

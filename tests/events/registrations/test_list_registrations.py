@@ -1,4 +1,4 @@
-"""GET /api/registrations: organizers see who is coming, to all their events or to one."""
+"""GET /api/registrations: organizers list the registrations of all their events, or of one."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""One mailbox has one seat, one organizer and one account, through every door and however its address is written."""
+"""One mailbox has one seat, one organizer and one account, for every spelling and every endpoint."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Who is found by a part of a name or address among many registrations, before and after a job has indexed them."""
+"""Search by a part of a name or address among many registrations, before and after a job has indexed them."""
 
 import asyncio
 import random

@@ -1,4 +1,4 @@
-"""Settlement: places go in order of arrival, whoever accepts and whoever settles."""
+"""Places go in order of arrival, across all processes that accept and settle."""
 
 import asyncio
 

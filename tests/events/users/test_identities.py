@@ -1,4 +1,4 @@
-"""Of people, an organizer learns what was registered with it, and nothing that other organizers know."""
+"""An organizer learns of a person only what was registered with it."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Discovery: a program that knows nothing but the address finds its way in, and every document tells the truth."""
+"""A program that knows only the address finds every endpoint, and every document is true."""
 
 import re
 from typing import Any

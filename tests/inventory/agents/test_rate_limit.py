@@ -1,4 +1,4 @@
-"""`MCP_RATE_LIMIT` is the number of messages that a key may send in a second, whatever their method."""
+"""`MCP_RATE_LIMIT` is the number of messages of any method that a key may send in a second."""
 
 from pathlib import Path
 from typing import Any

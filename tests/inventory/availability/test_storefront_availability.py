@@ -1,4 +1,4 @@
-"""What the storefront of a shop is told: three members, true at any moment, and cheap to ask for again."""
+"""The answer to a storefront has three members, is true at any moment, and is cheap to repeat."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The stream of a storefront: everything at first, then what changes, from whichever process."""
+"""The stream of a storefront sends everything first, then each change, from any process."""
 
 import asyncio
 import re

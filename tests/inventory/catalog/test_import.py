@@ -1,4 +1,4 @@
-"""The first import: everything the shop has at the platform is known here, however often a process is killed."""
+"""The first import reads everything that the shop has at the platform, also if processes are killed."""
 
 from collections.abc import AsyncGenerator
 from typing import Any

@@ -1,4 +1,4 @@
-"""Whoever watches `sync://status` hears how an import goes on, until it is done."""
+"""A watcher of `sync://status` gets the progress of an import until it is done."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""Who is in the console inside the platform's admin, and in whose frame it is shown."""
+"""Who is signed in to the console inside the platform's admin, and which frames may show it."""
 
 import html
 import re

@@ -1,4 +1,4 @@
-"""The history in people's words: who did what, for which variants, and for which order."""
+"""The history in people's words: the actor, the change, the variants and the order."""
 
 import pytest
 

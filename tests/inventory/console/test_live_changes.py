@@ -1,4 +1,4 @@
-"""The stream of the console: it tells a merchant which pools have changed, for as long as the session lasts."""
+"""The stream of the console names the pools that have changed, as long as the session lasts."""
 
 import pytest
 

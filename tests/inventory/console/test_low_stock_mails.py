@@ -1,4 +1,4 @@
-"""A pool that falls to its limit is told by one mail, and again only after there was more."""
+"""A pool that falls to its limit sends one mail, and the next only after it was above the limit."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""The page of a pool: what it has, what can be sold, how its stock went, and who changed it."""
+"""The page of a pool: its stock, what can be sold, the chart, and the actors of changes."""
 
 import re
 

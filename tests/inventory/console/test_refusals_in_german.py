@@ -1,4 +1,4 @@
-"""What the forms of merchants refuse is said in the language of their readers: every message, and whatever it names."""
+"""Every message of a refused form, and the names in it, are in the language of the page."""
 
 import csv
 from collections.abc import AsyncGenerator

@@ -1,4 +1,4 @@
-"""Who drew what on a pool: by variant, and by what was done, for the time that the picture shows."""
+"""Draws on a pool by variant and by kind of change, in the time that the chart shows."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Subscriptions: the platform tells of every topic that is handled, at our address, and of nothing of customers."""
+"""The app is subscribed to every topic that it handles, at our address, and to none with data of customers."""
 
 import pytest
 

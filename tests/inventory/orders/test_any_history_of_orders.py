@@ -1,4 +1,4 @@
-"""Whatever happens to orders, and however the platform tells of it: the ledger ends in what the orders are."""
+"""After any history of orders, and any webhooks of it, the ledger ends in what the orders are."""
 
 import asyncio
 import contextlib

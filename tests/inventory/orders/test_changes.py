@@ -1,4 +1,4 @@
-"""What becomes of an order changes the stock by the difference, in whatever order it is told."""
+"""Changes of an order change the stock by the difference, in any order of the webhooks."""
 
 import itertools
 

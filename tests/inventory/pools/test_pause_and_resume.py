@@ -1,4 +1,4 @@
-"""A paused pool: storefronts are no longer told of its variants, and its stock can still be counted."""
+"""Storefronts get nothing of a paused pool, and its stock can still be counted."""
 
 from tests.inventory.support import SINGLE, SIX_PACK, TWELVE_PACK, Shop
 

@@ -1,4 +1,4 @@
-"""Whatever is held, sold, released and counted, in whatever order: a hold ends once, and every balance is explained."""
+"""After holds, sales, releases and counts in any order, a hold has ended once, and every balance is explained."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""A stand-in for the platform: a server that answers each request as a function tells it to."""
+"""A stand-in for the platform: a server that answers each request with a function of the test."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager

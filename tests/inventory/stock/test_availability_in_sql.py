@@ -1,4 +1,4 @@
-"""What can be sold is reckoned twice, by the rules in Python and by the view in SQL: they always agree."""
+"""The rules in Python and the view in SQL compute the same availability."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""Holds end by themselves when their time comes, whichever process notices."""
+"""Holds end by themselves when their time comes, on any process."""
 
 import asyncio
 import contextlib

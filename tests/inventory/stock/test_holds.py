@@ -1,4 +1,4 @@
-"""Holds: a quantity kept for somebody until a moment, given back when they let go of it or the moment comes."""
+"""A hold keeps a quantity until a moment; it is given back on release or at that moment."""
 
 import asyncio
 from datetime import datetime, timedelta

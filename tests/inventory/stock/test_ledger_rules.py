@@ -1,4 +1,4 @@
-"""The rules of the ledger by themselves: whatever is tried on a stock, and in whatever order."""
+"""The rules of the ledger alone, for any changes of a stock in any order."""
 
 from datetime import UTC, datetime
 from typing import Any

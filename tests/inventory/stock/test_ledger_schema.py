@@ -1,4 +1,4 @@
-"""What the schema itself refuses, whoever asks: the ledger is only ever added to, and balances are its sums."""
+"""What the schema refuses for every caller: the ledger is only added to, and balances are its sums."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Orders and levels that are told twice, late and in any order: pool and platform agree at the end."""
+"""Orders and levels arrive twice, late and in any order: pool and platform agree at the end."""
 
 import itertools
 import os

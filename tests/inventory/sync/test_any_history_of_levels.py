@@ -1,4 +1,4 @@
-"""Whatever happens to orders and levels, and however the platform tells of it: the pool ends in what really happened.
+"""After any history of orders and levels, and any webhooks of it, the pool ends in what really happened.
 
 Orders are made, edited, cancelled and returned at any location, levels appear and go, and merchants count. The webhooks
 come in any order, within the grace. No entry of an edit undoes an order.

@@ -1,4 +1,4 @@
-"""Two who change the levels of a shop at once."""
+"""Two writers change the levels of a shop at the same time."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta

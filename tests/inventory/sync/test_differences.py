@@ -1,4 +1,4 @@
-"""Levels that are changed by differences: right whatever they are, and once, whatever becomes of the call."""
+"""Levels are changed by differences: once, also if the result of the call is unknown."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""Quantities that somebody else sets at the platform, by the policy of the pool."""
+"""Quantities that others set at the platform are handled by the policy of the pool."""
 
 from functools import partial
 from typing import Any

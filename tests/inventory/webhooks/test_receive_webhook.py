@@ -1,4 +1,4 @@
-"""The door for webhooks: what the platform signed is stored once, without anything of customers, and answered.
+"""A webhook that the platform signed is stored once, without data of customers.
 
 All tests share a database, and each has a shop of its own.
 """

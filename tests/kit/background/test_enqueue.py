@@ -1,4 +1,4 @@
-"""A task is enqueued by the transaction that wants it, and done once that has committed."""
+"""A task is enqueued by a transaction, and done once after it has committed."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

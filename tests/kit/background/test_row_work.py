@@ -1,4 +1,4 @@
-"""Rows are handled when they are due: by notification, by time, by poll, and never more at once than allowed."""
+"""Rows are handled when they are due: by notification, by time, by poll, and never more than the limit at once."""
 
 import asyncio
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""A function in a process of its own: whatever ends it, a call is answered or refused, and nothing is left."""
+"""A function in a subprocess: a call is answered or refused however the process ends, and nothing is left."""
 
 import asyncio
 import os

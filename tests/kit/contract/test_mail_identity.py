@@ -1,4 +1,4 @@
-"""One mailbox has one identity, however its address is written; an address that no mail can reach has none."""
+"""One mailbox has one identity, for every spelling of its address; an address that no mail can reach has none."""
 
 import unicodedata
 

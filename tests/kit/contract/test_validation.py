@@ -1,4 +1,4 @@
-"""What is wrong with a value is told in plain words: what would be right, and what was given."""
+"""The error of a value says in plain words what would be right, and what was given."""
 
 import datetime as dt
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Who gives way when something that many addresses share is used up."""
+"""Which owner gives way when a resource that many addresses share is used up."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""A mail says what it is told to, and no text of a stranger changes anything else of it."""
+"""A mail has the given contents, and no text of a stranger changes anything else of it."""
 
 from datetime import UTC, datetime
 from email import message_from_bytes, policy

@@ -1,4 +1,4 @@
-"""Each mail is sent once, whatever the mail server does."""
+"""Each mail is sent once, for every behaviour of the mail server."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""One mail that an operator sends to try the settings: each step is told, and what to do if it fails."""
+"""The test mail of an operator: each step is reported, with a remedy if it fails."""
 
 import ssl
 from pathlib import Path

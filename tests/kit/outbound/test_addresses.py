@@ -1,4 +1,4 @@
-"""Whatever a URL, a name or a redirect says, no connection is made but to a public address."""
+"""For any URL, name or redirect, connections are made to public addresses only."""
 
 import ipaddress
 import socket

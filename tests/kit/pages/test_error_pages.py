@@ -1,4 +1,4 @@
-"""Whoever comes with a browser is told by a page what went wrong; programs are told in JSON."""
+"""A browser gets errors as a page, and a program as JSON."""
 
 import re
 from html import unescape

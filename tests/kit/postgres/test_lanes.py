@@ -1,4 +1,4 @@
-"""Calls that need a row which somebody else has locked wait for it by themselves; the others of their batch do not."""
+"""Calls that need a locked row wait for it in a lane; the others of their batch do not."""
 
 import asyncio
 from collections.abc import Sequence

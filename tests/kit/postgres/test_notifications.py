@@ -1,4 +1,4 @@
-"""Notifications reach every process that listens, after the commit, whatever happens to its connection."""
+"""Notifications reach every listening process after the commit, also after its connection was lost."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""Figures are told to those who watch the service, and to nobody else."""
+"""Metrics are shown to programs on the same machine, or with the token, and to no others."""
 
 import os
 import subprocess

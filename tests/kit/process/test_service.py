@@ -1,4 +1,4 @@
-"""A service tells how it is, and keeps its background work going for as long as it runs."""
+"""A service reports its health, and does its background work as long as it runs."""
 
 import asyncio
 from dataclasses import replace

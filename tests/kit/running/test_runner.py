@@ -1,4 +1,4 @@
-"""Operations run alone in a transaction, together with everyone else who waits, or in steps of their own."""
+"""Operations run alone in a transaction, in batches with others, or in steps of their own."""
 
 import asyncio
 from collections.abc import Sequence

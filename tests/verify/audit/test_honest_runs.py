@@ -1,4 +1,4 @@
-"""Whatever people and organizers do, a log that keeps the rules passes the audit."""
+"""For any actions of people and organizers, a log that keeps the rules passes the audit."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What is no token, and what somebody has changed in one, is refused; nothing that is sent does worse."""
+"""A text that is no token, or a changed token, is refused and does no harm."""
 
 import time
 from typing import Any

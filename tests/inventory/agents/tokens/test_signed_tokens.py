@@ -1,4 +1,4 @@
-"""A token comes back as what was said, to everybody who knows the keys; what was verified is remembered."""
+"""A token gives back what was signed, to every holder of the keys; a verified token is cached."""
 
 import json
 from typing import Any

@@ -291,7 +291,7 @@ async def is_fresh(reader: Reader[Any], id: int) -> bool:
 
 
 async def lock_if_exists(tx: Tx[Any], id: int) -> bool:
-    """Whether a session exists, expired or not. If so, nobody can end it until the transaction ends."""
+    """Whether a session exists, expired or not. If so, no other transaction can end it until this one ends."""
     return bool(await tx.value("select true from sessions where id = %(id)s for key share", {"id": id}))
 
 

@@ -88,4 +88,4 @@ IDEMPOTENCY = Idempotency(
     reused=IDEMPOTENCY_KEY_REUSED,
     owner=lambda caller: f"shop {caller.tenant}",
 )
-"""An idempotency key belongs to the shop, whichever API key or token it was sent with."""
+"""An idempotency key belongs to the shop, with any API key or token."""

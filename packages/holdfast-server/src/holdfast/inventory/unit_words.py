@@ -58,5 +58,5 @@ _SINGULARS = {plural: singular for singular, plural in _PLURALS.items()}
 
 
 def counted_unit(unit: str, number: float) -> str:
-    """A unit as it is written after a number, whichever form of it was typed."""
+    """A unit as it is written after a number, for any form of it that was typed."""
     return _SINGULARS.get(unit, unit) if abs(number) == 1 else _PLURALS.get(unit, unit)

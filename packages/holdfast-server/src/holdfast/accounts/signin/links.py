@@ -97,7 +97,7 @@ async def ask(tx: Tx[Any], caller: Caller, command: AskLink) -> None:
         with link as (
             insert into sign_in_links (email, browser, return_to, language)
             values (%(email)s, %(browser)s, %(return_to)s, %(language)s) returning id)
-        -- Somebody waits for this mail: it goes before those that are waiting already.
+        -- A person waits for this mail: it goes before those that are waiting already.
         insert into mails (kind, thread, recipient, arguments, due_at)
         select 'sign_in', 'sign in ' || id, %(email)s,
                jsonb_build_object('link_id', id, 'language', %(language)s::text), now() - interval '1 hour'

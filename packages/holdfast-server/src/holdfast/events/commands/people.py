@@ -45,7 +45,7 @@ def erase_person(
     """Erase what is stored about a person.
 
     It erases the address, the names and the mails of a person who is no organizer. Registrations for events to come are
-    cancelled, and the next in line move up. The others are kept, as those of nobody. Without --yes, say what would
+    cancelled, and the next in line move up. The others are kept without a person. Without --yes, say what would
     happen and change nothing.
     """
     from holdfast.events.ownership import erase

@@ -40,7 +40,7 @@ STREAM = f"{HOME}/stream"
 QUEUES_STREAM = f"{STREAM}/queues"
 
 QUEUE_POLL_SECONDS = 0.5
-"""Seconds between two reads of the queues that somebody looks at: their visitors come and go all the time."""
+"""Seconds between two reads of the queues that are open in a console: their visitors come and go all the time."""
 
 SIGNED_OUT = encode_event(b"{}", name="signed_out")
 """The last event of a stream whose session has ended."""
@@ -115,7 +115,7 @@ class LiveChanges:
                     log.error("queues could not be read; trying again", exc_info=error)
 
     async def _tell_queues(self) -> None:
-        """Read the queues that somebody looks at, and publish which have changed."""
+        """Read the queues that are open in a console, and publish which have changed."""
         owners = [*self.queues]
         versions = await self._database.read(lambda reader: list_queue_versions(reader, owners)) if owners else {}
         before, self._queue_versions = self._queue_versions, versions

@@ -1,6 +1,6 @@
 """Drawing: the list of a queue or an event closes, is frozen, and gets the order that a round of the beacon gives it.
 
-The round is named in advance. Whoever serves its signature need not be trusted: it is verified.
+The round is named in advance. The server of its signature need not be trusted: the signature is verified.
 
 Any number of processes may do this, and each may end at any moment. Every step is one transaction:
 

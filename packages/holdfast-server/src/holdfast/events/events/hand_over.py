@@ -17,7 +17,7 @@ from holdfast.kit.background.throttle import yield_to_requests
 from holdfast.kit.mail import outbox
 
 BATCH_SIZE = 2_000
-"""Registrations or mails that one transaction looks at. Nobody else settles the event meanwhile."""
+"""Registrations or mails that one transaction looks at. No other transaction settles the event meanwhile."""
 
 MAIL_STATUSES = ("waiting", "failed", "sent", "superseded")
 """The index of an organizer's mails has each of them in order."""
@@ -60,7 +60,7 @@ async def _file_registrations(steps: Steps, hand_over: HandOver) -> int:
 
 async def file_registrations(tx: Tx, *, hand_over: HandOver) -> int | None:
     """File the next registrations of an event anew. Returns how many; None: there are no more."""
-    # Whoever settles the event, or hands it over again, changes the same rows: they wait for each other here.
+    # Transactions that settle the event, or hand it over again, change the same rows: they wait for each other here.
     await tx.run("select from events where id = %(event_id)s for no key update", _rows(hand_over))
     return await tx.value(
         """
@@ -137,7 +137,7 @@ async def _end(steps: Steps, hand_over: HandOver) -> bool:
     try:
         await steps.transact(partial(_forget, hand_over=hand_over))
     except ForeignKeyViolation:
-        # Somebody was given the registrations of another account meanwhile, and they moved behind the portions.
+        # A person was given the registrations of another account meanwhile, and they moved behind the portions.
         await steps.transact(partial(_begin_again, hand_over=hand_over))
         return False
     return True

@@ -80,7 +80,7 @@ async def has_registrations(reader: Reader, id: int) -> bool:
 
 
 async def has_arrivals(reader: Reader, id: int) -> bool:
-    """Whether somebody has registered for an event, also if the registration is gone."""
+    """Whether an event has, or once had, a registration."""
     return await reader.value(
         """
         select exists (select from registrations where event_id = %(id)s)

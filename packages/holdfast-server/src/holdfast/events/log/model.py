@@ -10,7 +10,7 @@ from holdfast_verify.formats.log_name import LogName, Noun
 
 
 class LogAddress(NamedTuple):
-    """Which log somebody asks for; without a generation, the newest one."""
+    """The log of a request; without a generation, the newest one."""
 
     noun: Noun
     id: int

@@ -249,7 +249,7 @@ class ClientKeys:
     def _finish(self, address: str, reading: asyncio.Task[_CachedKeys]) -> None:
         del self._readings[address]
         if not reading.cancelled():
-            reading.exception()  # if every request that waited has gone, nobody else looks at it
+            reading.exception()  # if every request that waited has gone, this is the only reader
 
     async def _read(self, address: str, account_id: int) -> _CachedKeys:
         try:

@@ -247,7 +247,7 @@ def _send_link_statement(person: LiteralString) -> LiteralString:
             update users set data_link_at = now(), data_link_holder = null
              where id = ({person}) and (data_link_at is null or data_link_at < now() - interval '1 hour')
          returning public_id, email, {ISSUED} as issued)
-        -- Somebody waits for this mail: it goes before those that are waiting already.
+        -- A person waits for this mail: it goes before those that are waiting already.
         insert into mails (kind, thread, recipient, arguments, due_at)
         select 'own_data', 'person ' || public_id, email,
                jsonb_build_object('user_id', public_id, 'issued', issued, 'language', %(language)s::text),

@@ -86,7 +86,7 @@ def _record(done: dict[int, tuple[int, float]]) -> int:
     return sum(visitors for visitors, _ in done.values())
 
 
-# The status of each queue in which somebody waits, at `now`:
+# The status of each queue that has waiting visitors, at `now`:
 #
 # step            the time between two visitors
 # used_until      the time up to which the rate has been used: `paced_at`, or now if that is in the future, but not

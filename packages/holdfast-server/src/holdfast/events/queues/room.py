@@ -158,7 +158,7 @@ class QueueProgress(RoomRow, kw_only=True):
     """A stored queue, and how far it has come.
 
     serving      the last released ticket
-    until_start  seconds until somebody can be released, 0 after that
+    until_start  seconds until visitors can be released, 0 after that
     is_over      whether the queue has ended
     read_at      the time of the database
     """

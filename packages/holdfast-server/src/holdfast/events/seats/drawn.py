@@ -173,7 +173,7 @@ async def give_places(tx: Tx, event_id: int, state: OrderState) -> dict[str, int
               left join event_drawn_tickets
                 on event_id = %(event_id)s and number = (place - 1) / 256 and place <= %(drawn)s
                and number between %(placed)s::bigint / 256 and (%(end)s::bigint - 1) / 256),
-        -- Whoever has left has no registration with this number any more.
+        -- A person who has left has no registration with this number any more.
         next_row as materialized (
             select batch.place, batch.ticket, mine.event_id, mine.user_id, mine.amount_due
               from batch

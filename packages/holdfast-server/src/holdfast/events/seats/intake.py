@@ -145,7 +145,7 @@ def _accept(*, renews: bool) -> LiteralString:
           left join lateral (select status from registrations
                               where event_id = request.event_id and user_id = person.id
                               limit 1) as previous on true),
-    -- The rows that have to be locked to store the registrations, as far as nobody else has locked them.
+    -- The rows that have to be locked to store the registrations, as far as no other transaction has locked them.
     candidate as (
         select event_id, user_id, previous_status from checked_request
          where code is null and not is_full and (previous_status is null or previous_status = 'rejected')

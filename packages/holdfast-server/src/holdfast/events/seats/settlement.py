@@ -213,7 +213,7 @@ async def lock_events(tx: Tx, cut: str, limit: int, skipped_ids: Collection[int]
 
 
 OLDEST_PENDING: LiteralString = """
-        -- The xmax of a row that nobody has locked is 0. Only the other rows are locked here, one by one.
+        -- The xmax of a row without a lock is 0. Only the other rows are locked here, one by one.
         pending as materialized (
             select event_id, user_id, received_at, arrival, amount_due, xmax <> '0'::xid as was_locked
               from registrations
@@ -232,7 +232,7 @@ OLDEST_PENDING: LiteralString = """
               from pending
             window line as (partition by event_id order by received_at, arrival))
 """
-"""SQL for WITH: the `pending` registrations to settle next, and as `oldest` those of them that nobody has locked.
+"""SQL for WITH: the `pending` registrations to settle next, and as `oldest` those of them without a lock.
 
 A registration behind a locked one of its event has `is_next` false.
 """

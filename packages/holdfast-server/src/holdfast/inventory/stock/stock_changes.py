@@ -5,7 +5,7 @@ on one call after the other, and one statement stores all entries. So five hundr
 
 A shop is locked before anything of it is changed. Each batch of entries gives it another random stamp, each change
 another version, and a change of pools or members removes the stamp. So a shop that still has the version and the stamp
-that this process remembers was changed by nobody since, and its pools are as remembered. Nothing has to be announced,
+that this process remembers was not changed since, and its pools are as remembered. Nothing has to be announced,
 and it does not matter whether the transaction that is remembered was committed: only then the shop has its stamp.
 """
 
@@ -78,7 +78,7 @@ class RememberedStock:
 async def lock_stock(tx: Tx, shop_id: int, touched: TouchedRows) -> RememberedStock:
     """Lock a shop, and return its stock with everything that is touched, and all pools that share variants with it.
 
-    Nobody else has it: give it back with `remember`.
+    No other caller has it: give it back with `remember`.
     """
     remembered: RememberedStock | None = tx.resources.stock.pop(shop_id, None)
     position = None

@@ -92,7 +92,7 @@ async def explain(tx: Tx, shop_id: int, changes: Sequence[OrderLevelChange]) -> 
     await lock(tx, shop_id, items)
     await tx.run(
         """
-        -- Nobody else sets a level that orders move: they do so also while nothing is left in the pool.
+        -- No other app sets a level that orders move: they do so also while nothing is left in the pool.
         update levels set brisk = 0
          where shop_id = %(shop_id)s and item_gid = any(%(items)s) and brisk <> 0 and expected is not null
         """,

@@ -99,7 +99,7 @@ def create_shared_task(work: Coroutine[Any, Any, T], name: str | None = None) ->
 def wait_while_connected(turn: asyncio.Future[T]) -> Awaitable[T]:
     """Wait for a turn as long as the client of this request is connected. Raises `client_gone`.
 
-    Whoever gives the turn looks whether the future is done: then the work is not begun.
+    Before the work begins, the giver of the turn checks whether the future is done: then it does not begin.
     """
     client: Client | None = _scope.get().get(CLIENT)
     return client.wait_for(turn) if client else turn

@@ -1,7 +1,7 @@
 """The pace at which a process begins requests.
 
 In one turn of its event loop a process reads every connection on which a request has arrived. With thousands of clients
-a turn would take hundreds of milliseconds, and whoever needs the database needs several turns. So a turn begins a
+a turn would take hundreds of milliseconds, and a request to the database needs several turns. So a turn begins a
 limited number of requests, and fewer while turns take long. The others wait. The next turns begin one of each address
 in turn, so a crowd from one address waits for itself.
 """

@@ -258,7 +258,7 @@ async def store_results(reader: Reader[Any], results: Sequence[AttemptResult]) -
 async def store_error(reader: Reader[Any], id: int, error: str) -> None:
     """Store why a mail waits, if the mail itself is not the cause. It counts as no attempt.
 
-    It may name the mail server of the operator: nobody else is shown the error of a mail that waits without an attempt.
+    It may name the mail server of the operator: others do not see the error of a mail that waits without an attempt.
     """
     await reader.value(
         "update mails set error = %(error)s where id = %(id)s and ended_at is null and attempts = 0 returning id",

@@ -342,7 +342,7 @@ class ShareWork(RowWork[LeasedShare]):
             self._has_paused = True
             await self._database.autocommit(lambda reader: outbox.store_error(reader, mail.id, str(error)))
         breaks = self._breaks.get(mail.id, 0) + isinstance(error, ConnectionLostAtContent)
-        # Each stall keeps the share from other mails, in whichever process: so one is enough.
+        # Each stall keeps the share from other mails, in all processes: so one is enough.
         if breaks == MAX_CONNECTION_BREAKS or (breaks and error.is_stall):
             await self._store_result(outbox.deferred_result(mail, str(error)))
         else:

@@ -47,7 +47,7 @@ WAIT_SECONDS = 10
 MAX_CONCURRENT_LOOK_UPS = 8
 
 MAX_CONCURRENT_LOOK_UPS_OF_OWNER = 2
-"""A look-up cannot be cancelled: it holds its thread until the resolver gives up, also when nobody waits any more."""
+"""A look-up cannot be cancelled: it holds its thread until the resolver gives up, also when no caller waits."""
 
 FETCHES = Bound(
     name="Addresses that users give and the service fetches",
@@ -211,7 +211,7 @@ class OutboundClient:
         return texts
 
     async def _look_up_in_turn(self, owner: Owner, host: str, port: int) -> Sequence[str]:
-        """Look up a name. The slot is held until the look-up ends, also if nobody waits for it any more."""
+        """Look up a name. The slot is held until the look-up ends, also if no caller waits for it any more."""
         slot = await self._look_ups.take(owner)
         looking_up = asyncio.ensure_future(self._look_up(host, port))
         looking_up.add_done_callback(partial(self._end_look_up, slot))

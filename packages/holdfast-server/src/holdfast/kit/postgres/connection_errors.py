@@ -88,7 +88,7 @@ def connection_remedy(error: BaseException, variable: str) -> str:
 
 
 def remedy_at_server(error: BaseException) -> str | None:
-    """What an operator does at the server, whichever setting leads to it; None if the setting may be wrong."""
+    """What an operator does at the server, for any setting; None if the setting may be wrong."""
     remedy = _remedy(error)
     return None if "{variable}" in remedy else remedy
 

@@ -36,7 +36,7 @@ SESSION_SETTINGS = f"""
     -- Statements are look-ups, planned alike for all values. Planning them each time took a third of what a change of
     -- stock costs PostgreSQL. `tests/plans` judges the plans without values.
     set plan_cache_mode = force_generic_plan;
-    -- Whoever needs a row that others have locked waits for so long, and is then refused.
+    -- A statement waits so long for a row that others have locked, and is then refused.
     set lock_timeout = '5s';
     set idle_in_transaction_session_timeout = '{STALL_TIMEOUT_SECONDS}s';
     set tcp_keepalives_idle = 10;

@@ -40,7 +40,7 @@ class LookupCache(Generic[K, V]):
     look_up        returns the result for a key; its exceptions are not cached
     by_itself      whether a result changes only with its own key. If not, every announcement drops it
     max_results    the maximum number of cached results
-    waiting        returns a context that is entered while somebody waits for a look-up
+    waiting        returns a context that is entered while a caller waits for a look-up
     """
 
     def __init__(

@@ -53,7 +53,7 @@ class Commits:
     ) -> None:
         """Commit and return the connection to the pool, by leaving the contexts of the transaction.
 
-        `after_commit_attempt` is called after a commit, and also if its result is unknown, even if nobody waits.
+        `after_commit_attempt` is called after a commit, and also if its result is unknown, even if no caller waits.
         """
         # The task sets the future itself. With `asyncio.shield` the caller goes on one turn of the event loop later.
         ended = asyncio.get_running_loop().create_future()

@@ -132,7 +132,7 @@ class Work:
         return self
 
     def leave_to(self, tenant: int | None) -> None:
-        """From now on only a tenant waits for it; with None nobody is known who does, and it is not counted there."""
+        """From now on only a tenant waits for it; with None no tenant is known to wait, and it is not counted there."""
         self._end()
         self._tenant = tenant
         self._backlog = self._admission.backlog_of(tenant) if tenant is not None else Backlog(self._began)

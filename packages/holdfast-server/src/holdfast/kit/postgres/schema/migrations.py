@@ -23,7 +23,7 @@ from holdfast.kit.postgres.schema.lineage import (
     place_of,
 )
 
-LOCK = 0x686F6C64  # "hold": one migration at a time, whichever process starts first
+LOCK = 0x686F6C64  # "hold": one migration at a time, of all processes
 
 MIGRATION_TIMEOUT_SECONDS = 60
 """Seconds to wait for another process that migrates the same database."""

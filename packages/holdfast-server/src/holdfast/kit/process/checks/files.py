@@ -1,4 +1,4 @@
-"""Checks of the secret: that it is there, opens what is stored, and is read by nobody else.
+"""Checks of the secret: that it is there, opens what is stored, and that no other user can read it.
 
 Checks of the data directory: that it can be written to, has space, and that there is a backup.
 """

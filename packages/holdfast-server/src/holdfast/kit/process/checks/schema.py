@@ -75,7 +75,7 @@ async def check_migrations(inspection: Inspection[Any]) -> None:
 
 
 async def _pending(inspection: Inspection[Any]) -> list[str]:
-    # This reads in a thread, which nobody can cancel: so PostgreSQL ends what takes long.
+    # This reads in a thread, which cannot be cancelled: so PostgreSQL ends what takes long.
     options = f"{conninfo_to_dict(inspection.url).get('options', '')} -c statement_timeout={PENDING_TIMEOUT_SECONDS}s"
     url = make_conninfo(inspection.url, **{**KEEPALIVE, "options": options.strip()})
     return await asyncio.to_thread(inspection.process.pending, url)
