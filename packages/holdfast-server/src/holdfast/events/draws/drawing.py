@@ -40,6 +40,8 @@ from holdfast_verify.formats import beacon
 from holdfast_verify.formats.beacon import time_of
 from holdfast_verify.formats.drawn_order import Freeze, freeze_details, freeze_until, round_of, seed_of
 
+log = structlog.get_logger()
+
 MAX_BYTES = 4_096
 OWNER = ("draws",)
 """The owner of these requests: they are the operator's own."""
@@ -77,8 +79,6 @@ BUSY_SECONDS = 0.25
 
 MAX_PAUSE_SECONDS = 60.0
 """The most seconds between two attempts to fetch a round."""
-
-log = structlog.get_logger()
 
 
 class DrawRefusal(Exception):

@@ -40,6 +40,8 @@ from holdfast_verify.formats.tree import (
     tiles_for_inclusion,
 )
 
+log = structlog.get_logger()
+
 IS_HEAD_LOG: LiteralString = "event_id is null and queue_id is null"
 """Whether a row of `logs` is the head log."""
 
@@ -159,8 +161,6 @@ Prove = Callable[[int], Awaitable[list[bytes]]]
 """Makes the proof that the checkpoint begins with so many entries."""
 
 FAILURES = Counter("holdfast_log_witness_failures", "Requests that a witness has not cosigned.", ["witness"])
-
-log = structlog.get_logger()
 
 
 class WitnessFailure(Exception):

@@ -30,6 +30,8 @@ from holdfast.kit.contract.problems import Problem
 from holdfast.kit.contract.sources import path_of
 from holdfast.kit.running.slots import Slots
 
+log = structlog.get_logger()
+
 
 def dispute_of(dispute: Any) -> Dispute:
     """The fields of a dispute that the service needs. An unknown status counts as not decided."""
@@ -78,8 +80,6 @@ ATTEMPTS_WITH_A_KEY = 6
 
 RATE_LIMIT_PAUSE_SECONDS = (2.0, 300.0)
 """Seconds without calls after too many calls: the default if Stripe does not say how many, and the maximum."""
-
-log = structlog.get_logger()
 logging.getLogger("stripe").setLevel(logging.WARNING)  # it would log each call
 
 

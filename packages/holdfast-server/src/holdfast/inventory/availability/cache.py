@@ -34,6 +34,8 @@ from holdfast.kit.http.event_streams import Feed, encode_event
 from holdfast.kit.mcp import Change
 from holdfast.kit.postgres.lookup_cache import MAX_RESULTS, LookupCache
 
+log = structlog.get_logger()
+
 TTL_SECONDS = 1.0
 """Seconds for which a cached shop is used without a read: a change is missed for at most this long on a reconnect."""
 
@@ -165,8 +167,6 @@ def _event(version: int, changed: dict[str, int | None]) -> bytes:
     }
     return encode_event(msgspec.json.encode(body), id=str(version), name="change")
 
-
-log = structlog.get_logger()
 
 MAX_CACHED_SHOPS = 1000
 """The most shops in the cache, not counting those with readers and those used in the last minute."""

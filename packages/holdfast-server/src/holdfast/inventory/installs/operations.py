@@ -28,6 +28,8 @@ from holdfast.inventory.shops.model import Shop
 from holdfast.inventory.webhooks import inbox
 from holdfast.kit.contract.problems import NOT_FOUND, SERVICE_UNAVAILABLE, Problem
 
+log = structlog.get_logger()
+
 InstallHooks = Sequence[Callable[[Tx, int], Awaitable[None]]]
 """The hooks after an install, in its transaction: each gets the id of the shop, and enqueues its own work."""
 
@@ -80,8 +82,6 @@ async def find(reader: Reader, shop_id: int) -> Install | None:
 
 WITHOUT_APP = "Install the app at the shop, open it in the shop's admin, and send the session token that it gets there."
 """The hint after a refused session token. It has no code that could be used up."""
-
-log = structlog.get_logger()
 
 
 class ShopConnector:

@@ -35,6 +35,8 @@ from holdfast.inventory.webhooks.payloads import RedactionPayload, UninstallPayl
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.environment.logs import first_line
 
+log = structlog.get_logger()
+
 
 class _Scope(Struct):
     handle: str
@@ -111,8 +113,6 @@ The uninstall itself may have been heard of up to 8 hours late.
 
 Work: TypeAlias = Callable[[Tx, Install], Awaitable[None]]
 """The work on a shop that does not have the app; its install is locked."""
-
-log = structlog.get_logger()
 
 
 async def uninstall(steps: Steps, delivery: Delivery) -> None:

@@ -17,6 +17,8 @@ from holdfast.inventory.shopify.admin import Query
 from holdfast.inventory.shopify.platform import PlatformRefusal, PlatformUnreachable
 from holdfast.inventory.sync.platform import ask_in_time
 
+log = structlog.get_logger()
+
 MAX_METAFIELDS_PER_CALL = 25
 """The most metafields in one call: a limit of the platform."""
 
@@ -243,8 +245,6 @@ NAMESPACE, KEY = "$app:stock", "pools"
 
 STALE = frozenset({"STALE_OBJECT", "INVALID_COMPARE_DIGEST"})
 PASSING = frozenset({"INTERNAL_ERROR"})
-
-log = structlog.get_logger()
 
 
 class _Owner(Struct):

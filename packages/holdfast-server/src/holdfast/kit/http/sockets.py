@@ -19,6 +19,8 @@ import structlog
 
 from holdfast.kit.contract.problems import CannotStart
 
+log = structlog.get_logger()
+
 CARD = "/.well-known/mcp/server-card.json"
 """The path of the document with a service's name."""
 
@@ -96,9 +98,6 @@ def address_of(listener: socket.socket) -> str:
 def _url(host: str, port: int) -> str:
     host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104
     return f"http://{host}:{port}"
-
-
-log = structlog.get_logger()
 
 
 class _Process:
