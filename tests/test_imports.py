@@ -1,6 +1,24 @@
 """Import rules that import-linter has no contract for."""
 
+import ast
+from pathlib import Path
+
 import grimp
+
+import holdfast
+
+
+def test_no_alias_hands_on_a_statement_of_another_module() -> None:
+    aliases = [
+        f"{path}: {ast.unparse(statement)}"
+        for path in sorted(Path(holdfast.__file__).parent.rglob("*.py"))
+        for statement in ast.parse(path.read_text()).body
+        if isinstance(statement, ast.Assign)
+        and isinstance(statement.value, ast.Attribute)
+        and ast.unparse(statement.value.value).endswith("sql")
+    ]
+
+    assert aliases == []
 
 
 def test_a_slices_sql_is_imported_by_its_slice_alone() -> None:

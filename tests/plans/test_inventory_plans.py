@@ -47,7 +47,7 @@ EXCEPTIONS = {
     "inventory/catalog/importing.py finish": "the end of an import, which has read all of the shop",
     "inventory/installs/sql.py delete_batch": "once a shop; not every table has an index that begins with it",
     "inventory/orders/sql.py caught_up_until": "until orders of a shop are counted, every hour; reads its links",
-    "inventory/pools/sql.py save_pools": "an import; it reads the pools of its shop once",
+    "inventory/pools/operations.py save": "an import; it reads the pools of its shop once",
     "inventory/stock/sql.py list_entries_of_change": "looks among the 4,000 entries around one",
     "inventory/stock/pool_page.py get_pool_history": "adds up what 30 days took from a pool",
     "inventory/sync/planning.py CONCERNED": VERSIONS,

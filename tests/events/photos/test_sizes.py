@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator
 import pytest
 from PIL import Image
 
-from holdfast.events.photos import sizes, sql
+from holdfast.events.photos import sizes
 from holdfast.events.photos.model import ImageAttributes, PhotoSizes, size_name
 from holdfast.events.photos.model import image_attributes as picture_of
-from holdfast.events.photos.sizes import clear_photos
+from holdfast.events.photos.sizes import clear_photos, find_sizes
 from holdfast.events.settings import Settings
 from holdfast.kit.background import row_work
 from holdfast.kit.running.steps import Steps
@@ -33,7 +33,7 @@ async def make_sizes(service: Service) -> int:
 
 async def image_attributes(service: Service, key: str) -> ImageAttributes:
     """How a page shows a photo."""
-    sizes = await service.database.read(lambda reader: sql.find_sizes(reader, [key]))
+    sizes = await service.database.read(lambda reader: find_sizes(reader, [key]))
     return picture_of(key, sizes.get(key), service.database.resources.settings)
 
 
@@ -135,7 +135,7 @@ async def test_photos_of_an_event_are_found_in_one_statement_with_their_shape(se
     await make_sizes(service)
     _, late = await with_photo(ada, service)
 
-    sizes = await service.database.read(lambda reader: sql.find_sizes(reader, [tall, late, wide, "unknown"]))
+    sizes = await service.database.read(lambda reader: find_sizes(reader, [tall, late, wide, "unknown"]))
 
     assert sizes == {wide: PhotoSizes(wide, 1000, 10, [480, 960, 1000]), tall: PhotoSizes(tall, 10, 100, [10])}
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from holdfast.events.photos import sandbox, scaling, sizes, sql
+from holdfast.events.photos import sandbox, scaling, sizes
 from holdfast.events.photos.model import size_name, upload_name
-from holdfast.events.photos.sizes import clear_photos
+from holdfast.events.photos.sizes import clear_photos, find_sizes
 from holdfast.events.settings import Settings
 from holdfast.kit.background import leases
 from holdfast.kit.background.row_table import LeasedRow
@@ -53,7 +53,7 @@ async def make_sizes(service: Service) -> int:
 
 
 async def has_sizes(service: Service, key: str) -> bool:
-    return key in await service.database.read(lambda reader: sql.find_sizes(reader, [key]))
+    return key in await service.database.read(lambda reader: find_sizes(reader, [key]))
 
 
 async def begun(service: Service) -> bool:

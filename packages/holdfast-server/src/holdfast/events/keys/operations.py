@@ -1,6 +1,7 @@
 """The operations on API keys, and the deletion of keys 30 days after they were revoked."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from holdfast.accounts import sessions
 from holdfast.events.keys import sql
@@ -9,15 +10,50 @@ from holdfast.events.oauth_server import grants
 from holdfast.events.problems import QUOTA_EXCEEDED
 from holdfast.events.quotas import require_room
 from holdfast.events.resources import Reader, Tx
-from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.caller import Caller, api_key
 from holdfast.kit.contract.messages import message
-from holdfast.kit.contract.problems import FORBIDDEN, INVALID_API_KEY, NOT_FOUND, VALIDATION_FAILED, invalid, refuses
+from holdfast.kit.contract.problems import (
+    FORBIDDEN,
+    INVALID_API_KEY,
+    NOT_FOUND,
+    VALIDATION_FAILED,
+    Problem,
+    invalid,
+    refuses,
+)
+from holdfast.kit.postgres import database
 from holdfast.kit.security import api_keys
-
-find_callers = sql.find_callers
 
 VISIBLE_CHARACTERS = 8
 """Characters of a key that remain visible in lists."""
+
+
+async def find_callers(reader: database.Reader[Any], hashes: Sequence[bytes]) -> Mapping[bytes, Caller | Problem]:
+    """The callers of the hashes of active keys; a problem for keys that ended because their owner was verified.
+
+    Stores the use of a key once an hour, and later if another transaction has locked the key.
+    """
+    rows = await reader.tuples(
+        """
+        with used as (
+            update api_keys set used_at = now()
+             where id = any(array(select id from api_keys
+                                   where hash = any(%(hashes)s) and active
+                                     and (used_at is null or used_at < now() - interval '1 hour')
+                                     for no key update skip locked)))
+        select hash, id, user_id, owner_verified from api_keys
+         where hash = any(%(hashes)s) and (active or owner_verified)
+        """,
+        {"hashes": [*hashes]},
+    )
+    return {hash: _ended() if owner_verified else api_key(id, user_id) for hash, id, user_id, owner_verified in rows}
+
+
+def _ended() -> Problem:
+    return INVALID_API_KEY(
+        "This API key ended when the owner of the organizer's e-mail address was verified.",
+        hint="Make a new key with create_api_key, as the person who owns the address.",
+    )
 
 
 async def list(reader: Reader, caller: Caller, command: ListKeys) -> Sequence[ApiKey]:

@@ -1,43 +1,11 @@
 """Statements on API keys."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, LiteralString
+from typing import LiteralString
 
 from holdfast.events.keys.model import KeyRow, KeyUse
 from holdfast.events.resources import Reader, Tx
-from holdfast.kit.contract.caller import Caller, api_key
-from holdfast.kit.contract.problems import INVALID_API_KEY, Problem
-from holdfast.kit.postgres import database
 
 COUNT: LiteralString = "select count(*) from api_keys where user_id = %(organizer_id)s and active"
-
-
-async def find_callers(reader: database.Reader[Any], hashes: Sequence[bytes]) -> Mapping[bytes, Caller | Problem]:
-    """The callers of the hashes of active keys; a problem for keys that ended because their owner was verified.
-
-    Stores the use of a key once an hour, and later if another transaction has locked the key.
-    """
-    rows = await reader.tuples(
-        """
-        with used as (
-            update api_keys set used_at = now()
-             where id = any(array(select id from api_keys
-                                   where hash = any(%(hashes)s) and active
-                                     and (used_at is null or used_at < now() - interval '1 hour')
-                                     for no key update skip locked)))
-        select hash, id, user_id, owner_verified from api_keys
-         where hash = any(%(hashes)s) and (active or owner_verified)
-        """,
-        {"hashes": list(hashes)},
-    )
-    return {hash: _ended() if owner_verified else api_key(id, user_id) for hash, id, user_id, owner_verified in rows}
-
-
-def _ended() -> Problem:
-    return INVALID_API_KEY(
-        "This API key ended when the owner of the organizer's e-mail address was verified.",
-        hint="Make a new key with create_api_key, as the person who owns the address.",
-    )
 
 
 async def list_active_keys(reader: Reader, user_id: int | None) -> list[KeyRow]:

@@ -1,5 +1,8 @@
 """The operations on the subjects of authorization servers."""
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from holdfast.events.oauth import sql
 from holdfast.events.oauth.model import (
     LinkableAccount,
@@ -10,10 +13,22 @@ from holdfast.events.oauth.model import (
     fingerprint,
 )
 from holdfast.events.resources import Tx
+from holdfast.kit.contract.caller import Caller, access_token
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, Problem, invalid
+from holdfast.kit.postgres import database
 from holdfast.kit.security import api_keys
 
-find_callers = sql.find_callers
+
+async def find_callers(reader: database.Reader[Any], hashes: Sequence[bytes]) -> Mapping[bytes, Caller]:
+    """The callers for the organizers to which these subjects are linked. Other accounts are never returned."""
+    rows = await reader.tuples(
+        """
+        select hash, users.id from oauth_subjects join users on users.id = oauth_subjects.user_id
+         where hash = any(%(hashes)s) and role = 'organizer'
+        """,
+        {"hashes": list(hashes)},
+    )
+    return {hash: access_token(user_id) for hash, user_id in rows}
 
 
 async def link_by_email(tx: Tx, issuer: str, subject: str, email: str) -> int:

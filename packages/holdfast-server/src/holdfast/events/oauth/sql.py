@@ -1,26 +1,11 @@
 """Statements on the subjects of authorization servers."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, LiteralString
+from typing import LiteralString
 
 from holdfast.events.oauth.model import LinkableAccount, LinkedSubject, fingerprint
 from holdfast.events.resources import Reader, Tx
-from holdfast.kit.contract.caller import Caller, access_token
-from holdfast.kit.postgres import database
 
 _ACCOUNT: LiteralString = "users.id, slug, role, proved_at is not null as is_proved"
-
-
-async def find_callers(reader: database.Reader[Any], hashes: Sequence[bytes]) -> Mapping[bytes, Caller]:
-    """The callers for the organizers to which these subjects are linked. Other accounts are never returned."""
-    rows = await reader.tuples(
-        """
-        select hash, users.id from oauth_subjects join users on users.id = oauth_subjects.user_id
-         where hash = any(%(hashes)s) and role = 'organizer'
-        """,
-        {"hashes": list(hashes)},
-    )
-    return {hash: access_token(user_id) for hash, user_id in rows}
 
 
 async def find_account(tx: Tx, email: str) -> LinkableAccount | None:

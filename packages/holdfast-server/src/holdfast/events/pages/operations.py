@@ -8,6 +8,7 @@ from holdfast.events.pages.model import (
     EventContent,
     FeedContent,
     OrganizerContent,
+    PricePoint,
     ReadEvent,
     ReadFeed,
     ReadOrganizer,
@@ -16,8 +17,6 @@ from holdfast.events.photos.sizes import find_sizes
 from holdfast.events.resources import Reader
 from holdfast.kit.contract.caller import ADMIN, Caller
 from holdfast.kit.contract.problems import NOT_FOUND, refuses
-
-list_prices = sql.list_prices
 
 PAGE_SIZE = 20
 """The most events on one page of an organizer."""
@@ -28,6 +27,23 @@ MAX_PAST_EVENTS = 6
 FEED_SIZE = 200
 """The most events in a feed."""
 
+MAX_PRICES = 1_000
+"""The most prices that a page reads of a price history: the latest ones."""
+
+
+async def list_prices(reader: Reader, event_id: int) -> list[PricePoint]:
+    """The last prices of an event, oldest first."""
+    return await reader.rows(
+        PricePoint,
+        """
+        select "timestamp", price
+          from (select id, "timestamp", new_price as price from price_changes
+                 where event_id = %(event_id)s order by id desc limit %(limit)s) as last
+         order by id
+        """,
+        {"event_id": event_id, "limit": MAX_PRICES},
+    )
+
 
 @refuses(NOT_FOUND)
 async def read(reader: Reader, caller: Caller, command: ReadEvent) -> EventContent:
@@ -37,7 +53,7 @@ async def read(reader: Reader, caller: Caller, command: ReadEvent) -> EventConte
         raise NOT_FOUND(f"No event has the id {command.event_id}.")
     extras = await sql.find_extras(reader, command.event_id)
     assert extras
-    prices = await sql.list_prices(reader, row.id) if row.pricing_mode == "dynamic" else []
+    prices = await list_prices(reader, row.id) if row.pricing_mode == "dynamic" else []
     sizes = await find_sizes(reader, row.image_keys) if row.image_keys else {}
     stored = await text.find(reader, row.id)
     return EventContent(

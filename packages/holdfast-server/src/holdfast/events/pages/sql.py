@@ -10,14 +10,10 @@ from msgspec import Struct
 from holdfast.events.draws.model import CHECKED, CheckColumns
 from holdfast.events.events.public import is_public
 from holdfast.events.organizers.look import LOGO
-from holdfast.events.pages.model import EventCard, FeedEvent, Opening, PricePoint
+from holdfast.events.pages.model import EventCard, FeedEvent, Opening
 from holdfast.events.resources import Reader
 from holdfast.events.seats.drawn import EVENT_DRAWS
 from holdfast.events.users.model import PUBLIC_ACCENT, PUBLIC_NAME
-
-MAX_PRICES = 1_000
-"""The most prices that a page reads of a price history: the latest ones."""
-
 
 DETAILS: LiteralString = """concat_ws('.', events.calendar_sequence, events.image_keys, events.latitude,
     events.longitude, events.recurrence_frequency, events.recurrence_interval, organizers.name, organizers.slug)"""
@@ -68,20 +64,6 @@ async def find_extras(reader: Reader, event_id: int) -> EventExtras | None:
          where events.id = %(event_id)s
         """,
         {"event_id": event_id},
-    )
-
-
-async def list_prices(reader: Reader, event_id: int) -> list[PricePoint]:
-    """The last prices of an event, oldest first."""
-    return await reader.rows(
-        PricePoint,
-        """
-        select "timestamp", price
-          from (select id, "timestamp", new_price as price from price_changes
-                 where event_id = %(event_id)s order by id desc limit %(limit)s) as last
-         order by id
-        """,
-        {"event_id": event_id, "limit": MAX_PRICES},
     )
 
 

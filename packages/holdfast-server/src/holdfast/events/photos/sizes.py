@@ -17,8 +17,14 @@ import structlog
 
 from holdfast.events.photos import sandbox, sql
 from holdfast.events.photos.container import UnfitFile
-from holdfast.events.photos.model import SIZE_TYPE, size_name, size_names, upload_name
-from holdfast.events.resources import Database, Steps, Tx
+from holdfast.events.photos.model import (
+    SIZE_TYPE,
+    PhotoSizes,
+    size_name,
+    size_names,
+    upload_name,
+)
+from holdfast.events.resources import Database, Reader, Steps, Tx
 from holdfast.kit.background import row_work
 from holdfast.kit.background.row_table import LeasedRow
 from holdfast.kit.background.row_work import TableWork
@@ -27,7 +33,15 @@ CHANNEL = "photos_accepted"
 
 log = structlog.get_logger()
 
-find_sizes = sql.find_sizes
+
+async def find_sizes(reader: Reader, keys: Sequence[str]) -> dict[str, PhotoSizes]:
+    """The sizes of the photos that have sizes, by key."""
+    rows = await reader.rows(
+        PhotoSizes,
+        "select key, width, height, widths from photos where key = any(%(keys)s) and cardinality(widths) > 0",
+        {"keys": list(keys)},
+    )
+    return {row.key: row for row in rows}
 
 
 async def accept(tx: Tx, keys: list[str]) -> None:

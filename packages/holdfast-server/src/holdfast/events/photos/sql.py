@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import LiteralString
 
-from holdfast.events.photos.model import MAX_IDLE_PHOTOS, UPLOAD_LIFETIME_SECONDS, PhotoRow, PhotoSizes
+from holdfast.events.photos.model import MAX_IDLE_PHOTOS, UPLOAD_LIFETIME_SECONDS, PhotoRow
 from holdfast.events.photos.stranger_shares import UPLOAD_HOURS
 from holdfast.events.resources import Reader, Tx
 from holdfast.kit.background.leases import LEASE_INTERVAL
@@ -121,16 +121,6 @@ async def store_sizes(tx: Tx, leased: LeasedRow, width: int, height: int, widths
 async def leave_unscaled(tx: Tx, key: str) -> None:
     """Store that the sizes of a photo cannot be made."""
     await tx.run("update photos set scaling_due = null where key = %(key)s", {"key": key})
-
-
-async def find_sizes(reader: Reader, keys: Sequence[str]) -> dict[str, PhotoSizes]:
-    """The sizes of the photos that have sizes, by key."""
-    rows = await reader.rows(
-        PhotoSizes,
-        "select key, width, height, widths from photos where key = any(%(keys)s) and cardinality(widths) > 0",
-        {"keys": list(keys)},
-    )
-    return {row.key: row for row in rows}
 
 
 async def lock_accepted(tx: Tx, keys: Sequence[str]) -> dict[str, int | None]:

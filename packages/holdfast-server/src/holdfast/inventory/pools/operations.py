@@ -1,6 +1,9 @@
 """Operations on pools and their members. Operations on quantities are in `stock`."""
 
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from typing import Any
+
+import msgspec
 
 from holdfast.inventory.cursor import cursor_page
 from holdfast.inventory.pools import membership, sql
@@ -18,6 +21,7 @@ from holdfast.inventory.pools.model import (
     Pool,
     PoolChange,
     PoolList,
+    PoolsByName,
     PoolWithMembers,
     RestorePool,
     ResumePool,
@@ -34,9 +38,62 @@ from holdfast.kit.contract.command import Repeatable, sent_fields
 from holdfast.kit.contract.problems import INSUFFICIENT_SCOPE, NOT_FOUND, VALIDATION_FAILED, Problem, invalid, refuses
 from holdfast.kit.running.run_modes import Batch
 
-find_by_id = sql.find_pools
-find_by_name = sql.find_by_name
-save = sql.save_pools
+
+async def find_by_id(reader: Reader, shop_id: int, ids: Collection[int]) -> dict[int, Pool]:
+    rows = await reader.rows(
+        Pool,
+        sql.SELECT_POOL + "where shop_id = %(shop_id)s and id = any(%(ids)s)",
+        {"shop_id": shop_id, "ids": [*ids]},
+    )
+    return {pool.id: pool for pool in rows}
+
+
+async def find_by_name(reader: Reader, shop_id: int, names: Collection[str]) -> PoolsByName:
+    """The pools of those names that are not archived. The database decides which names are the same."""
+    keys = dict(
+        await reader.tuples("select name, lower(name) from unnest(%(names)s::text[]) as name", {"names": [*names]})
+    )
+    rows = await reader.rows(
+        Pool,
+        sql.SELECT_POOL
+        + """
+         where shop_id = %(shop_id)s and id = any(array(
+               select named.id from unnest(%(keys)s::text[]) as key
+                cross join lateral (select id from pools where shop_id = %(shop_id)s and name_key = key
+                                                           and status <> 'archived' limit 1) as named))
+        """,
+        {"shop_id": shop_id, "keys": [*keys.values()]},
+    )
+    keys_by_id = dict(
+        await reader.tuples(
+            "select id, name_key from pools where shop_id = %(shop_id)s and id = any(%(ids)s)",
+            {"shop_id": shop_id, "ids": [pool.id for pool in rows]},
+        )
+    )
+    return PoolsByName(keys, {keys_by_id[pool.id]: pool for pool in rows})
+
+
+async def save(tx: Tx, shop_id: int, version: int, pools: Sequence[Mapping[str, Any]]) -> None:
+    """Create pools, and change those with an `id`. Null fields stay as they are."""
+    await tx.run(
+        """
+        with pool as (
+            select * from json_to_recordset(%(pools)s) as pool (
+                id bigint, name text, unit text, buffer bigint, low_stock_at bigint)),
+        changed as (
+            update pools
+               set name = coalesce(pool.name, pools.name), unit = coalesce(pool.unit, pools.unit),
+                   buffer = coalesce(pool.buffer, pools.buffer),
+                   low_stock_at = coalesce(pool.low_stock_at, pools.low_stock_at), version = %(version)s
+              from pool where shop_id = %(shop_id)s and pools.id = pool.id)
+        insert into pools (shop_id, name, unit, buffer, low_stock_at, version)
+        select %(shop_id)s, name, coalesce(unit, 'units'), coalesce(buffer, 0), low_stock_at, %(version)s
+          from pool where id is null
+        """,
+        {"shop_id": shop_id, "version": version, "pools": msgspec.json.encode(pools).decode()},
+    )
+
+
 find_links = membership.find_links
 list_members = membership.list_members
 
@@ -56,7 +113,7 @@ async def list(reader: Reader, caller: Caller, command: ListPools) -> PoolList:
 async def get(reader: Reader, batch: Batch[GetPool]) -> Sequence[PoolWithMembers | Problem]:
     """Read one pool, with the variants that draw on it and how many of each can be sold."""
     commands = [call.command for call in batch.calls]
-    pools = await sql.find_pools(reader, batch.tenant_id, {command.pool_id for command in commands})
+    pools = await find_by_id(reader, batch.tenant_id, {command.pool_id for command in commands})
     detailed = {command.pool_id for command in commands if command.include_members} & pools.keys()
     members = await membership.find_members(reader, batch.tenant_id, detailed) if detailed else {}
     return [
@@ -243,7 +300,7 @@ async def _configure(
 
 async def _expected(reader: Reader, caller: Caller, command: ChangePool, *, archived: bool) -> Pool:
     """The pool of a command. Raises `not_found`, `pool_not_active`, or `stale` if it is not as expected."""
-    pool = (await sql.find_pools(reader, caller.tenant, [command.pool_id])).get(command.pool_id)
+    pool = (await find_by_id(reader, caller.tenant, [command.pool_id])).get(command.pool_id)
     if pool is None:
         raise no_pool(command.pool_id)
     if (pool.status == "archived") != archived:
@@ -270,7 +327,7 @@ async def _change(
     before = await membership.effective_quantities(tx, caller.tenant, variant_gids)
     version = await increase_version(tx, caller.tenant)
     pool_id = await make(version)
-    pool = (await sql.find_pools(tx, caller.tenant, [pool_id]))[pool_id]
+    pool = (await find_by_id(tx, caller.tenant, [pool_id]))[pool_id]
     members = await membership.find_members(tx, caller.tenant, [pool_id])
     after = await membership.effective_quantities(tx, caller.tenant, variant_gids)
     affected = [EffectiveChange(gid, before[gid], after[gid]) for gid in sorted(before) if before[gid] != after[gid]]

@@ -1,6 +1,6 @@
 """Statements on pools."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, LiteralString
 
@@ -11,7 +11,6 @@ from holdfast.inventory.pools.model import (
     ListPools,
     Member,
     Pool,
-    PoolsByName,
     PoolWithMembers,
     Status,
 )
@@ -61,40 +60,8 @@ async def list_pools(reader: Reader, shop_id: int, command: ListPools) -> list[P
     return await search(read, BY_ID, listing, params)
 
 
-async def find_pools(reader: Reader, shop_id: int, ids: Collection[int]) -> dict[int, Pool]:
-    rows = await reader.rows(
-        Pool, SELECT_POOL + "where shop_id = %(shop_id)s and id = any(%(ids)s)", {"shop_id": shop_id, "ids": list(ids)}
-    )
-    return {pool.id: pool for pool in rows}
-
-
 def with_members(pool: Pool, members: Sequence[Member]) -> PoolWithMembers:
     return PoolWithMembers(**msgspec.structs.asdict(pool), members=list(members))
-
-
-async def find_by_name(reader: Reader, shop_id: int, names: Collection[str]) -> PoolsByName:
-    """The pools of those names that are not archived. The database decides which names are the same."""
-    keys = dict(
-        await reader.tuples("select name, lower(name) from unnest(%(names)s::text[]) as name", {"names": [*names]})
-    )
-    rows = await reader.rows(
-        Pool,
-        SELECT_POOL
-        + """
-         where shop_id = %(shop_id)s and id = any(array(
-               select named.id from unnest(%(keys)s::text[]) as key
-                cross join lateral (select id from pools where shop_id = %(shop_id)s and name_key = key
-                                                           and status <> 'archived' limit 1) as named))
-        """,
-        {"shop_id": shop_id, "keys": [*keys.values()]},
-    )
-    keys_by_id = dict(
-        await reader.tuples(
-            "select id, name_key from pools where shop_id = %(shop_id)s and id = any(%(ids)s)",
-            {"shop_id": shop_id, "ids": [pool.id for pool in rows]},
-        )
-    )
-    return PoolsByName(keys, {keys_by_id[pool.id]: pool for pool in rows})
 
 
 async def is_name_taken(reader: Reader, shop_id: int, name: str, except_id: int = 0) -> bool:
@@ -142,27 +109,6 @@ async def update_pool(tx: Tx, shop_id: int, id: int, version: int, fields: Mappi
          where shop_id = %(shop_id)s and pools.id = %(id)s
         """,
         {"shop_id": shop_id, "id": id, "version": version, "fields": msgspec.json.encode(fields).decode()},
-    )
-
-
-async def save_pools(tx: Tx, shop_id: int, version: int, pools: Sequence[Mapping[str, Any]]) -> None:
-    """Create pools, and change those with an `id`. Null fields stay as they are."""
-    await tx.run(
-        """
-        with pool as (
-            select * from json_to_recordset(%(pools)s) as pool (
-                id bigint, name text, unit text, buffer bigint, low_stock_at bigint)),
-        changed as (
-            update pools
-               set name = coalesce(pool.name, pools.name), unit = coalesce(pool.unit, pools.unit),
-                   buffer = coalesce(pool.buffer, pools.buffer),
-                   low_stock_at = coalesce(pool.low_stock_at, pools.low_stock_at), version = %(version)s
-              from pool where shop_id = %(shop_id)s and pools.id = pool.id)
-        insert into pools (shop_id, name, unit, buffer, low_stock_at, version)
-        select %(shop_id)s, name, coalesce(unit, 'units'), coalesce(buffer, 0), low_stock_at, %(version)s
-          from pool where id is null
-        """,
-        {"shop_id": shop_id, "version": version, "pools": msgspec.json.encode(pools).decode()},
     )
 
 

@@ -1,16 +1,46 @@
 """Operations on shops and their keys, for the command line."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from holdfast.inventory.resources import Reader, Tx
 from holdfast.inventory.shopify.domains import is_domain
 from holdfast.inventory.shops import sql
 from holdfast.inventory.shops.model import SCOPES, Shop, ShopKey
+from holdfast.kit.contract.caller import Caller, api_key
 from holdfast.kit.contract.problems import NOT_FOUND, invalid
+from holdfast.kit.postgres import database
 from holdfast.kit.security import api_keys
 
-find_callers = sql.find_callers
-find_active = sql.find_active
+
+async def find_callers(reader: database.Reader[Any], hashes: Sequence[bytes]) -> Mapping[bytes, Caller]:
+    """The callers by hash, for hashes of an active key, or of an agent registered with one."""
+    rows = await reader.tuples(
+        """
+        select hash, id, shop_id, scopes from api_keys where hash = any(%(hashes)s) and active
+        union all
+        select agent.hash, api_keys.id, api_keys.shop_id, api_keys.scopes
+          from agent_registrations as agent join api_keys on api_keys.id = agent.api_key_id
+         where agent.hash = any(%(hashes)s) and api_keys.active
+        """,
+        {"hashes": [*hashes]},
+    )
+    return {hash: api_key(id, shop_id, frozenset(scopes)) for hash, id, shop_id, scopes in rows}
+
+
+async def find_active(reader: Reader, domain: str) -> Shop | None:
+    """The shop with a domain, unless it has uninstalled the app. A shop that never had the app counts too."""
+    return await reader.row(
+        Shop,
+        """
+        select shops.id, shops.domain, shared_inventories.id as shared_inventory_id
+          from shops join shared_inventories on shared_inventories.shop_id = shops.id
+          left join installs on installs.shop_id = shops.id
+         where shops.domain = %(domain)s and installs.uninstalled_at is null
+        """,
+        {"domain": domain},
+    )
+
 
 ENDED_SHOPS = "ended_shops"
 """The channel on which the end of a shop is announced, so that processes drop what they cache of it. The payload is the

@@ -1,12 +1,9 @@
 """Statements on shops and their keys."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from holdfast.inventory.resources import Reader, Tx
 from holdfast.inventory.shops.model import Shop, ShopKey
-from holdfast.kit.contract.caller import Caller, api_key
-from holdfast.kit.postgres import database
 
 
 async def insert_shop(tx: Tx, domain: str) -> Shop | None:
@@ -29,20 +26,6 @@ async def find_shop(reader: Reader, domain: str) -> Shop | None:
         select shops.id, shops.domain, shared_inventories.id as shared_inventory_id
           from shops join shared_inventories on shared_inventories.shop_id = shops.id
          where shops.domain = %(domain)s
-        """,
-        {"domain": domain},
-    )
-
-
-async def find_active(reader: Reader, domain: str) -> Shop | None:
-    """The shop with a domain, unless it has uninstalled the app. A shop that never had the app counts too."""
-    return await reader.row(
-        Shop,
-        """
-        select shops.id, shops.domain, shared_inventories.id as shared_inventory_id
-          from shops join shared_inventories on shared_inventories.shop_id = shops.id
-          left join installs on installs.shop_id = shops.id
-         where shops.domain = %(domain)s and installs.uninstalled_at is null
         """,
         {"domain": domain},
     )
@@ -98,18 +81,3 @@ async def insert_key(tx: Tx, shop_id: int, hash: bytes, sealed: bytes, scopes: S
         """,
         {"shop_id": shop_id, "hash": hash, "sealed": sealed, "scopes": list(scopes)},
     )
-
-
-async def find_callers(reader: database.Reader[Any], hashes: Sequence[bytes]) -> Mapping[bytes, Caller]:
-    """The callers by hash, for hashes of an active key, or of an agent registered with one."""
-    rows = await reader.tuples(
-        """
-        select hash, id, shop_id, scopes from api_keys where hash = any(%(hashes)s) and active
-        union all
-        select agent.hash, api_keys.id, api_keys.shop_id, api_keys.scopes
-          from agent_registrations as agent join api_keys on api_keys.id = agent.api_key_id
-         where agent.hash = any(%(hashes)s) and api_keys.active
-        """,
-        {"hashes": list(hashes)},
-    )
-    return {hash: api_key(id, shop_id, frozenset(scopes)) for hash, id, shop_id, scopes in rows}

@@ -75,11 +75,6 @@ MAX_ENTRIES_OF_CHANGE = 2_000
 """The most entries of one change: one for each pool of an import."""
 
 
-async def lock_shop(tx: Tx, shop_id: int) -> None:
-    """Lock a shop: no other transaction changes anything of it until this one ends."""
-    await tx.run("select from shared_inventories where shop_id = %(shop_id)s for no key update", {"shop_id": shop_id})
-
-
 async def lock_and_read_position(tx: Tx, shop_id: int) -> ShopPosition:
     """Lock a shop and wait for the lock, which `lock_shop` does not; read its position."""
     # A row that another transaction has changed meanwhile is read again with its lock, and the time too.
@@ -91,20 +86,6 @@ async def lock_and_read_position(tx: Tx, shop_id: int) -> ShopPosition:
         {"shop_id": shop_id},
     )
     return ShopPosition(*row)
-
-
-async def present_version(reader: Reader, shop_id: int) -> int:
-    return await reader.value(
-        "select version from shared_inventories where shop_id = %(shop_id)s", {"shop_id": shop_id}
-    )
-
-
-async def increase_version(tx: Tx, shop_id: int) -> int:
-    """Count a change that is not in the ledger. Returns the new version of the shop, which must be locked."""
-    return await tx.value(
-        "update shared_inventories set version = version + 1 where shop_id = %(shop_id)s returning version",
-        {"shop_id": shop_id},
-    )
 
 
 async def find_entry(reader: Reader, shop_id: int, id: int) -> tuple[Entry, int | None] | None:

@@ -86,7 +86,7 @@ async def lock_stock(tx: Tx, shop_id: int, touched: TouchedRows) -> RememberedSt
         position = await sql.lock_and_read_position(tx, shop_id)
         remembered.was_right = remembered.is_of(position)
     else:
-        await sql.lock_shop(tx, shop_id)
+        await lock(tx, shop_id)
     holds = await hold_sql.find_holds(tx, shop_id, touched.hold_ids) if touched.hold_ids else []
     touched = TouchedRows({*touched.pool_ids, *(id for hold in holds for id in hold.lines)}, touched.variant_gids)
     if position and remembered and remembered.was_right:
@@ -131,10 +131,24 @@ ACTORS: Mapping[Principal, Actor] = {
 
 W = TypeVar("W", bound=Write)
 
-# Other nouns use these statements, and import no `sql` of this noun.
-lock = sql.lock_shop
-increase_version = sql.increase_version
-present_version = sql.present_version
+
+async def lock(tx: Tx, shop_id: int) -> None:
+    """Lock a shop: no other transaction changes anything of it until this one ends."""
+    await tx.run("select from shared_inventories where shop_id = %(shop_id)s for no key update", {"shop_id": shop_id})
+
+
+async def increase_version(tx: Tx, shop_id: int) -> int:
+    """Count a change that is not in the ledger. Returns the new version of the shop, which must be locked."""
+    return await tx.value(
+        "update shared_inventories set version = version + 1 where shop_id = %(shop_id)s returning version",
+        {"shop_id": shop_id},
+    )
+
+
+async def present_version(reader: Reader, shop_id: int) -> int:
+    return await reader.value(
+        "select version from shared_inventories where shop_id = %(shop_id)s", {"shop_id": shop_id}
+    )
 
 
 class Draft(NamedTuple):

@@ -27,6 +27,7 @@ from holdfast.inventory.shopify.platform import PlatformUnreachable
 from holdfast.inventory.webhooks import sql
 from holdfast.inventory.webhooks.model import (
     CROSS_TENANT_TOPICS,
+    EVEN_UNINSTALLED,
     BatchHandler,
     Delivery,
     DueLater,
@@ -94,8 +95,29 @@ WEBHOOKS = Counter(
 log = structlog.get_logger()
 
 # Other nouns and the jobs use these two statements; they import only `inbox`.
-drop_pending = sql.drop_pending
-forget = sql.forget
+
+
+async def drop_pending(tx: Tx, shop_id: int) -> None:
+    """Delete the deliveries of a shop that has uninstalled the app, unless they are handled."""
+    await tx.run(
+        """
+        delete from webhooks where shop_id = %(shop_id)s and handled_at is null and topic <> all(%(even_uninstalled)s)
+        """,
+        {"shop_id": shop_id, "even_uninstalled": [*EVEN_UNINSTALLED]},
+    )
+
+
+async def forget(tx: Tx) -> int:
+    """Delete a batch of the deliveries that were handled 8 days ago. Returns how many."""
+    return await tx.value(
+        """
+        with old as (
+            select id from webhooks where handled_at < now() - interval '8 days'
+             order by handled_at limit 5000 for update skip locked),
+        deleted as (delete from webhooks using old where webhooks.id = old.id returning 1)
+        select count(*) from deleted
+        """
+    )
 
 
 class _HandlerSteps(Steps):

@@ -184,16 +184,6 @@ async def seconds_until_due(reader: Reader, excluded_shops: Sequence[int] = ()) 
     )
 
 
-async def drop_pending(tx: Tx, shop_id: int) -> None:
-    """Delete the deliveries of a shop that has uninstalled the app, unless they are handled."""
-    await tx.run(
-        """
-        delete from webhooks where shop_id = %(shop_id)s and handled_at is null and topic <> all(%(even_uninstalled)s)
-        """,
-        {"shop_id": shop_id, "even_uninstalled": [*EVEN_UNINSTALLED]},
-    )
-
-
 RETRYING_OR_PARKED: LiteralString = "handled_at is null and (due_at is null or error is not null and lease_id is null)"
 """The condition on retrying and parked deliveries."""
 
@@ -243,17 +233,4 @@ async def retry_now(tx: Tx, id: int | None, shop_id: int | None = None) -> int:
         select count(*) from again
         """,
         {"id": id, "shop_id": shop_id},
-    )
-
-
-async def forget(tx: Tx) -> int:
-    """Delete a batch of the deliveries that were handled 8 days ago. Returns how many."""
-    return await tx.value(
-        """
-        with old as (
-            select id from webhooks where handled_at < now() - interval '8 days'
-             order by handled_at limit 5000 for update skip locked),
-        deleted as (delete from webhooks using old where webhooks.id = old.id returning 1)
-        select count(*) from deleted
-        """
     )
