@@ -1,4 +1,4 @@
-"""Seats of those who have not come go to those who wait: never beyond capacity, and never one of somebody who is in."""
+"""Seats of no-shows go to those who wait: never beyond capacity, and never one of somebody who is in."""
 
 import asyncio
 import random

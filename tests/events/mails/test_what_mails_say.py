@@ -51,7 +51,7 @@ async def test_a_seat_comes_with_all_that_one_needs_on_the_day(post: Post) -> No
     assert 'src="cid:code"' in body(arrived.mail, "html")
     stop = str(arrived.mail["List-Unsubscribe"]).strip("<>")
     assert stop.startswith("http://events.test/mails/")
-    assert f"Stop all mails of Holdfast Events to this address:\n{stop}?lang=en\n" in text
+    assert f"Stop all e-mails of Holdfast Events to this address:\n{stop}?lang=en\n" in text
     assert f'href="{stop}?lang=en"' in body(arrived.mail, "html")
 
 
@@ -296,7 +296,7 @@ async def test_an_address_that_mail_cannot_be_sent_to_fails_and_delays_nobody(po
 
     assert [received.recipient for received in await post.deliver()] == [ANN]
     [(error,)] = await post.service.run_sql("select error from mails where outcome = 'failed'")
-    assert error.startswith("Mail cannot be sent to this address")
+    assert error.startswith("E-mail cannot be sent to this address")
 
 
 async def test_who_is_registered_again_gets_the_same_details_again(post: Post) -> None:

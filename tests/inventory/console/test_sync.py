@@ -31,7 +31,7 @@ async def follow(merchant: Stocking) -> None:
 async def test_the_state_is_shown(pooled: Stocking) -> None:
     text = main_text(await pooled.get(PATH))
 
-    assert "Your shop is connected. Numbers at the platform that pools set 3 Yet to be set 0" in text
+    assert "Your shop is connected. Numbers kept in sync 3 Yet to be set 0" in text
     assert "From a sale to the last number no sale in the last hour" in text
     assert "As far as is known, the platform has what your pools say." in text
     assert "One location gets all that can be sold. Warehouse 100 percent" in text
@@ -197,7 +197,7 @@ async def test_a_shop_without_a_platform_sees_that_it_has_none(inventory: Invent
         text = main_text(await owner.get(PATH))
 
     assert "Your shop is not connected with the platform." in text
-    assert "There was none yet." in text
+    assert "Not yet." in text
     assert "It works in shops that are connected." in text
 
 
