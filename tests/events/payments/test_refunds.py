@@ -87,7 +87,7 @@ async def test_ones_own_page_shows_what_was_given_back(shop: Scene) -> None:
         "insert into refunds (payment_id, amount, reason) select id, 450, 'by_organizer' from payments"
     )
 
-    assert "Paid €12.00 Given back €4.50" in page_text(await ann.visitor.http.get(path))
+    assert "Paid €12.00 Refunded €4.50" in page_text(await ann.visitor.http.get(path))
 
 
 async def test_a_rule_that_changes_does_not_concern_who_has_paid_already(shop: Scene) -> None:

@@ -325,9 +325,9 @@ async def test_who_got_everything_back_already_is_not_told_that_nothing_comes_ba
 @pytest.mark.parametrize(
     ("days", "line"),
     [
-        (0, "Money back: everything, as long as you can cancel\n"),
-        (1, "Money back: everything, if you cancel until 1 day before the event; later nothing\n"),
-        (12, "Money back: everything, if you cancel until 12 days before the event; later nothing\n"),
+        (0, "Refunds: everything, as long as you can cancel\n"),
+        (1, "Refunds: everything, if you cancel until 1 day before the event; later nothing\n"),
+        (12, "Refunds: everything, if you cancel until 12 days before the event; later nothing\n"),
     ],
 )
 async def test_mails_to_people_who_pay_say_what_goes_back(shop: Scene, days: int, line: str) -> None:

@@ -229,8 +229,8 @@ def _head(known: MailFacts, language: Language) -> str:
     if not known.is_logged or known.head_size is None or known.head_root is None:
         return ""
     sentence = FRAME.texts(language).ngettext(
-        "Keep this line. It shows whether the log is changed later: %(number)s entry, %(root)s",
-        "Keep this line. It shows whether the log is changed later: %(number)s entries, %(root)s",
+        "Log: %(number)s entry, %(root)s (keep this line)",
+        "Log: %(number)s entries, %(root)s (keep this line)",
         known.head_size,
     )
     root = f"{known.head_root[:4]} {known.head_root[4:]}"
@@ -259,12 +259,13 @@ def _text(letter: Letter) -> str:
         parts.append(_("Your code for the entrance:") + f"\n{letter.typed}")
     if letter.registration_url:
         parts.append(f"{letter.action}:\n{letter.registration_url}")
-    if letter.until:
-        parts.append(_("To cancel, open this link. You can do so until %(until)s.") % {"until": letter.until})
+    parts.append(_("About the event:") + f"\n{letter.page}")
     if letter.order:
         check = _("Check it yourself:")
         parts.append(f"{letter.order} {check}\n{letter.proof_url}\n{letter.head}".rstrip())
-    parts.append(_("About the event:") + f"\n{letter.page}")
+    if letter.until:
+        sentence = _("If you cannot come, you can cancel until %(until)s, with the link to your registration.")
+        parts.append(sentence % {"until": letter.until})
     parts.append(
         _("You get this e-mail because this address was registered for an event of %(organizer)s.")
         % {"organizer": letter.organizer}
