@@ -62,7 +62,14 @@ async def test_the_code_for_the_entrance_comes_first_and_how_to_cancel_last(post
     [arrived] = await post.deliver()
 
     html = body(arrived.mail, "html")
-    parts = ["You have a seat at", "cid:code", "Your code for the entrance", "<dl>", "You were number 1", "cancel until"]
+    parts = [
+        "You have a seat at",
+        "cid:code",
+        "Your code for the entrance",
+        "<dl>",
+        "You were number 1",
+        "cancel until",
+    ]
     assert sorted(parts, key=html.index) == parts
     assert sorted(("View your registration", "You were number 1", "cancel until"), key=body(arrived.mail).index) == [
         "View your registration",
