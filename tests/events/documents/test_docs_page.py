@@ -79,12 +79,12 @@ async def test_every_operation_is_on_the_page_of_its_noun_with_its_example(servi
     for noun in NOUNS:
         operations = [operation for operation in OPERATIONS if operation.noun == noun]
         text = await page(service, noun)
-        shown = Page(text)
+        parsed_page = Page(text)
 
         for operation in operations:
-            assert operation.name in shown.ids
-            assert operation.path in shown.text
-            assert operation.summary in shown.text
+            assert operation.name in parsed_page.ids
+            assert operation.path in parsed_page.text
+            assert operation.summary in parsed_page.text
         assert text.count("curl ") == len(operations)
         assert text.count("<pre tabindex=") >= 2 * len(operations) - 5
 
@@ -93,15 +93,15 @@ async def test_no_page_refers_to_another_host_or_to_what_is_not_there(service: S
     pages = {f"/docs/{noun}": Page(await page(service, noun)) for noun in (*NOUNS, "objects")}
     pages["/docs"] = Page((await service.http.get("/docs")).text)
 
-    for path, shown in pages.items():
-        assert {"img", "iframe", "object"}.isdisjoint(shown.tags)
-        assert shown.addresses
-        for address in shown.addresses:
+    for path, parsed_page in pages.items():
+        assert {"img", "iframe", "object"}.isdisjoint(parsed_page.tags)
+        assert parsed_page.addresses
+        for address in parsed_page.addresses:
             parts = urlsplit(address)
             assert parts.netloc == ""
             if parts.fragment:
                 assert parts.fragment in pages[parts.path or path].ids, (path, address)
-        assert not re.search(r"url\(|@import", shown.text)
+        assert not re.search(r"url\(|@import", parsed_page.text)
 
 
 async def test_the_example_of_an_organizer_registers_one(service: Service) -> None:

@@ -46,5 +46,5 @@ def stock_places(available: int) -> Sequence[bool]:
 
 def price_of(variant: Variant, language: Language = ENGLISH) -> str:
     """The price of a variant, for people."""
-    whole, _, part = variant.price.partition(".")
-    return language.money(int(whole) * 100 + int(f"{part}00"[:2]), CURRENCY)
+    units, _, cents = variant.price.partition(".")
+    return language.money(int(units) * 100 + int(f"{cents}00"[:2]), CURRENCY)

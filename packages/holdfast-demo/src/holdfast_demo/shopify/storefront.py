@@ -84,7 +84,7 @@ class _Storefront:
         self, domain: str, product: Product, chosen: str, language: Language, error: str = ""
     ) -> Response:
         variants = shops.variants_of(self._world, domain, product.id)
-        shown = next((variant for variant in variants if str(variant.id) == chosen), variants[0])
+        variant = next((variant for variant in variants if str(variant.id) == chosen), variants[0])
         return pages.page(
             "product.html",
             422 if error else 200,
@@ -95,8 +95,8 @@ class _Storefront:
             shop=domain,
             product=product,
             variants=variants,
-            chosen=shown,
-            picture=pictures.picture_of(shown),
+            chosen=variant,
+            picture=pictures.picture_of(variant),
             prices={variant.id: pictures.price_of(variant, language) for variant in variants},
             blocks=[block(language, proxy=f"/{domain}/{PREFIX}/{SUBPATH}", show=show) for show in ("chosen", "all")],
         )
