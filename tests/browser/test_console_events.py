@@ -73,7 +73,7 @@ async def test_a_mail_is_previewed_as_it_will_look_and_then_saved(chromium: Brow
     watch = Watch(context)
     page = await signed_in(context, stage)
     await page.goto(f"{stage.base_url}/console/events/{event['id']}")
-    await page.get_by_role("navigation", name="This event").get_by_role("link", name="Mails").click()
+    await page.get_by_role("navigation", name="This event").get_by_role("link", name="E-mails").click()
     await (
         page.get_by_role("group", name="A seat", exact=True).get_by_role("textbox").fill("Bring a <b>pencil</b>.\nNow.")
     )

@@ -1,4 +1,4 @@
-"""Demo shops in Chromium: somebody installs the app, sells, and counts by hand, and everybody can read each page."""
+"""Demo shops in Chromium: people install the app, sell, count by hand and watch; everybody can read each page."""
 
 import contextlib
 import re
@@ -63,4 +63,36 @@ async def test_somebody_installs_the_app_and_sells_a_pack(
             assert await violations(page) == []
             assert await too_wide(page) == []
             assert faults == []
+            await context.close()
+
+
+@looks
+async def test_a_pack_bought_beside_the_shop_leaves_the_picture_of_the_stock(
+    chromium: Browser, scheme: Any, width: int, language: str
+) -> None:
+    here = listener()
+    address = f"http://127.0.0.1:{here.getsockname()[1]}"
+    double = ShopifyDouble(address, App(CLIENT, SECRET, address, redirects=(f"{address}/",)))
+    double.begin(DOMAIN)
+    with contextlib.closing(double):
+        async with serving(double.app, here):
+            context = await looking(chromium, scheme, width, language)
+            page = await context.new_page()
+
+            await page.goto(f"{address}/{DOMAIN}/side-by-side")
+            stock, heading = page.locator("#stock"), page.get_by_role("heading", level=1)
+            room = await stock.bounding_box()
+            words = await heading.bounding_box()
+            assert room
+            assert words
+            assert words["height"] > 20
+            assert words["y"] + words["height"] < room["y"] + room["height"]
+            assert await too_wide(page) == []
+            assert await violations(page) == []
+
+            await page.get_by_role("button", name="Buy Single").click()
+
+            await expect(stock.get_by_text("49 left")).to_be_visible()
+            await expect(stock.locator("use.sold")).to_have_count(1)
+            await expect(page.frame_locator("iframe[name=shop]").get_by_text("49 available")).to_be_visible()
             await context.close()

@@ -22,7 +22,7 @@ from tests.inventory.support import PACKS, SIX_PACK, unlimited
 from tests.inventory.sync.scene import Scene as SyncScene
 from tests.serving import listener, running_already, serving
 
-POOLS = {"en": "Pools", "de": "Bestände"}
+POOLS = {"en": "Pools", "de": "Pools"}
 SETTINGS = {"en": "Settings", "de": "Einstellungen"}
 NEW_KEY = {"en": "Make a new key", "de": "Einen neuen Schlüssel anlegen"}
 RENEW = {"en": "End the old key, and make a new one", "de": "Den alten Schlüssel beenden und einen neuen anlegen"}
@@ -134,7 +134,7 @@ async def test_the_page_of_a_pool_follows_an_agent_in_the_frame(
         await shop.golden()
         await page.get_by_role("link", name="Pools", exact=True).click()
         await frame.get_by_role("link", name="Honey jars", exact=True).click()
-        await frame.get_by_text("The same as a table").click()
+        await frame.get_by_text("Show as a table").click()
         await frame.get_by_role("link", name="Enter what you counted").focus()
         picture = frame.locator("figure path.line")
         before = await picture.get_attribute("d") or ""

@@ -34,7 +34,7 @@ async def expect_outcome(page: Page | FrameLocator) -> None:
 
 
 async def expect_known(page: Page | FrameLocator) -> None:
-    await expect(page.get_by_role("heading", level=2)).to_have_text("This address is registered already.")
+    await expect(page.get_by_role("heading", level=2)).to_have_text("This address is already registered.")
 
 
 @pytest.mark.parametrize("framed", [False, True])

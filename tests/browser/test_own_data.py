@@ -27,7 +27,7 @@ async def ask(page: Page, stage: Stage) -> None:
     await page.goto(await own_path(stage.service, stage.event["id"], "ann@example.com"))
     await page.get_by_role("link", name="Your data").click()
     await page.get_by_role("button", name="Send me the link").click()
-    await expect(page.get_by_role("status")).to_have_text("Look into your mail")
+    await expect(page.get_by_role("status")).to_have_text("Check your inbox")
 
 
 @with_and_without_scripts

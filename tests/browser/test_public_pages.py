@@ -64,7 +64,8 @@ async def town(settings: Settings) -> AsyncIterator[Town]:
     settings = settings.model_copy(update={"base_url": address})
     async with running(settings) as service, serving(running_already(service.app), at):
         ada = await service.organizer("Studio am Fluss")
-        town = Town(address, service, {"start page": f"{address}/", "organizer": f"{address}/organizers/{ada.slug}"})
+        starts = {"start page": f"{address}/", "for agents": f"{address}/agents"}
+        town = Town(address, service, {**starts, "organizer": f"{address}/organizers/{ada.slug}"})
         for name, special in {
             "open": {},
             "series": SERIES,

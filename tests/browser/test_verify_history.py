@@ -100,6 +100,7 @@ async def choose(page: Page, answer: dict[str, Any] | str) -> str:
 async def read_result(page: Page) -> str:
     states = re.compile("right|partly|attention|wrong")
     await expect(page.locator("#result")).to_have_attribute("data-state", states, timeout=60_000)
+    await page.locator("#result details").evaluate_all("parts => parts.forEach((part) => { part.open = true })")
     return await page.locator("#result").inner_text()
 
 

@@ -142,7 +142,7 @@ async def test_of_an_unproved_organizer_the_page_names_the_host_and_waits_for_a_
     if scripts:
         assert await too_wide(page) == []
         assert (await violations(page)) == []
-    await page.get_by_role("link", name="Go on").click()
+    await page.get_by_role("link", name="Continue").click()
 
     await expect(page.locator("h1")).to_have_text("Welcome")
     assert shop.turned_away == 0

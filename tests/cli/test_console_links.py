@@ -36,7 +36,7 @@ async def test_the_link_signs_the_organizer_in_once(service: Service) -> None:
     assert (await service.http.get("/console")).status_code == 200
     service.http.cookies.clear()
     again = (await service.http.get(path)).text
-    assert "This link was used already." in again
+    assert "This link has already been used." in again
     assert "holdfast events console-link SLUG" in again
 
 

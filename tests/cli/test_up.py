@@ -209,7 +209,7 @@ def test_the_link_of_the_demo_organizer_works_once_and_is_another_at_each_start(
             with httpx2.Client(base_url=address, follow_redirects=True) as browser:
                 [token] = re.findall(r'name="token" value="(.+?)"', browser.get(links[-1]).text)
                 assert browser.post(links[-1], data={"token": token}).url.path == "/console"
-            assert "This link was used already." in httpx2.get(address + links[-1]).text
+            assert "This link has already been used." in httpx2.get(address + links[-1]).text
             assert re.search(r"^  a link +\S*holdfast events console-link demo-organizer$", output, re.MULTILINE)
     assert len(set(links)) == 2
 

@@ -74,7 +74,7 @@ async def test_a_link_works_once(service: Service) -> None:
     assert await service.run_sql("select count(*) from sessions") == [(1,)]
     later = Browser(service)
     later.http.cookies.set("browser", ann.http.cookies["browser"])
-    assert "This link was used already." in (await later.get(link)).text
+    assert "This link has already been used." in (await later.get(link)).text
 
 
 async def test_a_link_works_for_a_quarter_of_an_hour(service: Service) -> None:

@@ -35,7 +35,7 @@ async def test_a_wrong_password_and_an_address_without_one_get_the_same_answer(s
 
     for email in (ADA, "without@example.com", "nobody@example.com"):
         answer = await browser.send("/sign-in", email=email, password="a wrong password")
-        assert (answer.status_code, "do not fit together" in answer.text) == (422, True)
+        assert (answer.status_code, "do not match" in answer.text) == (422, True)
     assert not await browser.is_signed_in()
 
 
@@ -107,7 +107,7 @@ async def test_a_try_that_would_wait_too_long_is_refused_and_does_not_count(serv
 
     assert {answer.status_code for answer in refused} == {503}
     assert 1 <= int(refused[0].headers["retry-after"]) <= 10
-    assert "Very many people sign in" in refused[0].text
+    assert "Very many people are signing in" in refused[0].text
     assert f'value="{ADA}"' in refused[0].text
     assert done.status_code == 303
 

@@ -42,7 +42,7 @@ async def test_one_button_ends_keys_apps_password_and_sessions_of_this_account_a
     done = await at.browser.send("/account/secure")
 
     assert "All your API keys." in question
-    assert "Everything has ended." in done.text
+    assert "All access has ended." in done.text
     assert "session" not in at.browser.http.cookies
     assert [await browser.is_signed_in() for browser in (at.browser, thief, bob)] == [False, False, True]
     assert [
@@ -117,7 +117,7 @@ async def test_a_session_that_is_older_gets_a_mail_at_most_one_an_hour(service: 
 
     answers = [await ann.send("/account/data") for _ in range(2)]
 
-    assert [("Look into your mail" in answer.text, ANN in answer.text) for answer in answers] == [(True, True)] * 2
+    assert [("Check your inbox" in answer.text, ANN in answer.text) for answer in answers] == [(True, True)] * 2
     assert await service.run_sql("select recipient, arguments ->> 'language' from mails where kind = 'own_data'") == [
         (ANN, "en")
     ]

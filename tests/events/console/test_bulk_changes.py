@@ -163,5 +163,5 @@ async def test_nothing_is_promised_to_who_has_got_the_money_back_already(shop: S
 
     question = main_text(await browser.get(f"{path}?do=remove&p-{handle}=1"))
 
-    assert "The registration is deleted · is told by mail" in question
+    assert "The registration is deleted · is told by e-mail" in question
     assert await shop.service.run_sql("select amount from refunds") == [(1200,)]

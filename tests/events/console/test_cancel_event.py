@@ -24,9 +24,9 @@ async def test_the_page_says_who_will_be_told_before_anything_happens(service: S
     text = " ".join(unescape(page.text).split())
     assert "<dt>Registered</dt><dd>3</dd>" in text
     assert "<dt>On the waiting list</dt><dd>1</dd>" in text
-    assert "<dt>Not settled yet; they will be rejected</dt><dd>1</dd>" in text
-    assert "2 people are told by mail." in text
-    assert "2 people get no mails" in text
+    assert "<dt>Not decided yet; they will be rejected</dt><dd>1</dd>" in text
+    assert "2 people are told by e-mail." in text
+    assert "2 people get no e-mails" in text
     assert await rows(service) == before
 
 
@@ -37,7 +37,7 @@ async def test_as_many_are_told_as_the_page_said(service: Service) -> None:
     await ada.register(event["id"], email="cleo@example.com", notify=False)
     await service.settle()
     path = f"/console/events/{event['id']}/cancel"
-    assert "2 people are told by mail." in (await browser.get(path)).text
+    assert "2 people are told by e-mail." in (await browser.get(path)).text
 
     done = await browser.send(path)
 

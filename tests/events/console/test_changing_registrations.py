@@ -90,7 +90,7 @@ async def test_somebody_is_added_without_a_mail(service: Service) -> None:
     assert await states(ada, event) == {"ann": "registered"}
     assert await service.run_sql("select kind from mails") == []
     question = await browser.get(f"{await page_of(service, event, 'ann')}?do=remove")
-    assert "No mail is sent to the person" in main_text(question)
+    assert "No e-mail is sent to the person" in main_text(question)
 
 
 @pytest.mark.parametrize("email", ["", "ann", "ann@example", "ann@example.com\r\nBcc: b@c.de", "\0@b.de"])
@@ -101,7 +101,7 @@ async def test_what_is_no_address_is_said_beside_the_field(service: Service, ema
     answer = await browser.send(f"/console/events/{event['id']}/add-registration", email=email, notify="yes")
 
     assert answer.status_code == 422
-    assert "This is not an e-mail address that mail can be sent to." in answer.text
+    assert "This is not an e-mail address that e-mail can be sent to." in answer.text
     assert 'aria-invalid="true"' in answer.text
     assert await service.run_sql("select from registrations") == []
 
@@ -168,7 +168,7 @@ async def test_who_takes_a_seat_away_is_asked_first(service: Service, change: st
     assert f'href="{path}?do={change}"' in page.text
     assert 'name="do"' not in page.text
     assert head in main_text(question)
-    assert "is told by mail" in main_text(question)
+    assert "is told by e-mail" in main_text(question)
     assert await states(ada, event) == {"ann": "registered"}
 
 
@@ -207,7 +207,7 @@ async def test_what_cannot_be_done_any_more_is_said_with_how_it_stands(service: 
     answer = await browser.http.post(path, data={"token": token(form), "do": "seat"})
 
     assert answer.status_code == 422
-    assert "This could not be done" in main_text(answer)
+    assert "This did not work" in main_text(answer)
     assert "Every seat is taken." in main_text(answer)
     assert await states(ada, event) == {"ann": "registered", "bob": "waitlisted"}
 

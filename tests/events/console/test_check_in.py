@@ -74,7 +74,7 @@ async def test_people_without_a_code_are_found_by_name(service: Service) -> None
     after = main_text(await table.browser.get(f"{path}?q=ann"))
     assert re.search(r"Ann Example ann@example.com In since .* scanned by Door 3", after)
     assert "Bob Example bob@example.com Waiting list" in main_text(await table.browser.get(f"{path}?q=bob@"))
-    assert "Nobody fits." in main_text(await table.browser.get(f"{path}?q=zoe"))
+    assert "Nobody matches." in main_text(await table.browser.get(f"{path}?q=zoe"))
 
 
 async def test_the_report_lists_double_entries_and_takes_scans_back(service: Service) -> None:
@@ -85,14 +85,14 @@ async def test_the_report_lists_double_entries_and_takes_scans_back(service: Ser
 
     page = await table.page(path)
 
-    assert re.search(r"Ann Example [\d: APM]+\S* by Door 1 , again [\d: APM]+\S* by Door 2 Take back", said_of(page))
+    assert re.search(r"Ann Example [\d: APM]+\S* by Door 1 , again [\d: APM]+\S* by Door 2 Undo", said_of(page))
     [double, entry] = re.findall(r'name="scan" value="([^"]*)"', page)
     done = await table.post(path, do="take back", scan=double)
     assert (done.status_code, done.headers["location"]) == (303, f"{path}?done=taken_back#report")
     assert "Nobody was scanned twice." in main_text(await table.browser.get(path))
     await table.post(path, do="take back", scan=entry)
     assert "0 of 2 are in" in main_text(await table.browser.get(path))
-    assert "It is taken back." in main_text(await table.browser.get(f"{path}?done=taken_back"))
+    assert "It is undone." in main_text(await table.browser.get(f"{path}?done=taken_back"))
 
 
 def said_of(page: str) -> str:

@@ -14,7 +14,7 @@ async def test_an_event_opens_with_a_draw_that_the_organizer_sets_and_gives_up_w
     service: Service,
 ) -> None:
     ada, browser = await signed_in(service)
-    assert "One mail address is one entry: a draw cannot tell persons apart." in main_text(await browser.get(PAGE))
+    assert "One e-mail address is one entry: a draw cannot tell persons apart." in main_text(await browser.get(PAGE))
     late = await browser.send(PAGE, **form(opens_at="2036-07-13T10:00"))
     assert "This must be earlier than" in main_text(late)
     assert (await browser.send(PAGE, **form(opens_at="2036-07-01T10:00"))).status_code == 303

@@ -148,7 +148,7 @@ async def test_what_others_changed_is_shown_and_not_overwritten(service: Service
         "title": "Title of an agent",
         "capacity": "40",
         "location_name": "empty",
-        "recurrence_frequency": "every so many weeks",
+        "recurrence_frequency": "weekly",
         "timezone": "America/New York",
         "datetime": "July 13, 2036, 1:30\u202fPM EDT",
         "ends_at": "July 13, 2036, 3:30\u202fPM EDT",

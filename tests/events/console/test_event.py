@@ -27,7 +27,7 @@ async def test_it_says_how_the_event_stands(service: Service) -> None:
     for phrase in (
         "1 of 1 seats taken",
         "1 of 4 places on the waiting list taken",
-        "1 registration is not settled yet",
+        "1 registration is not decided yet",
         "Studio",
     ):
         assert phrase in page.text
@@ -78,12 +78,12 @@ async def test_the_changes_of_a_price_are_listed_in_words(service: Service) -> N
 async def test_an_event_that_nobody_can_pay_for_yet_leads_to_the_payouts(shop: Scene) -> None:
     ada, browser = await organizer(shop.service)
     paid, free = [await ada.create_event(pricing_mode=mode, price=price) for mode, price in PRICES]
-    assert 'href="/console/payouts">To your payouts' in (await browser.get(f"/console/events/{paid['id']}")).text
-    assert "To your payouts" not in (await browser.get(f"/console/events/{free['id']}")).text
+    assert 'href="/console/payouts">Go to your payouts' in (await browser.get(f"/console/events/{paid['id']}")).text
+    assert "Go to your payouts" not in (await browser.get(f"/console/events/{free['id']}")).text
 
     await shop.service.run_sql("update users set payouts_ready = true")
 
-    assert "To your payouts" not in (await browser.get(f"/console/events/{paid['id']}")).text
+    assert "Go to your payouts" not in (await browser.get(f"/console/events/{paid['id']}")).text
 
 
 async def test_a_free_event_says_that_nobody_has_to_pay(service: Service) -> None:

@@ -15,7 +15,7 @@ async def test_it_sums_up_and_leads_to_each_person_also_when_the_registration_is
     browser, ann, person = await paid(shop)
     page = f"/console/events/{ann.event_id}/payments"
     assert page in (await browser.get(f"/console/events/{ann.event_id}")).text
-    assert "Paid €12.00 in 1 payment Given back €0.00 Fee of the platform €0.60 ann@" in page_text(
+    assert "Paid €12.00 in 1 payment Refunded €0.00 Fee of the platform €0.60 ann@" in page_text(
         await browser.get(page)
     )
 
@@ -23,7 +23,7 @@ async def test_it_sums_up_and_leads_to_each_person_also_when_the_registration_is
     await shop.service.run_sql("update refunds set state = 'refused', error = 'The account is closed.'")
 
     payments_page = await browser.get(page)
-    assert "Given back €12.00" in page_text(payments_page)
+    assert "Refunded €12.00" in page_text(payments_page)
     assert "€12.00 · Paid · €12.00 back The payment processor refuses to give money back." in page_text(payments_page)
     [link] = re.findall(r'<a href="([^"]+)"><bdi>ann@example.com</bdi>', payments_page.text)
     assert link == person

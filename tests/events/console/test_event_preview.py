@@ -98,7 +98,7 @@ async def test_an_edited_event_is_shown_with_the_places_that_are_left(service: S
     )
 
     assert "€9.00 19 seats left of 20" in part
-    label = "Drawn from the title; add a photo to replace it."
+    label = "Made from the title; add a photo to replace it."
     assert part.startswith(f"How the page will look {label} Pottery")
     # What another person has changed meanwhile is still noticed when the form is sent.
     assert f'name="version" value="{version}"' in whole_page.text

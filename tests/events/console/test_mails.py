@@ -40,7 +40,7 @@ async def test_it_is_said_what_came_of_each_mail(service: Service) -> None:
     assert "Failed " in of["cleo"]
     assert "The mail server said: <bdi>550 no such user</bdi>" in of["cleo"]
     assert "Not sent: when its turn came it was no longer true" in of["dan"]
-    assert "Put off by the mail server." in of["eve"]
+    assert "The mail server asked us to try later." in of["eve"]
     assert "451 later" in of["eve"]
 
 
@@ -80,7 +80,7 @@ async def test_mails_are_shown_by_their_fate(service: Service) -> None:
     rest = await at.page(unescape(more))
     assert len(re.findall(r"<p><bdi>person\d+@", rest)) == 20
     assert 'href="/console/mails?fate=waiting" aria-current="page"' in rest
-    assert "No such mails." in await at.page("/console/mails?fate=failed&before=1")
+    assert "No such e-mails." in await at.page("/console/mails?fate=failed&before=1")
 
 
 async def test_a_mail_that_failed_is_tried_again(service: Service) -> None:
@@ -91,9 +91,9 @@ async def test_a_mail_that_failed_is_tried_again(service: Service) -> None:
 
     done = await at.post(path, fate="failed")
 
-    assert (f'action="{path}"' in page, page.count("Try again: mail to")) == (True, 1)
+    assert (f'action="{path}"' in page, page.count("Try again: e-mail to")) == (True, 1)
     assert (done.status_code, done.headers["location"]) == (303, "/console/mails?fate=failed&done=again")
-    assert "The mail is tried again now." in await at.page(done.headers["location"])
+    assert "The e-mail is being sent again." in await at.page(done.headers["location"])
     assert await states(at) == [(None, 0), (None, 0)]
 
 
@@ -147,9 +147,9 @@ async def test_it_is_said_in_plain_words_why_a_mail_failed_and_what_to_do(servic
 
     page = await at.page("/console/mails")
 
-    assert "The mailbox is full. Try again in some days" in page
+    assert "The mailbox is full. Try again in a few days" in page
     assert "The mail server said: <bdi>552 5.2.2 mailbox full</bdi>" in page
-    assert "It could not be written, which is a fault of this site." in page
+    assert "It could not be created. That is a fault of this site" in page
     assert "internals" not in page
 
 
@@ -161,7 +161,7 @@ async def test_mails_of_another_organizer_and_mails_to_sign_in_are_not_shown(ser
     page = await at.page("/console/mails")
 
     assert await service.run_sql("select count(*) from mails") == [(2,)]
-    assert "No mails." in page
+    assert "No e-mails." in page
     assert "Secret meeting" not in page
     assert "@example.com" not in page.replace("ada@example.com", "")
 

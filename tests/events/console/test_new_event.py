@@ -98,7 +98,7 @@ async def test_money_is_written_as_people_write_it(service: Service, typed: dict
         ({"price": "5", "pricing_mode": "free"}, "must be empty or 0 for a free event"),
         ({"price": "5", "pricing_mode": "dynamic", "min_price": "6", "max_price": "9"}, "between the lowest and the"),
         ({"price": "5", "pricing_mode": "dynamic"}, "is needed for a price that moves"),
-        ({"price": "5", "pricing_mode": "barter"}, "Choose one of the list."),
+        ({"price": "5", "pricing_mode": "barter"}, "Choose one from the list."),
         ({"currency": "XXX"}, "is not a currency"),
         ({"datetime": ""}, "Enter a date and a time, such as"),
         ({"datetime": "soon"}, "Enter a date and a time"),
@@ -115,7 +115,7 @@ async def test_money_is_written_as_people_write_it(service: Service, typed: dict
         ({"capacity": "9" * 30}, "Enter a number of seats"),
         ({"latitude": "91"}, "It must be at most 90"),
         ({"latitude": "nan"}, "Enter degrees north, such as 52.52."),
-        ({"recurrence_frequency": "hours"}, "Choose one of the list."),
+        ({"recurrence_frequency": "hours"}, "Choose one from the list."),
         ({"body": "a\x00b"}, "must not contain NUL characters"),
     ],
 )
@@ -228,7 +228,7 @@ async def test_the_form_is_filled_with_what_the_last_event_has(service: Service)
     assert '<option value="Asia/Kathmandu" selected>' in page.text
     assert '<option value="NPR" selected>' in page.text
     assert "Time zone: Asia/Kathmandu , as in your last event . Change it" in main_text(page)
-    assert "Drawn from the title; add a photo to replace it." in main_text(page)
+    assert "Made from the title; add a photo to replace it." in main_text(page)
 
 
 @pytest.mark.parametrize(

@@ -26,14 +26,14 @@ async def test_it_says_first_who_gets_a_seat_and_gives_it_with_one_click(service
     question = await table.browser.get(path)
 
     text = main_text(question)
-    assert "Have a seat and have not come 1" in text
-    assert "1 person gets a seat, and is told by mail unless no mails are wanted: Bob Example" in text
+    assert "Have a seat, but have not come 1" in text
+    assert "1 person gets a seat, and is told by e-mail unless no e-mails are wanted: Bob Example" in text
     assert "1 person who has not come loses the seat" in text
     done = await table.post(path, at_most=hidden(question, "at_most"))
     assert "1 person who waited has a seat now." in main_text(done)
     assert "There is nothing to give away." in main_text(done)
     listed = main_text(await table.browser.get(path.replace("check-in/no-shows", "registrations")))
-    assert "ann@example.com Ann Example Had not come: the seat was given away " in listed
+    assert "ann@example.com Ann Example No-show: the seat was given away " in listed
     assert "bob@example.com Bob Example Seat " in listed
 
 

@@ -47,9 +47,9 @@ async def test_what_goes_back_is_said_before_a_seat_or_an_event_is_taken_away(sh
 
     for text in before[:2]:
         assert "€12.00 was paid by card. What has not gone back yet goes back in full." in text
-    assert "Goes back to cards, in full €12.00" in before[2]
-    assert "Nothing goes back" in after[0]
-    assert "Goes back to cards, in full nothing was paid by card" in after[1]
+    assert "Refunded to cards, in full €12.00" in before[2]
+    assert "Nothing is refunded" in after[0]
+    assert "Refunded to cards, in full nothing was paid by card" in after[1]
 
 
 async def test_a_part_is_given_back_and_the_person_keeps_the_seat(shop: Scene) -> None:

@@ -58,7 +58,7 @@ async def test_a_draft_is_published_by_a_button_on_its_page(service: Service) ->
     assert "This event is a draft. Only you see it, and nobody can register." in main_text(before)
     assert re.search(r"Draft .* 0 of 10 seats taken", main_text(home))
     assert (buttons(before), buttons(after)) == (["publish"], ["unpublish"])
-    assert ["The page that everybody sees" in page.text for page in (before, after)] == [False, True]
+    assert ["View page" in page.text for page in (before, after)] == [False, True]
     assert (done.status_code, done.headers["location"]) == (303, path)
     assert (await ada.get(f"/api/events/{draft['id']}")).json()["data"]["published"] is True
     assert (await service.http.get(draft["public_url"])).status_code == 200

@@ -247,7 +247,7 @@ async def test_an_organizer_with_all_its_queues_is_told_to_delete_one(settings: 
         answer = await sent(at, "/console/queues/new", **FORM)
 
         assert (answer.status_code, 'value="Spring sale"' in answer.text) == (422, True)
-        assert "You have as many waiting rooms as you may have." in answer.text
+        assert "You have the maximum number of waiting rooms." in answer.text
 
 
 async def test_a_long_list_is_shown_a_part_at_a_time(service: Service) -> None:

@@ -62,7 +62,7 @@ async def test_the_list_is_filtered_and_searched(service: Service, query: str, n
     text = main_text(await browser.get(f"/console/events/{event['id']}/registrations?{query}"))
 
     assert re.findall(r"(\w+)@example.com", text.partition("Search")[2]) == names
-    assert ("Nobody fits." in text) == (not names)
+    assert ("Nobody matches." in text) == (not names)
 
 
 async def test_parts_follow_one_another_without_gaps(service: Service) -> None:
@@ -104,7 +104,7 @@ async def test_the_names_of_other_organizers_are_neither_shown_nor_found(service
 
     assert "sam@example.com" in main_text(await browser.get(path))
     assert "Secret" not in main_text(await browser.get(path))
-    assert "Nobody fits." in main_text(await browser.get(f"{path}?q=secret"))
+    assert "Nobody matches." in main_text(await browser.get(f"{path}?q=secret"))
 
 
 async def test_erased_people_are_nobody(service: Service) -> None:
@@ -120,7 +120,7 @@ async def test_erased_people_are_nobody(service: Service) -> None:
     assert "Somebody whose data was erased Seat" in page_text
     assert not mentions(page_text, "ann")
     for text in ("ann", "erased", "example.com"):
-        assert "Nobody fits." in main_text(await browser.get(f"{path}?q={text}"))
+        assert "Nobody matches." in main_text(await browser.get(f"{path}?q={text}"))
 
 
 async def test_texts_of_strangers_are_texts(service: Service) -> None:

@@ -34,7 +34,7 @@ async def test_all_registrations_are_in_the_file_in_order_of_arrival(service: Se
     assert (file.headers["x-content-type-options"], file.headers["cache-control"]) == ("nosniff", "no-store")
     assert file.content.count(b"\r\n") == file.content.count(b"\n") == 4
     header, ann, bob, cleo = cells(file)
-    assert header[:4] == ["E-mail address", "Name", "State", "Place on the waiting list"]
+    assert header[:4] == ["E-mail address", "Name", "Status", "Place on the waiting list"]
     assert ann == [
         *("ann@example.com", "", "Seat", "", "", "10.00", "EUR", at.strftime("%Y-%m-%dT%H:%M:%SZ")),
         await handle_of(service, "ann@example.com"),

@@ -76,9 +76,9 @@ async def test_who_has_not_paid_and_who_has_not_come_are_found(
     assert re.findall(r"<bdi>(\w+)@", first.text + second.text) == ["dan", "bob"]
     await service.run_sql("update registrations set amount_paid = 1 where amount_paid = 0")
     nobody = await browser.get(f"{path}?state=unpaid")
-    assert "Nobody fits among those looked at so far." in main_text(nobody)
+    assert "Nobody matches among those searched so far." in main_text(nobody)
     assert following(nobody.text)
     monkeypatch.setattr(registrations, "MAX_SORTED", 2)
     unsorted = await browser.get(f"{path}?state=unpaid&sort=name")
-    assert "Nobody fits among those looked at so far." in main_text(unsorted)
+    assert "Nobody matches among those searched so far." in main_text(unsorted)
     assert following(unsorted.text)

@@ -31,8 +31,8 @@ async def test_the_timeline_has_what_was_stored_in_its_order(shop: Scene) -> Non
     ]
     assert entries[:2] == ["Registered at", "A seat was held until it is paid at"]
     assert "Paid €12.00 at" in entries
-    [failed] = [entry for entry in entries if entry.startswith("Mail failed: A seat at")]
+    [failed] = [entry for entry in entries if entry.startswith("E-mail failed: A seat at")]
     assert "The mail server does not know this address" in failed
     assert "Came in, scanned by By hand at" in entries
-    assert "€1.00 is on its way back at" in entries
-    assert len([entry for entry in entries if entry.startswith("Mail")]) == 2  # none of the other event
+    assert "€1.00 is being refunded at" in entries
+    assert len([entry for entry in entries if entry.startswith("E-mail")]) == 2  # none of the other event

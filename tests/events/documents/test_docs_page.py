@@ -43,8 +43,11 @@ class Page(HTMLParser):
         self.text += data
 
 
-async def page(service: Service) -> str:
-    return (await service.http.get("/docs")).text
+NOUNS = sorted({operation.noun for operation in OPERATIONS})
+
+
+async def page(service: Service, noun: str) -> str:
+    return (await service.http.get(f"/docs/{noun}")).text
 
 
 @pytest.mark.parametrize("operation", TAKING_A_BODY, ids=[operation.name for operation in TAKING_A_BODY])
@@ -58,35 +61,51 @@ def test_there_are_no_examples_of_other_bodies() -> None:
     assert {*BODIES} == {operation.name for operation in TAKING_A_BODY}
 
 
-async def test_the_page_for_people_names_every_operation_and_refers_to_no_other_host(service: Service) -> None:
+async def test_the_index_names_every_operation_and_leads_to_it_on_the_page_of_its_noun(service: Service) -> None:
     response = await service.http.get("/docs")
     assert response.status_code == 200
     assert response.headers["content-type"].startswith("text/html")
-    page = Page(response.text)
+    index = Page(response.text)
 
     for operation in OPERATIONS:
-        assert operation.name in page.ids
-        assert operation.path in page.text
-        assert operation.summary in page.text
-    assert {"img", "iframe", "object"}.isdisjoint(page.tags)
-    assert page.addresses
-    for address in page.addresses:
-        assert urlsplit(address).netloc == ""
-        assert not address.startswith("#") or address[1:] in page.ids
-    assert not re.search(r"url\(|@import", response.text)
+        assert operation.name in index.ids
+        assert f"/docs/{operation.noun}#{operation.name}" in index.addresses
+        assert operation.path in index.text
+        assert operation.summary in index.text
+    assert {*NOUNS, "objects"} <= {address.removeprefix("/docs/") for address in index.addresses}
 
 
-async def test_every_operation_stands_under_its_noun_with_its_example(service: Service) -> None:
-    text = await page(service)
+async def test_every_operation_is_on_the_page_of_its_noun_with_its_example(service: Service) -> None:
+    for noun in NOUNS:
+        operations = [operation for operation in OPERATIONS if operation.noun == noun]
+        text = await page(service, noun)
+        parsed_page = Page(text)
 
-    for operation in OPERATIONS:
-        assert text.index(f'<h2 id="{operation.noun}">') < text.index(f'id="{operation.name}"')
-    assert text.count("<pre tabindex=") >= 2 * len(OPERATIONS) - 5
-    assert text.count("curl ") == len(OPERATIONS)
+        for operation in operations:
+            assert operation.name in parsed_page.ids
+            assert operation.path in parsed_page.text
+            assert operation.summary in parsed_page.text
+        assert text.count("curl ") == len(operations)
+        assert text.count("<pre tabindex=") >= 2 * len(operations) - 5
+
+
+async def test_no_page_refers_to_another_host_or_to_what_is_not_there(service: Service) -> None:
+    pages = {f"/docs/{noun}": Page(await page(service, noun)) for noun in (*NOUNS, "objects")}
+    pages["/docs"] = Page((await service.http.get("/docs")).text)
+
+    for path, parsed_page in pages.items():
+        assert {"img", "iframe", "object"}.isdisjoint(parsed_page.tags)
+        assert parsed_page.addresses
+        for address in parsed_page.addresses:
+            parts = urlsplit(address)
+            assert parts.netloc == ""
+            if parts.fragment:
+                assert parts.fragment in pages[parts.path or path].ids, (path, address)
+        assert not re.search(r"url\(|@import", parsed_page.text)
 
 
 async def test_the_example_of_an_organizer_registers_one(service: Service) -> None:
-    section = (await page(service)).split('id="register_organizer"')[1]
+    section = (await page(service, "organizers")).split('id="register_organizer"')[1]
     body = re.search(r"-d &#39;(.*?)&#39;</code>", section, re.DOTALL)
     assert body
 

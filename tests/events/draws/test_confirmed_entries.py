@@ -126,7 +126,7 @@ async def test_the_page_after_the_form_does_not_tell_whether_an_address_is_known
     paths = [await visitor.register(another["id"], f"{name}@example.com") for name in ("ann", "bob")]
     await draw.service.settle()
     ann, bob = [await show(draw, path) for path in paths]
-    assert "Unless the address was confirmed earlier, a mail comes to it now." in ann
+    assert "Unless the address was confirmed earlier, an e-mail comes to it now." in ann
     assert ann == bob.replace("number 2 of 2", "number 1 of 2")
 
 
@@ -136,7 +136,7 @@ async def test_who_loses_the_mail_gets_another_by_the_form_at_most_once_an_hour(
     await draw.service.run_sql("delete from mails")
     for _ in range(2):
         answer = await Visitor(draw.service).send(draw.event["id"], email="ann@example.com")
-        assert "This address is registered already." in answer.text
+        assert "This address is already registered." in answer.text
     assert await draw.service.run_sql("select kind, recipient from mails") == [("confirm", "ann@example.com")]
 
 

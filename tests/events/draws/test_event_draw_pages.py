@@ -43,7 +43,7 @@ async def test_the_pages_say_what_is_drawn_and_then_how_to_check_it(
         before, form = await page(draw, public), await page(draw, f"/events/{draw.event['id']}/embed")
         for text in (before, form):
             assert "Places are drawn. Entries close on" in text
-            assert "One mail address is one entry: the draw cannot tell persons apart." in text
+            assert "One e-mail address is one entry: the draw cannot tell persons apart." in text
             assert "The next page shows the number of your entry." in text
             assert f"Drawn by round {ROUND} of the public beacon drand" in text
         assert "8 entries so far." in before
@@ -53,7 +53,7 @@ async def test_the_pages_say_what_is_drawn_and_then_how_to_check_it(
         assert "Places are drawn on" in waiting
         assert "Your entry is number 1 of 8." in waiting
         assert "Save your receipt" in waiting
-        assert "It is settled in order of arrival" not in waiting
+        assert "Registrations are decided in order of arrival" not in waiting
 
         await draw.frozen()
         await service.run_sql("update events set draw_at = now() - interval '1 second'")

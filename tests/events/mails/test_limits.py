@@ -164,7 +164,7 @@ async def test_who_registers_by_the_form_is_told_that_mails_wait(post: Post) -> 
     assert waits in (await visitor.http.get(outcome)).text
     again = (await Visitor(post.service).send(event["id"], email=ANN)).text
     assert waits in again
-    assert "The details are in the mail" not in again
+    assert "The details are in the e-mail" not in again
     await post.service.prove(ada)
     assert waits not in (await visitor.http.get(outcome)).text
 
@@ -179,16 +179,16 @@ async def test_the_console_says_which_mails_wait_and_why(post: Post) -> None:
 
     page = (await browser.get("/console/mails")).text
     assert "Waits until you have confirmed your address." in page
-    assert "Mails about your events wait until you confirm your address" in page
-    assert "Mails about your events wait" in (await browser.get("/console")).text
+    assert "E-mails about your events wait until you confirm your address" in page
+    assert "E-mails about your events wait" in (await browser.get("/console")).text
 
     await post.service.prove(ada, days=1)
     post.organizer = ada
     await post.register(event["id"], *TAGGED)
     await post.deliver()
     page = (await browser.get("/console/mails")).text
-    assert "this recipient has got many mails from new organizers" in page
-    assert "Mails about your events wait" not in page
+    assert "this recipient has got many e-mails from new organizers" in page
+    assert "E-mails about your events wait" not in page
 
 
 async def test_mails_that_are_sent_while_the_organizer_proves_its_address_do_not_stay_behind(post: Post) -> None:

@@ -39,7 +39,7 @@ async def test_a_seat_comes_with_all_that_one_needs_on_the_day(post: Post) -> No
     assert "Date: Thursday, May 1, 2031, 8:00\u202fPM CEST (Europe/Berlin)\n" in text
     assert "Place: The hall, Main street 1\n" in text
     assert "Price: $25.00\n" in text
-    assert "You can do so until April 30, 2031, 8:00\u202fPM CEST." in text
+    assert "you can cancel until April 30, 2031, 8:00\u202fPM CEST, with the link to your registration." in text
     assert "\nhttp://events.test/registrations/" in text
     assert event["public_url"] in text
     assert [part.get_content_type() for part in arrived.mail.walk() if not part.is_multipart()] == [
@@ -51,8 +51,31 @@ async def test_a_seat_comes_with_all_that_one_needs_on_the_day(post: Post) -> No
     assert 'src="cid:code"' in body(arrived.mail, "html")
     stop = str(arrived.mail["List-Unsubscribe"]).strip("<>")
     assert stop.startswith("http://events.test/mails/")
-    assert f"Stop all mails of Holdfast Events to this address:\n{stop}?lang=en\n" in text
+    assert f"Stop all e-mails of Holdfast Events to this address:\n{stop}?lang=en\n" in text
     assert f'href="{stop}?lang=en"' in body(arrived.mail, "html")
+
+
+async def test_the_code_for_the_entrance_comes_first_and_how_to_cancel_last(post: Post) -> None:
+    event = await event_of(post, cancellation_hours=24)
+    await post.sign_up(event["id"], ANN, "Ann")
+
+    [arrived] = await post.deliver()
+
+    html = body(arrived.mail, "html")
+    parts = [
+        "You have a seat at",
+        "cid:code",
+        "Your code for the entrance",
+        "<dl>",
+        "You were number 1",
+        "cancel until",
+    ]
+    assert sorted(parts, key=html.index) == parts
+    assert sorted(("View your registration", "You were number 1", "cancel until"), key=body(arrived.mail).index) == [
+        "View your registration",
+        "You were number 1",
+        "cancel until",
+    ]
 
 
 async def test_a_mail_asks_to_confirm_the_entry_of_a_draw_and_says_until_when(post: Post) -> None:
@@ -88,8 +111,8 @@ async def test_a_mail_about_the_outcome_says_the_number_and_the_signed_head_of_t
     await post.sign_up(event["id"], ANN)
     await post.sign_up(event["id"], BOB, language="de")
     [seat, before] = await post.deliver()
-    assert "Keep this line. It shows whether the log is changed later: 4 entries, " in body(seat.mail)
-    assert "Sie zeigt, ob das Protokoll später verändert wird: 4 Einträge, " in body(before.mail)
+    assert "Log: 4 entries, " in body(seat.mail)
+    assert "Protokoll: 4 Einträge, " in body(before.mail)
 
     await post.organizer.delete(await post.path(event["id"], ANN))
     await post.sign_up(event["id"], CY)
@@ -102,11 +125,11 @@ async def test_a_mail_about_the_outcome_says_the_number_and_the_signed_head_of_t
     assert (
         "You were number 3 of 3. Organizers removed 1. Check it yourself:\n"
         f"http://events.test/verify?lang=en#/log/events/{event['id']}/proofs/3\n"
-        f"Keep this line. It shows whether the log is changed later: 8 entries, {root}\n"
+        f"Log: 8 entries, {root} (keep this line)\n"
     ) in body(mails[CY])
     for part in ("plain", "html"):
         assert "Sie waren Nummer 2 von 3. Die Veranstalter haben 1 entfernt." in body(mails[BOB], part)
-        assert f"Sie zeigt, ob das Protokoll später verändert wird: 8 Einträge, {root}" in body(mails[BOB], part)
+        assert f"Protokoll: 8 Einträge, {root} (bitte aufheben)" in body(mails[BOB], part)
     assert "/log/" not in body(mails[ANN])
 
 
@@ -221,7 +244,7 @@ async def test_who_moves_up_late_can_hand_the_place_back_until_the_event_begins(
 
     [promoted] = [received for received in await post.deliver() if received.recipient == BOB]
 
-    assert "You can do so until " in body(promoted.mail)
+    assert "you can cancel until " in body(promoted.mail)
     assert "A seat has become free for you" in body(promoted.mail)
 
 

@@ -23,7 +23,7 @@ async def test_the_mail_is_in_the_language_of_the_page(post: Post) -> None:
 
     [mail] = await post.deliver()
 
-    assert mail.mail["Subject"] == "Anmeldung bei Holdfast Events"
+    assert mail.mail["Subject"] == "Bei Holdfast Events einloggen"
     assert "Er gilt einmal und 15 Minuten lang." in body(mail.mail)
 
 

@@ -59,7 +59,7 @@ async def test_looking_at_the_page_stops_nothing(post: Post) -> None:
 
     page = await Visitor(post.service).http.get(stop)
 
-    assert "Stop all mails from this site?" in page.text
+    assert "Stop all e-mails from this site?" in page.text
     event = await post.organizer.create_event()
     await post.register(event["id"], ANN)
     assert await post.sent_kinds() == [(ANN, "seat")]
@@ -67,7 +67,7 @@ async def test_looking_at_the_page_stops_nothing(post: Post) -> None:
 
 @pytest.mark.parametrize(
     ("language", "stopped"),
-    [("en", "You get no more mails from this site."), ("de", "Sie bekommen keine E-Mails mehr von dieser Website.")],
+    [("en", "You get no more e-mails from this site."), ("de", "Sie bekommen keine E-Mails mehr von dieser Website.")],
 )
 async def test_the_page_says_what_was_stopped_and_lets_mails_come_again(
     post: Post, language: str, stopped: str

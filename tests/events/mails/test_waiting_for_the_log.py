@@ -12,7 +12,7 @@ from tests.events.log.scene import seal_logs
 from tests.events.mails.post import ANN, BOB, CY, Post, body, let_time_pass
 from tests.kit.mail.posting import all_due
 
-LINE = re.compile(r"Keep this line\. .*: ([\d,]+) (?:entry|entries), [0-9a-f]{4} [0-9a-f]{4}")
+LINE = re.compile(r"Log: ([\d,]+) (?:entry|entries), [0-9a-f]{4} [0-9a-f]{4} \(keep this line\)")
 
 
 async def rendered(post: Post) -> dict[str, Any]:
@@ -70,7 +70,7 @@ async def test_a_log_that_cannot_be_sealed_holds_up_a_mail_for_ten_seconds_and_t
     result = (await rendered(post))[ANN]
     assert isinstance(result, Envelope)
     assert b"You were number 1 of 1." in result.content
-    assert b"Keep this line" not in result.content
+    assert b"keep this line" not in result.content
 
 
 async def test_mails_that_say_no_number_do_not_wait_for_the_log(post: Post) -> None:

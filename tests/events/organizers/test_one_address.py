@@ -147,7 +147,7 @@ async def test_a_person_becomes_no_second_organizer_beside_one_that_waits_for_an
     refused = await ann.send("/console/start", name="Ann Events", slug="ann-events")
 
     assert refused.status_code == 422
-    assert "your address has an organizer; sign out, sign in by a link" in refused.text
+    assert "your address has an organizer; sign out, sign in with a link" in refused.text
     await ann.send("/account", "/sign-out")
     await ann.sign_in(ANN)
     assert (await ann.get("/console")).headers["location"].startswith("/console/before")
@@ -157,7 +157,7 @@ async def test_a_person_becomes_no_second_organizer_beside_one_that_waits_for_an
     ("identity", "message"),
     [
         ({"email": "other@example.com", "slug": "ann-events"}, "is already taken"),
-        ({"email": ANN, "slug": "planted"}, "your address has an organizer; sign out, sign in by a link"),
+        ({"email": ANN, "slug": "planted"}, "your address has an organizer; sign out, sign in with a link"),
     ],
 )
 async def test_whoever_becomes_an_organizer_as_another_takes_slug_or_address_is_told_so(

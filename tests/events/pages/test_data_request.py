@@ -109,5 +109,5 @@ async def test_the_page_is_in_german_too(service: Service) -> None:
 
     page = await ask(service, await own_path(service, event["id"], "ann@example.com"), language="de")
 
-    assert "Sehen Sie in Ihre E-Mails" in page_text(page)
+    assert "Sehen Sie in Ihr Postfach" in page_text(page)
     assert await service.run_sql("select arguments->>'language' from mails where kind = 'own_data'") == [("de",)]

@@ -166,7 +166,7 @@ async def test_about_an_older_registration_the_page_tells_nothing(service: Servi
     page = await Visitor(service).send(event["id"], email="ann@example.com", name="Mallory")
 
     assert (page.status_code, state(page)) == (200, "known")
-    assert "This address is registered already." in page_text(page)
+    assert "This address is already registered." in page_text(page)
     for secret in ("Ann", "ann@", "seat", "/registrations/"):
         assert secret not in page_text(page)
     assert await service.run_sql("select name from registrations") == [("Ann",)]

@@ -79,7 +79,7 @@ async def test_what_is_no_address_is_shown_again_with_an_error(form: Form, email
 async def test_without_an_address_the_form_asks_for_it(form: Form) -> None:
     for email in ({}, {"email": ""}, {"email": "   "}):
         answer = await form.visitor.post(form.event_id, token=await form.token(), name="Ann", **email)
-        assert "Please give your e-mail address." in await form.refused(answer, 422)
+        assert "Please enter your e-mail address." in await form.refused(answer, 422)
 
 
 async def test_a_name_that_is_too_long_is_shown_again_with_an_error(form: Form) -> None:
@@ -94,7 +94,7 @@ async def test_a_name_that_is_too_long_is_shown_again_with_an_error(form: Form) 
 async def test_a_name_that_mail_programs_would_make_a_link_of_is_refused(form: Form, name: str) -> None:
     answer = await form.visitor.post(form.event_id, token=await form.token(), email="ann@example.com", name=name)
 
-    assert "without an address of the web" in await form.refused(answer, 422)
+    assert "without a web or e-mail address" in await form.refused(answer, 422)
 
 
 async def test_every_wrong_field_is_told_at_once(form: Form) -> None:
@@ -111,7 +111,7 @@ async def test_a_forged_token_and_that_of_another_event_show_the_form_again(form
     minute, signature = token.split("-")
     for forged in ("", "x", WORD, f"{int(minute) + 1}-{signature}", f"{minute}-{'0' * 32}", "-", "\u0663-" + signature):
         answer = await form.visitor.post(form.event_id, token=forged, email="ann@example.com", name="Ann")
-        assert "Please send it once more." in await form.refused(answer, 403)
+        assert "Please send it again." in await form.refused(answer, 403)
         assert value(answer, "email") == "ann@example.com"
     missing = await form.visitor.post(form.event_id, email="ann@example.com")
     await form.refused(missing, 403)

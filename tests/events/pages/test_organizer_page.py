@@ -89,7 +89,7 @@ async def test_past_events_are_found_page_by_page_the_latest_first(service: Serv
 
     assert lists == [["To come", *expected[:6]], expected[6:26], expected[26:]]
     last = (await service.http.get(f"/organizers/{ada.slug}?before=9999999999999999-1")).text
-    assert f'href="/organizers/{ada.slug}">To the next events' in last
+    assert f'href="/organizers/{ada.slug}">Go to the next events' in last
     # What is over has no price and no places.
     assert "9.00" not in last
 

@@ -19,7 +19,7 @@ Prepare = Callable[[Service], Awaitable[int]]
 def assert_tells_nothing(answer: httpx2.Response) -> None:
     """The page says that the address is registered, and leads to nothing of the registration."""
     assert (answer.status_code, state(answer)) == (200, "known"), answer.text
-    assert "This address is registered already." in page_text(answer)
+    assert "This address is already registered." in page_text(answer)
     assert "location" not in answer.headers
     assert not re.search(r"/registrations/|receipt|class=\"code\"|<svg[^>]*qr", answer.text)
 

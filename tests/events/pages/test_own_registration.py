@@ -174,7 +174,7 @@ async def test_looking_changes_nothing(service: Service) -> None:
 
     assert await statuses(ada) == {"ann": "registered"}
     assert await service.run_sql("select notify from registrations") == [(True,)]
-    assert "You cannot take this back." in page_text(await http.get(f"{address}/cancel"))
+    assert "You cannot undo this." in page_text(await http.get(f"{address}/cancel"))
 
 
 async def test_a_form_that_was_not_shown_cancels_nothing(service: Service) -> None:
@@ -291,7 +291,7 @@ async def test_mails_are_stopped_by_one_button(service: Service) -> None:
     assert re.search(r"<form[^>]*>\s*<button", question.text)
     assert (done.status_code, state(done)) == (200, "unsubscribed")
     assert await service.run_sql("select notify from registrations") == [(False,)]
-    assert "You get no mails" in page_text(await http.get(address))
+    assert "You get no e-mails" in page_text(await http.get(address))
     assert await statuses(ada) == {"ann": "registered"}
 
 

@@ -45,7 +45,7 @@ async def test_a_dispute_is_stored_and_shown_until_it_has_ended(shop: Scene, out
         payments_page
     )
     assert "The holder of the card disputes it." in page_text(listed)
-    assert "Nothing can be given back" in page_text(payments_page)
+    assert "Nothing can be refunded now" in page_text(payments_page)
     assert 'name="amount-' not in payments_page.text
     assert ('name="amount-' in ended.text) is (outcome == "won")
     assert "It was disputed, and the bank has" in page_text(ended)

@@ -144,12 +144,12 @@ async def test_who_cancels_after_the_bank_gave_the_money_back_is_promised_nothin
 async def test_mails_about_a_payment_that_the_bank_gave_back_say_nothing_of_money_back(shop: Scene) -> None:
     ada = await shop.organizer()
     ann = await paid(shop, ada)
-    assert "Money back" in await mail(shop, ann, "event_changed")
+    assert "Refunds" in await mail(shop, ann, "event_changed")
 
     shop.processor.decide(await dispute(shop), "lost")
     await shop.deliver()
 
-    assert "Money back" not in await mail(shop, ann, "event_changed")
+    assert "Refunds" not in await mail(shop, ann, "event_changed")
 
 
 async def test_what_the_organizer_notes_as_paid_changes_nothing_for_who_paid_by_card(shop: Scene) -> None:
@@ -194,7 +194,7 @@ async def test_a_hold_that_the_processor_has_not_ended_yet_has_no_button_to_pay(
     own_response = await ann.visitor.http.get(await own_page(shop, ann))
     for page in (page_text(own_response), page_text(await ann.page())):
         assert "Your time to pay is over." in page
-        assert "being made ready" not in page
+        assert "being prepared" not in page
     assert await ann.state() == "held"
 
 
@@ -244,7 +244,7 @@ async def test_who_moved_up_after_days_and_pays_is_told_how_that_ended(shop: Sce
 
     assert "You have paid €12.00." in page_text(await ben.visitor.http.get(f"{ben.path}?paid=1"))
     await shop.service.run_sql("update registrations set promoted_at = promoted_at - interval '1 day'")
-    assert "not shown any more" in page_text(await ben.page())
+    assert "no longer shown" in page_text(await ben.page())
 
 
 def dated(days: int) -> str:
@@ -325,9 +325,9 @@ async def test_who_got_everything_back_already_is_not_told_that_nothing_comes_ba
 @pytest.mark.parametrize(
     ("days", "line"),
     [
-        (0, "Money back: everything, as long as you can cancel\n"),
-        (1, "Money back: everything, if you cancel until 1 day before the event; later nothing\n"),
-        (12, "Money back: everything, if you cancel until 12 days before the event; later nothing\n"),
+        (0, "Refunds: everything, as long as you can cancel\n"),
+        (1, "Refunds: everything, if you cancel until 1 day before the event; later nothing\n"),
+        (12, "Refunds: everything, if you cancel until 12 days before the event; later nothing\n"),
     ],
 )
 async def test_mails_to_people_who_pay_say_what_goes_back(shop: Scene, days: int, line: str) -> None:
@@ -344,7 +344,7 @@ async def test_mails_to_people_who_pay_say_what_goes_back(shop: Scene, days: int
     assert line in await mail(shop, unpaid, "seat")
     free = (await ada.create_event())["id"]
     ben = await shop.register(free, "ben@example.com")
-    assert "Money back" not in await mail(shop, ben, "seat")
+    assert "Refunds" not in await mail(shop, ben, "seat")
 
 
 async def mail(shop: Scene, buyer: Buyer, kind: Kind) -> str:

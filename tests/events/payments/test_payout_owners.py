@@ -61,7 +61,7 @@ async def test_a_password_is_not_enough_before_the_address_is_proved(shop: Scene
     page = await stranger.get(PAYOUTS)
     refused = await stranger.send(PAYOUTS, f"{PAYOUTS}/connect")
 
-    assert "Sign in by a link" in page_text(page)
+    assert "Sign in with a link" in page_text(page)
     assert f'action="{PAYOUTS}/connect"' not in page.text
     assert refused.status_code == 403
     assert shop.processor.address not in refused.text
@@ -82,7 +82,7 @@ async def test_a_password_is_not_enough_after_the_address_was_proved(shop: Scene
         await stranger.send(PAYOUTS, f"{PAYOUTS}/{path}", account=accounts[0]["id"]) for path in ("connect", "confirm")
     ]
 
-    assert "Sign in by a link" in page_text(page)
+    assert "Sign in with a link" in page_text(page)
     assert f'action="{PAYOUTS}/connect"' not in page.text
     assert [response.status_code for response in refused] == [403, 403]
     assert shop.processor.address not in refused[0].text

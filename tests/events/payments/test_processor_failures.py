@@ -15,7 +15,7 @@ async def test_a_page_to_pay_is_opened_once_also_if_the_first_answer_is_lost(sho
     event_id = await shop.event(await shop.organizer())
     shop.processor.plan(Fault(kind, "/checkout/sessions"))  # pyright: ignore[reportArgumentType]
     ann = await shop.register(event_id, ANN)
-    assert "is being made ready" in page_text(await ann.page())
+    assert "is being prepared" in page_text(await ann.page())
 
     await shop.service.run_sql("update payments set due_at = now()")
     await shop.work()

@@ -81,13 +81,13 @@ async def test_the_mail_about_a_refund_knows_the_language_of_a_registration_that
 async def test_ones_own_page_shows_what_was_given_back(shop: Scene) -> None:
     ann = await paid(shop, await shop.organizer())
     path = await own_page(shop, ann)
-    assert "Given back" not in page_text(await ann.visitor.http.get(path))
+    assert "Refunded" not in page_text(await ann.visitor.http.get(path))
 
     await shop.service.run_sql(
         "insert into refunds (payment_id, amount, reason) select id, 450, 'by_organizer' from payments"
     )
 
-    assert "Paid €12.00 Given back €4.50" in page_text(await ann.visitor.http.get(path))
+    assert "Paid €12.00 Refunded €4.50" in page_text(await ann.visitor.http.get(path))
 
 
 async def test_a_rule_that_changes_does_not_concern_who_has_paid_already(shop: Scene) -> None:

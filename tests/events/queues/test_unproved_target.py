@@ -40,7 +40,7 @@ async def test_a_released_visitor_is_asked_and_not_redirected(service: Service, 
         text = page_text(answer)
         assert "This waiting room leads to bank.evil.example:8443 . The organizer has not confirmed" in text
         [link] = re.findall(r'<a class="button[^"]*"[^>]*>[^<]*', answer.text)
-        assert link.endswith(">Go on")
+        assert link.endswith(">Continue")
         assert 'rel="noreferrer"' in link
         address = unescape(re.findall(r'href="([^"]*)"', link)[0])
         assert re.fullmatch(r"https://bank\.evil\.example:8443/login\?next=1&queue_token=[\w.-]+#top", address)

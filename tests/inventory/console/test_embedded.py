@@ -95,7 +95,7 @@ async def test_an_error_in_the_admin_keeps_its_look_its_navigation_and_a_way_bac
         assert '<body class="console in-admin"' in error.text
         assert "<s-app-nav>" in error.text
         assert f'<a href="{admin.at("/console/holds")}"' in error.text
-        assert f'<a href="{admin.at("/console")}">To the start page</a>' in error.text
+        assert f'<a href="{admin.at("/console")}">Go to the start page</a>' in error.text
         assert bridge(error) == bridge(page)
 
 
@@ -292,7 +292,7 @@ async def test_pools_are_listed_with_what_can_be_sold(place: Settings | Place) -
 
         assert "<b>Honig" not in page.text
         # What the platform's script shows around the frame.
-        assert '<ui-title-bar title="Bestände"></ui-title-bar>' in page.text
+        assert '<ui-title-bar title="Pools"></ui-title-bar>' in page.text
         assert f'<s-app-nav>\n  <a href="{html.escape(admin.at("/console"))}" rel="home">' in page.text
         text = main_text(page)
         assert "<b>Honig</b> 0 Varianten 1.050 Einheiten verkäuflich" in text

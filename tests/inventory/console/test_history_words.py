@@ -63,7 +63,7 @@ async def test_each_change_is_told_by_who_made_it_and_what_it_did(admin: Admin, 
         "An agent brought in 3 units",
         "An agent moved 4 units to another pool",
         "An agent counted 49 units ( -1 unit )",
-        "An agent kept 5 units for somebody · then 5 held",
+        "An agent put 5 units on hold · then 5 held",
         "An agent ended a hold of 5 units · then 0 held",
         "An agent imported a spreadsheet ( -1 unit )",
     ):

@@ -21,7 +21,7 @@ async def test_a_hold_is_shown_and_released_once(merchant: Stocking) -> None:
     assert "<i>cart" not in page.text
     path = f"/console/pools/{pool['id']}"
     assert f'href="{merchant.at(path)}"' in page.text
-    assert "An agent kept 12 jars for somebody · then 12 held" in main_text(await merchant.get(path))
+    assert "An agent put 12 jars on hold · then 12 held" in main_text(await merchant.get(path))
     assert (done.status_code, done.headers["location"]) == (303, merchant.at(PATH))
     assert (await merchant.shop.call("get_pool", pool_id=pool["id"]))["held"] == 0
     assert (await merchant.shop.entries())[0]["actor"] == "staff"

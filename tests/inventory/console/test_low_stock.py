@@ -28,7 +28,7 @@ async def test_pools_at_their_limit_are_shown_with_how_long_they_last(merchant: 
 async def test_another_limit_can_be_asked_for(merchant: Stocking) -> None:
     await merchant.shop.pool(66, name="Tea")
 
-    assert "No pool runs low. A pool comes here when it falls to its limit" in main_text(await merchant.get(PATH))
+    assert "No pool runs low. A pool is listed here when it falls to its limit" in main_text(await merchant.get(PATH))
     assert "No pool is as low as that." in main_text(await merchant.get(f"{PATH}?threshold=1"))
     assert "Tea 66 units can be sold It has no limit of its own." in main_text(
         await merchant.get(f"{PATH}?threshold=66")

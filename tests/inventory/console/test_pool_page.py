@@ -24,8 +24,8 @@ async def test_a_pool_shows_its_stock_its_variants_and_its_history(admin: Admin,
     assert page.status_code == 200, page.text
     assert "<bdi>&lt;b&gt;Honey&lt;/b&gt;</bdi>" in page.text
     assert "42 units can be sold low stock The line in the bar is the limit for low stock: 45 units ." in text
-    assert "On hand 44 units Kept for holds 0 units Kept back as a buffer 2 units Low stock at 45 units" in text
-    assert "Sales Counts Corrections and others The same as a table" in text
+    assert "On hand 44 units On hold 0 units Kept back as a buffer 2 units Low stock at 45 units" in text
+    assert "Sales Counts Corrections and others Show as a table" in text
     assert "UTC 44 Corrections and others" in text
     assert "Corrections 1 6 units" in text
     assert "7 can be sold now one sale takes 6 units" in text
@@ -115,4 +115,4 @@ async def test_a_german_reads_the_page_in_german(admin: Admin, own_shop: Shop) -
 
     assert "1.234 Einheiten verkäuflich" in text
     assert "Bestand im Lauf der Zeit" in text
-    assert "Ein Agent hat den Bestand mit 1.234 Einheiten angelegt · danach 1.234 vorhanden" in text
+    assert "Ein Agent hat den Pool mit 1.234 Einheiten angelegt · danach 1.234 vorhanden" in text

@@ -19,7 +19,7 @@ async def test_a_pool_is_paused_and_goes_on(admin: Admin, own_shop: Shop) -> Non
 
     assert (paused.status_code, paused.headers["location"]) == (303, admin.at(page))
     assert await status(own_shop, pool["id"]) == "paused"
-    assert "Paused: the storefront is not told of its variants." in main_text(await admin.get(page))
+    assert "Paused: the storefront does not show its variants." in main_text(await admin.get(page))
     await admin.send(f"{page}/resume")
     assert await status(own_shop, pool["id"]) == "active"
 
@@ -31,7 +31,7 @@ async def test_a_pool_is_put_away_and_brought_back_with_its_stock(admin: Admin, 
     await admin.send(f"{page}/archive")
 
     pool_page = await admin.get(page)
-    assert "Archived: its stock cannot be changed until you bring it back." in main_text(pool_page)
+    assert "Archived: its stock cannot be changed until you restore it." in main_text(pool_page)
     assert [f'href="{admin.at(f"{page}/{form}")}"' in pool_page.text for form in ("restore", "pause")] == [True, False]
     assert "Honey" not in main_text(await admin.get())
     archived = await admin.http.get(admin.at("/console?status=archived"))
@@ -57,7 +57,7 @@ async def test_a_pool_of_which_something_is_held_stays(admin: Admin, own_shop: S
     refused = await admin.send(f"/console/pools/{pool['id']}/archive")
 
     assert (refused.status_code, await status(own_shop, pool["id"])) == (409, "active")
-    assert "Something of it is kept for somebody. End these holds first." in main_text(refused)
+    assert "Some of it is on hold. End these holds first." in main_text(refused)
 
 
 async def test_a_question_that_is_answered_twice_is_done_once(admin: Admin, own_shop: Shop) -> None:

@@ -36,7 +36,7 @@ async def test_pools_are_searched_and_filtered(admin: Admin, own_shop: Shop) -> 
     low = main_text(await admin.get("/console?status=low"))
     assert "Lids" in low
     assert "Honey" not in low
-    assert "No pool is like that." in main_text(await admin.get("/console?q=honey&status=low"))
+    assert "No pool matches." in main_text(await admin.get("/console?q=honey&status=low"))
 
 
 async def test_pools_that_differ_at_the_platform_can_be_listed(merchant: Stocking) -> None:
@@ -46,7 +46,7 @@ async def test_pools_that_differ_at_the_platform_can_be_listed(merchant: Stockin
     await merchant.shop.pool(7, name="Lids")
     await scene.attend()
     assert "the same" in main_text(await merchant.get())
-    assert "No pool is like that." in main_text(await merchant.get("/console?status=unsynced"))
+    assert "No pool matches." in main_text(await merchant.get("/console?status=unsynced"))
 
     await merchant.at_platform.inventory.sql(
         "update levels set parked = 'The platform refused it.' where target is not null"

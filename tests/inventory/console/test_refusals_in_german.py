@@ -57,7 +57,7 @@ async def test_the_rows_of_a_spreadsheet(both: Both, shop: Shop) -> None:
         f"{nothing} Zeile 2: hat 1 Zellen unter 2 Spalten",
         f'{nothing} Zeile 2: quantity: muss eine ganze Zahl oder leer sein, nicht "viele" '
         "Zeile 3: quantity: muss mindestens 0 sein, nicht -1",
-        f"{nothing} Zeile 2: pool: kein Bestand heißt Dosen",
+        f"{nothing} Zeile 2: pool: kein Pool heißt Dosen",
     )
 
 

@@ -84,7 +84,7 @@ async def test_asking_for_a_new_key_changes_nothing_until_it_is_confirmed(admin:
 
 
 async def test_what_agents_did_is_shown_by_key(admin: Admin, shop: Shop) -> None:
-    assert "No agent has an identity for it. No recent change was made with it." in main_text(
+    assert "No agent is connected with it. No recent change was made with it." in main_text(
         await admin.get("/console/settings")
     )
     await shop.http.post("/api/agent/identity", json={"type": "service_auth", "api_key": shop.key})
@@ -93,7 +93,7 @@ async def test_what_agents_did_is_shown_by_key(admin: Admin, shop: Shop) -> None
 
     text = main_text(await admin.get("/console/settings"))
 
-    assert "An agent has had an identity for it since" in text
+    assert "An agent has been connected with it since" in text
     assert re.search(r"2 recent changes were made with it, the last at .*: adjust_pool_quantity , create_pool", text)
 
 

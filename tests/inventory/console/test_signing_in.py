@@ -69,7 +69,7 @@ async def test_an_address_that_nobody_named_signs_in_to_nothing(owner: Owner) ->
     done = await owner.send(await owner.ask("eve@example.com"))
 
     assert done.status_code == 410
-    assert main_text(done).startswith("No account has your address.")
+    assert main_text(done).startswith("There is no account with this address.")
     assert "You asked for a link to eve@example.com ." in main_text(done)
     assert "holdfast inventory shop owner SHOP_DOMAIN eve@example.com" in main_text(done)
     assert await owner.inventory.sql("select from sessions") == []
@@ -113,7 +113,7 @@ async def test_an_operator_makes_a_link_that_works_once_in_any_browser(owner: Ow
 
     assert (first.status_code, first.headers["location"]) == (303, "/console")
     assert (await owner.get("/console")).status_code == 200
-    assert main_text(second).startswith("This link was used already.")
+    assert main_text(second).startswith("This link has already been used.")
     assert "holdfast inventory console-link SHOP_DOMAIN" in main_text(second)
 
 
@@ -147,7 +147,7 @@ async def test_an_owner_of_a_shop_that_has_uninstalled_the_app_is_out(owner: Own
 
     done = await owner.send(await owner.ask())
 
-    assert main_text(done).startswith("No account has your address.")
+    assert main_text(done).startswith("There is no account with this address.")
 
 
 async def test_what_a_merchant_did_is_known_by_the_address_and_what_an_agent_did_by_the_key(

@@ -31,7 +31,7 @@ async def follow(merchant: Stocking) -> None:
 async def test_the_state_is_shown(pooled: Stocking) -> None:
     text = main_text(await pooled.get(PATH))
 
-    assert "Your shop is connected. Numbers at the platform that pools set 3 Yet to be set 0" in text
+    assert "Your shop is connected. Numbers kept in sync 3 Waiting to be set 0" in text
     assert "From a sale to the last number no sale in the last hour" in text
     assert "As far as is known, the platform has what your pools say." in text
     assert "One location gets all that can be sold. Warehouse 100 percent" in text
@@ -66,7 +66,7 @@ async def test_a_location_of_a_fulfillment_service_and_what_is_not_told_are_show
     page = await pooled.get(PATH)
 
     assert "Warehouse 100 percent counted by a fulfillment service" in main_text(page)
-    assert "does not tell of everything that is needed: orders/updated: <i>no</i>" in main_text(page)
+    assert "does not report everything that is needed: orders/updated: <i>no</i>" in main_text(page)
     assert "<i>no" not in page.text
 
 
@@ -75,7 +75,7 @@ async def test_the_lag_of_sales_is_shown(pooled: Stocking) -> None:
         "insert into sync_lags (shop_id, pushed_at, seconds) values (%(id)s, now(), 0.5)", id=pooled.shop.id
     )
 
-    assert "half of the time within 0.5 s 99 times of 100 within 0.5 s" in main_text(await pooled.get(PATH))
+    assert "half of the time within 0.5 s 99 of 100 within 0.5 s" in main_text(await pooled.get(PATH))
 
 
 async def test_a_comparison_shows_what_is_different_and_then_handles_it(pooled: Stocking) -> None:
@@ -197,7 +197,7 @@ async def test_a_shop_without_a_platform_sees_that_it_has_none(inventory: Invent
         text = main_text(await owner.get(PATH))
 
     assert "Your shop is not connected with the platform." in text
-    assert "There was none yet." in text
+    assert "Not yet." in text
     assert "It works in shops that are connected." in text
 
 

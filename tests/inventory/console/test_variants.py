@@ -174,6 +174,6 @@ async def test_the_page_is_german_for_germans(place: Settings | Place) -> None:
 
         preview = await merchant.send(path, do="change", variant_gid=SIX_PACK, units="5")
 
-        assert "Wie ein Bestand zählt" in main_text(await merchant.get(path))
+        assert "Wie ein Pool zählt" in main_text(await merchant.get(path))
         assert "Die Einheiten je Verkauf ändern?" in main_text(preview)
         assert "8, danach 10" in main_text(preview)

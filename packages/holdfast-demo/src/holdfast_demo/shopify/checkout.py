@@ -8,7 +8,7 @@ from starlette.routing import BaseRoute, Route
 
 from holdfast.kit.pages.site import redirect
 from holdfast_demo.shared import serving
-from holdfast_demo.shopify import functions, orders, pages
+from holdfast_demo.shopify import functions, orders, pages, pictures
 from holdfast_demo.shopify.errors import ShopifyRefusal
 from holdfast_demo.shopify.model import Order, Variant
 from holdfast_demo.shopify.orders import SaleLine
@@ -61,7 +61,17 @@ def _cart_page(world: PlatformState, domain: str, form: dict[str, str], errors: 
     variants = world.store.select(Variant, domain, ThingQuery(most=MAX_VARIANTS))
     checks = functions.cart_check() is not None
     status = 422 if errors else 200
-    return pages.page("cart.html", status, shop=shop, variants=variants, form=form, errors=errors, checks=checks)
+    return pages.page(
+        "cart.html",
+        status,
+        shop=shop,
+        variants=variants,
+        pictures={variant.id: pictures.picture_of(variant) for variant in variants},
+        prices={variant.id: pictures.price_of(variant) for variant in variants},
+        form=form,
+        errors=errors,
+        checks=checks,
+    )
 
 
 def _cart_lines(form: dict[str, str]) -> list[SaleLine]:

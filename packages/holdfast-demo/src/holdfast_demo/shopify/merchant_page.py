@@ -1,7 +1,7 @@
 """The page of a shop for its merchant, with a button for each action."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -9,7 +9,7 @@ from starlette.routing import BaseRoute, Route
 
 from holdfast.kit.pages.site import redirect
 from holdfast_demo.shared import serving
-from holdfast_demo.shopify import orders, pages, shops, storefront
+from holdfast_demo.shopify import orders, pages, pictures, shops, storefront
 from holdfast_demo.shopify.errors import ShopifyRefusal
 from holdfast_demo.shopify.levels import Level
 from holdfast_demo.shopify.model import Location, Order, Variant, format_time
@@ -20,6 +20,7 @@ from holdfast_demo.shopify.store import ThingQuery
 from holdfast_demo.shopify.webhooks import ShopifyWebhooks
 
 MAX_ROWS = 50
+MAX_PACKS = 3
 
 ButtonAction = Callable[[str, dict[str, str]], object]
 """The action of a button: it gets the shop and the fields. Raises `ShopifyRefusal`."""
@@ -48,6 +49,14 @@ def routes(world: PlatformState, oauth: OAuth, webhooks: ShopifyWebhooks) -> lis
     ]
 
 
+class _View(NamedTuple):
+    """A frame of the page that shows several beside each other."""
+
+    name: str
+    title: str
+    address: str
+
+
 class _MerchantPages:
     def __init__(self, world: PlatformState, oauth: OAuth, webhooks: ShopifyWebhooks) -> None:
         self._world = world
@@ -58,18 +67,40 @@ class _MerchantPages:
         return self._shop_page(request.path_params["shop"])
 
     async def side_by_side(self, request: Request) -> Response:
-        """Show the shop, the page of its first product, and the app beside each other."""
+        """Show the stock of the first product, and below it the shop, the product and the app beside each other."""
         domain = request.path_params["shop"]
         shop = self._world.find_shop(domain)
         if shop is None:
             return pages.page("gone.html", 404, why=f"There is no shop {domain}.")
         first = self._world.store.select(Variant, domain, ThingQuery(most=1))
+        variants = [variant for one in first for variant in shops.variants_of(self._world, domain, one.product)]
+        packs = [self._pack(domain, variant) for variant in variants[:MAX_PACKS]]
+        available = packs[0]["available"] if packs else 0
+        app = self._world.app
         frames = [
-            ("Shop", f"/{domain}"),
-            *(("Storefront", storefront.of_variant(domain, variant)) for variant in first),
-            (self._world.app.title, f"/{domain}/admin/apps/{self._world.app.handle}"),
+            _View("shop", "Shop", f"/{domain}"),
+            *(_View("storefront", "Storefront", storefront.of_variant(domain, variant)) for variant in first),
+            _View("app", app.title, f"/{domain}/admin/apps/{app.handle}"),
         ]
-        return pages.page("side-by-side.html", frames="'self'", shop=shop, views=frames)
+        return pages.page(
+            "side-by-side.html",
+            frames="'self'",
+            app=app,
+            shop=shop,
+            packs=packs,
+            available=available,
+            places=pictures.stock_places(available),
+            views=frames,
+        )
+
+    def _pack(self, domain: str, variant: Variant) -> dict[str, Any]:
+        """A variant with its picture, its price, and how many are available at all locations."""
+        return {
+            "variant": variant,
+            "picture": pictures.picture_of(variant),
+            "price": pictures.price_of(variant),
+            "available": sum(level.available for _, level in self._levels(domain, variant)),
+        }
 
     async def order(self, request: Request) -> Response:
         """Lead to an order on the page of its shop."""
@@ -122,6 +153,8 @@ class _MerchantPages:
             {
                 "variant": variant,
                 "levels": self._levels(domain, variant),
+                "picture": pictures.picture_of(variant),
+                "price": pictures.price_of(variant),
                 "address": storefront.of_variant(domain, variant),
             }
             for variant in variants

@@ -26,7 +26,7 @@ def routes(world: PlatformState, oauth: OAuth) -> list[BaseRoute]:
         Route("/", pages.open, methods=["POST"]),
         Route("/{shop}/admin/oauth/authorize", pages.ask_to_install),
         Route("/{shop}/admin/oauth/authorize", pages.agreed, methods=["POST"]),
-        *asset_routes(SITE, "icon.svg", "live.js"),
+        *asset_routes(SITE, "icon.svg", "live.js", "templates/shop.css", "templates/side-by-side.css"),
     ]
 
 

@@ -17,7 +17,7 @@ from starlette.routing import BaseRoute, Route
 from holdfast.kit.pages.language import ENGLISH, LANGUAGES, Language
 from holdfast.kit.pages.site import redirect
 from holdfast_demo.shared import serving
-from holdfast_demo.shopify import checkout, pages, shops
+from holdfast_demo.shopify import checkout, pages, pictures, shops
 from holdfast_demo.shopify.endpoints import PREFIX, SUBPATH
 from holdfast_demo.shopify.errors import ShopifyRefusal
 from holdfast_demo.shopify.model import Product, Variant, handle
@@ -84,6 +84,7 @@ class _Storefront:
         self, domain: str, product: Product, chosen: str, language: Language, error: str = ""
     ) -> Response:
         variants = shops.variants_of(self._world, domain, product.id)
+        variant = next((variant for variant in variants if str(variant.id) == chosen), variants[0])
         return pages.page(
             "product.html",
             422 if error else 200,
@@ -94,7 +95,9 @@ class _Storefront:
             shop=domain,
             product=product,
             variants=variants,
-            chosen=next((variant for variant in variants if str(variant.id) == chosen), variants[0]),
+            chosen=variant,
+            picture=pictures.picture_of(variant),
+            prices={variant.id: pictures.price_of(variant, language) for variant in variants},
             blocks=[block(language, proxy=f"/{domain}/{PREFIX}/{SUBPATH}", show=show) for show in ("chosen", "all")],
         )
 

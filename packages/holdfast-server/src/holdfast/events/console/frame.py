@@ -21,7 +21,7 @@ PLACES = {
     "/console/queues": Place(translatable("Waiting rooms"), "list-ordered"),
     "/console/keys": Place(translatable("Keys"), "key-round"),
     "/console/apps": Place(translatable("Apps"), "plug"),
-    "/console/mails": Place(translatable("Mails"), "mail"),
+    "/console/mails": Place(translatable("E-mails"), "mail"),
     "/console/look": Place(translatable("Appearance"), "palette"),
     "/console/payouts": Place(translatable("Payouts"), "wallet"),
     ACCOUNT: Place(translatable("Account"), "circle-user"),

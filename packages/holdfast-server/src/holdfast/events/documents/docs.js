@@ -1,32 +1,24 @@
-// The reference: a search in its operations and objects, and forms that send requests with the reader's own key.
+// The reference: a search in the index of its operations, and forms that send requests with the reader's own key.
 "use strict";
 
 const tools = document.getElementById("tools");
-const count = document.getElementById("found");
-const sections = [...document.querySelectorAll(".reference main > section")];
-const links = new Map([...document.querySelectorAll(".reference nav li a")].map((link) => [link.hash.slice(1), link]));
+const entries = [...document.querySelectorAll("[data-words]")];
 
-tools.addEventListener("submit", (event) => event.preventDefault());
+tools?.addEventListener("submit", (event) => event.preventDefault());
 
-// Each section with its text, read once.
-const texts = new Map(sections.map((section) => [section, section.textContent.toLowerCase()]));
-
-document.getElementById("search").addEventListener("input", (event) => {
+document.getElementById("search")?.addEventListener("input", (event) => {
   const words = event.target.value.toLowerCase().split(/\s+/).filter(Boolean);
   let number = 0;
-  for (const [section, text] of texts) {
+  for (const entry of entries) {
+    const text = `${entry.dataset.words} ${entry.textContent.toLowerCase()}`;
     const fits = words.every((word) => text.includes(word));
     number += fits;
-    section.hidden = !fits;
-    const link = links.get(section.id);
-    if (link) link.parentElement.hidden = !fits;
+    entry.hidden = !fits;
   }
-  for (const heading of document.querySelectorAll(".reference main > h2")) {
-    let next = heading.nextElementSibling;
-    while (next?.hidden && next.tagName === "SECTION") next = next.nextElementSibling;
-    heading.hidden = next?.tagName !== "SECTION";
+  for (const list of document.querySelectorAll(".reference main section:has([data-words])")) {
+    list.hidden = !list.querySelector("[data-words]:not([hidden])");
   }
-  count.textContent = words.length ? `${number} of ${sections.length} parts have all these words.` : "";
+  document.getElementById("found").textContent = words.length ? `${number} of ${entries.length} operations have all these words.` : "";
 });
 
 // The address of a request: parameters that are left empty are left out.
@@ -41,7 +33,7 @@ function address(form) {
 }
 
 function show(form, title, text) {
-  const heading = document.createElement("h4");
+  const heading = document.createElement("h3");
   heading.textContent = title;
   const content = document.createElement("pre");
   content.tabIndex = 0;

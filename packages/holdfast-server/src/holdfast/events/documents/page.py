@@ -1,12 +1,13 @@
-"""The reference for people: the OpenAPI document as one page in the layout of the site, by noun, with examples.
+"""The reference for people: the OpenAPI document in the layout of the site, a page for each noun, with examples.
 
 A request body has an example for every operation that has one, and examples of answers are built from schemas. A script
-adds a search, buttons that copy, and forms that send requests with a key. The page can be read without it.
+adds a search, buttons that copy, and forms that send requests with a key. The pages can be read without it.
 """
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -107,6 +108,9 @@ def example_of(schema: Schema, resolve: Callable[[Schema], Schema], name: str = 
 
 Spec = Mapping[str, Any]
 
+OBJECTS = "objects"
+"""The last part of the path of the page about objects, beside those of nouns."""
+
 ASSETS = ("documents/docs.css", "documents/docs.js")
 
 
@@ -137,27 +141,66 @@ class DocumentedOperation(Struct):
     answers: dict[str, AnswerExample]
     refusals: dict[str, str]
 
+    @property
+    def summary(self) -> str:
+        """What it does, in a line."""
+        return self.description.split("\n\n")[0]
+
+    @property
+    def searched(self) -> str:
+        """The words by which the index finds it, each once."""
+        fields: list[str] = [*self.body["properties"]] if self.body else []
+        parts: list[str] = [
+            self.operationId,
+            self.path,
+            self.description,
+            *fields,
+            *(field["name"] for field in self.parameters),
+        ]
+        return " ".join(sorted({*re.findall(r"\w+", " ".join(parts).lower())}))
+
+
+Nouns = Mapping[str, Sequence[DocumentedOperation]]
+
 
 def routes(spec: Spec) -> list[Route]:
-    """The routes of the page, its style sheet and its script. `copy.js` is an asset of the site."""
+    """The routes of the pages, their style sheet and their script. `copy.js` is an asset of the site."""
     headers = {name.decode(): value.decode() for name, value in security_headers() if name != b"cache-control"}
-    return [document("/docs", lambda: page(spec).encode(), HTML, headers), *SITE.assets(*ASSETS)]
+    nouns = operations_by_noun(spec)
+    return [
+        document("/docs", lambda: _page(spec, nouns, "documents/docs_index.html").encode(), HTML, headers),
+        *(
+            document(f"/docs/{noun}", partial(_noun_page, spec, nouns, noun), HTML, headers)
+            for noun in (*nouns, OBJECTS)
+        ),
+        *SITE.assets(*ASSETS),
+    ]
 
 
-def page(spec: Spec) -> str:
-    """The page as HTML. It loads nothing from other servers."""
+def operations_by_noun(spec: Spec) -> Nouns:
+    """The operations of each noun, in the order of the table."""
     nouns: dict[str, list[DocumentedOperation]] = {}
     for path, methods in spec["paths"].items():
         for method, entry in methods.items():
             nouns.setdefault(entry["tags"][0], []).append(_documented(spec, method.upper(), path, entry))
+    return nouns
+
+
+def _noun_page(spec: Spec, nouns: Nouns, noun: str) -> bytes:
+    return _page(spec, nouns, "documents/docs.html", noun=noun).encode()
+
+
+def _page(spec: Spec, nouns: Nouns, template: str, **values: Any) -> str:
+    """A page as HTML. It loads nothing from other servers."""
     return SITE.render(
-        "documents/docs.html",
+        template,
         spec=spec,
         base_url=spec["servers"][0]["url"],
         nouns=nouns,
         objects=answer_schemas(spec),
         words=in_words,
         prose=_prose,
+        **values,
     )
 
 

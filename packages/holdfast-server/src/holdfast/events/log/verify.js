@@ -389,12 +389,16 @@ function noteOf(text) {
   return note;
 }
 
+// The result in a sentence, and behind it all that was checked.
 function partsOf(report, failure) {
   const checked = report.lines.length ? [listOf("rows", report.lines, "done")] : [];
+  const unchecked = failure ? [] : [element("h3", say("unchecked")), listOf("", report.unchecked)];
+  const details = element("details", "");
+  details.append(element("summary", say("checked")), ...checked, ...unchecked);
   if (failure) {
     const alarm = copyOf("wrong");
     alarm.querySelector("strong").textContent = failure.message;
-    return [alarm, ...checked];
+    return [alarm, ...(checked.length ? [details] : [])];
   }
   return [
     copyOf(report.state),
@@ -402,9 +406,7 @@ function partsOf(report, failure) {
     ...(report.state === "partly" ? [element("p", say("partly"))] : []),
     ...report.sentences.map((sentence) => element("p", sentence)),
     ...report.notes.map(noteOf),
-    ...checked,
-    element("h3", say("unchecked")),
-    listOf("", report.unchecked),
+    details,
   ];
 }
 

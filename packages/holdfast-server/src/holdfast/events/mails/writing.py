@@ -37,10 +37,11 @@ def own_data_message(mail: DataMail, frame: Frame) -> MailMessage:
         first=_(
             "With this link you download what is stored about you, or have it erased. Nothing happens before you do."
         ),
-        button=_("To your data"),
+        button=_("Go to your data"),
         rest=_(
-            "It works once, for an hour. Somebody has asked for it who is signed in with your address, or has one of "
-            "your mails about a registration. If that was not you, you need not do anything. Do not forward this mail."
+            "It works once, for an hour. Somebody has asked for it who is signed in with your address, or has "
+            "one of your e-mails about a registration. If that was not you, ignore this e-mail. Do not forward "
+            "it."
         ),
     )
 
@@ -178,7 +179,7 @@ def _facts(kind: Kind, caused: MailArguments, known: MailFacts, language: Langua
         currency = caused.currency or known.currency
         facts.append(Fact(name, language.money(in_minor_units, currency, digits(currency))))
     if has_registration and known.amount_due and in_minor_units and known.refund_days is not None:
-        facts.append(Fact(_("Money back"), _money_back(known.refund_days, language)))
+        facts.append(Fact(_("Refunds"), _money_back(known.refund_days, language)))
     if kind == "payment_due" and known.held_until:
         facts.append(Fact(_("To be paid until"), language.moment(known.held_until, zone)))
     if kind == "confirm" and known.draw_at:
@@ -228,8 +229,8 @@ def _head(known: MailFacts, language: Language) -> str:
     if not known.is_logged or known.head_size is None or known.head_root is None:
         return ""
     sentence = FRAME.texts(language).ngettext(
-        "Keep this line. It shows whether the log is changed later: %(number)s entry, %(root)s",
-        "Keep this line. It shows whether the log is changed later: %(number)s entries, %(root)s",
+        "Log: %(number)s entry, %(root)s (keep this line)",
+        "Log: %(number)s entries, %(root)s (keep this line)",
         known.head_size,
     )
     root = f"{known.head_root[:4]} {known.head_root[4:]}"
@@ -240,7 +241,7 @@ def _action(kind: Kind, language: Language) -> str:
     _ = FRAME.texts(language).gettext
     if kind == "confirm":
         return _("Confirm your entry")
-    return _("Pay for your seat") if kind == "payment_due" else _("Look at your registration")
+    return _("Pay for your seat") if kind == "payment_due" else _("View your registration")
 
 
 def _text(letter: Letter) -> str:
@@ -258,14 +259,15 @@ def _text(letter: Letter) -> str:
         parts.append(_("Your code for the entrance:") + f"\n{letter.typed}")
     if letter.registration_url:
         parts.append(f"{letter.action}:\n{letter.registration_url}")
-    if letter.until:
-        parts.append(_("To cancel, open this link. You can do so until %(until)s.") % {"until": letter.until})
+    parts.append(_("About the event:") + f"\n{letter.page}")
     if letter.order:
         check = _("Check it yourself:")
         parts.append(f"{letter.order} {check}\n{letter.proof_url}\n{letter.head}".rstrip())
-    parts.append(_("About the event:") + f"\n{letter.page}")
+    if letter.until:
+        sentence = _("If you cannot come, you can cancel until %(until)s, with the link to your registration.")
+        parts.append(sentence % {"until": letter.until})
     parts.append(
-        _("You get this mail because this address was registered for an event of %(organizer)s.")
+        _("You get this e-mail because this address was registered for an event of %(organizer)s.")
         % {"organizer": letter.organizer}
     )
     return "\n\n".join(part for part in parts if part) + "\n"

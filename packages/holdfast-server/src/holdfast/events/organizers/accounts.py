@@ -19,7 +19,9 @@ CONFLICT_MESSAGES = {
     "users_slug": ("slug", message("is already taken")),
     "users_email_of_organizer": (
         "name",
-        message("cannot be used yet: your address has an organizer; sign out, sign in by a link, and say whose it is"),
+        message(
+            "cannot be used yet: your address has an organizer; sign out, sign in with a link, and say whose it is"
+        ),
     ),
 }
 """The field and the error message for each unique index that refuses an organizer."""

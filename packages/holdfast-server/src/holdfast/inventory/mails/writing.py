@@ -51,7 +51,9 @@ def message(mail: LowStockMail, frame: Frame) -> MailMessage:
         first=_("%(pool)s has %(amount)s left that can be sold. You wanted to know at %(limit)s.")
         % {"pool": pool, "amount": amount, "limit": language.number(mail.low_stock_at)},
         button=_("Open the pool"),
-        rest=_("You get the next mail about it when there was more in between. In the settings you can turn them off."),
+        rest=_(
+            "You get the next e-mail about it when there was more in between. In the settings you can turn them off."
+        ),
     )
 
 

@@ -1,4 +1,4 @@
-"""What public pages register: the start page, `robots.txt` and the icon."""
+"""What public pages register: the start page, the one for agents, `robots.txt` and the icon."""
 
 from holdfast.inventory.context import Context
 from holdfast.inventory.site import SITE
@@ -10,13 +10,14 @@ ROBOTS = b"User-agent: *\nDisallow:\n"
 
 
 def endpoints(context: Context) -> Endpoints:
-    """The start page, `robots.txt` and the icon."""
+    """The start page, the one for agents, `robots.txt` and the icon."""
     base_url = context.database.resources.settings.base_url
     return Endpoints(
         [
             constant_page(SITE, "/", "pages/home.html", context.limits, "home", base_url=base_url),
+            constant_page(SITE, "/agents", "pages/agents.html", context.limits, "agents", base_url=base_url),
             document("/robots.txt", ROBOTS, "text/plain"),
-            *SITE.assets("icon.svg"),
+            *SITE.assets("icon.svg", "pages/home.css"),
         ]
     )
 

@@ -128,7 +128,7 @@ _KINDS: Mapping[str, str] = {
     "a number": message("Enter a number, such as 12.5."),
     "true or false": message("Choose yes or no."),
     "a time such as 2030-01-31T18:00:00Z": message("Enter a date and a time, such as 2030-01-31T18:00."),
-    "%(others)s or %(last)s": message("Choose one of the list."),
+    "%(others)s or %(last)s": message("Choose one from the list."),
 }
 """The instructions for a value of a kind, by the text of the kind in the messages of the API."""
 

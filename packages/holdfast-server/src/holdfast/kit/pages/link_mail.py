@@ -54,7 +54,7 @@ def link_message(mail: LinkMail, frame: Frame, *, subject: str, first: str, butt
 
 def stop_text(frame: Frame, language: Language, stop: str) -> str:
     """The end of a mail, which explains how to stop all mails."""
-    stopping = frame.texts(language).gettext("Stop all mails of %(site)s to this address:") % {"site": frame.title}
+    stopping = frame.texts(language).gettext("Stop all e-mails of %(site)s to this address:") % {"site": frame.title}
     return f"\n{stopping}\n{url_in_language(stop, language)}\n"
 
 

@@ -72,7 +72,7 @@ class RegistrationsFile:
 def _columns(language: Language) -> Sequence[str]:
     _ = SITE.texts(language).gettext
     return (
-        *(_("E-mail address"), _("Name"), _("State"), _("Place on the waiting list"), _("Reason")),
+        *(_("E-mail address"), _("Name"), _("Status"), _("Place on the waiting list"), _("Reason")),
         *(_("Amount paid"), _("Currency"), _("Received (UTC)"), _("Id"), _("In since (UTC)")),
     )
 

@@ -35,7 +35,7 @@ MAX_DIFFERENCES = 20
 
 CAUSES = {
     "pending": translatable("is about to be set"),
-    "unexplained": translatable("somebody changed it at the platform, or a sale was not told yet"),
+    "unexplained": translatable("somebody changed it at the platform, or a sale was not reported yet"),
     "parked": translatable("is not set until you ask for it"),
 }
 POLICIES = {

@@ -261,8 +261,8 @@ document.addEventListener("visibilitychange", () => {
     refresh();
   }
 });
-addEventListener("submit", ({ defaultPrevented }) => {
-  if (defaultPrevented) return;
+addEventListener("submit", ({ defaultPrevented, target }) => {
+  if (defaultPrevented || target.target) return; // answered in a frame: this page stays
   isSending = true;
   setTimeout(() => {
     isSending = false;

@@ -1,0 +1,52 @@
+"""The start page of the inventory service in Chromium: what it shows of packs is true, and everybody can try it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from holdfast.inventory.service import INVENTORY
+from tests.browser.looking import looking, looks, too_wide, violations
+from tests.databases import scratch_database, template_database
+from tests.inventory.installs.merchants import beside_the_platform
+from tests.inventory.support import unlimited
+from tests.serving import listener, running_already, serving
+
+JARS = 42
+
+
+@pytest.fixture(scope="module")
+def template(template_url: str) -> Iterator[str]:
+    with template_database(template_url, "start_browser", INVENTORY) as url:
+        yield url
+
+
+@looks
+async def test_a_sale_on_the_shelf_changes_what_is_left_of_every_pack(
+    chromium: Browser, template: str, tmp_path: Path, scheme: Any, width: int, language: str
+) -> None:
+    here = listener()
+    address = f"http://127.0.0.1:{here.getsockname()[1]}"
+    with scratch_database(template, "start") as url:
+        async with (
+            beside_the_platform(unlimited(url, tmp_path), address) as scene,
+            serving(running_already(scene.inventory.app), here),
+        ):
+            context = await looking(chromium, scheme, width, language)
+            page = await context.new_page()
+            for path in ("/agents", "/"):
+                await page.goto(f"{address}{path}?lang={language}")
+                assert await violations(page) == []
+                assert await too_wide(page) == []
+
+            for units in (0, 1, 6, 12):
+                await page.locator(f'[name=sale][value="{units}"]').check()
+                for pack, row in zip((1, 6, 12), await page.locator(".shelf .rows li").all(), strict=True):
+                    await expect(row.locator(".soft span:visible")).to_have_count(1)
+                    left = await row.locator(".soft span:visible").inner_text()
+                    assert left.split()[0] == str((JARS - units) // pack), (units, pack)
+                faded = "uses => uses.filter(use => getComputedStyle(use).opacity < 1).length"
+                assert await page.locator(".shelf use").evaluate_all(faded) == units
+            await context.close()

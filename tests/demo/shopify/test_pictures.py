@@ -1,0 +1,35 @@
+"""The pictures and prices of products."""
+
+from holdfast.kit.pages.language import LANGUAGES
+from holdfast_demo.shopify import pictures
+from holdfast_demo.shopify.model import Variant
+
+
+def _variant(product: str, title: str, price: str = "6.00") -> Variant:
+    return Variant(product=1, item=1, title=title, product_title=product, price=price)
+
+
+def test_a_picture_shows_what_is_sold_and_how_many_of_it() -> None:
+    pictured = {
+        ("Honey jars", "Single"): ("jar", 1),
+        ("Honey jars", "12-pack"): ("jar", 12),
+        ("Beeswax candles", "Pack of 3"): ("candle", 3),
+        ("Lavender soap", "Dozen"): ("soap", 12),
+        ("Honey mustard", "6 x 200 ml"): ("mustard", 6),
+        ("Green tea", "250 g"): ("tea", 1),
+        ("Bricks", "500-pack"): ("box", 12),
+        ("Bricks", "0-pack"): ("box", 1),
+    }
+
+    for (product, title), picture in pictured.items():
+        assert pictures.picture_of(_variant(product, title)) == picture
+
+
+def test_a_stock_has_empty_places_for_what_was_sold() -> None:
+    assert [sum(pictures.stock_places(available)) for available in (-3, 0, 44, 70, 10_000)] == [0, 0, 44, 70, 150]
+    assert [len(pictures.stock_places(available)) for available in (-3, 0, 44, 70, 10_000)] == [50, 50, 50, 70, 150]
+
+
+def test_a_price_has_its_currency_and_the_form_of_the_language() -> None:
+    assert pictures.price_of(_variant("Honey jars", "Single", "33.5")) == "€33.50"
+    assert pictures.price_of(_variant("Honey jars", "Single", "6"), LANGUAGES["de"]) == "6,00\xa0€"
