@@ -7,13 +7,13 @@ no database query.
 import datetime as dt
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import quote, urlencode
 
 from markupsafe import Markup
 
 from holdfast.events.events import text
-from holdfast.events.events.model import EventRow, zone
+from holdfast.events.events.model import zone
 from holdfast.events.events.recurrence import next_occurrence_at
 from holdfast.events.organizers.look import photo_origin
 from holdfast.events.pages.cover import cover_path, cover_svg
@@ -175,7 +175,18 @@ def price_chart(prices: Sequence[PricePoint], until: dt.datetime) -> Chart | Non
     return draw_steps([(point.timestamp, point.price) for point in prices], until)
 
 
-def map_link(event: EventRow) -> str | None:
+class PlacedEvent(Protocol):
+    """The data of an event that say where it is."""
+
+    @property
+    def latitude(self) -> float | None: ...
+    @property
+    def longitude(self) -> float | None: ...
+    @property
+    def address(self) -> str | None: ...
+
+
+def map_link(event: PlacedEvent) -> str | None:
     """The address of a map with the place of an event: its pin, or else a search for its address. None without both."""
     if event.latitude is not None and event.longitude is not None:
         pin = urlencode({"mlat": f"{event.latitude:.6f}", "mlon": f"{event.longitude:.6f}"})
