@@ -1,7 +1,6 @@
 """The page `/components` of a demonstration: every component of the pages of both services.
 
-`holdfast up` puts it in front of the services, which do not have it themselves. They serve the scripts of the kit that it
-loads.
+`holdfast up` puts it in front of the services, which do not have it themselves. They serve the scripts that it loads.
 """
 
 import datetime as dt
