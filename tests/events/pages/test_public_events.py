@@ -36,6 +36,7 @@ NOT_FOUND: Statuses = {DRAFT: 404, WITHDRAWN: 404}
 ABOUT_EVENTS: Mapping[str, Statuses] = {
     "/organizers/{slug}/events/{event_id}": {**NOT_FOUND, CANCELLED: 200},
     "/events/{event_id}": {**NOT_FOUND, CANCELLED: 303},
+    "/events/{event_id}/preview/{signature}": {**NOT_FOUND, CANCELLED: 404},
     "/events/{event_id}/registrations": {**NOT_FOUND, CANCELLED: 303},
     "/events/{event_id}/embed": {**NOT_FOUND, CANCELLED: 200},
     "/events/{event_id}/cover-{version}.png": {**NOT_FOUND, CANCELLED: 200},

@@ -25,6 +25,7 @@ from holdfast.events.pages.registration.form import form_of, period
 from holdfast.events.paths import event_path, id_of, organizer_path
 from holdfast.events.photos.model import image_attributes, urls
 from holdfast.events.processor.currencies import digits
+from holdfast.events.registrations.links import SIGNATURE_DIGITS
 from holdfast.events.resources import Database
 from holdfast.events.site import SITE
 from holdfast.events.texts.markdown import one_line, without_links
@@ -39,7 +40,9 @@ from holdfast.kit.pages.language import LANGUAGES, Language, language_of
 from holdfast.kit.pages.page_cache import MAX_CACHE_BYTES, CachedPage, PageCache, cached_page
 from holdfast.kit.pages.site import HTML, redirect, security_headers
 from holdfast.kit.postgres.lookup_cache import LookupCache
+from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.runner import Run
+from holdfast.kit.security.secrets import HmacSigner, Secret
 from holdfast_verify.formats.beacon import CHAIN
 from holdfast_verify.formats.drawn_order import DRAWN_ORDER
 
@@ -47,6 +50,20 @@ MAP_SITE = "https://www.openstreetmap.org"
 
 _RELEASE_TOKEN = b"queue_token="
 """How the token of a waiting room begins in a query."""
+
+
+NOT_INDEXED: Header = (b"x-robots-tag", b"noindex, nofollow")
+"""Tells search engines to keep nothing of a page."""
+
+
+def previews(secret: Secret) -> HmacSigner:
+    """Signs the ids of events whose drafts are shown to who has the link."""
+    return secret.signer("event previews", SIGNATURE_DIGITS)
+
+
+def preview_path(secret: Secret, event_id: int) -> str:
+    """The path of the preview of a draft."""
+    return f"/events/{event_id}/preview/{previews(secret).sign(str(event_id))}"
 
 
 EVENT_PAGES = cache_bound("Rendered pages of events", "events", f"{MAX_CACHE_BYTES // 1_000_000} MB")
@@ -61,10 +78,13 @@ class EventPage:
 
     access = Access("event_page")
 
-    def __init__(self, database: Database, linked_events: LookupCache[int, LinkedEvent], read: Run) -> None:
+    def __init__(
+        self, database: Database, limits: Limits, linked_events: LookupCache[int, LinkedEvent], read: Run
+    ) -> None:
         self._database = database
         self._settings = database.resources.settings
         self._secret = database.resources.secret
+        self._limits = limits
         self._linked_events = linked_events
         self._read = read
         self._pages = PageCache(EVENT_PAGES)
@@ -85,9 +105,26 @@ class EventPage:
         key = (linked_event.event.id, linked_event.version, linked_event.is_asked, language, period())
 
         async def render() -> CachedPage:
-            return cached_page(await self._render(caller, language, linked_event), self._headers(language))
+            content = await self._read_content(caller, linked_event)
+            page = await self._render(language, content, is_asked=linked_event.is_asked)
+            return cached_page(page, self._headers(language))
 
         return (await self._pages.get(key, render)).reply(request)
+
+    async def preview(self, caller: Caller, request: Request) -> Reply:
+        """The page of a draft as it will be, for who has its link. Raises `not_found` if the link is wrong.
+
+        A published event has its page, so the link leads there.
+        """
+        language, event_id = language_of(request), id_of(request.fields["event_id"])
+        if not previews(self._secret).accepts(str(event_id), request.fields["signature"]):
+            await self._limits.hit("wrong links", caller.name)
+            raise NOT_FOUND()
+        content: EventContent = await self._read(caller, ReadEvent(event_id=event_id, is_preview=True))
+        if content.event.is_public:
+            return redirect(language.at(event_path(content.event.organizer_slug, event_id)))
+        page = await self._render(language, content, is_preview=True)
+        return Reply(200, page.encode(), [*self._headers(language), NOT_INDEXED], HTML)
 
     async def find(self, caller: Caller, request: Request) -> Reply:
         """Redirect an address without the organizer to the page of the event. Raises `not_found`."""
@@ -99,14 +136,25 @@ class EventPage:
         self, caller: Caller, language: Language, linked_event: LinkedEvent, status: int, **form_values: Any
     ) -> Reply:
         """The page with a form that was sent and refused. `form_values` are keyword arguments of `form_of`."""
-        content = await self._render(caller, language, linked_event, **form_values)
-        return Reply(status, content.encode(), self._headers(language), HTML)
+        content = await self._read_content(caller, linked_event)
+        page = await self._render(language, content, is_asked=linked_event.is_asked, **form_values)
+        return Reply(status, page.encode(), self._headers(language), HTML)
+
+    async def _read_content(self, caller: Caller, linked_event: LinkedEvent) -> EventContent:
+        return await self._read(caller, ReadEvent(event_id=linked_event.event.id))
 
     def _headers(self, language: Language) -> list[Header]:
         return security_headers(language, images=photo_origin(self._settings))
 
-    async def _render(self, caller: Caller, language: Language, linked_event: LinkedEvent, **form_values: Any) -> str:
-        content: EventContent = await self._read(caller, ReadEvent(event_id=linked_event.event.id))
+    async def _render(
+        self,
+        language: Language,
+        content: EventContent,
+        *,
+        is_asked: bool = True,
+        is_preview: bool = False,
+        **form_values: Any,
+    ) -> str:
         settings, event = self._settings, content.event
         body = await text.find_or_render(
             self._database, event, content.text, is_proved=content.organizer_name is not None
@@ -121,9 +169,7 @@ class EventPage:
         summary = outbound_text(body.summary, is_confirmed=name is not None)
         title = one_line(outside.title)
         drawn = [] if name is None or images else [settings.base_url + cover_path(event.id, title)]
-        form = form_of(
-            event, settings, self._secret, language, refund_days=linked_event.event.refund_days, **form_values
-        )
+        form = form_of(event, settings, self._secret, language, refund_days=content.refund_days, **form_values)
         values: dict[str, Any] = {
             "event": event,
             "version": content.version,
@@ -146,7 +192,8 @@ class EventPage:
             "address": language.at(address),
             "alternates": {code: f"{address}?lang={code}" for code in LANGUAGES} | {"x-default": address},
             "is_running": event.status == "expired" and event.ends_at is not None and content.now < event.ends_at,
-            "moved": not linked_event.is_asked,
+            "moved": not is_asked,
+            "is_preview": is_preview,
             "form": form,
             "zone": event.timezone or "UTC",
             "digits": digits(event.currency),
