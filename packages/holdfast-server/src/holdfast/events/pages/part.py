@@ -60,7 +60,7 @@ def endpoints(context: Context) -> Endpoints:
     def page(path: str, access: Access, answer: Callable[[Caller, Request], Awaitable[Reply]]) -> Route:
         return Route(path, Handler(access, limits, answer, kept_refusals(SITE.refuse)))
 
-    event = EventPage(database, limits, linked_events, runner[READ])
+    event = EventPage(database, limits, linked_events, organizers, runner[READ])
     cover = CoverImage(linked_events)
     calendar = CalendarFile(settings, runner[READ])
     organizer = OrganizerPage(settings, organizers, runner[READ_ORGANIZER])

@@ -16,11 +16,12 @@ from holdfast.events.events import text
 from holdfast.events.events.model import zone
 from holdfast.events.events.recurrence import next_occurrence_at
 from holdfast.events.organizers.look import photo_origin
-from holdfast.events.pages.cover import cover_path, cover_svg
+from holdfast.events.pages.cover import cover_path, cover_svg, title_cover
 from holdfast.events.pages.event.cache import LinkedEvent
 from holdfast.events.pages.event.structured_data import event_json_ld
 from holdfast.events.pages.look import look_values
 from holdfast.events.pages.model import EventContent, PricePoint, ReadEvent
+from holdfast.events.pages.organizer import OrganizerCache, VersionedOrganizer, card_photo
 from holdfast.events.pages.registration.form import form_of, period
 from holdfast.events.paths import event_path, id_of, organizer_path
 from holdfast.events.photos.model import image_attributes, urls
@@ -32,7 +33,7 @@ from holdfast.events.texts.markdown import one_line, without_links
 from holdfast.events.texts.outbound_texts import OMISSION, outbound, outbound_text
 from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.contract.caller import Caller
-from holdfast.kit.contract.problems import NOT_FOUND
+from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from holdfast.kit.http.handler import Access, Header, Reply, Request
 from holdfast.kit.mail.message import joined_lines
 from holdfast.kit.pages.chart import Chart, draw_steps
@@ -45,6 +46,9 @@ from holdfast.kit.running.runner import Run
 from holdfast.kit.security.secrets import HmacSigner, Secret
 from holdfast_verify.formats.beacon import CHAIN
 from holdfast_verify.formats.drawn_order import DRAWN_ORDER
+
+MAX_FOLLOWING = 3
+"""The most next events on the page of an event that is cancelled or has begun."""
 
 MAP_SITE = "https://www.openstreetmap.org"
 
@@ -73,18 +77,25 @@ class EventPage:
     """Answers requests for the pages of events.
 
     linked_events    the cache of the events that links show
+    organizers       the cache of the pages of organizers
     read             reads the content of the page of an event
     """
 
     access = Access("event_page")
 
     def __init__(
-        self, database: Database, limits: Limits, linked_events: LookupCache[int, LinkedEvent], read: Run
+        self,
+        database: Database,
+        limits: Limits,
+        linked_events: LookupCache[int, LinkedEvent],
+        organizers: OrganizerCache,
+        read: Run,
     ) -> None:
         self._database = database
         self._settings = database.resources.settings
         self._secret = database.resources.secret
         self._limits = limits
+        self._organizers = organizers
         self._linked_events = linked_events
         self._read = read
         self._pages = PageCache(EVENT_PAGES)
@@ -102,11 +113,13 @@ class EventPage:
         linked_event = await self._linked_events.get(id_of(fields["event_id"]))
         if linked_event.slug != fields["slug"]:
             raise NOT_FOUND()
-        key = (linked_event.event.id, linked_event.version, linked_event.is_asked, language, period())
+        following = await self._find_following(linked_event)
+        version = (linked_event.version, following.version if following else b"")
+        key = (linked_event.event.id, version, linked_event.is_asked, language, period())
 
         async def render() -> CachedPage:
             content = await self._read_content(caller, linked_event)
-            page = await self._render(language, content, is_asked=linked_event.is_asked)
+            page = await self._render(language, content, is_asked=linked_event.is_asked, following=following)
             return cached_page(page, self._headers(language))
 
         return (await self._pages.get(key, render)).reply(request)
@@ -137,8 +150,20 @@ class EventPage:
     ) -> Reply:
         """The page with a form that was sent and refused. `form_values` are keyword arguments of `form_of`."""
         content = await self._read_content(caller, linked_event)
-        page = await self._render(language, content, is_asked=linked_event.is_asked, **form_values)
+        following = await self._find_following(linked_event)
+        page = await self._render(language, content, is_asked=linked_event.is_asked, following=following, **form_values)
         return Reply(status, page.encode(), self._headers(language), HTML)
+
+    async def _find_following(self, linked_event: LinkedEvent) -> VersionedOrganizer | None:
+        """The events of the organizer of an event that is cancelled or has begun. None for an event that goes on."""
+        if linked_event.event.status not in ("cancelled", "expired"):
+            return None
+        try:
+            return await self._organizers.get(linked_event.event.organizer_slug)
+        except Problem as problem:
+            if problem.type is not NOT_FOUND:
+                raise
+            return None  # the organizer has been erased
 
     async def _read_content(self, caller: Caller, linked_event: LinkedEvent) -> EventContent:
         return await self._read(caller, ReadEvent(event_id=linked_event.event.id))
@@ -153,6 +178,7 @@ class EventPage:
         *,
         is_asked: bool = True,
         is_preview: bool = False,
+        following: VersionedOrganizer | None = None,
         **form_values: Any,
     ) -> str:
         settings, event = self._settings, content.event
@@ -202,6 +228,11 @@ class EventPage:
             "interval": max(1, event.recurrence_interval),
             "next": _next_occurrence(content),
             "map": map_link(event),
+            "following": following.content.events[:MAX_FOLLOWING] if following else [],
+            "organizer": following.content if following else None,
+            "photo": partial(card_photo, settings, following.content) if following else None,
+            "card_cover": title_cover,
+            "card_digits": digits,
             "history": price_chart(content.prices, min(content.now, event.datetime)),
             "price_text": partial(language.money, currency=event.currency, digits=digits(event.currency)),
             "structured": event_json_ld(
