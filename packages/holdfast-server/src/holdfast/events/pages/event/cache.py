@@ -7,7 +7,6 @@ import datetime as dt
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from holdfast.events.events.model import CHANGE_CHANNEL, STATUS, Frequency, Status
@@ -16,7 +15,7 @@ from holdfast.events.organizers.look import LOGO
 from holdfast.events.pages.model import Opening
 from holdfast.events.pages.sql import NUMBERED, OPENING, read_opening
 from holdfast.events.paths import EventId
-from holdfast.events.photos.model import PhotoSizes
+from holdfast.events.photos.model import PHOTO_SIZES, PhotoSizes, read_sizes
 from holdfast.events.pricing.model import PricingMode
 from holdfast.events.resources import Database, Reader
 from holdfast.events.users.model import PUBLIC_ACCENT, PUBLIC_NAME
@@ -168,8 +167,7 @@ async def find_linked_events(reader: Reader, event_ids: Sequence[int]) -> list[L
                organizers.proved_at is not null, {PUBLIC_NAME}, {PUBLIC_ACCENT}, look.logo,
                events.location_name, events.address, events.latitude, events.longitude,
                events.recurrence_frequency, events.recurrence_interval, events.image_keys[1], ({NUMBERED}),
-               (select jsonb_build_object('key', key, 'width', width, 'height', height, 'widths', widths)
-                  from photos where key = events.image_keys[1] and cardinality(widths) > 0),
+               {PHOTO_SIZES},
                {OPENING}
           from current_occurrence
           join events on events.id = current_occurrence.id
@@ -187,8 +185,4 @@ async def find_linked_events(reader: Reader, event_ids: Sequence[int]) -> list[L
 
 def _read_event(row: tuple[Any, ...]) -> RegistrableEvent:
     *columns, sizes, opening = row
-    return RegistrableEvent(*columns, photo_sizes=_read_sizes(sizes), opening=read_opening(opening))
-
-
-def _read_sizes(stored: Any) -> PhotoSizes | None:
-    return None if stored is None else msgspec.convert(stored, PhotoSizes)
+    return RegistrableEvent(*columns, photo_sizes=read_sizes(sizes), opening=read_opening(opening))
