@@ -26,6 +26,7 @@ class Stage:
     """A free event, its form, and the address of a page of another origin around it.
 
     pasted    has the `embed_code` as it is
+    alone     has its iframe without the script, as codes of earlier versions have
     fitted    has the example of the document, which follows the height of the frame
     """
 
@@ -34,6 +35,7 @@ class Stage:
     event: dict[str, Any]
     base_url: str
     pasted: str
+    alone: str
     fitted: str
 
     @property
@@ -54,14 +56,17 @@ async def staged(settings: Settings, **fields: Any) -> AsyncGenerator[Stage]:
         async def pasted(_: Request) -> HTMLResponse:
             return HTMLResponse(f"{HEAD}{event['embed_code']}")
 
+        async def alone(_: Request) -> HTMLResponse:
+            return HTMLResponse(f"{HEAD}{event['embed_code'].partition('</iframe>')[0]}</iframe>")
+
         async def fitted(_: Request) -> HTMLResponse:
             address = "https://events.example.com/events/7/embed"
             assert address in example
             return HTMLResponse(HEAD + example.replace(address, event["embed_url"]))
 
-        site = Starlette(routes=[Route("/pasted", pasted), Route("/fitted", fitted)])
+        site = Starlette(routes=[Route("/pasted", pasted), Route("/alone", alone), Route("/fitted", fitted)])
         async with serving(running_already(service.app), pages), serving(site, others):
-            yield Stage(service, ada, event, base_url, f"{other}/pasted", f"{other}/fitted")
+            yield Stage(service, ada, event, base_url, *(f"{other}/{name}" for name in ("pasted", "alone", "fitted")))
 
 
 class Watch:

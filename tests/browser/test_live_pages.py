@@ -111,8 +111,8 @@ async def test_a_form_that_is_being_filled_in_stays_and_says_that_the_last_seat_
 
     await sign_up(stage.service, stage.event, "ann", "bob", "cleo")
 
-    await expect(page.get_by_role("button", name="Join the waiting list")).to_be_visible()
-    await expect(page.get_by_text("Every seat is taken. You can join the waiting list")).to_be_visible()
+    await expect(page.get_by_role("button", name="Tell me when a seat is free")).to_be_visible()
+    await expect(page.get_by_text("Leave your address: the next free seat")).to_be_visible()
     await expect(page.get_by_label("E-mail address")).to_have_value("zoe@example.com")
     await expect(page.get_by_label("E-mail address")).to_be_focused()
 

@@ -76,15 +76,6 @@ async def test_a_frame_that_follows_its_content_needs_no_scroll_bar(
     assert await frame.evaluate("document.activeElement.id") == "email"
 
 
-async def test_the_pasted_frame_shows_the_whole_form_without_a_scroll_bar(chromium: Browser, stage: Stage) -> None:
-    page = await (await chromium.new_context(viewport={"width": 1000, "height": 900})).new_page()
-    await page.goto(stage.pasted)
-    frame = await framed(page)
-
-    assert await frame.evaluate("innerHeight") == 640
-    assert await frame.evaluate("document.documentElement.scrollHeight <= innerHeight")
-
-
 async def test_the_form_can_be_used_by_keyboard_alone(chromium: Browser, stage: Stage) -> None:
     page = await (await chromium.new_context()).new_page()
     await page.goto(stage.pasted)

@@ -58,7 +58,6 @@ async def visitors(output: str, data_dir: Path) -> list[Visitor]:
         re.findall(r"^  (\S.*?)  +(http://\S+)$", output.partition("To look at in a browser")[2], re.MULTILINE)
     )
     [console] = re.findall(r"^Inventory .*?^  console +(http://\S+)$", output, re.MULTILINE | re.DOTALL)
-    [payments] = re.findall(r"^Demo payments +(http://\S+)$", output, re.MULTILINE)
     events = links["mails"].removesuffix("/mails")
     inventory = console.partition("/sign-in/")[0]
     public = [links[name] for name in links if name not in {"organizer", "merchant"}]
@@ -66,7 +65,7 @@ async def visitors(output: str, data_dir: Path) -> list[Visitor]:
     consoles = [f"{events}/console", f"{events}/account"]
     typical = Visitor(
         "typical",
-        [*public, *open_pages, f"{payments}/components", *consoles, f"{inventory}/console"],
+        [*public, *open_pages, *consoles, f"{inventory}/console"],
         links=(links["organizer"], console),
     )
     async with httpx2.AsyncClient(base_url=events, timeout=60) as http:

@@ -138,6 +138,17 @@ def test_demo_payments_keep_their_books_and_are_left_out_once_there_is_a_real_pr
         assert "Demo payments" not in third
 
 
+def test_the_components_are_shown_by_both_services(output: str) -> None:
+    addresses = [*re.findall(r"^(?:Inventory|Events) +(http://\S+)$", output, re.MULTILINE)]
+
+    assert f"  components     {addresses[1]}/components\n" in output
+    for address in addresses:
+        page = httpx2.get(f"{address}/components")
+        scripts = re.findall(r'(?:src|href)="(/assets/[^"]+)"', page.text)
+        assert "<h1>Components</h1>" in page.text
+        assert {httpx2.get(address + script).status_code for script in scripts} == {200}
+
+
 async def test_mails_are_shown_on_this_machine_only(output: str) -> None:
     [mails] = re.findall(r"^  mails +(http://\S+/mails)$", output, re.MULTILINE)
     assert mails.startswith(re.findall(r"^Events +(http://\S+)$", output, re.MULTILINE)[0])

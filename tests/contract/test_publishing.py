@@ -34,12 +34,13 @@ async def test_the_public_page_lies_under_the_slug_of_the_organizer(service: Ser
 
 @requirement("events.embed", "events.create")
 @pytest.mark.parametrize("title", ["Life drawing", '"><script>alert(1)</script>', "Tom & Jerry's <b>show</b>"])
-async def test_the_embed_code_is_one_iframe_of_the_form(service: Service, title: str) -> None:
+async def test_the_embed_code_is_an_iframe_of_the_form_and_its_script(service: Service, title: str) -> None:
     event = await (await service.organizer()).create_event(title=title)
 
-    [(tag, attributes)] = Tags(event["embed_code"]).tags
+    [(tag, attributes), script] = Tags(event["embed_code"]).tags
     assert (tag, attributes["src"]) == ("iframe", event["embed_url"])
-    assert event["embed_code"].endswith("</iframe>")
+    assert script == ("script", {"src": "http://events.test/embed.js", "async": None})
+    assert event["embed_code"].endswith("</iframe>\n" + '<script src="http://events.test/embed.js" async></script>')
     assert event["embed_url"] == f"http://events.test/events/{event['id']}/embed"
 
 

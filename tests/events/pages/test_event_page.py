@@ -95,3 +95,16 @@ async def test_a_page_shows_every_change_at_the_next_request(service: Service) -
     assert "All seats are taken. The waiting list has room for 1 person. 1 person waits for a seat." in seen[2]
     assert "Watercolours" in seen[3]
     assert "This event is cancelled." in seen[4]
+
+
+async def test_the_one_link_to_the_log_and_the_chip_of_the_order_stand_after_the_form(service: Service) -> None:
+    event = await (await service.organizer()).create_event()
+
+    page, frame = [(await service.http.get(event[name])).text for name in ("public_url", "embed_url")]
+
+    before, _, after = page.partition("</form>")
+    assert [part.count('href="/log/') for part in (before, after)] == [0, 1]
+    assert [part.count('href="#order"') for part in (before, after)] == [0, 1]
+    before, _, after = frame.partition("</form>")
+    assert [part.count(f'href="/events/{event["id"]}#order" target="_top"') for part in (before, after)] == [0, 1]
+    assert 'href="/log/' not in frame

@@ -188,14 +188,16 @@ async def test_pages_of_many_readers_are_told_to_fetch_themselves_one_after_the_
     assert after["data"]["spread"] == 2.0
 
 
-async def test_readers_of_the_form_in_a_frame_get_that_form_alone(service: Service) -> None:
+async def test_readers_of_the_form_in_a_frame_get_its_card_and_that_form_alone(service: Service) -> None:
     event = await (await service.organizer()).create_event()
 
     async with reading(service.app, stream(event).replace("/stream", "/embed/stream")) as reader:
         first = await reader.next()
 
     assert f'action="/events/{event["id"]}/embed"' in first["data"]["html"]
-    assert 'id="places"' not in first["data"]["html"]
+    assert 'id="places"' in first["data"]["html"]
+    assert 'id="register_bar"' not in first["data"]["html"]
+    assert f'href="/events/{event["id"]}#order" target="_top"' in first["data"]["html"]
 
 
 async def test_the_form_of_a_stream_can_be_sent(service: Service) -> None:

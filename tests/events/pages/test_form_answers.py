@@ -32,7 +32,7 @@ async def test_a_full_event_offers_its_waiting_list_and_then_nothing(service: Se
     assert "You have a seat." in await register("ann@example.com")
     waiting = await visitor.open(event["id"])
     assert state(waiting) == "waiting_list"
-    assert "Join the waiting list" in page_text(waiting)
+    assert "Tell me when a seat is free" in page_text(waiting)
     assert "You are on the waiting list, place 1 of 1." in await register("ben@example.com")
     full = await visitor.open(event["id"])
     assert state(full) == "full"

@@ -21,6 +21,7 @@ from icalendar import Calendar
 from holdfast.events.mails.kinds import KINDS, Kind
 from holdfast.events.mails.model import MailArguments, MailBatch, MailFacts, RegistrationMail
 from holdfast.events.mails.writing import write
+from holdfast.events.pages.event.page import preview_path
 from holdfast.events.service import service as build_service
 from tests.events.mails.post import entry
 from tests.events.pages.test_own_registration import own_path
@@ -46,6 +47,7 @@ PAGES = (
     "/organizers/{slug}",
     "/organizers/{slug}/events/{event_id}",
     "/events/{event_id}/embed",
+    "/events/{event_id}/preview/{signature}",
     "/queues/{queue_id}",
     "/queues/{queue_id}/embed",
     "/queues/{queue_id}/progress",
@@ -75,14 +77,19 @@ PARTS = (
 class Scene:
     """An unproved organizer with web addresses in each of its texts, and somebody who is registered."""
 
-    def __init__(self, service: Service, stranger: Client, event: dict[str, Any], queue: int, outcome: str) -> None:
+    def __init__(
+        self, service: Service, stranger: Client, event: dict[str, Any], draft: int, queue: int, outcome: str
+    ) -> None:
         self.service = service
         self.stranger = stranger
         self.event = event
+        self.draft = draft
         self.queue = queue
         self.outcome = outcome
 
     async def path(self, template: str) -> str:
+        if "/preview/" in template:
+            return preview_path(self.service.database.resources.secret, self.draft)
         link = await own_path(self.service, self.event["id"], ANN)
         for name, inserted in {
             "slug": self.stranger.slug,
@@ -106,10 +113,11 @@ async def scene(service: Service) -> Scene:
     event = await stranger.create_event(
         **TEXTS, body="Pay at https://evil.example.com/pay or evil.com now.", capacity=9
     )
+    draft = await stranger.create_event(**TEXTS, body="Pay at https://evil.example.com/pay now.", published=False)
     line = await open_line(service, stranger, title=TEXTS["title"], description="Go to https://evil.example.com/q")
     outcome = await Visitor(service).register(event["id"], ANN)
     await service.settle()
-    return Scene(service, stranger, event, line.id, outcome)
+    return Scene(service, stranger, event, draft["id"], line.id, outcome)
 
 
 class Head(HTMLParser):

@@ -36,6 +36,7 @@ NOT_FOUND: Statuses = {DRAFT: 404, WITHDRAWN: 404}
 ABOUT_EVENTS: Mapping[str, Statuses] = {
     "/organizers/{slug}/events/{event_id}": {**NOT_FOUND, CANCELLED: 200},
     "/events/{event_id}": {**NOT_FOUND, CANCELLED: 303},
+    "/events/{event_id}/preview/{signature}": {**NOT_FOUND, CANCELLED: 404},
     "/events/{event_id}/registrations": {**NOT_FOUND, CANCELLED: 303},
     "/events/{event_id}/embed": {**NOT_FOUND, CANCELLED: 200},
     "/events/{event_id}/cover-{version}.png": {**NOT_FOUND, CANCELLED: 200},
@@ -82,6 +83,7 @@ ABOUT_OTHER_THINGS = (
     *("/console", "/account", "/people/", "/payouts/", "/uploads/", "/mcp/", "/stripe/", "/log/keys", "/token"),
     # Behind a signed link to one registration, which a draft does not have.
     *("/registrations/{link}", "/robots.txt", "/llms.txt", "/agents.md", "/docs", "/api", "/openapi.json", "/verify"),
+    "/embed.js",
 )
 """Prefixes of the routes that say nothing about events, or only to those who are signed in or have a signed link."""
 

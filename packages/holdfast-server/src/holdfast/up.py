@@ -14,6 +14,7 @@ import typer
 from holdfast.kit.process.startup import importing
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from socket import socket
 
     from holdfast.events.settings import Settings as EventsSettings
@@ -117,6 +118,7 @@ def up(
     sights = _present_events(tickets, account_id)
     # Mails have links that sign in. So a missing mail server alone is no reason to show them.
     sights += _demo_mails(served[1], tickets) if is_ours and not tickets.smtp_host else []
+    sights += _demo_components(served, tickets) if is_ours else []
     if "shops" in listeners:
         shops, more = _demo_shops(listeners["shops"], stock)
         served.append(shops)
@@ -285,6 +287,15 @@ def _demo_mails(served: "ServedService", settings: "EventsSettings") -> list[Sig
 
     served.config.app = with_viewer(served.config.app, settings.data_dir / "mail", settings.base_url)  # pyright: ignore[reportArgumentType] - an application, not its name
     return [("mails", settings.base_url + PATH)]
+
+
+def _demo_components(served: "Sequence[ServedService]", settings: "EventsSettings") -> list[Sight]:
+    """Put the gallery of components in front of both services. Returns its name and URL."""
+    from holdfast_demo.shared.gallery import PATH, with_gallery
+
+    for service in served[:2]:
+        service.config.app = with_gallery(service.config.app)  # pyright: ignore[reportArgumentType] - an application, not its name
+    return [("components", settings.base_url + PATH)]
 
 
 def _with_demo_payments(listener: "socket", settings: "EventsSettings") -> "EventsSettings":

@@ -1,6 +1,5 @@
 """The pages of demo payments: where people pay, where organizers finish their account, and the books for reading."""
 
-import datetime as dt
 import re
 from pathlib import Path
 from typing import Any
@@ -10,10 +9,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from holdfast.kit.pages.chart import draw_bars, draw_steps
 from holdfast.kit.pages.language import ENGLISH
-from holdfast.kit.pages.site import Place, Site, redirect
+from holdfast.kit.pages.site import Site, redirect
 from holdfast_demo.shared import serving
+from holdfast_demo.shared.gallery import gallery_page
 from holdfast_demo.shared.serving import to_response
 from holdfast_demo.stripe import accounts, payments, refunds, sessions
 from holdfast_demo.stripe.books import PLATFORM
@@ -26,16 +25,6 @@ SITE = Site("Demo payments", Path(__file__).parent)
 
 MAX_ROWS = 100
 """How many payments the overview shows."""
-
-_EXAMPLE = [
-    (dt.datetime(2026, 11, 1, tzinfo=dt.UTC) + dt.timedelta(days=day), number)
-    for day, number in enumerate((40, 36, 36, 31, 24, 50, 47, 41, 40, 33, 27, 22, 60, 55))
-]
-"""The numbers of the charts in the gallery of components."""
-
-_EXAMPLE_KINDS = [
-    {3: "correction", 5: "count", 12: "count"}.get(number, "sale" if number else "") for number in range(len(_EXAMPLE))
-]
 
 _SPACES = re.compile(r"[\s-]+")
 
@@ -65,18 +54,7 @@ class _PaymentPages:
 
     async def components(self, _: Request) -> Response:
         """Every component of the pages of both services."""
-        page = SITE.page(
-            "gallery.html",
-            places={"/components": Place("Components", "layout-grid")},
-            here="/components",
-            email="",
-            token="",
-            values={"title": "Open studio", "zone": "UTC", "price": "fixed"},
-            errors={"capacity": ["must be an integer"]},
-            steps=draw_steps(_EXAMPLE, _EXAMPLE[-1][0] + dt.timedelta(hours=4), _EXAMPLE_KINDS),
-            bars=draw_bars(_EXAMPLE),
-        )
-        return to_response(page)
+        return to_response(gallery_page())
 
     async def show_session(self, request: Request) -> Response:
         session = self._session(request)

@@ -11,6 +11,9 @@ EventId = Annotated[Id, Meta(description="From list_events.", examples=[1])]
 QueueId = Annotated[Id, Meta(description="From list_queues.", examples=[1])]
 KeyId = Annotated[Id, Meta(description="From list_api_keys.", examples=[1])]
 
+HOST_SCRIPT = "/embed.js"
+"""The path of the script that makes frames in other sites as high as their content. Other sites load it: it stays."""
+
 
 def organizer_path(slug: str) -> str:
     """The path of the page of an organizer."""

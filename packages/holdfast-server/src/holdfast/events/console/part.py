@@ -82,7 +82,7 @@ def endpoints(context: Context) -> Endpoints:
         *AccountPages(console, runner, secret).routes(),
         *EventsPage(console, runner, settings).routes(),
         *NewEventPage(console, runner, uploads).routes(),
-        *ConsoleEventPage(console, runner, settings).routes(),
+        *ConsoleEventPage(console, runner, settings, secret).routes(),
         *SharePages(console, runner, settings).routes(),
         *EditEventPage(console, runner).routes(),
         *CancelEventPage(console, runner).routes(),

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from holdfast.events.draws.model import DrawColumns
-from holdfast.events.paths import EventId, event_path
+from holdfast.events.paths import HOST_SCRIPT, EventId, event_path
 from holdfast.events.photos.model import Keys, repeated_key_error, urls
 from holdfast.events.pricing.model import Currency, Payment, PricingMode, mismatches, payment, stray_bounds
 from holdfast.events.processor.currencies import CURRENCIES, is_payable
@@ -345,7 +345,8 @@ def to_api(row: EventRow, settings: Settings) -> Event:
     embed_url = f"{settings.base_url}/events/{row.id}/embed"
     embed_code = (
         f'<iframe src="{escape(embed_url)}" title="{escape(row.title)}" '
-        'width="100%" height="640" style="border:0;color-scheme:light" loading="lazy"></iframe>'
+        'width="100%" height="640" style="border:0;color-scheme:light" loading="lazy"></iframe>\n'
+        f'<script src="{escape(settings.base_url)}{HOST_SCRIPT}" async></script>'
     )
     image_urls = urls(row.image_keys, settings)
     ready = row.payouts_ready and settings.takes_payments

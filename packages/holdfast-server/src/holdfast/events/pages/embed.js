@@ -8,7 +8,12 @@ function tell() {
   parent.postMessage({ type: "holdfast.height", height, event_id }, "*");
 }
 
-if (parent !== window) new ResizeObserver(tell).observe(document.documentElement);
+if (parent !== window) {
+  new ResizeObserver(tell).observe(document.documentElement);
+  addEventListener("message", ({ data, source }) => {
+    if (source === parent && data?.type === "holdfast.ask") tell();
+  });
+}
 
 // Browsers do not let a frame have the focus by itself; a script may set it after something was typed here.
 document.querySelector("[aria-invalid=true]")?.focus();

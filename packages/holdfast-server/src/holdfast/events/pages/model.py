@@ -14,9 +14,10 @@ from holdfast.kit.contract.command import Command
 
 
 class ReadEvent(Command):
-    """Asks for the content of the page of an event."""
+    """Asks for the content of the page of an event. `is_preview`: also of a draft, for a visitor with its link."""
 
     event_id: EventId
+    is_preview: bool = False
 
 
 class PricePoint(Struct, frozen=True):
@@ -57,6 +58,7 @@ class EventContent(Struct):
     numbered       how many registrations are numbered in its public log; None: it has none
     opening        the draw with which it opens; None: it has none
     check          what the drawn order is computed from; None: it is not drawn
+    refund_days    a cancellation at least so many days before the event is refunded in full, a later one not at all
     """
 
     event: EventRow
@@ -72,6 +74,7 @@ class EventContent(Struct):
     numbered: int | None
     opening: Opening | None
     check: DrawCheck | None
+    refund_days: int
 
 
 class ReadOrganizer(Command):

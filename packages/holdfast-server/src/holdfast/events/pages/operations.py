@@ -49,7 +49,7 @@ async def list_prices(reader: Reader, event_id: int) -> list[PricePoint]:
 async def read(reader: Reader, caller: Caller, command: ReadEvent) -> EventContent:
     """Read the content of the page of an event."""
     row = await find(reader, ADMIN, command.event_id)
-    if not row.is_public:
+    if not (row.is_public or command.is_preview):
         raise NOT_FOUND(f"No event has the id {command.event_id}.")
     extras = await sql.find_extras(reader, command.event_id)
     assert extras
@@ -70,6 +70,7 @@ async def read(reader: Reader, caller: Caller, command: ReadEvent) -> EventConte
         extras.numbered,
         sql.read_opening(extras.opening),
         extras.check,
+        extras.refund_days,
     )
 
 

@@ -184,14 +184,16 @@ class OrganizerPage:
             earlier=place_of(organizer.past[-1]) if organizer.more_past else None,
             later=place_of(organizer.events[-1]) if organizer.more else None,
             months=_months(organizer.past if is_past else organizer.events, language),
-            photo=partial(self._photo, organizer),
+            photo=partial(card_photo, self._settings, organizer),
             cover=title_cover,
             digits=digits,
         )
         return cached_page(content, security_headers(language, images=photo_origin(self._settings)))
 
-    def _photo(self, organizer: OrganizerContent, card: EventCard) -> ImageAttributes | None:
-        return image_attributes(card.photo, organizer.sizes.get(card.photo), self._settings) if card.photo else None
+
+def card_photo(settings: Settings, organizer: OrganizerContent, card: EventCard) -> ImageAttributes | None:
+    """The photo of an event in the list of its organizer."""
+    return image_attributes(card.photo, organizer.sizes.get(card.photo), settings) if card.photo else None
 
 
 def _months(cards: Sequence[EventCard], language: Language) -> list[tuple[str, list[EventCard]]]:

@@ -29,6 +29,9 @@ function show(fresh) {
     news.replaceWith(status);
     if (changed) status.replaceChildren(...content);
   }
+  for (const { id, open } of main.querySelectorAll("details[id]")) {
+    next.querySelector(`#${CSS.escape(id)}`)?.toggleAttribute("open", open);
+  }
   main.replaceWith(next);
 }
 

@@ -60,7 +60,7 @@ def endpoints(context: Context) -> Endpoints:
     def page(path: str, access: Access, answer: Callable[[Caller, Request], Awaitable[Reply]]) -> Route:
         return Route(path, Handler(access, limits, answer, kept_refusals(SITE.refuse)))
 
-    event = EventPage(database, linked_events, runner[READ])
+    event = EventPage(database, limits, linked_events, organizers, runner[READ])
     cover = CoverImage(linked_events)
     calendar = CalendarFile(settings, runner[READ])
     organizer = OrganizerPage(settings, organizers, runner[READ_ORGANIZER])
@@ -68,6 +68,7 @@ def endpoints(context: Context) -> Endpoints:
     routes = [
         page("/organizers/{slug}/events/{event_id}", event.access, event.answer),
         page("/events/{event_id}", Access("short_event_page"), event.find),
+        page("/events/{event_id}/preview/{signature}", Access("event_preview"), event.preview),
         *form_pages.routes(database, runner, limits, linked_events, event),
         page("/events/{event_id}/cover-{version}.png", cover.access, cover.answer),
         *live.routes(limits, live_events, streams),

@@ -50,6 +50,7 @@ class EventExtras(CheckColumns, kw_only=True):
     version: str
     numbered: int | None
     opening: Any
+    refund_days: int
 
 
 async def find_extras(reader: Reader, event_id: int) -> EventExtras | None:
@@ -58,7 +59,10 @@ async def find_extras(reader: Reader, event_id: int) -> EventExtras | None:
         f"""
         select {PUBLIC_NAME} as organizer_name, {PUBLIC_ACCENT} as accent, {LOGO} as logo, recurs_from, now() as now,
                md5({DETAILS}) as version, ({NUMBERED}) as numbered,
-               {OPENING} as opening, {CHECKED}
+               {OPENING} as opening,
+               coalesce((select refund_days from payout_accounts
+                          where organizer_id = organizers.id and is_confirmed limit 1), 0) as refund_days,
+               {CHECKED}
           from events join users as organizers on organizers.id = events.organizer_id
           {EVENT_DRAWS.check_of("events")}
          where events.id = %(event_id)s

@@ -3,8 +3,9 @@
 import re
 import secrets
 from collections.abc import Sequence
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, LiteralString, NamedTuple
 
+import msgspec
 from msgspec import Meta, Struct
 
 from holdfast.events.photos.scaling import SIZE_WIDTHS
@@ -63,6 +64,17 @@ class PhotoSizes(Struct):
     width: int
     height: int
     widths: list[int]
+
+
+PHOTO_SIZES: LiteralString = """
+    (select jsonb_build_object('key', key, 'width', width, 'height', height, 'widths', widths)
+       from photos where key = events.image_keys[1] and cardinality(widths) > 0)"""
+"""SQL for the sizes of the first photo of an event, as `read_sizes` reads them; null: it has none."""
+
+
+def read_sizes(stored: Any) -> PhotoSizes | None:
+    """What `PHOTO_SIZES` has given."""
+    return None if stored is None else msgspec.convert(stored, PhotoSizes)
 
 
 class ImageAttributes(NamedTuple):

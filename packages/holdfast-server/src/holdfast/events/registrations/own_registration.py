@@ -11,12 +11,13 @@ the address gets at most one such mail an hour for a registration, and none afte
 
 import datetime as dt
 from collections.abc import Sequence
-from typing import Literal, LiteralString
+from typing import Any, Literal, LiteralString
 
 import msgspec
 from msgspec import Struct
 
 from holdfast.events.organizers.look import LOGO
+from holdfast.events.photos.model import PHOTO_SIZES
 from holdfast.events.registrations import sql
 from holdfast.events.registrations.cancellation import cancellation_deadline
 from holdfast.events.registrations.links import Link
@@ -73,6 +74,9 @@ class OwnRegistration(Struct, frozen=True):
     refund_days     a cancellation earlier than so many days before the event is refunded in full; None: no card payment
     disputed        `open`: a dispute about the payment is not decided, and nothing is refunded before that; `lost`:
                     the bank of the card has given the money back itself
+    masked_email    the address with the first character of the mailbox only; None: the person was erased
+    photo           the key of the first photo of the event, or None
+    photo_sizes     its sizes, if it has them, as JSON has them
     accent, logo    the accent and the file of the logo of the organizer, or None
     now             the time of the database
     mails_wait      whether mails wait until the organizer proves its address
@@ -131,6 +135,9 @@ class OwnRegistration(Struct, frozen=True):
     draw_void_at: dt.datetime | None
     is_confirmed: bool
     drawn_place: int | None
+    masked_email: str | None
+    photo: str | None
+    photo_sizes: Any
 
     @property
     def waits_for_draw(self) -> bool:
@@ -221,11 +228,13 @@ FIND_OWN: LiteralString = f"""
     -- Of those who ask about one waiting list, each knows who is the next before it. They count only the people
     -- between them, so the list is counted once for all of them.
     with registration as (
-        select link.user_id as public_id, registrations.*, users.proved_at,
+        select link.user_id as public_id, registrations.*, users.proved_at, users.masked_email,
                lag(received_at, 1, '-infinity') over line as last_received_at,
                lag(registrations.arrival, 1, 0::bigint) over line as last_arrival
           from json_to_recordset(%(own)s::json) as link (event_id bigint, user_id text, arrival bigint)
-         cross join lateral (select id, proved_at from users where public_id = link.user_id limit 1) as users
+         cross join lateral (select id, proved_at,
+                                    left(email, 1) || '•••@' || split_part(email, '@', -1) as masked_email
+                               from users where public_id = link.user_id limit 1) as users
          cross join lateral (select * from registrations
                               where event_id = link.event_id and user_id = users.id limit 1) as registrations
          where registrations.arrival = link.arrival
@@ -253,7 +262,8 @@ FIND_OWN: LiteralString = f"""
            coalesce(log.arrivals, 0) as arrivals, coalesce(log.moved, 0) as moved,
            coalesce(log.removed, 0) as removed,
            events.draw_at, events.draw_round, events.draw_round_at, events.draw_entries, events.drawn_at,
-           events.draw_void_at, {IS_CONFIRMED} as is_confirmed, {DRAWN_PLACE} as drawn_place
+           events.draw_void_at, {IS_CONFIRMED} as is_confirmed, {DRAWN_PLACE} as drawn_place,
+           registration.masked_email, events.image_keys[1] as photo, {PHOTO_SIZES} as photo_sizes
       from registration
      cross join lateral (select case when registration.status = 'waitlisted' then {_BETWEEN} else 0 end as number)
            as people_between

@@ -39,7 +39,7 @@ UNQUOTED = "!$'()*+,/:;=?@%"
 DASH = "\N{EN DASH}"
 """The dash between a start and an end."""
 
-_WEIGHT = re.compile(r"\s*q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)\s*")
+_WEIGHT = re.compile(r"\s*q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)\s*", re.IGNORECASE)
 
 
 class Language(Struct, frozen=True):
@@ -270,14 +270,19 @@ def accepted_language(header: bytes) -> Language:
 
 @lru_cache(1_000)
 def _preferred_language(header: bytes) -> Language:
-    best, most = ENGLISH, 0.0
-    for part in header.decode("latin-1").lower().split(","):
+    codes = (tag.lower().partition("-")[0] for tag in accepted_tags(header))
+    return next((LANGUAGES[code] for code in codes if code in LANGUAGES), ENGLISH)
+
+
+def accepted_tags(header: bytes) -> list[str]:
+    """The tags of an Accept-Language header, such as `de-AT`, the most preferred first; not those with `q=0`."""
+    weights: dict[str, float] = {}
+    for part in header[:1_000].decode("latin-1").split(","):
         tag, _, quality = part.partition(";")
-        language = LANGUAGES.get(tag.strip().partition("-")[0])
         weight = _WEIGHT.fullmatch(quality or "q=1")
-        if language and weight and float(weight[1]) > most:
-            best, most = language, float(weight[1])
-    return best
+        if weight and float(weight[1]):
+            weights[tag.strip()] = max(float(weight[1]), weights.get(tag.strip(), 0))
+    return sorted(weights, key=weights.__getitem__, reverse=True)
 
 
 @cache

@@ -197,7 +197,9 @@
     connectSound(part("sound"));
     part("typing").addEventListener("submit", (event) => {
       event.preventDefault();
-      readInTurn(part("text").value);
+      const text = part("text").value.trim();
+      part("no-code").hidden = Boolean(text);
+      if (text) readInTurn(text);
       part("text").value = "";
       part("text").focus();
     });

@@ -11,7 +11,7 @@ from holdfast.events.console.events.event_operations import COUNT_FIGURES, READ_
 from holdfast.events.console.events.share import COPY_SCRIPT, share_of
 from holdfast.events.console.frame import HOME, Console, organizer
 from holdfast.events.events.model import GetEvent, UpdateEvent
-from holdfast.events.pages.event.page import price_chart
+from holdfast.events.pages.event.page import preview_path, price_chart
 from holdfast.events.paths import event_path, id_of
 from holdfast.events.pricing.model import ListPriceHistory, PriceChange
 from holdfast.events.problems import EVENT_HAS_REGISTRATIONS
@@ -23,6 +23,7 @@ from holdfast.kit.http.index import Route
 from holdfast.kit.pages.chart import draw_bars
 from holdfast.kit.pages.language import Language
 from holdfast.kit.running.runner import Runner
+from holdfast.kit.security.secrets import Secret
 
 PATH = f"{HOME}/events/{{event_id}}"
 
@@ -33,9 +34,9 @@ MAX_CHANGES = 50
 class ConsoleEventPage:
     """Answers requests for the console page of an event."""
 
-    def __init__(self, console: Console, runner: Runner, settings: Settings) -> None:
+    def __init__(self, console: Console, runner: Runner, settings: Settings, secret: Secret) -> None:
         self._console = console
-        self._settings = settings
+        self._settings, self._secret = settings, secret
         self._look, self._count = runner[READ_EVENT], runner[COUNT_FIGURES]
 
     def routes(self) -> list[Route]:
@@ -93,6 +94,8 @@ class ConsoleEventPage:
             changes=changes[:MAX_CHANGES],
             photos=details.photos,
             public=event_path(event.organizer_slug, event.id),
+            preview=(preview := preview_path(self._secret, event.id)),
+            preview_url=self._settings.base_url + preview,
             images=details.images_from,
             order=details.order,
             share=share_of(event, self._settings),

@@ -8,6 +8,7 @@ from babel.core import get_global
 from babel.numbers import get_currency_name, get_territory_currencies
 
 from holdfast.events.processor.currencies import CURRENCIES
+from holdfast.kit.pages.language import accepted_tags
 
 FALLBACK = "USD"
 
@@ -19,9 +20,12 @@ def currency_names(locale: str) -> Mapping[str, str]:
 
 
 def currency_of(header: bytes) -> str:
-    """The currency of the region in an Accept-Language header, such as `de-AT`; a language alone has a likely one."""
-    for part in header[:1_000].decode("latin-1").split(","):
-        tag = part.partition(";")[0].strip().replace("-", "_")
+    """The currency of the preferred region in an Accept-Language header, such as `de-AT`.
+
+    A language alone has a likely region.
+    """
+    for accepted in accepted_tags(header):
+        tag = accepted.replace("-", "_")
         try:
             locale = Locale.parse(get_global("likely_subtags").get(tag, tag))
         except (ValueError, UnknownLocaleError):

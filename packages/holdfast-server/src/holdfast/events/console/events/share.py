@@ -10,7 +10,7 @@ from holdfast.events.console.events.event_operations import READ_EVENT, EventDet
 from holdfast.events.console.frame import HOME, Console, organizer
 from holdfast.events.events.model import EventRow, GetEvent, to_api
 from holdfast.events.pages.registration.own_registration import qr
-from holdfast.events.paths import id_of
+from holdfast.events.paths import HOST_SCRIPT, id_of
 from holdfast.events.registrations.code import qr_code
 from holdfast.events.settings import Settings
 from holdfast.events.site import SITE
@@ -19,7 +19,6 @@ from holdfast.kit.http.index import Route
 from holdfast.kit.running.runner import Runner
 
 COPY_SCRIPT = "copy.js"
-FRAME_SCRIPT = "console/events/share.js"
 
 QR_MODULE_PIXELS = 10
 """The width of a square of the QR code in the file. A printer may enlarge it, since it is an SVG."""
@@ -56,7 +55,7 @@ class SharePages:
         return [
             self._console.route(f"{HOME}/events/{{event_id}}/qr.svg", "event_qr", self.qr_file),
             self._console.route(f"{HOME}/events/{{event_id}}/share", "share_event", self.show),
-            *SITE.assets(COPY_SCRIPT, FRAME_SCRIPT),
+            *SITE.assets(COPY_SCRIPT),
         ]
 
     async def qr_file(self, session: Session, request: Request) -> Reply:
@@ -78,6 +77,7 @@ class SharePages:
             event=event,
             share=share_of(event, self._settings),
             frame=f"/events/{event.id}/embed",
+            host_script=HOST_SCRIPT,
             frames="'self'",
             scripts=[COPY_SCRIPT],
         )

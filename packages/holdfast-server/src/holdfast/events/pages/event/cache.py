@@ -5,18 +5,20 @@ So a crowd at one event costs no database query. One statement looks up many lin
 
 import datetime as dt
 from collections.abc import Sequence
+from typing import Any
 
 from msgspec import Struct
 
-from holdfast.events.events.model import CHANGE_CHANNEL, STATUS, Status
+from holdfast.events.events.model import CHANGE_CHANNEL, STATUS, Frequency, Status
 from holdfast.events.events.recurrence import CURRENT_OCCURRENCES
 from holdfast.events.organizers.look import LOGO
 from holdfast.events.pages.model import Opening
 from holdfast.events.pages.sql import NUMBERED, OPENING, read_opening
 from holdfast.events.paths import EventId
+from holdfast.events.photos.model import PHOTO_SIZES, PhotoSizes, read_sizes
 from holdfast.events.pricing.model import PricingMode
 from holdfast.events.resources import Database, Reader
-from holdfast.events.users.model import PUBLIC_ACCENT
+from holdfast.events.users.model import PUBLIC_ACCENT, PUBLIC_NAME
 from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.contract.caller import ADMIN
 from holdfast.kit.contract.command import Command
@@ -40,7 +42,11 @@ class RegistrableEvent(Struct, frozen=True):
 
     refund_days     a cancellation at least so many days before the event is refunded in full, a later one not at all
     is_confirmed    whether the owner of the organizer's address has confirmed it
+    organizer_name    None while the organizer has not confirmed its address
     accent, logo    the accent and the file of the logo of the organizer, or None
+    photo           the key of its first photo, or None
+    photo_sizes     the sizes of that photo, if it has them
+    numbered        how many registrations are numbered in its public log; None: it has none
     opening         the draw with which it opens; None: it has none
     """
 
@@ -51,16 +57,43 @@ class RegistrableEvent(Struct, frozen=True):
     timezone: str | None
     status: Status
     pricing_mode: PricingMode
-    takes_registrations: bool
+    capacity: int
+    registered_count: int
+    waitinglist_capacity: int
+    waitlisted_count: int
     payouts_ready: bool
     organizer_slug: str
     current_price: int | None
+    min_price: int | None
+    max_price: int | None
     currency: str
     refund_days: int
     is_confirmed: bool
+    organizer_name: str | None
     accent: str | None
     logo: str | None
+    location_name: str | None
+    address: str | None
+    latitude: float | None
+    longitude: float | None
+    recurrence_frequency: Frequency
+    recurrence_interval: int
+    photo: str | None
+    numbered: int | None
+    photo_sizes: PhotoSizes | None
     opening: Opening | None
+
+    @property
+    def left(self) -> int:
+        return max(0, self.capacity - self.registered_count)
+
+    @property
+    def room(self) -> int:
+        return max(0, self.waitinglist_capacity - self.waitlisted_count)
+
+    @property
+    def takes_registrations(self) -> bool:
+        return bool(self.left or self.room)
 
 
 class LinkedEvent(Struct, frozen=True):
@@ -126,11 +159,15 @@ async def find_linked_events(reader: Reader, event_ids: Sequence[int]) -> list[L
                               then (select string_agg(photos.xmin::text, '.' order by key)
                                       from photos where key = any(events.image_keys)) end),
                events.id, events.title, events.datetime, events.end_datetime, events.timezone, {STATUS},
-               events.pricing_mode,
-               events.registered_count < events.capacity or events.waitlisted_count < events.waitinglist_capacity,
-               organizers.payouts_ready, organizers.slug, events.current_price, events.currency,
+               events.pricing_mode, events.capacity, events.registered_count,
+               events.waitinglist_capacity, events.waitlisted_count,
+               organizers.payouts_ready, organizers.slug,
+               events.current_price, events.min_price, events.max_price, events.currency,
                coalesce(rule.refund_days, 0),
-               organizers.proved_at is not null, {PUBLIC_ACCENT}, look.logo,
+               organizers.proved_at is not null, {PUBLIC_NAME}, {PUBLIC_ACCENT}, look.logo,
+               events.location_name, events.address, events.latitude, events.longitude,
+               events.recurrence_frequency, events.recurrence_interval, events.image_keys[1], ({NUMBERED}),
+               {PHOTO_SIZES},
                {OPENING}
           from current_occurrence
           join events on events.id = current_occurrence.id
@@ -143,4 +180,9 @@ async def find_linked_events(reader: Reader, event_ids: Sequence[int]) -> list[L
         """,
         {"event_ids": list(event_ids)},
     )
-    return [LinkedEvent(*row[:3], event=RegistrableEvent(*row[3:-1], opening=read_opening(row[-1]))) for row in rows]
+    return [LinkedEvent(*row[:3], event=_read_event(row[3:])) for row in rows]
+
+
+def _read_event(row: tuple[Any, ...]) -> RegistrableEvent:
+    *columns, sizes, opening = row
+    return RegistrableEvent(*columns, photo_sizes=read_sizes(sizes), opening=read_opening(opening))

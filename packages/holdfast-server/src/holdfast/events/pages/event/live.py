@@ -280,11 +280,9 @@ class LiveEvents:
         # The form has a token, which differs each time.
         form_part = SITE.render("pages/form_part.html", language=language, **values)
         parts: dict[str, tuple[str, str]] = {"form_part": (state, form_part)}
-        if not framed:
-            places = SITE.render("pages/places.html", language=language, **values)
-            bar = SITE.render("pages/register_bar.html", language=language, **values)
-            parts = {"places": (places, places), "register_bar": (bar, bar), **parts}
-        return parts
+        names = ("places", "fair_order") if framed else ("places", "register_bar", "fair_order")
+        shown = {name: SITE.render(f"pages/{name}.html", language=language, **values) for name in names}
+        return {**{name: (html, html) for name, html in shown.items()}, **parts}
 
 
 def _retrieve_error(task: asyncio.Task[None]) -> None:

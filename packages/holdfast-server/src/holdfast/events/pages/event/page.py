@@ -7,31 +7,33 @@ no database query.
 import datetime as dt
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import quote, urlencode
 
 from markupsafe import Markup
 
 from holdfast.events.events import text
-from holdfast.events.events.model import EventRow, zone
+from holdfast.events.events.model import zone
 from holdfast.events.events.recurrence import next_occurrence_at
 from holdfast.events.organizers.look import photo_origin
-from holdfast.events.pages.cover import cover_path, cover_svg
+from holdfast.events.pages.cover import cover_path, cover_svg, title_cover
 from holdfast.events.pages.event.cache import LinkedEvent
 from holdfast.events.pages.event.structured_data import event_json_ld
 from holdfast.events.pages.look import look_values
 from holdfast.events.pages.model import EventContent, PricePoint, ReadEvent
+from holdfast.events.pages.organizer import OrganizerCache, VersionedOrganizer, card_photo
 from holdfast.events.pages.registration.form import form_of, period
 from holdfast.events.paths import event_path, id_of, organizer_path
 from holdfast.events.photos.model import image_attributes, urls
 from holdfast.events.processor.currencies import digits
+from holdfast.events.registrations.links import SIGNATURE_DIGITS
 from holdfast.events.resources import Database
 from holdfast.events.site import SITE
 from holdfast.events.texts.markdown import one_line, without_links
 from holdfast.events.texts.outbound_texts import OMISSION, outbound, outbound_text
 from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.contract.caller import Caller
-from holdfast.kit.contract.problems import NOT_FOUND
+from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from holdfast.kit.http.handler import Access, Header, Reply, Request
 from holdfast.kit.mail.message import joined_lines
 from holdfast.kit.pages.chart import Chart, draw_steps
@@ -39,14 +41,33 @@ from holdfast.kit.pages.language import LANGUAGES, Language, language_of
 from holdfast.kit.pages.page_cache import MAX_CACHE_BYTES, CachedPage, PageCache, cached_page
 from holdfast.kit.pages.site import HTML, redirect, security_headers
 from holdfast.kit.postgres.lookup_cache import LookupCache
+from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.runner import Run
+from holdfast.kit.security.secrets import HmacSigner, Secret
 from holdfast_verify.formats.beacon import CHAIN
 from holdfast_verify.formats.drawn_order import DRAWN_ORDER
+
+MAX_FOLLOWING = 3
+"""The most next events on the page of an event that is cancelled or has begun."""
 
 MAP_SITE = "https://www.openstreetmap.org"
 
 _RELEASE_TOKEN = b"queue_token="
 """How the token of a waiting room begins in a query."""
+
+
+NOT_INDEXED: Header = (b"x-robots-tag", b"noindex, nofollow")
+"""Tells search engines to keep nothing of a page."""
+
+
+def previews(secret: Secret) -> HmacSigner:
+    """Signs the ids of events whose drafts are shown to who has the link."""
+    return secret.signer("event previews", SIGNATURE_DIGITS)
+
+
+def preview_path(secret: Secret, event_id: int) -> str:
+    """The path of the preview of a draft."""
+    return f"/events/{event_id}/preview/{previews(secret).sign(str(event_id))}"
 
 
 EVENT_PAGES = cache_bound("Rendered pages of events", "events", f"{MAX_CACHE_BYTES // 1_000_000} MB")
@@ -56,15 +77,25 @@ class EventPage:
     """Answers requests for the pages of events.
 
     linked_events    the cache of the events that links show
+    organizers       the cache of the pages of organizers
     read             reads the content of the page of an event
     """
 
     access = Access("event_page")
 
-    def __init__(self, database: Database, linked_events: LookupCache[int, LinkedEvent], read: Run) -> None:
+    def __init__(
+        self,
+        database: Database,
+        limits: Limits,
+        linked_events: LookupCache[int, LinkedEvent],
+        organizers: OrganizerCache,
+        read: Run,
+    ) -> None:
         self._database = database
         self._settings = database.resources.settings
         self._secret = database.resources.secret
+        self._limits = limits
+        self._organizers = organizers
         self._linked_events = linked_events
         self._read = read
         self._pages = PageCache(EVENT_PAGES)
@@ -82,12 +113,31 @@ class EventPage:
         linked_event = await self._linked_events.get(id_of(fields["event_id"]))
         if linked_event.slug != fields["slug"]:
             raise NOT_FOUND()
-        key = (linked_event.event.id, linked_event.version, linked_event.is_asked, language, period())
+        following = await self._find_following(linked_event)
+        version = (linked_event.version, following.version if following else b"")
+        key = (linked_event.event.id, version, linked_event.is_asked, language, period())
 
         async def render() -> CachedPage:
-            return cached_page(await self._render(caller, language, linked_event), self._headers(language))
+            content = await self._read_content(caller, linked_event)
+            page = await self._render(language, content, is_asked=linked_event.is_asked, following=following)
+            return cached_page(page, self._headers(language))
 
         return (await self._pages.get(key, render)).reply(request)
+
+    async def preview(self, caller: Caller, request: Request) -> Reply:
+        """The page of a draft as it will be, for who has its link. Raises `not_found` if the link is wrong.
+
+        A published event has its page, so the link leads there.
+        """
+        language, event_id = language_of(request), id_of(request.fields["event_id"])
+        if not previews(self._secret).accepts(str(event_id), request.fields["signature"]):
+            await self._limits.hit("wrong links", caller.name)
+            raise NOT_FOUND()
+        content: EventContent = await self._read(caller, ReadEvent(event_id=event_id, is_preview=True))
+        if content.event.is_public:
+            return redirect(language.at(event_path(content.event.organizer_slug, event_id)))
+        page = await self._render(language, content, is_preview=True)
+        return Reply(200, page.encode(), [*self._headers(language), NOT_INDEXED], HTML)
 
     async def find(self, caller: Caller, request: Request) -> Reply:
         """Redirect an address without the organizer to the page of the event. Raises `not_found`."""
@@ -99,14 +149,38 @@ class EventPage:
         self, caller: Caller, language: Language, linked_event: LinkedEvent, status: int, **form_values: Any
     ) -> Reply:
         """The page with a form that was sent and refused. `form_values` are keyword arguments of `form_of`."""
-        content = await self._render(caller, language, linked_event, **form_values)
-        return Reply(status, content.encode(), self._headers(language), HTML)
+        content = await self._read_content(caller, linked_event)
+        following = await self._find_following(linked_event)
+        page = await self._render(language, content, is_asked=linked_event.is_asked, following=following, **form_values)
+        return Reply(status, page.encode(), self._headers(language), HTML)
+
+    async def _find_following(self, linked_event: LinkedEvent) -> VersionedOrganizer | None:
+        """The events of the organizer of an event that is cancelled or has begun. None for an event that goes on."""
+        if linked_event.event.status not in ("cancelled", "expired"):
+            return None
+        try:
+            return await self._organizers.get(linked_event.event.organizer_slug)
+        except Problem as problem:
+            if problem.type is not NOT_FOUND:
+                raise
+            return None  # the organizer has been erased
+
+    async def _read_content(self, caller: Caller, linked_event: LinkedEvent) -> EventContent:
+        return await self._read(caller, ReadEvent(event_id=linked_event.event.id))
 
     def _headers(self, language: Language) -> list[Header]:
         return security_headers(language, images=photo_origin(self._settings))
 
-    async def _render(self, caller: Caller, language: Language, linked_event: LinkedEvent, **form_values: Any) -> str:
-        content: EventContent = await self._read(caller, ReadEvent(event_id=linked_event.event.id))
+    async def _render(
+        self,
+        language: Language,
+        content: EventContent,
+        *,
+        is_asked: bool = True,
+        is_preview: bool = False,
+        following: VersionedOrganizer | None = None,
+        **form_values: Any,
+    ) -> str:
         settings, event = self._settings, content.event
         body = await text.find_or_render(
             self._database, event, content.text, is_proved=content.organizer_name is not None
@@ -121,9 +195,7 @@ class EventPage:
         summary = outbound_text(body.summary, is_confirmed=name is not None)
         title = one_line(outside.title)
         drawn = [] if name is None or images else [settings.base_url + cover_path(event.id, title)]
-        form = form_of(
-            event, settings, self._secret, language, refund_days=linked_event.event.refund_days, **form_values
-        )
+        form = form_of(event, settings, self._secret, language, refund_days=content.refund_days, **form_values)
         values: dict[str, Any] = {
             "event": event,
             "version": content.version,
@@ -146,7 +218,8 @@ class EventPage:
             "address": language.at(address),
             "alternates": {code: f"{address}?lang={code}" for code in LANGUAGES} | {"x-default": address},
             "is_running": event.status == "expired" and event.ends_at is not None and content.now < event.ends_at,
-            "moved": not linked_event.is_asked,
+            "moved": not is_asked,
+            "is_preview": is_preview,
             "form": form,
             "zone": event.timezone or "UTC",
             "digits": digits(event.currency),
@@ -155,6 +228,11 @@ class EventPage:
             "interval": max(1, event.recurrence_interval),
             "next": _next_occurrence(content),
             "map": map_link(event),
+            "following": following.content.events[:MAX_FOLLOWING] if following else [],
+            "organizer": following.content if following else None,
+            "photo": partial(card_photo, settings, following.content) if following else None,
+            "card_cover": title_cover,
+            "card_digits": digits,
             "history": price_chart(content.prices, min(content.now, event.datetime)),
             "price_text": partial(language.money, currency=event.currency, digits=digits(event.currency)),
             "structured": event_json_ld(
@@ -175,7 +253,18 @@ def price_chart(prices: Sequence[PricePoint], until: dt.datetime) -> Chart | Non
     return draw_steps([(point.timestamp, point.price) for point in prices], until)
 
 
-def map_link(event: EventRow) -> str | None:
+class PlacedEvent(Protocol):
+    """The data of an event that say where it is."""
+
+    @property
+    def latitude(self) -> float | None: ...
+    @property
+    def longitude(self) -> float | None: ...
+    @property
+    def address(self) -> str | None: ...
+
+
+def map_link(event: PlacedEvent) -> str | None:
     """The address of a map with the place of an event: its pin, or else a search for its address. None without both."""
     if event.latitude is not None and event.longitude is not None:
         pin = urlencode({"mlat": f"{event.latitude:.6f}", "mlon": f"{event.longitude:.6f}"})

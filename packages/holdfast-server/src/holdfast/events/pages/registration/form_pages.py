@@ -8,17 +8,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from holdfast.events.organizers.look import photo_origin
+from holdfast.events.pages.cover import cover_svg
 from holdfast.events.pages.event.cache import LinkedEvent, RegistrableEvent
-from holdfast.events.pages.event.page import EventPage
+from holdfast.events.pages.event.page import EventPage, map_link
 from holdfast.events.pages.look import look_values
 from holdfast.events.pages.registration import form
-from holdfast.events.paths import event_path, id_of
+from holdfast.events.paths import HOST_SCRIPT, event_path, id_of, organizer_path
+from holdfast.events.photos.model import image_attributes
 from holdfast.events.problems import EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, PAYMENT_UNAVAILABLE
+from holdfast.events.processor.currencies import digits
 from holdfast.events.registrations import links, own_registration, sign_up
 from holdfast.events.registrations.own_registration import SendDetails
 from holdfast.events.registrations.sign_up import SignUp, SignUpResult
 from holdfast.events.resources import Database
 from holdfast.events.site import SITE
+from holdfast.events.texts.markdown import one_line
 from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import RATE_LIMITED, SERVICE_UNAVAILABLE, Problem
@@ -30,6 +34,7 @@ from holdfast.kit.pages.language import Language, language_of
 from holdfast.kit.pages.page_cache import MAX_CACHE_BYTES, CachedPage, PageCache, cached_page
 from holdfast.kit.pages.site import redirect
 from holdfast.kit.postgres.lookup_cache import LookupCache
+from holdfast.kit.process.discovery import document
 from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.run_modes import batched, single
@@ -62,6 +67,7 @@ def routes(
     return [
         route("/events/{event_id}/registrations", framed=False),
         route("/events/{event_id}/embed", framed=True),
+        document(HOST_SCRIPT, SITE.content("pages/frame_height.js"), "text/javascript"),
         *SITE.assets("pages/embed.js", "pages/send_again.js", "pages/form_secret.js"),
     ]
 
@@ -111,7 +117,7 @@ class FormPage:
         event = linked_event.event
         if request.method != "POST":
             if self._framed:
-                return await self._cached_form(event, language, request)
+                return await self._cached_form(linked_event, language, request)
             return redirect(language.at(event_path(event.organizer_slug, event.id)))
         require_same_site(request, self._settings.base_url)
         fields = await read_form(request)
@@ -183,14 +189,15 @@ class FormPage:
             raise RegistrationRefusal(422, errors=command)
         return command
 
-    async def _cached_form(self, event: RegistrableEvent, language: Language, request: Request) -> Reply:
+    async def _cached_form(self, linked_event: LinkedEvent, language: Language, request: Request) -> Reply:
         """The page with the empty form. It is rendered again when its content changes."""
 
         async def render() -> CachedPage:
-            reply = self._page(event, language)
+            reply = self._page(linked_event.event, language)
             return cached_page(reply.content.decode(), reply.headers)
 
-        return (await self._pages.get((event, language, form.period()), render)).reply(request)
+        key = (linked_event.event.id, linked_event.version, language, form.period())
+        return (await self._pages.get(key, render)).reply(request)
 
     def _page(
         self, event: RegistrableEvent, language: Language, status: int = 200, headers: Any = (), **form_values: Any
@@ -204,7 +211,19 @@ class FormPage:
             images=photo_origin(self._settings),
             **look_values(event.accent, event.logo, self._settings),
             event=event,
+            closed=event.status in ("cancelled", "expired"),
+            photo=image_attributes(event.photo, event.photo_sizes, self._settings) if event.photo else None,
+            cover=cover_svg(one_line(event.title)),
+            organizer_name=event.organizer_name,
+            organizer_path=language.at(organizer_path(event.organizer_slug)),
             opening=event.opening,
+            numbered=event.numbered,
+            left=event.left,
+            room=event.room,
+            digits=digits(event.currency),
+            interval=max(1, event.recurrence_interval),
+            next=None,
+            map=map_link(event),
             zone=event.timezone or "UTC",
             address=language.at(event_path(event.organizer_slug, event.id)),
             form=form.form_of(

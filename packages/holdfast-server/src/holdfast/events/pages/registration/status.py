@@ -1,15 +1,18 @@
 """The page that shows a visitor the status of a sent form. It reloads until the status is final.
 
-It shows neither the mail address nor a way to cancel, since the visitor may have typed an address of another person.
+It shows the mail address masked, for a visitor who has mistyped it. It has no way to cancel: the address may be that of
+another person.
 """
 
 import random
 
 from holdfast.events.organizers.look import photo_origin
+from holdfast.events.pages.cover import cover_svg
 from holdfast.events.pages.look import look_values
 from holdfast.events.pages.registration import own_registration
 from holdfast.events.pages.registration.own_registration import qr
 from holdfast.events.paths import event_path
+from holdfast.events.photos.model import ImageAttributes, image_attributes, read_sizes
 from holdfast.events.processor.currencies import digits
 from holdfast.events.registrations import links
 from holdfast.events.registrations.code import short_code
@@ -22,6 +25,7 @@ from holdfast.events.registrations.own_registration import (
 )
 from holdfast.events.resources import Database
 from holdfast.events.site import SITE
+from holdfast.events.texts.markdown import one_line
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from holdfast.kit.http.handler import Access, Handler, Reply, Request
@@ -89,6 +93,8 @@ class OutcomePage:
             own=registration,
             images=photo_origin(self._settings),
             **look_values(registration.accent, registration.logo, self._settings),
+            photo=self._photo(registration),
+            cover=cover_svg(one_line(registration.title)),
             zone=registration.timezone or "UTC",
             digits=digits(registration.currency),
             refresh=refresh_seconds(registration, paid=paid),
@@ -99,6 +105,10 @@ class OutcomePage:
             form_path=language.at(f"/events/{registration.event_id}/{'embed' if self._framed else 'registrations'}"),
             event_address=language.at(event_path(registration.organizer_slug, registration.event_id)),
         )
+
+    def _photo(self, registration: OwnRegistration) -> ImageAttributes | None:
+        key, sizes = registration.photo, read_sizes(registration.photo_sizes)
+        return image_attributes(key, sizes, self._settings) if key else None
 
     def refuse(self, problem: Problem, request: Request) -> Reply:
         return SITE.refuse(problem, request, framed=self._framed)

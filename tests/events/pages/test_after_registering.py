@@ -1,0 +1,59 @@
+"""After registering, the visitor sees to which address, what happens next, and how to change a mistyped address."""
+
+import re
+
+from tests.events.pages.reading import text
+from tests.events.pages.visitor import Visitor
+from tests.support import Service
+
+
+async def test_who_has_a_seat_sees_the_masked_address_and_what_happens_next(service: Service) -> None:
+    ada = await service.organizer()
+    await service.run_sql("update users set proved_at = now()")
+    event = await ada.create_event(datetime="2031-07-01T18:00:00Z", timezone="Europe/Berlin")
+    visitor = Visitor(service)
+    outcome = await visitor.register(event["id"], "ann.lee@example.com")
+    pending = await visitor.http.get(outcome)
+    await service.settle()
+
+    page = await visitor.http.get(outcome)
+
+    assert "What happens next" not in text(pending)
+    for sentence in (
+        "A mail with this code comes to a•••@example.com .",
+        "Be there on July 1, 2031, 8:00 PM CEST, and show the code at the entrance.",
+        "The link in the mail cancels until July 1, 2031, 8:00 PM CEST",
+        "Not a•••@example.com ? Change it",
+    ):
+        assert sentence in text(page).replace("\N{NARROW NO-BREAK SPACE}", " ")
+    assert "ann.lee" not in page.text
+    assert f'<a href="/events/{event["id"]}/embed">To the registration form</a>' in page.text
+    assert re.search(r'<div class="picture">\s*<svg class="cover"', page.text)
+
+
+async def test_who_waits_is_told_that_two_mails_come(service: Service) -> None:
+    ada = await service.organizer()
+    await service.run_sql("update users set proved_at = now()")
+    event = await ada.create_event(capacity=1, waitinglist_capacity=1)
+    visitor = Visitor(service)
+    await visitor.register(event["id"], "ann@example.com")
+    outcome = await visitor.register(event["id"], "ben@example.com")
+    await service.settle()
+
+    page = text(await visitor.http.get(outcome))
+
+    assert "A mail comes to b•••@example.com , and another one as soon as you have a seat." in page
+    assert "show the code" not in page
+
+
+async def test_no_mail_is_promised_while_mails_wait_for_the_organizer(service: Service) -> None:
+    event = await (await service.organizer()).create_event()
+    await service.run_sql("update users set proved_at = null")
+    visitor = Visitor(service)
+    outcome = await visitor.register(event["id"], "ann@example.com")
+    await service.settle()
+
+    page = text(await visitor.http.get(outcome))
+
+    assert "A mail with this code comes" not in page
+    assert "The organizer has not confirmed their address yet." in page
