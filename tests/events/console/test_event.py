@@ -78,12 +78,13 @@ async def test_the_changes_of_a_price_are_listed_in_words(service: Service) -> N
 async def test_an_event_that_nobody_can_pay_for_yet_leads_to_the_payouts(shop: Scene) -> None:
     ada, browser = await organizer(shop.service)
     paid, free = [await ada.create_event(pricing_mode=mode, price=price) for mode, price in PRICES]
-    assert 'href="/console/payouts">To your payouts' in (await browser.get(f"/console/events/{paid['id']}")).text
-    assert "To your payouts" not in (await browser.get(f"/console/events/{free['id']}")).text
+    link = f'href="/console/payouts?event={paid["id"]}">Connect payouts'
+    assert link in (await browser.get(f"/console/events/{paid['id']}")).text
+    assert "Connect payouts" not in (await browser.get(f"/console/events/{free['id']}")).text
 
     await shop.service.run_sql("update users set payouts_ready = true")
 
-    assert "To your payouts" not in (await browser.get(f"/console/events/{paid['id']}")).text
+    assert "Connect payouts" not in (await browser.get(f"/console/events/{paid['id']}")).text
 
 
 async def test_a_free_event_says_that_nobody_has_to_pay(service: Service) -> None:

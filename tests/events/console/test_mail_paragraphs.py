@@ -230,7 +230,7 @@ async def test_a_copy_of_an_event_has_its_paragraphs(service: Service) -> None:
     path, fields = await opened(browser, event)
     await browser.http.post(path, data={**fields, "seat": "Bring a pencil."})
     page = await browser.get(f"/console/events/new?copy={event['id']}")
-    filled = form(copy=str(event["id"]), once=hidden(page, "once"), token=token(page))
+    filled = form(copy=str(event["id"]), do="draft", once=hidden(page, "once"), token=token(page))
 
     made = [await browser.http.post("/console/events/new", data=filled) for _ in range(2)]
 

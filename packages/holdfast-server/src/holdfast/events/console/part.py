@@ -13,13 +13,14 @@ from holdfast.events.console.account.start import StartPages
 from holdfast.events.console.check_in.check_in import CheckInPage
 from holdfast.events.console.check_in.check_in_device import CheckInDevice
 from holdfast.events.console.check_in.no_shows import NoShowsPage
-from holdfast.events.console.events import event_operations, home, new_event, uploads
+from holdfast.events.console.events import event_operations, home, new_event, publication, uploads
 from holdfast.events.console.events.cancel_event import CancelEventPage
 from holdfast.events.console.events.edit_event import EditEventPage
 from holdfast.events.console.events.event import ConsoleEventPage
 from holdfast.events.console.events.home import EventsPage
 from holdfast.events.console.events.new_event import NewEventPage
 from holdfast.events.console.events.photos import PhotosPage
+from holdfast.events.console.events.publication import PublicationPage
 from holdfast.events.console.events.share import SharePages
 from holdfast.events.console.events.uploads import Uploads
 from holdfast.events.console.frame import HOME, Console
@@ -49,6 +50,7 @@ OPERATIONS = (
     *look.OPERATIONS,
     *home.OPERATIONS,
     *event_operations.OPERATIONS,
+    *publication.OPERATIONS,
     *uploads.OPERATIONS,
     *new_event.OPERATIONS,
     *mail_paragraphs.OPERATIONS,
@@ -75,6 +77,7 @@ def endpoints(context: Context) -> Endpoints:
     changes = LiveChanges(context.database)
     console = Console(signed_in, {operation.name: runner[operation] for operation in api.OPERATIONS})
     uploads = Uploads(console, runner)
+    event_page = ConsoleEventPage(console, runner, settings)
     routes = [
         *SITE.assets("live.js"),
         *LiveConsole(console, changes, context.streams).routes(),
@@ -82,7 +85,8 @@ def endpoints(context: Context) -> Endpoints:
         *AccountPages(console, runner, secret).routes(),
         *EventsPage(console, runner, settings).routes(),
         *NewEventPage(console, runner, uploads).routes(),
-        *ConsoleEventPage(console, runner, settings).routes(),
+        *event_page.routes(),
+        *PublicationPage(console, runner, event_page).routes(),
         *SharePages(console, runner, settings).routes(),
         *EditEventPage(console, runner).routes(),
         *CancelEventPage(console, runner).routes(),
