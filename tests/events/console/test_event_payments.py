@@ -15,7 +15,7 @@ async def test_it_sums_up_and_leads_to_each_person_also_when_the_registration_is
     browser, ann, person = await paid(shop)
     page = f"/console/events/{ann.event_id}/payments"
     assert page in (await browser.get(f"/console/events/{ann.event_id}")).text
-    assert "Paid €12.00 in 1 payment Given back €0.00 Fee of the platform €0.60 ann@" in page_text(
+    assert "Paid €12.00 in 1 payment Given back €0.00 Fee of the platform €0.60 Times: UTC ann@" in page_text(
         await browser.get(page)
     )
 
