@@ -168,6 +168,8 @@ ALONE: dict[str, dict[str, Any]] = {
     "add_person": {"event_id": 1, "email": "dora@example.com", "name": "Dora", "notify": True},
     "look_at_event": {"event_id": 1},
     "count_figures_of_event": {"event_id": 1},
+    "look_at_latest_of_event": {"event_id": 1},
+    "look_at_publication_terms": {},
     "count_people_of_event": {"event_id": 1},
     "edit_event": {"event_id": 1, "version": "", "changes": {"event_id": 1, "title": "Another"}},
     "look_at_last_event": {},

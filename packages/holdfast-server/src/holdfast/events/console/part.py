@@ -13,7 +13,7 @@ from holdfast.events.console.account.start import StartPages
 from holdfast.events.console.check_in.check_in import CheckInPage
 from holdfast.events.console.check_in.check_in_device import CheckInDevice
 from holdfast.events.console.check_in.no_shows import NoShowsPage
-from holdfast.events.console.events import event_operations, home, new_event, publication, uploads
+from holdfast.events.console.events import event_operations, home, latest, new_event, publication, uploads
 from holdfast.events.console.events.cancel_event import CancelEventPage
 from holdfast.events.console.events.edit_event import EditEventPage
 from holdfast.events.console.events.event import ConsoleEventPage
@@ -50,6 +50,7 @@ OPERATIONS = (
     *look.OPERATIONS,
     *home.OPERATIONS,
     *event_operations.OPERATIONS,
+    *latest.OPERATIONS,
     *publication.OPERATIONS,
     *uploads.OPERATIONS,
     *new_event.OPERATIONS,

@@ -5,6 +5,7 @@ from functools import partial
 
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.events.event_operations import COUNT_FIGURES, READ_EVENT, EventDetails, EventFigures
+from holdfast.events.console.events.latest import READ_LATEST, Happening, ReadLatest
 from holdfast.events.console.events.share import COPY_SCRIPT, share_of
 from holdfast.events.console.frame import HOME, Console, organizer
 from holdfast.events.events.model import GetEvent
@@ -32,6 +33,7 @@ class ConsoleEventPage:
         self._console = console
         self._settings = settings
         self._look, self._count = runner[READ_EVENT], runner[COUNT_FIGURES]
+        self._look_at_latest = runner[READ_LATEST]
 
     def routes(self) -> list[Route]:
         return [self._console.route(PATH, "event", self.show)]
@@ -44,6 +46,7 @@ class ConsoleEventPage:
         details: EventDetails = await self._look(organizer(session), GetEvent(event_id=event_id))
         event, language = details.event, self._console.signed_in.gate.page_context(request).language
         figures: EventFigures | None = await self._count(organizer(session), GetEvent(event_id=event_id))
+        latest: Sequence[Happening] = await self._look_at_latest(organizer(session), ReadLatest(event_id=event_id))
         history = price_chart(details.prices, min(details.now, event.datetime))
         changes: list[PriceChange] = []
         if history:
@@ -61,6 +64,8 @@ class ConsoleEventPage:
             is_running=event.status == "expired" and event.ends_at is not None and details.now < event.ends_at,
             zone=event.timezone or "UTC",
             digits=digits(event.currency),
+            digits_of=digits,
+            latest=latest,
             rules=rules_of(event.currency),
             is_payable=is_payable(event.current_price or 0, event.currency),
             history=history,
