@@ -193,6 +193,7 @@ ALONE: dict[str, dict[str, Any]] = {
     "remove_registrations": {"event_id": 1, "user_ids": [ANN]},
     "check_in_people": {"event_id": 1, "user_ids": [ANN], "device": "By hand"},
     "look_at_timeline": {"event_id": 1, "user_id": ANN},
+    "send_mail_of_registration": {"event_id": 1, "user_id": ANN},
     "list_payments": {"event_id": 3, "limit": 50, "before": None},
     "look_at_payer": BEA,
     "look_at_payments": BEA,

@@ -32,7 +32,7 @@ from holdfast.events.console.payments import event_payments, payments, payouts
 from holdfast.events.console.payments.event_payments import EventPaymentsPage
 from holdfast.events.console.payments.payments import PaymentsPage
 from holdfast.events.console.payments.payouts import PayoutsPage
-from holdfast.events.console.people import add_registration, bulk_changes, registrations, timeline
+from holdfast.events.console.people import add_registration, bulk_changes, registrations, resent_mails, timeline
 from holdfast.events.console.people.add_registration import AddRegistrationPage
 from holdfast.events.console.people.bulk_changes import BulkChangesPage
 from holdfast.events.console.people.registration import RegistrationPage
@@ -62,6 +62,7 @@ OPERATIONS = (
     *add_registration.OPERATIONS,
     *bulk_changes.OPERATIONS,
     *timeline.OPERATIONS,
+    *resent_mails.OPERATIONS,
     *event_payments.OPERATIONS,
     *payments.OPERATIONS,
     *payouts.OPERATIONS,
