@@ -31,6 +31,7 @@ from holdfast.events.console.mails.mails import MailsPage
 from holdfast.events.console.payments import event_payments, payments, payouts
 from holdfast.events.console.payments.event_payments import EventPaymentsPage
 from holdfast.events.console.payments.payments import PaymentsPage
+from holdfast.events.console.payments.payments_csv import PaymentsFile
 from holdfast.events.console.payments.payouts import PayoutsPage
 from holdfast.events.console.people import add_registration, bulk_changes, registrations, resent_mails, timeline
 from holdfast.events.console.people.add_registration import AddRegistrationPage
@@ -105,6 +106,7 @@ def endpoints(context: Context) -> Endpoints:
         *AddRegistrationPage(console, runner).routes(),
         *RegistrationPage(console, runner).routes(),
         *EventPaymentsPage(console, runner).routes(),
+        *PaymentsFile(console, runner).routes(),
         *PaymentsPage(console, runner).routes(),
         *PayoutsPage(console, runner).routes(),
         *CheckInPage(console, runner).routes(),
