@@ -72,8 +72,8 @@ async def test_above_each_field_stands_what_the_mail_says_itself(service: Servic
     german = await browser.get(f"/console/events/{event['id']}/mails?lang=de")
 
     assert "You have a seat at “<bdi>&lt;b&gt;Life&lt;/b&gt; %s drawing</bdi>”." in page.text
-    assert page.text.count("<textarea") == page.text.count("</legend>") == 9
-    assert "Ihr Absatz (optional)" in german.text
+    assert page.text.count("<textarea") == page.text.count('<details class="editing"') == 9
+    assert "Ihr Absatz: Ein Platz (optional)" in german.text
     assert "Sie haben einen Platz bei „<bdi>" in german.text
 
 
