@@ -20,6 +20,7 @@ from holdfast.events.console.events.event import ConsoleEventPage
 from holdfast.events.console.events.home import EventsPage
 from holdfast.events.console.events.new_event import NewEventPage
 from holdfast.events.console.events.photos import PhotosPage
+from holdfast.events.console.events.poster import PosterPage
 from holdfast.events.console.events.publication import PublicationPage
 from holdfast.events.console.events.share import SharePages
 from holdfast.events.console.events.uploads import Uploads
@@ -91,6 +92,7 @@ def endpoints(context: Context) -> Endpoints:
         *event_page.routes(),
         *PublicationPage(console, runner, event_page).routes(),
         *SharePages(console, runner, settings).routes(),
+        *PosterPage(console, runner, settings).routes(),
         *EditEventPage(console, runner).routes(),
         *CancelEventPage(console, runner).routes(),
         *PhotosPage(console, runner, uploads).routes(),
