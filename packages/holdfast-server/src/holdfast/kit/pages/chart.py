@@ -139,12 +139,12 @@ def draw_bars(values: Sequence[tuple[dt.datetime, int]]) -> Chart | None:
 def _bar_labels(points: Sequence[Point]) -> list[TimeTick]:
     """The labels of some bars, each under the middle of its bar; at the right edge it ends there."""
     count = min(TIME_TICKS, len(points))
-    shown = [points[round(number * (len(points) - 1) / max(1, count - 1))] for number in range(count)]
+    labelled_points = [points[round(number * (len(points) - 1) / max(1, count - 1))] for number in range(count)]
     return [
         TimeTick(point.moment, WIDTH, "end")
         if point.x + MAX_LABEL_WIDTH / 2 > WIDTH
         else TimeTick(point.moment, point.x, "middle")
-        for point in shown
+        for point in labelled_points
     ]
 
 

@@ -136,9 +136,9 @@ async def list_own(reader: Reader, caller: Caller, command: ListOwnEvents) -> Ow
     [(has_any, payouts_ready)] = await reader.tuples(_SUMMARY, {"organizer_id": caller.tenant})
     is_without_payouts = not payouts_ready and any(event.is_on_sale for event in events)
     # The payments of a very large event are not added up for a list.
-    paid = [event for event in events if event.pricing_mode != "free" and event.registered_count <= MAX_COUNTED]
-    shown = {"ids": [event.id for event in paid], "currencies": [event.currency for event in paid]}
-    revenue = dict(await reader.tuples(_REVENUE, shown)) if paid else {}
+    with_price = [event for event in events if event.pricing_mode != "free" and event.registered_count <= MAX_COUNTED]
+    arguments = {"ids": [event.id for event in with_price], "currencies": [event.currency for event in with_price]}
+    revenue = dict(await reader.tuples(_REVENUE, arguments)) if with_price else {}
     return OwnEvents(events, sizes, len(rows) > PAGE_SIZE, has_any, is_without_payouts, revenue)
 
 

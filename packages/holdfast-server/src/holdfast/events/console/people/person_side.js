@@ -10,13 +10,13 @@
   let opener;
 
   async function load() {
-    const wanted = address;
-    const answer = await fetch(wanted, { redirect: "error" }).catch(() => null);
-    if (wanted !== address) return false;
+    const source = address;
+    const answer = await fetch(source, { redirect: "error" }).catch(() => null);
+    if (source !== address) return false;
     if (!answer?.ok) return false;
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     const main = page.querySelector("main");
-    if (!main || wanted !== address) return false;
+    if (!main || source !== address) return false;
     main.querySelector(".crumbs")?.remove();
     const title = main.querySelector("h1");
     const heading = document.createElement("h2");
