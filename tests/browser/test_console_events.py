@@ -74,9 +74,8 @@ async def test_a_mail_is_previewed_as_it_will_look_and_then_saved(chromium: Brow
     page = await signed_in(context, stage)
     await page.goto(f"{stage.base_url}/console/events/{event['id']}")
     await page.get_by_role("navigation", name="This event").get_by_role("link", name="E-mails").click()
-    await (
-        page.get_by_role("group", name="A seat", exact=True).get_by_role("textbox").fill("Bring a <b>pencil</b>.\nNow.")
-    )
+    await page.locator("#of-seat summary").click()
+    await page.get_by_label("Your paragraph: A seat").fill("Bring a <b>pencil</b>.\nNow.")
 
     await page.get_by_role("button", name="Preview: A seat").click()
 
@@ -87,7 +86,7 @@ async def test_a_mail_is_previewed_as_it_will_look_and_then_saved(chromium: Brow
         await expect(words).to_have_css("border-left-width", "3px")
     assert await mail.locator("img").evaluate("(picture) => picture.naturalWidth") > 200
     await mail.get_by_role("link", name="About the event").click()
-    await page.get_by_role("button", name="Save").click()
+    await page.get_by_role("button", name="Save: A seat").click()
     await expect(page.get_by_role("status")).to_have_text("Your paragraphs are saved.")
     stored = await stage.service.run_sql("select kind, text from mail_paragraphs")
     assert stored == [("seat", "Bring a <b>pencil</b>.\nNow.")]
@@ -139,10 +138,11 @@ async def test_every_page_is_accessible_and_fits(
     await look("refused photo")
     await page.goto(f"{event_page}/mails")
     await look("mails")
+    await page.locator("#of-promoted summary").click()
     await page.locator("#promoted").fill("Bring a pencil.\n" + "W" * 90)
     await page.locator("button[value=promoted]").click()
     await expect(page.locator("iframe")).to_have_count(2)
-    await page.locator("main summary").first.click()
+    await page.locator("#preview summary").first.click()
     await look("preview")
     await page.goto(f"{home}/events/new")
     await page.get_by_role("button", name="Publish").or_(page.get_by_role("button", name="Veröffentlichen")).click()

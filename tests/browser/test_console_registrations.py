@@ -14,6 +14,9 @@ from tests.events.console.organizing import signed_in
 from tests.events.people.scene import sign_up
 from tests.support import Client
 
+MAX_FIRST_ROW_PIXELS = 500
+"""The first row of a list begins above it on a phone."""
+
 LONG = "Life drawing with a live model " + "W" * 60
 
 
@@ -80,7 +83,54 @@ async def test_on_a_phone_the_name_and_the_status_of_a_person_are_seen_at_once(c
     assert [await box.is_checked() for box in await page.locator("tbody").get_by_role("checkbox").all()] == [True, True]
     # A tap on the card, beside the words, opens the person.
     await page.locator("tbody tr").first.click(position={"x": 330, "y": 20})
-    await expect(page.get_by_role("heading", level=1)).to_have_text(f"{'l' * 50}@example.com")
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Ann Bell")
+    await expect(page.get_by_text(f"{'l' * 50}@example.com", exact=True)).to_be_visible()
+
+
+async def test_on_a_phone_the_first_person_stands_on_the_first_screen(chromium: Browser, stage: Stage) -> None:
+    context = await chromium.new_context(viewport={"width": 390, "height": 844})
+    ada = await entered(stage, context)
+    event = await ada.create_event(capacity=12, waitinglist_capacity=6)
+    await sign_up(stage.service, event, "ann")
+    page = await context.new_page()
+    await page.goto(f"{stage.base_url}/console/events/{event['id']}/registrations")
+
+    box = await page.locator("tbody tr").first.bounding_box()
+
+    assert box
+    assert box["y"] < MAX_FIRST_ROW_PIXELS
+
+
+async def test_on_a_desk_a_person_opens_beside_the_list_and_follows_what_happens(
+    chromium: Browser, stage: Stage
+) -> None:
+    context = await chromium.new_context(viewport={"width": 1280, "height": 800})
+    watch = Watch(context)
+    ada = await entered(stage, context)
+    event = await ada.create_event(capacity=1, waitinglist_capacity=5)
+    await sign_up(stage.service, event, "ann", "bob")
+    page = await context.new_page()
+    path = f"{stage.base_url}/console/events/{event['id']}/registrations"
+    await page.goto(path)
+    side = page.get_by_role("complementary", name="The chosen person")
+    await expect(side).to_be_hidden()
+
+    await page.get_by_role("link", name="bob@example.com").click()
+    await expect(side.get_by_role("heading", level=2).first).to_have_text("Bob Example")
+    await expect(side).to_contain_text("Waiting list, place 1")
+    assert await violations(page) == []
+    await ada.patch(f"/api/events/{event['id']}", {"event": {"capacity": 2}})
+    await stage.service.settle()
+    await expect(side).to_contain_text("Moved up from the waiting list")
+    await page.keyboard.press("Escape")
+
+    await expect(side).to_be_hidden()
+    await expect(page.get_by_role("link", name="bob@example.com")).to_be_focused()
+    assert page.url == path
+    await page.get_by_role("link", name="ann@example.com").click()
+    await side.get_by_role("button", name="Check in").click()
+    await expect(page.get_by_text("The person is checked in.")).to_be_visible()
+    assert watch.failures == []
 
 
 async def test_a_list_that_cannot_be_brought_up_to_date_says_so(chromium: Browser, stage: Stage) -> None:

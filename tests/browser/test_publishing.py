@@ -1,18 +1,25 @@
-"""How much work it is to publish an event with a photo, counted in Chromium."""
+"""How much work it is to publish an event with a photo, free or paid, counted in Chromium."""
 
 from collections.abc import AsyncIterator
 
 import pytest_asyncio
-from playwright.async_api import Browser, expect
+from playwright.async_api import Browser, BrowserContext, expect
 
+from holdfast.accounts import sessions
 from holdfast.events.settings import Settings
+from holdfast_demo.stripe.processor import StripeDouble
+from tests.browser.looking import session_cookie
 from tests.browser.person import at_task
 from tests.browser.registering import Stage, Watch, staged
 from tests.browser.test_console_events import EMAIL, PASSWORD, signed_in
 from tests.events.photos.pictures import picture
+from tests.serving import listener, serving
+from tests.support import Client
 
 MAX_SECONDS = 60
 MAX_FIELDS = 8
+MAX_PAID_CLICKS = 14
+"""With a photo, and with the way to the payment processor and back."""
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -62,3 +69,51 @@ async def test_an_event_with_a_photo_is_published_from_one_screen_in_a_minute(ch
     assert len(event["image_urls"]) == 1
     assert watch.failures == []
     assert watch.hosts == {stage.base_url.split("/")[2]}
+
+
+async def test_a_paid_event_is_published_from_an_empty_console_in_fourteen_clicks(
+    chromium: Browser, settings: Settings
+) -> None:
+    with listener() as here:
+        address = f"http://127.0.0.1:{here.getsockname()[1]}"
+        processor = StripeDouble(address)
+        paid = settings.model_copy(update={"stripe_key": processor.key, "stripe_api": address})
+        async with serving(processor.app, here), staged(paid) as stage:
+            grace = await stage.service.organizer("Grace Events", email="grace@example.com")
+            context = await owner(chromium, stage, grace)
+            page = await context.new_page()
+            await page.goto(f"{stage.base_url}/console")
+
+            async with at_task(context, "publish a paid event") as person:
+                await person.click(page.get_by_role("link", name="New event").first)
+                await person.enter(page.get_by_label("Title"), "Pottery evening")
+                await person.enter(page.get_by_label("Date and time"), "2036-07-12T19:30", keys=len("071220360730p"))
+                await person.enter(page.get_by_label("Name of the place"), "Studio 4")
+                await person.enter(page.get_by_role("textbox", name="Seats", exact=True), "12")
+                await person.enter(page.get_by_role("textbox", name="Price", exact=True), "12.50")
+                await person.choose_file(page.get_by_label("Photos from this device"), "clay.jpg", picture())
+                await person.enter(page.get_by_label("Description"), "We make cups. Bring an apron.")
+                await person.click(page.get_by_role("button", name="Publish"))
+                await expect(page.get_by_role("heading", name="Nobody can pay you yet")).to_be_visible()
+                await person.click(page.get_by_role("button", name="Connect payouts"))
+                await person.click(page.get_by_role("button", name="Finish the account"))
+                await expect(page.get_by_text("Payouts are connected: people can pay you.")).to_be_visible()
+                await person.click(page.get_by_role("button", name="Publish"))
+                await expect(page.get_by_text("Open", exact=True)).to_be_visible()
+
+            assert person.clicks <= MAX_PAID_CLICKS
+            [event] = (await grace.get("/api/events")).json()["data"]
+            assert (event["published"], event["payment"]["status"], event["price"]) == (True, "required", 1250)
+            assert (event["pricing_mode"], len(event["image_urls"])) == ("fixed", 1)
+        processor.check()
+    processor.close()
+
+
+async def owner(chromium: Browser, stage: Stage, organizer: Client) -> BrowserContext:
+    """The browser of an organizer who has signed in by a link."""
+    context = await chromium.new_context(locale="en-US", timezone_id="Europe/Berlin")
+    service = stage.service
+    await service.run_sql("update users set proved_at = now() where id = %(id)s", id=organizer.id)
+    secret = await service.database.transact(lambda tx: sessions.begin(tx, organizer.id, "link", "Chromium"))
+    await context.add_cookies([session_cookie(stage.base_url, secret)])
+    return context

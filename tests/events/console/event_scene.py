@@ -28,6 +28,10 @@ async def rows(service: Service) -> list[tuple[Any, ...]]:
     return await service.run_sql("select to_jsonb(events) from events order by id")
 
 
+FREE = {"pricing_mode": "free", "price": ""}
+"""The fields of a form for an event that people need not pay for: it is published without a question."""
+
+
 def form(**fields: str) -> dict[str, str]:
     """What somebody types into the form of a new event."""
     return {

@@ -55,7 +55,7 @@ async def test_what_organizers_do_to_the_order_is_said_before_and_counted_after(
     await browser.send(f"{ben}?do=remove", ben, do="remove")
     assert logged in main_text(await browser.get(ann))
 
-    assert "Public order 3 numbered in order of arrival You moved 1 and removed 1." in main_text(
+    assert "Fair order 3 registrations were numbered in order of arrival. You moved 1 and removed 1." in main_text(
         await browser.get(page)
     )
     await ada.patch(f"/api/events/{event['id']}", {"event": {"public_log": False}})
@@ -77,7 +77,7 @@ async def test_somebody_who_is_added_can_be_given_a_name(service: Service) -> No
 
     assert (long.status_code, "The name is too long." in main_text(long)) == (422, True)
     listed = main_text(await browser.get(f"/console/events/{event['id']}/registrations"))
-    assert "ann@example.com Ann Bell Seat" in listed
+    assert "Ann Bell ann@example.com Seat" in listed
 
 
 async def test_somebody_is_added_without_a_mail(service: Service) -> None:
@@ -166,7 +166,7 @@ async def test_who_takes_a_seat_away_is_asked_first(service: Service, change: st
     question = await browser.get(f"{path}?do={change}")
 
     assert f'href="{path}?do={change}"' in page.text
-    assert 'name="do"' not in page.text
+    assert f'name="do" value="{change}"' not in page.text
     assert head in main_text(question)
     assert "is told by e-mail" in main_text(question)
     assert await states(ada, event) == {"ann": "registered"}

@@ -30,7 +30,7 @@ async def test_it_says_how_the_event_stands(service: Service) -> None:
         "1 registration is not decided yet",
         "Studio",
     ):
-        assert phrase in page.text
+        assert phrase in text(page)
 
 
 async def test_more_people_than_places_on_the_waiting_list_are_counted_as_people(service: Service) -> None:
@@ -44,8 +44,8 @@ async def test_more_people_than_places_on_the_waiting_list_are_counted_as_people
 
     await service.run_sql("update events set waitinglist_capacity = 1")
 
-    assert "2 of 2 places on the waiting list taken" in fits.text
-    assert "2 people wait for a seat." in (await browser.get(path)).text
+    assert "2 of 2 places on the waiting list taken" in text(fits)
+    assert "2 people wait for a seat." in text(await browser.get(path))
 
 
 async def test_the_price_is_a_picture_with_words(service: Service) -> None:
@@ -78,12 +78,13 @@ async def test_the_changes_of_a_price_are_listed_in_words(service: Service) -> N
 async def test_an_event_that_nobody_can_pay_for_yet_leads_to_the_payouts(shop: Scene) -> None:
     ada, browser = await organizer(shop.service)
     paid, free = [await ada.create_event(pricing_mode=mode, price=price) for mode, price in PRICES]
-    assert 'href="/console/payouts">Go to your payouts' in (await browser.get(f"/console/events/{paid['id']}")).text
-    assert "Go to your payouts" not in (await browser.get(f"/console/events/{free['id']}")).text
+    link = f'href="/console/payouts?event={paid["id"]}">Connect payouts'
+    assert link in (await browser.get(f"/console/events/{paid['id']}")).text
+    assert "Connect payouts" not in (await browser.get(f"/console/events/{free['id']}")).text
 
     await shop.service.run_sql("update users set payouts_ready = true")
 
-    assert "Go to your payouts" not in (await browser.get(f"/console/events/{paid['id']}")).text
+    assert "Connect payouts" not in (await browser.get(f"/console/events/{paid['id']}")).text
 
 
 async def test_a_free_event_says_that_nobody_has_to_pay(service: Service) -> None:
@@ -164,5 +165,33 @@ async def test_very_many_people_are_not_counted_for_the_page(service: Service, m
 
     page = await browser.get(f"/console/events/{event['id']}")
 
-    assert "2 of 10 seats taken" in page.text
+    assert "2 of 10 seats taken" in text(page)
     assert "Registrations by day" not in page.text
+
+
+async def test_a_number_of_the_overview_stands_in_one_place_with_its_unit(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event(capacity=8, waitinglist_capacity=4, pricing_mode="fixed", price=1250, currency="EUR")
+    for number in range(5):
+        await ada.register(event["id"], email=f"p{number}@example.com")
+    await service.settle()
+
+    page = text(await browser.get(f"/console/events/{event['id']}"))
+
+    assert "Seats 5 of 8 seats taken Waiting list 0 of 4 places on the waiting list taken Paid" in page
+    assert "€12.50 a seat" in page
+    assert re.search(r"✓ Fair order \d registrations? w\w+ numbered in order of arrival. You moved nobody.", page)
+
+
+async def test_the_times_of_a_list_name_their_zone_once(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event(timezone="Europe/Berlin", datetime="2036-01-12T17:30:00Z")
+    for name in ("ann", "bob", "cleo"):
+        await ada.register(event["id"], email=f"{name}@example.com")
+    await service.settle()
+
+    page = text(await browser.get(f"/console/events/{event['id']}/registrations"))
+
+    assert "Times: Europe/Berlin" in page
+    assert re.findall("CES?T", page) == ["CET"]  # at the date of the event
+    assert len(re.findall(r"Today, \d+:\d\d [AP]M", page)) == 3

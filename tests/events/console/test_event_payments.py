@@ -5,8 +5,9 @@ import re
 import pytest
 
 from holdfast.events.console.payments import event_payments
-from tests.events.console.test_payments import paid
+from tests.events.console.test_payments import give, paid
 from tests.events.console.test_payouts import organizer
+from tests.events.console.test_registrations_csv import cells
 from tests.events.pages.visitor import page_text
 from tests.events.payments.scene import Scene
 
@@ -15,9 +16,10 @@ async def test_it_sums_up_and_leads_to_each_person_also_when_the_registration_is
     browser, ann, person = await paid(shop)
     page = f"/console/events/{ann.event_id}/payments"
     assert page in (await browser.get(f"/console/events/{ann.event_id}")).text
-    assert "Paid €12.00 in 1 payment Refunded €0.00 Fee of the platform €0.60 ann@" in page_text(
-        await browser.get(page)
-    )
+    assert (
+        "Yours €11.40 what was paid, without what went back and the fee Paid €12.00 in 1 payment Refunded €0.00 "
+        "Fee of the platform €0.60 Times: UTC ann@"
+    ) in page_text(await browser.get(page))
 
     await shop.service.run_sql("delete from registrations")
     await shop.service.run_sql("update refunds set state = 'refused', error = 'The account is closed.'")
@@ -33,6 +35,29 @@ async def test_it_sums_up_and_leads_to_each_person_also_when_the_registration_is
         person.removesuffix("/payments") + '"' in person_page.text,
     ) == (True, False)
     assert page in person_page.text
+
+
+async def test_what_stays_after_a_part_went_back_is_said_and_exported(shop: Scene) -> None:
+    browser, ann, person = await paid(shop)
+    page = f"/console/events/{ann.event_id}/payments"
+    await give(browser, person, "3.00")
+    await shop.work()
+
+    text = page_text(await browser.get(page))
+    header, row = cells(await browser.get(f"{page}.csv"))
+
+    assert "Yours €8.55" in text
+    assert "Given back €3.00 Fee of the platform €0.45" in text
+    assert header[:6] == ["E-mail address", "State", "Paid", "Given back", "Fee of the platform", "Yours"]
+    assert row[:7] == ["ann@example.com", "Paid", "12.00", "3.00", "0.45", "8.55", "EUR"]
+
+
+async def test_the_file_of_an_event_of_somebody_else_is_not_given(shop: Scene) -> None:
+    browser, ann, _ = await paid(shop)
+    _, stranger = await organizer(shop.service, "Bob Events")
+    path = f"/console/events/{ann.event_id}/payments.csv"
+
+    assert [(await who.get(path)).status_code for who in (browser, stranger)] == [200, 404]
 
 
 async def test_an_event_without_payments_says_so(shop: Scene) -> None:

@@ -40,6 +40,10 @@ async def test_a_new_event_is_shown_as_it_will_look_and_not_stored(service: Serv
     assert "Studio Studio Street 1 €12.50" in text
     assert "between €8.00 and €20.00. 12 seats left of 12" in text
     assert "Free" in preview(await draw(browser, **form(pricing_mode="free", price="")))
+    assert "3 places on the waiting list" in text
+    assert "40 places on the waiting list" in preview(
+        await draw(browser, **form(capacity="400", waitinglist_capacity=""))
+    )
     assert await rows(service) == []
 
 
@@ -64,10 +68,10 @@ async def test_the_button_shows_it_without_scripts_and_keeps_the_form(service: S
     _, browser = await signed_in(service)
     page = await browser.get(NEW)
     fields = {"token": token(page), **form(title="Pottery", capacity="many", cancellation_hours="0"), "do": "preview"}
-    fields |= {"waitinglist_capacity": "0", "latitude": "", "longitude": ""}
+    fields |= {"latitude": "", "longitude": ""}
 
     answer = await browser.http.post(NEW, data=fields, files=[("files", ("clay.jpg", picture(), JPEG))])
-    usual = await browser.http.post(NEW, data={**fields, "waitinglist_capacity": "5"})
+    usual = await browser.http.post(NEW, data={**fields, "cancellation_hours": "24"})
 
     [key] = re.findall(r'name="photo1" value="([^"]+)" checked', answer.text)
     part = answer.text[answer.text.index('id="preview"') :]

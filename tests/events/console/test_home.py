@@ -5,6 +5,8 @@ import re
 import httpx2
 
 from tests.events.console.organizing import main_text, signed_in
+from tests.events.console.test_payments import give, paid
+from tests.events.payments.scene import Scene
 from tests.support import Service
 
 
@@ -75,3 +77,14 @@ async def test_it_says_where_people_wait_and_that_nothing_can_be_paid(service: S
     assert bars == [["bar warning"], ["bar warning", "bar"]], "A full event has the same colour for all."
     assert "1 person waits for a seat at Life drawing , which is full." in text
     assert "Nobody can register for your events with a price yet, since nothing can be paid to you." in text
+
+
+async def test_an_event_with_a_price_says_what_was_paid(shop: Scene) -> None:
+    browser, _, payments = await paid(shop)
+    before = main_text(await browser.get("/console"))
+
+    await give(browser, payments, "3.00")
+    after = main_text(await browser.get("/console"))
+
+    assert "€12.00 paid" in before
+    assert "€9.00 paid" in after

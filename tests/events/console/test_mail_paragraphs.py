@@ -72,8 +72,8 @@ async def test_above_each_field_stands_what_the_mail_says_itself(service: Servic
     german = await browser.get(f"/console/events/{event['id']}/mails?lang=de")
 
     assert "You have a seat at “<bdi>&lt;b&gt;Life&lt;/b&gt; %s drawing</bdi>”." in page.text
-    assert page.text.count("<textarea") == page.text.count("</legend>") == 9
-    assert "Ihr Absatz (optional)" in german.text
+    assert page.text.count("<textarea") == page.text.count('<details class="editing"') == 9
+    assert "Ihr Absatz: Ein Platz (optional)" in german.text
     assert "Sie haben einen Platz bei „<bdi>" in german.text
 
 
@@ -230,7 +230,7 @@ async def test_a_copy_of_an_event_has_its_paragraphs(service: Service) -> None:
     path, fields = await opened(browser, event)
     await browser.http.post(path, data={**fields, "seat": "Bring a pencil."})
     page = await browser.get(f"/console/events/new?copy={event['id']}")
-    filled = form(copy=str(event["id"]), once=hidden(page, "once"), token=token(page))
+    filled = form(copy=str(event["id"]), do="draft", once=hidden(page, "once"), token=token(page))
 
     made = [await browser.http.post("/console/events/new", data=filled) for _ in range(2)]
 

@@ -16,7 +16,7 @@ PAGE = "/console/events/new"
 async def test_a_form_creates_an_event(service: Service) -> None:
     ada, browser = await signed_in(service)
 
-    done = await browser.send(PAGE, **form())
+    done = await browser.send(PAGE, **form(do="draft"))
 
     [event] = (await ada.get("/api/events")).json()["data"]
     assert (done.status_code, done.headers["location"]) == (303, f"/console/events/{event['id']}")
@@ -98,7 +98,6 @@ async def test_money_is_written_as_people_write_it(service: Service, typed: dict
         ({"price": "5", "pricing_mode": "free"}, "must be empty or 0 for a free event"),
         ({"price": "5", "pricing_mode": "dynamic", "min_price": "6", "max_price": "9"}, "between the lowest and the"),
         ({"price": "5", "pricing_mode": "dynamic"}, "is needed for a price that moves"),
-        ({"price": "5", "pricing_mode": "barter"}, "Choose one from the list."),
         ({"currency": "XXX"}, "is not a currency"),
         ({"datetime": ""}, "Enter a date and a time, such as"),
         ({"datetime": "soon"}, "Enter a date and a time"),
@@ -131,6 +130,58 @@ async def test_what_is_wrong_is_said_with_what_was_typed(service: Service, typed
     for value in typed.values():
         assert html.escape(value, quote=False) in answer.text
     assert await rows(service) == []
+
+
+async def test_a_kind_of_price_that_does_not_exist_is_refused(service: Service) -> None:
+    _, browser = await signed_in(service)
+
+    answer = await browser.send(PAGE, **form(pricing_mode="barter"))
+
+    assert (answer.status_code, "Choose one of the list." in answer.text) == (422, True)
+    assert await rows(service) == []
+
+
+@pytest.mark.parametrize(
+    ("typed", "mode", "price"),
+    [
+        ({"price": ""}, "free", 0),
+        ({"price": "0.00"}, "free", 0),
+        ({"price": "12.50"}, "fixed", 1250),
+        (
+            {"price": "12.50", "pricing_mode": "dynamic", "min_price": "8", "max_price": "20"},
+            "dynamic",
+            1250,
+        ),
+    ],
+)
+async def test_an_event_with_a_price_is_paid_and_one_without_is_free(
+    service: Service, typed: dict[str, str], mode: str, price: int
+) -> None:
+    ada, browser = await signed_in(service)
+    fields = {name: text for name, text in form(do="draft").items() if name != "pricing_mode"}
+
+    done = await browser.send(PAGE, **{**fields, **typed})
+
+    assert done.status_code == 303, done.text
+    [event] = (await ada.get("/api/events")).json()["data"]
+    assert (event["pricing_mode"], event["price"]) == (mode, price)
+
+
+@pytest.mark.parametrize(
+    ("seats", "typed", "places"),
+    [("12", "", 5), ("50", "", 5), ("51", "", 6), ("400", "", 40), ("400", "0", 0), ("400", "7", 7)],
+)
+async def test_the_waiting_list_has_a_place_for_every_tenth_seat_unless_a_number_is_typed(
+    service: Service, seats: str, typed: str, places: int
+) -> None:
+    ada, browser = await signed_in(service)
+
+    page = await browser.get(PAGE)
+    done = await browser.send(PAGE, **form(capacity=seats, waitinglist_capacity=typed))
+
+    assert "the waiting list has a place for every tenth seat, and at least 5" in main_text(page)
+    assert done.status_code == 303, done.text
+    assert (await ada.get("/api/events")).json()["data"][0]["waitinglist_capacity"] == places
 
 
 async def test_every_field_that_is_wrong_is_told_at_once(service: Service) -> None:

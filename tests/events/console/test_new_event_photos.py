@@ -6,7 +6,7 @@ from html import unescape
 import httpx2
 
 from tests.accounts.browser import Browser, token
-from tests.events.console.event_scene import form, rows, signed_in
+from tests.events.console.event_scene import FREE, form, rows, signed_in
 from tests.events.console.organizing import main_text
 from tests.events.console.scene import hidden
 from tests.events.photos.pictures import picture
@@ -20,7 +20,7 @@ async def send(browser: Browser, *contents: bytes, **fields: str) -> httpx2.Resp
     """Send the form of a new event with some files."""
     page = await browser.get(PAGE)
     sent = [("files", (f"{place}.jpg", content, JPEG)) for place, content in enumerate(contents)]
-    data = {"token": token(page), "once": hidden(page, "once"), **form(), **fields}
+    data = {"token": token(page), "once": hidden(page, "once"), **form(**FREE), **fields}
     return await browser.http.post(PAGE, data=data, files=sent)
 
 

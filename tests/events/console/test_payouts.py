@@ -45,6 +45,33 @@ async def test_an_account_is_connected_from_the_console(shop: Scene) -> None:
     assert "The platform keeps 5 % of each payment" in page
 
 
+async def test_the_way_to_the_processor_leads_back_to_the_event_that_is_to_be_published(shop: Scene) -> None:
+    ada, browser = await organizer(shop.service)
+    draft = await ada.create_event(pricing_mode="fixed", price=1250, currency="EUR", published=False)
+    path = f"/console/events/{draft['id']}"
+
+    question = await browser.send(path, f"{path}/publication", do="publish")
+    link = await browser.send(PAYOUTS, f"{PAYOUTS}/connect", event=str(draft["id"]))
+    [account] = shop.processor.things("account")
+    [sent] = shop.processor.things("account_link")
+    early = await browser.get(f"{PAYOUTS}/return?event={draft['id']}")
+    unfinished = page_text(await browser.get(early.headers["location"]))
+    shop.processor.finish(account["id"])
+    back = await browser.get(f"{PAYOUTS}/return?event={draft['id']}")
+    page = await browser.get(back.headers["location"])
+    done = await browser.send(path, f"{path}/publication", do="publish")
+
+    assert "Nobody can pay you yet" in page_text(question)
+    assert f'name="event" value="{draft["id"]}"' in question.text
+    assert (question.status_code, link.status_code) == (200, 200)
+    assert sent["_return_url"].endswith(f"{PAYOUTS}/return?event={draft['id']}")
+    assert "still needs something from you, or is checking what you gave" in unfinished
+    assert back.headers["location"] == f"{path}?done=connected"
+    assert "Payouts are connected: people can pay you." in page_text(page)
+    assert 'value="publish">Publish' in page.text
+    assert (done.status_code, done.headers["location"]) == (303, path)
+
+
 async def test_the_rule_for_cancellations_is_ones_own(shop: Scene) -> None:
     ada, browser = await organizer(shop.service)
     bob, _ = await organizer(shop.service, "Bob Events")

@@ -1,11 +1,13 @@
 """Organizers keep drafts in the console, publish them, and unpublish those without registrations."""
 
 import re
+from typing import Any
 
 import httpx2
+import pytest
 
 from tests.accounts.browser import Browser
-from tests.events.console.event_scene import foreign_event, form, rows, signed_in
+from tests.events.console.event_scene import FREE, foreign_event, form, rows, signed_in
 from tests.events.console.organizing import main_text
 from tests.support import Service
 
@@ -25,7 +27,7 @@ async def test_the_form_saves_a_draft_unless_it_is_published(service: Service) -
     ada, browser = await signed_in(service)
 
     page = await browser.get(PAGE)
-    fields = form()
+    fields = form(**FREE)
     for typed in ({**fields, "do": "draft"}, {**fields, "do": ""}, fields):
         assert (await browser.send(PAGE, **typed)).status_code == 303
 
@@ -40,7 +42,7 @@ async def test_a_copy_is_a_draft_too_unless_it_is_published(service: Service) ->
     event = await ada.create_event()
 
     for button in ("draft", "publish"):
-        done = await browser.send(PAGE, **form(copy=str(event["id"]), do=button))
+        done = await browser.send(PAGE, **form(**FREE, copy=str(event["id"]), do=button))
         assert done.status_code == 303, done.text
 
     assert [event["published"] for event in (await ada.get("/api/events")).json()["data"]] == [True, False, True]
@@ -62,6 +64,55 @@ async def test_a_draft_is_published_by_a_button_on_its_page(service: Service) ->
     assert (done.status_code, done.headers["location"]) == (303, path)
     assert (await ada.get(f"/api/events/{draft['id']}")).json()["data"]["published"] is True
     assert (await service.http.get(draft["public_url"])).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("fields", "obstacle", "link"),
+    [
+        (
+            {"datetime": "2020-07-12T17:30:00Z"},
+            "Its date is in the past It takes place Sunday, July 12, 2020",
+            "/edit#datetime",
+        ),
+        (
+            {"pricing_mode": "fixed", "price": 10, "currency": "EUR"},
+            "A seat costs €0.10. It must be at least €0.50.",
+            "/edit#price",
+        ),
+        ({"pricing_mode": "fixed", "price": 1250, "currency": "EUR"}, "this service takes no payments yet", None),
+    ],
+)
+async def test_a_draft_that_nobody_could_register_for_is_published_only_after_a_question(
+    service: Service, fields: dict[str, Any], obstacle: str, link: str | None
+) -> None:
+    ada, browser = await signed_in(service)
+    draft = await ada.create_event(published=False, **fields)
+    path = f"/console/events/{draft['id']}"
+
+    question = await press(browser, path, "publish")
+    is_draft_still = not (await ada.get(f"/api/events/{draft['id']}")).json()["data"]["published"]
+    done = await browser.send(path, f"{path}/publication", do="publish", anyway="yes")
+
+    assert (question.status_code, is_draft_still) == (200, True)
+    assert obstacle in main_text(question)
+    assert link is None or f'href="{path}{link}"' in question.text
+    assert (done.status_code, done.headers["location"]) == (303, path)
+    assert (await ada.get(f"/api/events/{draft['id']}")).json()["data"]["published"] is True
+
+
+@pytest.mark.parametrize("typed", [{**FREE, "datetime": "2020-07-12T19:30", "ends_at": ""}, {"price": "12.50"}])
+async def test_a_new_event_that_nobody_could_register_for_is_a_draft_with_the_same_question(
+    service: Service, typed: dict[str, str]
+) -> None:
+    ada, browser = await signed_in(service)
+
+    done = await browser.send(PAGE, **form(**typed))
+    question = await browser.get(done.headers["location"])
+
+    [event] = (await ada.get("/api/events")).json()["data"]
+    assert (done.status_code, event["published"]) == (303, False)
+    assert done.headers["location"] == f"/console/events/{event['id']}/publication"
+    assert "is saved as a draft. If you publish it now, nobody can register on its page:" in main_text(question)
 
 
 async def test_an_event_becomes_a_draft_again_only_before_the_first_registration(service: Service) -> None:

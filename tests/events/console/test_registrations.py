@@ -179,7 +179,7 @@ async def test_the_list_is_in_german_too(service: Service) -> None:
     text = main_text(await browser.get(f"/console/events/{event['id']}/registrations"))
 
     assert "1 von 10 Plätzen " in text
-    assert "ann@example.com Ann Example Platz " in text
+    assert "Ann Example ann@example.com Platz " in text
 
 
 async def test_the_list_in_another_language_is_searched_and_filtered_alike(service: Service) -> None:

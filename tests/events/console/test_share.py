@@ -2,6 +2,7 @@
 
 import re
 from html import unescape
+from urllib.parse import quote
 
 from holdfast.events.registrations.code import qr_code
 from tests.events.console.event_scene import foreign_event, signed_in
@@ -66,3 +67,32 @@ async def test_an_event_of_another_organizer_is_not_shared(service: Service) -> 
 
     for path in ("qr.svg", "share"):
         assert (await browser.get(f"/console/events/{event['id']}/{path}")).status_code == 403
+
+
+async def test_the_link_is_sent_by_messengers_without_anything_of_theirs_on_the_page(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event(title="Tea & cake")
+
+    page = await browser.get(f"/console/events/{event['id']}/share")
+
+    links = [unescape(link) for link in re.findall(r'href="(https://[^"]+)" target="_blank" rel="noopener', page.text)]
+    assert [link.split("/")[2] for link in links] == [
+        *("wa.me", "t.me", "www.facebook.com", "www.linkedin.com", "x.com"),
+    ]
+    assert all(quote(event["public_url"], safe="") in link or quote(event["public_url"]) in link for link in links)
+    assert "text=Tea%20%26%20cake" in links[0]
+    assert "mailto:?subject=Tea%20%26%20cake" in unescape(page.text)
+    assert "script-src 'self';" in page.headers["content-security-policy"]
+
+
+async def test_a_poster_says_what_when_where_and_shows_the_code(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event(title="<b>Tea</b>", location_name="Studio 4", timezone="Europe/Berlin")
+    other = await foreign_event(service)
+
+    page = await browser.get(f"/console/events/{event['id']}/poster")
+    foreign = await browser.get(f"/console/events/{other['id']}/poster")
+
+    poster = page.text.partition('<article class="poster">')[2].partition("</article>")[0]
+    assert all(text in poster for text in ("&lt;b&gt;Tea&lt;/b&gt;", "Studio 4", event["public_url"], "<svg"))
+    assert foreign.status_code == 403

@@ -1,5 +1,7 @@
 """The way into the console: sign in, say whose the keys are that were made before, become an organizer."""
 
+import re
+
 import pytest
 
 from tests.accounts.browser import Browser, token
@@ -52,6 +54,38 @@ async def test_what_is_wrong_is_said_beside_the_field_with_what_was_typed(
     assert (answer.status_code, message in answer.text) == (422, True)
     for value in fields.values():
         assert f'value="{value}"' in answer.text
+
+
+@pytest.mark.parametrize(
+    ("name", "slug"),
+    [
+        ("Käthe's Töpfer-Club!", "kaethes-toepfer-club"),
+        ("Taken Events", "taken-events-2"),
+        ("Été à Paris", "ete-a-paris"),
+    ],
+)
+async def test_the_address_of_a_page_is_made_from_the_name_if_none_is_typed(
+    service: Service, name: str, slug: str
+) -> None:
+    await service.organizer(slug="taken-events")
+    ann = Browser(service)
+    await ann.sign_in(ANN)
+
+    done = await ann.send("/console/start", name=name, slug="")
+
+    assert (done.status_code, done.headers.get("location")) == (303, "/console")
+    assert await service.run_sql("select slug from users where email = %(email)s", email=ANN) == [(slug,)]
+
+
+@pytest.mark.parametrize("name", ["日本の会社", "A !!"])
+async def test_a_name_without_letters_for_an_address_needs_a_typed_one(service: Service, name: str) -> None:
+    ann = Browser(service)
+    await ann.sign_in(ANN)
+
+    answer = await ann.send("/console/start", name=name, slug="")
+
+    assert answer.status_code == 422
+    assert re.findall('<input id="([a-z]+)"[^>]* aria-invalid="true"', answer.text) == ["slug"]
 
 
 async def test_an_organizer_sees_its_own_events_only(service: Service) -> None:

@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.kit.pages.chart import BOTTOM, HEIGHT, LEFT, MAX_POINTS, WIDTH, draw_bars, draw_steps
+from holdfast.kit.pages.chart import (
+    BOTTOM,
+    HEIGHT,
+    LEFT,
+    MAX_LABEL_WIDTH,
+    MAX_POINTS,
+    WIDTH,
+    draw_bars,
+    draw_steps,
+)
 
 START = dt.datetime(2026, 11, 1, 12, tzinfo=dt.UTC)
 
@@ -81,3 +90,18 @@ def test_bars_stay_inside_the_box(values: list[int]) -> None:
     for bar in drawn.bars:
         assert LEFT <= bar.x < bar.x + bar.width <= WIDTH
         assert 0 <= bar.y <= bar.y + bar.height <= HEIGHT - BOTTOM + 0.1
+
+
+@given(st.lists(st.integers(min_value=0, max_value=100), min_size=1, max_size=70))
+def test_the_label_of_a_day_stands_under_its_bar(values: list[int]) -> None:
+    drawn = draw_bars([(START + dt.timedelta(days=day), number) for day, number in enumerate(values)])
+
+    assert drawn
+    by_moment = {point.moment: bar for point, bar in zip(drawn.points, drawn.bars, strict=True)}
+    assert len({tick.moment for tick in drawn.time_ticks}) == len(drawn.time_ticks) == min(4, len(values))
+    for tick in drawn.time_ticks:
+        bar = by_moment[tick.moment]
+        middle = bar.x + bar.width / 2
+        left = tick.at - MAX_LABEL_WIDTH / (2 if tick.anchor == "middle" else 1)
+        assert left <= middle <= left + MAX_LABEL_WIDTH <= WIDTH
+        assert tick.anchor == "end" or abs(tick.at - middle) <= 0.2

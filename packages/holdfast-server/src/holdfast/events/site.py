@@ -18,6 +18,7 @@ PARAMETERS = (
             "device",
             "do",
             "done",
+            "event",
             "fate",
             "offset",
             "organizer",

@@ -13,13 +13,15 @@ from holdfast.events.console.account.start import StartPages
 from holdfast.events.console.check_in.check_in import CheckInPage
 from holdfast.events.console.check_in.check_in_device import CheckInDevice
 from holdfast.events.console.check_in.no_shows import NoShowsPage
-from holdfast.events.console.events import event_operations, home, new_event, uploads
+from holdfast.events.console.events import event_operations, home, latest, new_event, publication, uploads
 from holdfast.events.console.events.cancel_event import CancelEventPage
 from holdfast.events.console.events.edit_event import EditEventPage
 from holdfast.events.console.events.event import ConsoleEventPage
 from holdfast.events.console.events.home import EventsPage
 from holdfast.events.console.events.new_event import NewEventPage
 from holdfast.events.console.events.photos import PhotosPage
+from holdfast.events.console.events.poster import PosterPage
+from holdfast.events.console.events.publication import PublicationPage
 from holdfast.events.console.events.share import SharePages
 from holdfast.events.console.events.uploads import Uploads
 from holdfast.events.console.frame import HOME, Console
@@ -30,8 +32,9 @@ from holdfast.events.console.mails.mails import MailsPage
 from holdfast.events.console.payments import event_payments, payments, payouts
 from holdfast.events.console.payments.event_payments import EventPaymentsPage
 from holdfast.events.console.payments.payments import PaymentsPage
+from holdfast.events.console.payments.payments_csv import PaymentsFile
 from holdfast.events.console.payments.payouts import PayoutsPage
-from holdfast.events.console.people import add_registration, bulk_changes, registrations, timeline
+from holdfast.events.console.people import add_registration, bulk_changes, registrations, resent_mails, timeline
 from holdfast.events.console.people.add_registration import AddRegistrationPage
 from holdfast.events.console.people.bulk_changes import BulkChangesPage
 from holdfast.events.console.people.registration import RegistrationPage
@@ -49,6 +52,8 @@ OPERATIONS = (
     *look.OPERATIONS,
     *home.OPERATIONS,
     *event_operations.OPERATIONS,
+    *latest.OPERATIONS,
+    *publication.OPERATIONS,
     *uploads.OPERATIONS,
     *new_event.OPERATIONS,
     *mail_paragraphs.OPERATIONS,
@@ -59,6 +64,7 @@ OPERATIONS = (
     *add_registration.OPERATIONS,
     *bulk_changes.OPERATIONS,
     *timeline.OPERATIONS,
+    *resent_mails.OPERATIONS,
     *event_payments.OPERATIONS,
     *payments.OPERATIONS,
     *payouts.OPERATIONS,
@@ -75,6 +81,7 @@ def endpoints(context: Context) -> Endpoints:
     changes = LiveChanges(context.database)
     console = Console(signed_in, {operation.name: runner[operation] for operation in api.OPERATIONS})
     uploads = Uploads(console, runner)
+    event_page = ConsoleEventPage(console, runner, settings, secret)
     routes = [
         *SITE.assets("live.js"),
         *LiveConsole(console, changes, context.streams).routes(),
@@ -82,8 +89,10 @@ def endpoints(context: Context) -> Endpoints:
         *AccountPages(console, runner, secret).routes(),
         *EventsPage(console, runner, settings).routes(),
         *NewEventPage(console, runner, uploads).routes(),
-        *ConsoleEventPage(console, runner, settings, secret).routes(),
+        *event_page.routes(),
+        *PublicationPage(console, runner, event_page).routes(),
         *SharePages(console, runner, settings).routes(),
+        *PosterPage(console, runner, settings).routes(),
         *EditEventPage(console, runner).routes(),
         *CancelEventPage(console, runner).routes(),
         *PhotosPage(console, runner, uploads).routes(),
@@ -99,6 +108,7 @@ def endpoints(context: Context) -> Endpoints:
         *AddRegistrationPage(console, runner).routes(),
         *RegistrationPage(console, runner).routes(),
         *EventPaymentsPage(console, runner).routes(),
+        *PaymentsFile(console, runner).routes(),
         *PaymentsPage(console, runner).routes(),
         *PayoutsPage(console, runner).routes(),
         *CheckInPage(console, runner).routes(),

@@ -2,7 +2,7 @@
 
 import datetime as dt
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Literal, LiteralString
 
 from msgspec import Meta, Struct
 
@@ -169,6 +169,10 @@ async def refund(tx: Tx, caller: Caller, command: RefundPayment) -> RefundResult
     return RefundResult(left - command.amount)
 
 
+_KEPT_FEE: LiteralString = "(fee - round(fee::numeric * refunded / amount)::bigint)"
+"""The fee of a payment without the share that goes back with refunds."""
+
+
 class ListPayments(Command):
     """Asks for the payments for an event, the newest first.
 
@@ -181,7 +185,10 @@ class ListPayments(Command):
 
 
 class CurrencyTotal(Struct):
-    """The sums of one currency: paid, the share of the platform, and refunded or to be refunded."""
+    """The sums of one currency: paid, the share of the platform that stays there, and refunded or to be refunded.
+
+    net    what stays with the organizer
+    """
 
     currency: str
     payments: int
@@ -189,10 +196,15 @@ class CurrencyTotal(Struct):
     fee: int
     refunded: int
 
+    @property
+    def net(self) -> int:
+        return self.amount - self.refunded - self.fee
+
 
 class ListedPayment(Struct):
     """A payment in the list.
 
+    fee           the share of the platform that stays there
     is_refused    whether the processor refuses a refund of it
     dispute       the status of the newest dispute about it
     """
@@ -201,12 +213,18 @@ class ListedPayment(Struct):
     user_id: str
     email: str | None
     amount: int
+    fee: int
     currency: str
     state: PaymentState
     refunded: int
     is_refused: bool
     dispute: DisputeState | None
     moment: dt.datetime
+
+    @property
+    def net(self) -> int:
+        """What stays with the organizer."""
+        return self.amount - self.refunded - self.fee
 
 
 class EventPayments(Struct):
@@ -229,8 +247,8 @@ async def list_for_event(reader: Reader, caller: Caller, command: ListPayments) 
     event = await events.find(reader, caller, command.event_id)
     totals = await reader.rows(
         CurrencyTotal,
-        """
-        select currency, count(*) as payments, sum(amount)::bigint as amount, sum(fee)::bigint as fee,
+        f"""
+        select currency, count(*) as payments, sum(amount)::bigint as amount, sum({_KEPT_FEE})::bigint as fee,
                sum(refunded)::bigint as refunded
           from payments where event_id = %(event_id)s and state = 'paid' group by currency order by currency
         """,
@@ -238,8 +256,8 @@ async def list_for_event(reader: Reader, caller: Caller, command: ListPayments) 
     )
     payments = await reader.rows(
         ListedPayment,
-        """
-        select payments.id, public_id as user_id, email, amount, currency, state::text, refunded,
+        f"""
+        select payments.id, public_id as user_id, email, amount, {_KEPT_FEE} as fee, currency, state::text, refunded,
                exists (select from refunds where payment_id = payments.id and refunds.state = 'refused') as is_refused,
                (select disputes.state::text from disputes
                  where disputes.intent_id = payments.intent_id order by disputes.id desc limit 1) as dispute,

@@ -164,9 +164,11 @@ class OpenOnboarding(Command):
     """Asks for the processor's page, for the owner who is signed in.
 
     has_shown_mail    whether the session was opened by a link in a mail
+    event_id          the event from whose page the owner comes, and to which the processor leads back
     """
 
     has_shown_mail: bool
+    event_id: int | None = None
 
 
 class ConfirmPayoutAccount(Command):
@@ -239,9 +241,9 @@ async def open_processor(steps: Steps, caller: Caller, command: OpenOnboarding) 
         replace = partial(replace_account, organizer_id=owner.id, old=owner.account_id, new=new_id)
         account_id = await steps.transact(replace)
     base_url = steps.resources.settings.base_url
-    url = await _answer_of(
-        processor.onboarding_url(account_id, again_url=base_url + PAYOUTS, done_url=base_url + RETURN)
-    )
+    query = f"?event={command.event_id}" if command.event_id else ""
+    again_url, done_url = (f"{base_url}{path}{query}" for path in (PAYOUTS, RETURN))
+    url = await _answer_of(processor.onboarding_url(account_id, again_url=again_url, done_url=done_url))
 
     async def store(tx: Tx) -> str:
         await store_link(tx, account_id)

@@ -18,6 +18,8 @@ MAX_POINTS = 200
 MAX_BAR_WIDTH = 48
 VALUE_TICKS = 4
 TIME_TICKS = 4
+MAX_LABEL_WIDTH = 56
+"""The width of the longest label of a day, such as `28. Nov.`, in units of the drawing."""
 MINUTE, DAY = dt.timedelta(minutes=1), dt.timedelta(days=1)
 """The spans that labels of moments name."""
 
@@ -131,8 +133,19 @@ def draw_bars(values: Sequence[tuple[dt.datetime, int]]) -> Chart | None:
         points.append(Point(moment, value, round(left + width / 2, 1)))
         top = down(value)
         bars.append(Bar(round(left + (width - wide) / 2, 1), top, wide, round(HEIGHT - BOTTOM - top, 1)))
-    last = values[-1][0] if len(values) > 1 else values[0][0]
-    return Chart(points, ticks, _time_axis(values[0][0], last, DAY), "", "", bars)
+    return Chart(points, ticks, _bar_labels(points), "", "", bars)
+
+
+def _bar_labels(points: Sequence[Point]) -> list[TimeTick]:
+    """The labels of some bars, each under the middle of its bar; at the right edge it ends there."""
+    count = min(TIME_TICKS, len(points))
+    labelled_points = [points[round(number * (len(points) - 1) / max(1, count - 1))] for number in range(count)]
+    return [
+        TimeTick(point.moment, WIDTH, "end")
+        if point.x + MAX_LABEL_WIDTH / 2 > WIDTH
+        else TimeTick(point.moment, point.x, "middle")
+        for point in labelled_points
+    ]
 
 
 def _value_axis(values: Sequence[int]) -> tuple[list[ValueTick], Callable[[int], float]]:

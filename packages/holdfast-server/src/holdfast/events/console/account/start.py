@@ -1,6 +1,9 @@
 """The first pages of an account: who made its earlier data, and the form that makes it an organizer."""
 
+import re
+import unicodedata
 from collections.abc import Mapping
+from functools import partial
 
 from holdfast.accounts.sessions import Session
 from holdfast.accounts.signed_in_pages import local_path, return_query
@@ -29,6 +32,16 @@ INSTRUCTIONS = {
     "slug": message("Enter 3 to 100 small letters, digits and dashes, such as ada-events."),
 }
 """What people enter in the form of a new organizer, by field."""
+
+
+MAX_PROPOSED_SLUGS = 5
+"""How many addresses are tried for an organizer who enters only a name."""
+
+MIN_SLUG_CHARACTERS = 3
+MAX_SLUG_CHARACTERS = 90
+"""The lengths of an address that is made from a name: it is valid, and there is room for a number."""
+
+_GERMAN_LETTERS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"})
 
 
 class StartPages:
@@ -72,14 +85,24 @@ class StartPages:
         if request.method != "POST":
             return self._form(session, request, {"return_to": _return_to(request)})
         fields = await self._console.signed_in.read(session, request)
-        named = {name: fields.get(name) or None for name in ("name", "slug")}
-        done = await try_form(
-            lambda: self._become(session.person, check(BecomeOrganizer, {**named, "account_id": session.account_id})),
-            instructions=INSTRUCTIONS,
-        )
-        if isinstance(done, FormRefusal):
-            return self._form(session, request, fields, done)
+        name, typed_slug = fields.get("name") or None, fields.get("slug") or None
+        slugs = [typed_slug] if typed_slug or not name else slugs_of(name)
+        refusal = NOT_REFUSED
+        for slug in slugs:
+            named = {"name": name, "slug": slug, "account_id": session.account_id}
+            done = await try_form(
+                partial(self._make_organizer, session, named),
+                instructions=INSTRUCTIONS,
+            )
+            refusal = done if isinstance(done, FormRefusal) else NOT_REFUSED
+            if "slug" not in refusal.errors:
+                break
+        if refusal.errors:
+            return self._form(session, request, {**fields, "slug": typed_slug or slugs[0] or ""}, refusal)
         return self._console.to(request, local_path(fields.get("return_to", "")) or HOME)
+
+    async def _make_organizer(self, session: Session, named: Mapping[str, object]) -> None:
+        await self._become(session.person, check(BecomeOrganizer, named))
 
     def _form(
         self, session: Session, request: Request, values: Mapping[str, str], refusal: FormRefusal = NOT_REFUSED
@@ -94,6 +117,18 @@ class StartPages:
             values=values,
             errors=refusal.errors,
         )
+
+
+def slugs_of(name: str) -> list[str | None]:
+    """Addresses for the page of an organizer who enters only a name: `Käthe's Club` has `kaethes-club`.
+
+    The only one is too short, or None, if the name has too few letters that an address can have.
+    """
+    text = unicodedata.normalize("NFKD", name.lower().translate(_GERMAN_LETTERS)).encode("ascii", "ignore").decode()
+    slug = re.sub("[^a-z0-9]+", "-", text.replace("'", "")).strip("-")[:MAX_SLUG_CHARACTERS].rstrip("-")
+    if len(slug) < MIN_SLUG_CHARACTERS:
+        return [slug or None]
+    return [slug, *(f"{slug}-{number}" for number in range(2, MAX_PROPOSED_SLUGS + 1))]
 
 
 def _return_to(request: Request) -> str:

@@ -1,24 +1,20 @@
-"""The console page of one event: its status, the history of its price as a picture, and links to its other pages.
-
-A draft is published here, and a published event becomes a draft again, as long as nobody has registered.
-"""
+"""The console page of one event: its status, the history of its price as a picture, and links to its other pages."""
 
 from collections.abc import Sequence
 from functools import partial
 
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.events.event_operations import COUNT_FIGURES, READ_EVENT, EventDetails, EventFigures
+from holdfast.events.console.events.latest import READ_LATEST, Happening, ReadLatest
 from holdfast.events.console.events.share import COPY_SCRIPT, share_of
 from holdfast.events.console.frame import HOME, Console, organizer
-from holdfast.events.events.model import GetEvent, UpdateEvent
+from holdfast.events.events.model import GetEvent
 from holdfast.events.pages.event.page import preview_path, price_chart
 from holdfast.events.paths import event_path, id_of
 from holdfast.events.pricing.model import ListPriceHistory, PriceChange
-from holdfast.events.problems import EVENT_HAS_REGISTRATIONS
 from holdfast.events.processor.currencies import digits, is_payable, rules_of
 from holdfast.events.settings import Settings
-from holdfast.kit.contract.problems import Problem
-from holdfast.kit.http.handler import Reply, Request
+from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
 from holdfast.kit.pages.chart import draw_bars
 from holdfast.kit.pages.language import Language
@@ -38,26 +34,10 @@ class ConsoleEventPage:
         self._console = console
         self._settings, self._secret = settings, secret
         self._look, self._count = runner[READ_EVENT], runner[COUNT_FIGURES]
+        self._look_at_latest = runner[READ_LATEST]
 
     def routes(self) -> list[Route]:
-        return [
-            self._console.route(PATH, "event", self.show),
-            self._console.route(f"{PATH}/publication", "event_publication", self.publish, "POST"),
-        ]
-
-    async def publish(self, session: Session, request: Request) -> Reply:
-        """Publish a draft with POST, or make an event a draft again. With GET, lead to the page of the event."""
-        event_id = id_of(request.fields["event_id"])
-        if request.method == "POST":
-            fields = await self._console.signed_in.read(session, request)
-            changes = UpdateEvent(event_id=event_id, published=fields.get("do") == "publish")
-            try:
-                await self._console.run["update_event"](organizer(session), changes)
-            except Problem as problem:
-                if problem.type is not EVENT_HAS_REGISTRATIONS:
-                    raise
-                return await self.show(session, request, 422, problem=problem.errors["published"])
-        return self._console.to(request, f"{HOME}/events/{event_id}")
+        return [self._console.route(PATH, "event", self.show)]
 
     async def show(
         self, session: Session, request: Request, status: int = 200, *, problem: Sequence[str] = ()
@@ -67,6 +47,7 @@ class ConsoleEventPage:
         details: EventDetails = await self._look(organizer(session), GetEvent(event_id=event_id))
         event, language = details.event, self._console.signed_in.gate.page_context(request).language
         figures: EventFigures | None = await self._count(organizer(session), GetEvent(event_id=event_id))
+        latest: Sequence[Happening] = await self._look_at_latest(organizer(session), ReadLatest(event_id=event_id))
         history = price_chart(details.prices, min(details.now, event.datetime))
         changes: list[PriceChange] = []
         if history:
@@ -84,6 +65,8 @@ class ConsoleEventPage:
             is_running=event.status == "expired" and event.ends_at is not None and details.now < event.ends_at,
             zone=event.timezone or "UTC",
             digits=digits(event.currency),
+            digits_of=digits,
+            latest=latest,
             rules=rules_of(event.currency),
             is_payable=is_payable(event.current_price or 0, event.currency),
             history=history,
@@ -98,6 +81,7 @@ class ConsoleEventPage:
             preview_url=self._settings.base_url + preview,
             images=details.images_from,
             order=details.order,
+            has_connected=read_query(request.query).get("done") == "connected",
             share=share_of(event, self._settings),
             scripts=[COPY_SCRIPT],
         )

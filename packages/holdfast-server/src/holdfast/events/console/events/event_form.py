@@ -33,23 +33,24 @@ MOMENTS = ("datetime", "ends_at", "opens_at")
 NAMES = (*TEXTS, *MOMENTS, "timezone", "public_log", *NUMBERS, *PRICES, *DEGREES)
 """The names of the fields, which are also the fields of the commands."""
 
-MORE_NAMES = (
-    *("waitinglist_capacity", "cancellation_hours", "recurrence_frequency", "recurrence_interval"),
-    *("opens_at", "public_log", *DEGREES),
-)
+MORE_NAMES = ("cancellation_hours", "recurrence_frequency", "recurrence_interval", "opens_at", "public_log", *DEGREES)
 """The names of the fields behind "More options", without the time zone: the preview says which that is."""
 
 NEW_FORM_VALUES = {
     **dict.fromkeys(NAMES, ""),
-    "pricing_mode": "free",
     "currency": "USD",
-    "waitinglist_capacity": "0",
     "recurrence_frequency": "none",
     "recurrence_interval": "1",
     "cancellation_hours": "0",
     "public_log": "yes",
 }
 """The values in the form of a new event, unless other defaults are known."""
+
+WAITING_LIST_SHARE = 10
+"""A new event has one place on its waiting list for so many seats, unless the organizer enters another number."""
+
+MIN_WAITING_LIST_PLACES = 5
+"""The fewest places on a waiting list that the form of a new event proposes."""
 
 LABELS = {
     "title": translatable("Title"),
@@ -64,15 +65,15 @@ LABELS = {
     "latitude": translatable("Map pin: degrees north (optional)"),
     "longitude": translatable("Map pin: degrees east (optional)"),
     "capacity": translatable("Seats"),
-    "waitinglist_capacity": translatable("Places on the waiting list"),
-    "cancellation_hours": translatable("Cancelling is possible until (hours before it begins)"),
+    "waitinglist_capacity": translatable("Waiting list"),
+    "cancellation_hours": translatable("People can cancel until so many hours before"),
     "opens_at": translatable("Draw lots among all who register by (optional)"),
     "public_log": translatable("Publish the order of registrations"),
-    "pricing_mode": translatable("Kind of price"),
+    "pricing_mode": translatable("The price moves with demand"),
     "currency": translatable("Currency"),
     "price": translatable("Price"),
-    "min_price": translatable("Lowest price (if it moves)"),
-    "max_price": translatable("Highest price (if it moves)"),
+    "min_price": translatable("Lowest price"),
+    "max_price": translatable("Highest price"),
 }
 """The labels of the fields."""
 
@@ -105,11 +106,6 @@ CHOICES = {
         "months": translatable("monthly"),
         "years": translatable("yearly"),
     },
-    "pricing_mode": {
-        "free": translatable("free"),
-        "fixed": translatable("one price for all"),
-        "dynamic": translatable("a price that moves"),
-    },
     "public_log": {"yes": translatable("yes"), "no": translatable("no")},
 }
 """The labels of the values, for fields with few values."""
@@ -127,6 +123,8 @@ def field_values(event: EventRow) -> dict[str, str]:
     values["public_log"] = "yes" if event.public_log else "no"
     values |= {name: "" if (at := getattr(event, name)) is None else format(at, ".15g") for name in DEGREES}
     values |= {name: amount_text(getattr(event, name), event.currency) for name in PRICES}
+    if event.pricing_mode == "free":
+        values["price"] = ""
     values |= {name: _local_time(getattr(event, name), event.timezone, "minutes") for name in MOMENTS}
     return {name: _as_sent(text) for name, text in values.items()}
 
@@ -154,6 +152,21 @@ def typed_values(fields: Mapping[str, str]) -> dict[str, str]:
     return {name: _as_sent(fields[name]) for name in NAMES if name in fields}
 
 
+def with_pricing_mode(values: Mapping[str, str]) -> dict[str, str]:
+    """The values of a new event with its pricing mode: the form has a box for a price that moves, and no other field.
+
+    Without the box an event is free if there is no price, or if it is 0; else it has one price for all.
+    """
+    price = values.get("price", "")
+    mode = "fixed" if price.strip("0.,") or price in (".", ",") else "free"
+    return {**values, "pricing_mode": values.get("pricing_mode") or mode}
+
+
+def waiting_list_places(capacity: int) -> int:
+    """How many places the form of a new event proposes for the waiting list."""
+    return max(MIN_WAITING_LIST_PLACES, -(-capacity // WAITING_LIST_SHARE))
+
+
 def command_values(values: Mapping[str, str], event: EventRow | None = None) -> tuple[dict[str, Any], Errors]:
     """The fields of a command for typed values, and by field the errors of values that cannot be read.
 
@@ -165,6 +178,8 @@ def command_values(values: Mapping[str, str], event: EventRow | None = None) -> 
     errors: Errors = {}
     for name in values.keys() & set(NUMBERS):
         raw[name] = int(values[name]) if _INTEGER.fullmatch(values[name]) else raw[name]
+    if event is None and not values.get("waitinglist_capacity") and isinstance(capacity := raw.get("capacity"), int):
+        raw["waitinglist_capacity"] = waiting_list_places(capacity)
     for name in values.keys() & set(DEGREES):
         raw[name] = float(values[name].replace(",", ".")) if _DEGREES.fullmatch(values[name]) else raw[name]
     if "public_log" in values:
@@ -196,9 +211,7 @@ def errors_in_words(errors: Mapping[str, Sequence[str]], raw: Mapping[str, Any],
     """The same errors as sentences. Messages about prices do not mention minor units."""
     words = {
         ("free", "price"): message("must be empty or 0 for a free event"),
-        ("fixed", "price"): message(
-            "must be more than 0, such as 12.50; choose “free” for an event that costs nothing"
-        ),
+        ("fixed", "price"): message("must be more than 0, such as 12.50: an event with a price cannot become free"),
         ("dynamic", "price"): message("must lie between the lowest and the highest price"),
         ("dynamic", "min_price"): message("is needed for a price that moves, such as 8.00"),
         ("dynamic", "max_price"): message(
@@ -294,6 +307,7 @@ class EventPreview(Struct, frozen=True):
     """What the page of an event will show.
 
     zone       the time zone of the moments
+    waiting    the number of places on the waiting list; None: not known yet
     price      the price in minor units; 0: free; None: not known yet
     bounds     the lowest and the highest price of a price that moves
     places     the number of places; `left`: how many of them are free
@@ -311,6 +325,7 @@ class EventPreview(Struct, frozen=True):
     currency: str
     places: int | None
     left: int
+    waiting: int | None
     photo: ImageAttributes | None
     cover: Markup
 
@@ -338,6 +353,7 @@ def preview_of(values: Mapping[str, str], photo: ImageAttributes | None, event: 
         currency=currency,
         places=places if places and places <= MAX_PLACES else None,
         left=max(0, (places or 0) - (event.registered_count if event else 0)),
+        waiting=_count(known.get("waitinglist_capacity")),
         photo=photo,
         cover=cover_svg(title),
     )

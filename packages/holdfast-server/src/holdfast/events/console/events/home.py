@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 from msgspec import Meta, Struct
 
 from holdfast.accounts.sessions import Session
+from holdfast.events.console.events.event_operations import MAX_COUNTED
 from holdfast.events.console.frame import HOME, Console, organizer
 from holdfast.events.events.model import STATUS, Status
 from holdfast.events.organizers.look import photo_origin
@@ -19,6 +20,7 @@ from holdfast.events.pricing.model import PricingMode
 from holdfast.events.processor.currencies import digits
 from holdfast.events.resources import Reader
 from holdfast.events.settings import Settings
+from holdfast.events.site import SITE
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
 from holdfast.kit.http.handler import Reply, Request, read_query
@@ -29,6 +31,8 @@ from holdfast.kit.running.runner import Runner
 
 PAGE_SIZE = 15
 MAX_SEARCH_CHARACTERS = 100
+
+SEARCH_SCRIPT = "console/events/search.js"
 
 Period = Literal["upcoming", "past"]
 
@@ -78,8 +82,9 @@ class OwnEvent(Struct):
 class OwnEvents(Struct):
     """A part of the list.
 
-    has_any                   whether the organizer has any event, in this list or not
+    has_any               whether the organizer has any event, in this list or not
     is_without_payouts    whether one of these events is on sale, and nothing can be paid to the organizer
+    revenue               what was paid by card for an event in its currency and not given back, by id
     """
 
     events: list[OwnEvent]
@@ -87,6 +92,7 @@ class OwnEvents(Struct):
     more: bool
     has_any: bool
     is_without_payouts: bool
+    revenue: dict[int, int]
 
 
 _COLUMNS: LiteralString = f"""
@@ -100,6 +106,14 @@ _LISTS: dict[Period, LiteralString] = {
     "upcoming": f"{_COLUMNS} and datetime > now() order by datetime, id limit %(limit)s offset %(offset)s",
     "past": f"{_COLUMNS} and datetime <= now() order by datetime desc, id desc limit %(limit)s offset %(offset)s",
 }
+
+_REVENUE: LiteralString = """
+    select event_id, sum(amount - refunded)::bigint
+      from unnest(%(ids)s::bigint[], %(currencies)s::text[]) as shown (id, currency)
+     cross join lateral (select event_id, amount, refunded from payments
+                          where event_id = shown.id and currency = shown.currency and state = 'paid') as payment
+     group by event_id
+"""
 
 _SUMMARY: LiteralString = """
     select exists (select from events where organizer_id = %(organizer_id)s),
@@ -121,7 +135,11 @@ async def list_own(reader: Reader, caller: Caller, command: ListOwnEvents) -> Ow
     sizes = await find_sizes(reader, keys) if keys else {}
     [(has_any, payouts_ready)] = await reader.tuples(_SUMMARY, {"organizer_id": caller.tenant})
     is_without_payouts = not payouts_ready and any(event.is_on_sale for event in events)
-    return OwnEvents(events, sizes, len(rows) > PAGE_SIZE, has_any, is_without_payouts)
+    # The payments of a very large event are not added up for a list.
+    with_price = [event for event in events if event.pricing_mode != "free" and event.registered_count <= MAX_COUNTED]
+    arguments = {"ids": [event.id for event in with_price], "currencies": [event.currency for event in with_price]}
+    revenue = dict(await reader.tuples(_REVENUE, arguments)) if with_price else {}
+    return OwnEvents(events, sizes, len(rows) > PAGE_SIZE, has_any, is_without_payouts, revenue)
 
 
 LIST_OWN = Operation("list_own_events", None, read(list_own))
@@ -138,7 +156,7 @@ class EventsPage:
         self._settings = settings
 
     def routes(self) -> list[Route]:
-        return [self._console.route(HOME, "events", self.list)]
+        return [self._console.route(HOME, "events", self.list), *SITE.assets(SEARCH_SCRIPT)]
 
     async def list(self, session: Session, request: Request) -> Reply:
         """List the organizer's events: those to come, or with `?state=past` those that are over."""
@@ -154,6 +172,7 @@ class EventsPage:
             after=urlencode({**_query_of(command), "offset": after}) if after else None,
             has_any=page.has_any,
             is_without_payouts=page.is_without_payouts,
+            revenue=page.revenue,
             proved=session.account.is_proved,
             photo=partial(self._photo, page),
             cover=title_cover,

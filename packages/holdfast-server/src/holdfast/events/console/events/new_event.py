@@ -9,13 +9,14 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.events.event_currencies import currency_names, currency_of
 from holdfast.events.console.events.event_form import (
     CHOICES,
     LABELS,
+    MIN_WAITING_LIST_PLACES,
     NEW_FORM_VALUES,
     PREVIEW_PART,
     PREVIEW_SCRIPT,
@@ -25,6 +26,7 @@ from holdfast.events.console.events.event_form import (
     is_more_open,
     preview_of,
     typed_values,
+    with_pricing_mode,
 )
 from holdfast.events.console.events.event_operations import (
     READ_DEFAULTS,
@@ -33,6 +35,7 @@ from holdfast.events.console.events.event_operations import (
     EventDetails,
     ReadEventDefaults,
 )
+from holdfast.events.console.events.publication import READ_TERMS, PublicationTerms, ReadPublicationTerms
 from holdfast.events.console.events.uploads import READ_PHOTOS, FileRefusal, PhotoList, ReadPhotos, Uploads
 from holdfast.events.console.frame import HOME, Console, organizer
 from holdfast.events.events import operations as events
@@ -118,6 +121,7 @@ class NewEventPage:
             runner[READ_DEFAULTS],
             runner[COPY_EVENT],
         )
+        self._look_at_terms = runner[READ_TERMS]
 
     def routes(self) -> list[Route]:
         return [self._console.route(NEW, "new_event", self.answer, "POST"), *SITE.assets(PREVIEW_SCRIPT)]
@@ -142,7 +146,7 @@ class NewEventPage:
 
     async def _create(self, session: Session, request: Request) -> Reply:
         fields, uploaded, refused = await self._uploads.read(session, request)
-        copied, values = fields.get("copy", ""), typed_values(fields)
+        copied, values = fields.get("copy", ""), with_pricing_mode(typed_values(fields))
         keys = [
             *(value for name, value in fields.items() if _PHOTO.fullmatch(name)),
             *(photo.key for photo in uploaded),
@@ -156,8 +160,13 @@ class NewEventPage:
         raw, unread = command_values(values)
         raw["image_keys"] = [*await self._photos(session, copied), *keys]
         raw["published"] = fields.get("do") == "publish"
+        is_question = False
         try:
             command = check(CreateEvent, raw, unread=unread)
+            if command.published:
+                terms: PublicationTerms = await self._look_at_terms(organizer(session), ReadPublicationTerms())
+                is_question = bool(terms.obstacles(command))
+                command = structs.replace(command, published=not is_question)
             # A form that is sent twice creates one event.
             once = fields.get("once") or None
             if copied:
@@ -172,7 +181,7 @@ class NewEventPage:
             errors = errors_in_words(problem.errors, raw, values.get("pricing_mode", ""))
             return await self._form(session, request, again, {**errors, **unread}, 422, keys=keys)
         id = msgspec.json.decode(event, type=CreatedEvent).id if isinstance(event, msgspec.Raw) else event.id
-        return self._console.to(request, f"{HOME}/events/{id}")
+        return self._console.to(request, f"{HOME}/events/{id}{'/publication' if is_question else ''}")
 
     async def _photos(self, session: Session, copied: str) -> list[str]:
         """The keys of the photos of the event to copy."""
@@ -196,6 +205,7 @@ class NewEventPage:
         template: str = "events/new_event.html",
     ) -> Reply:
         """The form, or a part of it. `zone_origin`: where the time zone comes from, if nobody has chosen it."""
+        values = with_pricing_mode(values)
         copied_keys = await self._photos(session, values.get("copy", ""))
         looked: PhotoList = await self._look_at(organizer(session), ReadPhotos(keys=[*copied_keys, *keys]))
         shown_photo = next((photo for _, photo in looked.photos), None)
@@ -215,6 +225,7 @@ class NewEventPage:
             zone_origin=zone_origin,
             is_more_open=is_more_open(values, errors),
             preview=preview_of(values, shown_photo),
+            least_waiting=MIN_WAITING_LIST_PLACES,
             digits=digits,
             labels=LABELS,
             choices=CHOICES,

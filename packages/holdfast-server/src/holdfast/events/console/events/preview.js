@@ -21,12 +21,21 @@ async function draw() {
     const answer = await fetch(form.action, { method: "POST", body: fields(), redirect: "error" });
     const page = new DOMParser().parseFromString(answer.ok ? await answer.text() : "", "text/html");
     const fresh = page.getElementById("preview");
-    if (fresh) document.getElementById("preview").replaceWith(document.adoptNode(fresh));
+    if (fresh) {
+      document.getElementById("preview").replaceWith(document.adoptNode(fresh));
+      proposeWaitingList(fresh.querySelector("[data-waiting]")?.dataset.waiting);
+    }
   } catch {
     // Without a connection the last preview stays.
   }
   isBusy = false;
   if (isStale) await draw();
+}
+
+// The empty field of a new event shows what the service proposes for so many seats.
+function proposeWaitingList(places) {
+  const field = document.getElementById("waitinglist_capacity");
+  if (places && field.placeholder && !field.value) field.placeholder = places;
 }
 
 function fields() {

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.events.event_operations import READ_EVENT, EventDetails
+from holdfast.events.console.events.messengers import mail_address, messengers
 from holdfast.events.console.frame import HOME, Console, organizer
 from holdfast.events.events.model import EventRow, GetEvent, to_api
 from holdfast.events.pages.registration.own_registration import qr
@@ -75,7 +76,9 @@ class SharePages:
             request,
             "events/share.html",
             event=event,
-            share=share_of(event, self._settings),
+            share=(share := share_of(event, self._settings)),
+            messengers=messengers(event.title, share.url),
+            mail_address=mail_address(event.title, share.url),
             frame=f"/events/{event.id}/embed",
             host_script=HOST_SCRIPT,
             frames="'self'",

@@ -78,6 +78,7 @@ class MailParagraphsPage:
         previewed: ParagraphKind | None = None,
         previews: Sequence[MailPreview] = (),
     ) -> Reply:
+        others = [(kind, stored) for kind in of.kinds if (stored := of.texts.get(kind, "")) != texts.get(kind, "")]
         translated = SITE.texts(language_of(request))
         return self._console.page(
             session,
@@ -90,7 +91,8 @@ class MailParagraphsPage:
             version=version,
             errors=errors or {},
             by_others=by_others,
-            others=[(kind, stored) for kind in of.kinds if (stored := of.texts.get(kind, "")) != texts.get(kind, "")],
+            others=others,
+            differing=[kind for kind, _ in others],
             is_saved=is_saved,
             previewed=previewed,
             previews=previews,

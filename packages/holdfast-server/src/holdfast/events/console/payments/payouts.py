@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from holdfast.accounts.sessions import Session
 from holdfast.accounts.signed_in_pages import SIGN_IN, address_with_return
-from holdfast.events.console.frame import Console, organizer
+from holdfast.events.console.frame import HOME, Console, organizer
 from holdfast.events.payments import payout_accounts
 from holdfast.events.payments.payout_accounts import (
     PAYOUTS,
@@ -61,8 +61,9 @@ class PayoutsPage:
         """Show the link to the onboarding page of the payment processor."""
         if request.method != "POST":
             return self._console.to(request, PAYOUTS)
-        await self._console.signed_in.read(session, request)
-        url: str = await self._open(organizer(session), OpenOnboarding(has_shown_mail=session.has_shown_mail))
+        fields = await self._console.signed_in.read(session, request)
+        command = OpenOnboarding(has_shown_mail=session.has_shown_mail, event_id=_event_id(fields))
+        url: str = await self._open(organizer(session), command)
         return self._console.page(session, request, "payments/payouts_link.html", here=PAYOUTS, link=url)
 
     async def confirm(self, session: Session, request: Request) -> Reply:
@@ -73,12 +74,15 @@ class PayoutsPage:
         account_id = fields.get("account", "")
         command = ConfirmPayoutAccount(stripe_account_id=account_id, has_shown_mail=session.has_shown_mail)
         await self._confirm(organizer(session), command)
-        return self._console.to(request, PAYOUTS)
+        return self._console.to(request, _address_after(_event_id(fields)))
 
     async def come_back(self, session: Session, request: Request) -> Reply:
-        """Ask the processor for the status of the account, when the organizer returns from its page."""
+        """Ask the processor for the status of the account, when the organizer returns from its page.
+
+        Whoever came from the page of an event gets back there.
+        """
         await self._refresh(organizer(session), RefreshPayouts())
-        return self._console.to(request, PAYOUTS)
+        return self._console.to(request, _address_after(_event_id(read_query(request.query))))
 
     async def rule(self, session: Session, request: Request) -> Reply:
         """Change the refund rule for cancellations."""
@@ -115,6 +119,18 @@ class PayoutsPage:
             sign_in=address_with_return(SIGN_IN, request, self._console.signed_in.site),
             is_meant=query.get("organizer") in (None, payout_status.slug),
             is_saved=query.get("done") == "saved",
+            event_id=_event_id(query),
             values=typed or {"refund_days": str(payout_status.refund_days)},
             errors=refusal.errors,
         )
+
+
+def _event_id(fields: Mapping[str, str]) -> int | None:
+    """The event from whose page the organizer came, in the fields of a form or in a query."""
+    text = fields.get("event", "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
+
+
+def _address_after(event_id: int | None) -> str:
+    """The address to go to when the account is connected."""
+    return f"{HOME}/events/{event_id}?done=connected" if event_id else PAYOUTS

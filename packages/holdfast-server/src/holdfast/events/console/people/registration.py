@@ -6,18 +6,23 @@ What takes a seat from a person is confirmed on a page of its own, which says wh
 from typing import Any
 
 from holdfast.accounts.sessions import Session
+from holdfast.events.check_in.operations import CHECK_IN_PEOPLE, CheckInPeople
 from holdfast.events.console.frame import Console, organizer
 from holdfast.events.console.people.registrations import SEARCH, list_path
+from holdfast.events.console.people.resent_mails import RESEND_MAIL, ResendMail, ResendStatus
 from holdfast.events.console.people.timeline import READ_TIMELINE, ReadTimeline
 from holdfast.events.paths import id_of
 from holdfast.events.problems import EVENT_FULL, REGISTRATION_PENDING, REGISTRATION_REJECTED
 from holdfast.events.processor.currencies import digits
+from holdfast.events.registrations.bulk_changes import BulkResult
 from holdfast.events.registrations.model import DeleteRegistration, UpdateRegistration
 from holdfast.events.registrations.search import RegistrationsPart, SearchRegistrations
+from holdfast.events.site import SITE
 from holdfast.kit.contract.command import check
 from holdfast.kit.contract.problems import BAD_REQUEST, NOT_FOUND, VALIDATION_FAILED, Problem
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
+from holdfast.kit.pages.language import language_of
 from holdfast.kit.running.runner import Run, Runner
 
 MOVES = {"seat": "registered", "wait": "waitlisted"}
@@ -33,12 +38,13 @@ class RegistrationPage:
         self._console = console
         self._search: Run = runner[SEARCH]
         self._timeline: Run = runner[READ_TIMELINE]
+        self._check_in, self._resend = runner[CHECK_IN_PEOPLE], runner[RESEND_MAIL]
 
     def routes(self) -> list[Route]:
         return [self._console.route(f"{list_path('{event_id}')}/{{user_id}}", "registration", self.answer, "POST")]
 
     async def answer(self, session: Session, request: Request) -> Reply:
-        """Show a registration; with POST move it between a seat and the waiting list, or remove it."""
+        """Show a registration. With POST check the person in, send the mail again, move or remove the registration."""
         ids = {
             "event_id": id_of(request.fields["event_id"]),
             "user_id": request.fields["user_id"],
@@ -47,10 +53,16 @@ class RegistrationPage:
             return await self._show(session, request, ids, change=read_query(request.query).get("do", ""))
         fields = await self._console.signed_in.read(session, request)
         action = fields.get("do", "")
+        own_path = f"{list_path(ids['event_id'])}/{ids['user_id']}"
         try:
+            if action == "in":
+                return self._console.to(request, f"{own_path}?done={await self._enter(session, request, ids)}")
+            if action == "mail":
+                status: ResendStatus = await self._resend(organizer(session), check(ResendMail, ids))
+                return self._console.to(request, f"{own_path}?done={status}")
             if action in MOVES:
                 await self._run("update_registration", session, UpdateRegistration, ids | {"status": MOVES[action]})
-                return self._console.to(request, f"{list_path(ids['event_id'])}/{ids['user_id']}")
+                return self._console.to(request, own_path)
             if action == "remove":
                 await self._run("delete_registration", session, DeleteRegistration, ids)
                 return self._console.to(request, f"{list_path(ids['event_id'])}?done=removed")
@@ -60,6 +72,13 @@ class RegistrationPage:
                 raise
             return await self._show(session, request, ids, 422, refused=True)
         raise BAD_REQUEST("The form does not say what to do.", hint="Open the page again and use its buttons.")
+
+    async def _enter(self, session: Session, request: Request, ids: dict[str, Any]) -> str:
+        """Check the person in. Returns the notice for the page: empty if there is no seat any more."""
+        device = SITE.texts(language_of(request)).gettext("By hand")
+        fields = {"event_id": ids["event_id"], "user_ids": [ids["user_id"]], "device": device}
+        result: BulkResult = await self._check_in(organizer(session), check(CheckInPeople, fields))
+        return "in" if result.done else ""
 
     async def _run(self, operation: str, session: Session, kind: Any, fields: dict[str, Any]) -> None:
         await self._console.run[operation](organizer(session), check(kind, fields))
@@ -98,4 +117,5 @@ class RegistrationPage:
             path=list_path(part.event.id),
             digits=digits,
             refused=refused,
+            notice=read_query(request.query).get("done", ""),
         )

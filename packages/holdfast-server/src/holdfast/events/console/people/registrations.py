@@ -71,6 +71,9 @@ OPERATIONS = (SEARCH,)
 CHOOSE_SCRIPT = "console/people/choose_all.js"
 """The script of the box that ticks all boxes of a page."""
 
+SIDE_SCRIPT = "console/people/person_side.js"
+"""The script that opens a person of the list at its side."""
+
 NOTICES = ("removed", "several_removed", "several_moved", "several_in", "none_chosen")
 
 PAGE_SIZE = 40
@@ -100,7 +103,10 @@ class RegistrationsPage:
         self._search: Run = runner[SEARCH]
 
     def routes(self) -> list[Route]:
-        return [self._console.route(list_path("{event_id}"), "registrations", self.list), *SITE.assets(CHOOSE_SCRIPT)]
+        return [
+            self._console.route(list_path("{event_id}"), "registrations", self.list),
+            *SITE.assets(CHOOSE_SCRIPT, SIDE_SCRIPT),
+        ]
 
     async def list(self, session: Session, request: Request) -> Reply:
         """List registrations, newest first; the waiting list in its order."""

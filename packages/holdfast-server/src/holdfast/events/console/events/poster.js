@@ -1,0 +1,4 @@
+// Prints the poster.
+"use strict";
+
+document.querySelector("[data-prints]").addEventListener("click", () => print());

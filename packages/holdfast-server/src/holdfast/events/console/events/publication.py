@@ -1,0 +1,121 @@
+"""How a draft is published in the console, and how an event becomes a draft again.
+
+If nobody could register on the page of the event, a question comes first: it says what is wrong, and what to do.
+"""
+
+import datetime as dt
+from typing import Literal
+
+from msgspec import Struct
+
+from holdfast.accounts.sessions import Session
+from holdfast.events.console.events.event import PATH, ConsoleEventPage
+from holdfast.events.console.events.event_operations import READ_EVENT, EventDetails
+from holdfast.events.console.frame import HOME, Console, organizer
+from holdfast.events.events.model import CreateEvent, EventRow, GetEvent, UpdateEvent
+from holdfast.events.paths import id_of
+from holdfast.events.payments import payout_accounts
+from holdfast.events.payments.payout_accounts import GetPayouts, Payouts
+from holdfast.events.problems import EVENT_HAS_REGISTRATIONS
+from holdfast.events.processor.currencies import digits, is_payable, rules_of
+from holdfast.events.resources import Reader
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.command import Command
+from holdfast.kit.contract.problems import Problem
+from holdfast.kit.http.handler import Reply, Request
+from holdfast.kit.http.index import Route
+from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.run_modes import read
+from holdfast.kit.running.runner import Runner
+
+Obstacle = Literal["past", "price", "payouts"]
+"""Why nobody can register on the page of an event: it has begun, its price cannot be paid by card, or nothing can be
+paid to the organizer."""
+
+
+class ReadPublicationTerms(Command):
+    """Asks what decides whether people can register for a published event of the organizer."""
+
+
+class PublicationTerms(Struct):
+    """What decides whether people can register for a published event.
+
+    now    the time of the database
+    """
+
+    payouts: Payouts
+    now: dt.datetime
+
+    def obstacles(self, event: EventRow | CreateEvent) -> list[Obstacle]:
+        """What keeps people from registering on the page of an event, once it is published."""
+        price = event.price if isinstance(event, CreateEvent) else event.current_price or 0
+        obstacles: list[Obstacle] = []
+        if event.datetime <= self.now:
+            obstacles.append("past")
+        if event.pricing_mode != "free" and not is_payable(price, event.currency):
+            obstacles.append("price")
+        if event.pricing_mode != "free" and self.payouts.state != "ready":
+            obstacles.append("payouts")
+        return obstacles
+
+
+async def read_terms(reader: Reader, caller: Caller, command: ReadPublicationTerms) -> PublicationTerms:
+    """Read what decides whether people can register for a published event of the organizer."""
+    payouts = await payout_accounts.get(reader, caller, GetPayouts())
+    return PublicationTerms(payouts, await reader.value("select now()"))
+
+
+READ_TERMS = Operation("look_at_publication_terms", None, read(read_terms))
+OPERATIONS = (READ_TERMS,)
+"""It has no route and no tool of its own."""
+
+
+class PublicationPage:
+    """Answers requests that publish a draft, or make an event a draft again."""
+
+    def __init__(self, console: Console, runner: Runner, event_page: ConsoleEventPage) -> None:
+        self._console = console
+        self._event_page = event_page
+        self._look, self._look_at_terms = runner[READ_EVENT], runner[READ_TERMS]
+
+    def routes(self) -> list[Route]:
+        return [self._console.route(f"{PATH}/publication", "event_publication", self.answer, "POST")]
+
+    async def answer(self, session: Session, request: Request) -> Reply:
+        """Publish a draft with POST, or make an event a draft again.
+
+        With GET, ask whether to publish a draft that nobody could register for. All other events have no question.
+        """
+        event_id = id_of(request.fields["event_id"])
+        fields = await self._console.signed_in.read(session, request) if request.method == "POST" else None
+        if fields is None or fields.get("do") == "publish":
+            details: EventDetails = await self._look(organizer(session), GetEvent(event_id=event_id))
+            terms: PublicationTerms = await self._look_at_terms(organizer(session), ReadPublicationTerms())
+            obstacles = terms.obstacles(details.event)
+            is_draft = not details.event.published and details.event.status != "cancelled"
+            if obstacles and is_draft and (fields is None or fields.get("anyway") != "yes"):
+                return self._question(session, request, details.event, terms.payouts, obstacles)
+        if fields is not None:
+            changes = UpdateEvent(event_id=event_id, published=fields.get("do") == "publish")
+            try:
+                await self._console.run["update_event"](organizer(session), changes)
+            except Problem as problem:
+                if problem.type is not EVENT_HAS_REGISTRATIONS:
+                    raise
+                return await self._event_page.show(session, request, 422, problem=problem.errors["published"])
+        return self._console.to(request, f"{HOME}/events/{event_id}")
+
+    def _question(
+        self, session: Session, request: Request, event: EventRow, payouts: Payouts, obstacles: list[Obstacle]
+    ) -> Reply:
+        return self._console.page(
+            session,
+            request,
+            "events/publication.html",
+            event=event,
+            obstacles=obstacles,
+            payouts=payouts,
+            is_owner=session.account.is_proved and session.has_shown_mail,
+            digits=digits(event.currency),
+            rules=rules_of(event.currency),
+        )

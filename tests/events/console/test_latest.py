@@ -1,0 +1,44 @@
+"""The overview of an event says what happened last with its people."""
+
+from tests.events.console.event_scene import foreign_event, signed_in
+from tests.events.console.organizing import main_text
+from tests.events.console.test_payments import paid
+from tests.events.payments.scene import Scene
+from tests.support import Service
+
+
+async def test_who_registered_last_stands_first_with_what_came_of_it(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event(capacity=1, waitinglist_capacity=1, timezone="Europe/Berlin")
+    for name in ("ann", "bob"):
+        await ada.register(event["id"], email=f"{name}@example.com")
+        await service.settle()
+
+    page = await browser.get(f"/console/events/{event['id']}")
+
+    text = main_text(page).partition("What happened last")[2]
+    assert text.index("bob@example.com is on the waiting list today") < text.index("ann@example.com has a seat today")
+    assert f'href="/console/events/{event["id"]}/registrations/' in page.text
+
+
+async def test_an_event_without_people_has_nothing_that_happened(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event()
+
+    assert "What happened last" not in (await browser.get(f"/console/events/{event['id']}")).text
+
+
+async def test_payments_and_entries_are_told_and_events_of_others_are_not(shop: Scene) -> None:
+    browser, ann, _ = await paid(shop)
+    await shop.service.run_sql(
+        "insert into check_in_scans (event_id, id, user_id, device, told_at, is_entry)"
+        " select event_id, gen_random_uuid(), user_id, 'Door 2', now(), true from registrations"
+    )
+    other = await foreign_event(shop.service)
+
+    page = main_text(await browser.get(f"/console/events/{ann.event_id}"))
+    foreign = await browser.get(f"/console/events/{other['id']}")
+
+    assert "ann@example.com came in, scanned by Door 2 today" in page
+    assert "ann@example.com paid €12.00 today" in page
+    assert foreign.status_code == 403
