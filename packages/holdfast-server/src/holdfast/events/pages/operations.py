@@ -6,6 +6,7 @@ from holdfast.events.pages import sql
 from holdfast.events.pages.model import (
     EventCard,
     EventContent,
+    EventQueue,
     FeedContent,
     OrganizerContent,
     ReadEvent,
@@ -27,6 +28,11 @@ MAX_PAST_EVENTS = 6
 
 FEED_SIZE = 200
 """The most events in a feed."""
+
+
+async def find_queue(reader: Reader, event_id: int) -> EventQueue | None:
+    """The waiting room before an event; None: it has none."""
+    return await sql.find_queue(reader, event_id)
 
 
 @refuses(NOT_FOUND)
@@ -53,6 +59,7 @@ async def read(reader: Reader, caller: Caller, command: ReadEvent) -> EventConte
         extras.version,
         extras.numbered,
         sql.read_opening(extras.opening),
+        sql.read_queue(extras.queue),
         extras.check,
     )
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 from holdfast.events.draws.model import CHECKED, CheckColumns
 from holdfast.events.events.public import is_public
 from holdfast.events.organizers.look import LOGO
-from holdfast.events.pages.model import EventCard, FeedEvent, Opening, PricePoint
+from holdfast.events.pages.model import EventCard, EventQueue, FeedEvent, Opening, PricePoint
 from holdfast.events.resources import Reader
 from holdfast.events.seats.drawn import EVENT_DRAWS
 from holdfast.events.users.model import PUBLIC_ACCENT, PUBLIC_NAME
@@ -43,6 +43,28 @@ def read_opening(stored: Any) -> Opening | None:
     return None if stored is None else msgspec.convert(stored, Opening)
 
 
+QUEUE: LiteralString = """
+    case when events.queue_id is not null
+         then (select jsonb_build_object(
+                          'id', id, 'waiting', case when ends_at <= now() then 0 else tickets - serving end,
+                          'status', case when ends_at <= now() then 'ended' when not active then 'paused'
+                                         when draw_at is not null and drawn_at is null then 'draw'
+                                         when starts_at > now() then 'before' else 'open' end,
+                          'rate', release_rate, 'starts_at', starts_at)
+                 from queues where id = events.queue_id limit 1) end"""
+"""SQL for the waiting room before an event, as `read_queue` reads it; null: it has none."""
+
+
+def read_queue(stored: Any) -> EventQueue | None:
+    """What `QUEUE` has given."""
+    return None if stored is None else msgspec.convert(stored, EventQueue)
+
+
+async def find_queue(reader: Reader, event_id: int) -> EventQueue | None:
+    """The waiting room before an event."""
+    return read_queue(await reader.value(f"select {QUEUE} from events where id = %(id)s", {"id": event_id}))
+
+
 class EventExtras(CheckColumns, kw_only=True):
     """The data on the page of an event that is not in its row."""
 
@@ -54,6 +76,7 @@ class EventExtras(CheckColumns, kw_only=True):
     version: str
     numbered: int | None
     opening: Any
+    queue: Any
 
 
 async def find_extras(reader: Reader, event_id: int) -> EventExtras | None:
@@ -62,7 +85,7 @@ async def find_extras(reader: Reader, event_id: int) -> EventExtras | None:
         f"""
         select {PUBLIC_NAME} as organizer_name, {PUBLIC_ACCENT} as accent, {LOGO} as logo, recurs_from, now() as now,
                md5({DETAILS}) as version, ({NUMBERED}) as numbered,
-               {OPENING} as opening, {CHECKED}
+               {OPENING} as opening, {QUEUE} as queue, {CHECKED}
           from events join users as organizers on organizers.id = events.organizer_id
           {EVENT_DRAWS.check_of("events")}
          where events.id = %(event_id)s

@@ -95,6 +95,7 @@ class ConsoleEventPage:
             public=event_path(event.organizer_slug, event.id),
             images=details.images_from,
             order=details.order,
+            queue=details.queue,
             share=share_of(event, self._settings),
             scripts=[COPY_SCRIPT],
         )

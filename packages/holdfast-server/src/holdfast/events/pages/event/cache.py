@@ -11,8 +11,8 @@ from msgspec import Struct
 from holdfast.events.events.model import CHANGE_CHANNEL, STATUS, Status
 from holdfast.events.events.recurrence import CURRENT_OCCURRENCES
 from holdfast.events.organizers.look import LOGO
-from holdfast.events.pages.model import Opening
-from holdfast.events.pages.sql import NUMBERED, OPENING, read_opening
+from holdfast.events.pages.model import EventQueue, Opening
+from holdfast.events.pages.sql import NUMBERED, OPENING, QUEUE, read_opening, read_queue
 from holdfast.events.paths import EventId
 from holdfast.events.pricing.model import PricingMode
 from holdfast.events.resources import Database, Reader
@@ -42,6 +42,7 @@ class RegistrableEvent(Struct, frozen=True):
     is_confirmed    whether the owner of the organizer's address has confirmed it
     accent, logo    the accent and the file of the logo of the organizer, or None
     opening         the draw with which it opens; None: it has none
+    queue           the waiting room before it; None: it has none
     """
 
     id: int
@@ -61,6 +62,7 @@ class RegistrableEvent(Struct, frozen=True):
     accent: str | None
     logo: str | None
     opening: Opening | None
+    queue: EventQueue | None
 
 
 class LinkedEvent(Struct, frozen=True):
@@ -119,7 +121,7 @@ async def find_linked_events(reader: Reader, event_ids: Sequence[int]) -> list[L
         with recursive {CURRENT_OCCURRENCES}
         select requested_id, askers.slug,
                concat_ws('.', events.xmin, organizers.xmin, events.datetime <= now(), events.end_datetime <= now(),
-                         events.draw_at <= now(),
+                         events.draw_at <= now(), ({QUEUE})::text,
                          rule.refund_days, look.logo,
                          ({NUMBERED}),
                          case when events.image_keys <> '{{}}'
@@ -131,7 +133,7 @@ async def find_linked_events(reader: Reader, event_ids: Sequence[int]) -> list[L
                organizers.payouts_ready, organizers.slug, events.current_price, events.currency,
                coalesce(rule.refund_days, 0),
                organizers.proved_at is not null, {PUBLIC_ACCENT}, look.logo,
-               {OPENING}
+               {OPENING}, {QUEUE}
           from current_occurrence
           join events on events.id = current_occurrence.id
           join users as organizers on organizers.id = events.organizer_id
@@ -143,4 +145,9 @@ async def find_linked_events(reader: Reader, event_ids: Sequence[int]) -> list[L
         """,
         {"event_ids": list(event_ids)},
     )
-    return [LinkedEvent(*row[:3], event=RegistrableEvent(*row[3:-1], opening=read_opening(row[-1]))) for row in rows]
+    return [
+        LinkedEvent(
+            *row[:3], event=RegistrableEvent(*row[3:-2], opening=read_opening(row[-2]), queue=read_queue(row[-1]))
+        )
+        for row in rows
+    ]

@@ -22,7 +22,7 @@ from holdfast.events.pages.event.structured_data import event_json_ld
 from holdfast.events.pages.look import look_values
 from holdfast.events.pages.model import EventContent, PricePoint, ReadEvent
 from holdfast.events.pages.registration.form import form_of, period
-from holdfast.events.paths import event_path, id_of, organizer_path
+from holdfast.events.paths import event_path, id_of, organizer_path, released_path
 from holdfast.events.photos.model import image_attributes, urls
 from holdfast.events.processor.currencies import digits
 from holdfast.events.resources import Database
@@ -122,7 +122,13 @@ class EventPage:
         title = one_line(outside.title)
         drawn = [] if name is None or images else [settings.base_url + cover_path(event.id, title)]
         form = form_of(
-            event, settings, self._secret, language, refund_days=linked_event.event.refund_days, **form_values
+            event,
+            settings,
+            self._secret,
+            language,
+            refund_days=linked_event.event.refund_days,
+            queue=content.queue,
+            **form_values,
         )
         values: dict[str, Any] = {
             "event": event,
@@ -147,6 +153,11 @@ class EventPage:
             "alternates": {code: f"{address}?lang={code}" for code in LANGUAGES} | {"x-default": address},
             "is_running": event.status == "expired" and event.ends_at is not None and content.now < event.ends_at,
             "moved": not linked_event.is_asked,
+            "page": language.at(
+                event_path(event.organizer_slug, event.id)
+                if not form_values.get("is_released")
+                else released_path(event.id)
+            ),
             "form": form,
             "zone": event.timezone or "UTC",
             "digits": digits(event.currency),
