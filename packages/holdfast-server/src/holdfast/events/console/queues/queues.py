@@ -268,8 +268,7 @@ class QueuesPages:
             queue=queue,
             kind=kind,
             events=events,
-            is_more_open=any(refusal.errors.get(name) for name in MORE)
-            or (queue is not None and any(values.get(name) for name in MORE if name != "public_log")),
+            is_more_open=queue is not None or any(refusal.errors.get(name) for name in MORE),
             values=values,
             errors=refusal.errors,
             labels=LABELS,
