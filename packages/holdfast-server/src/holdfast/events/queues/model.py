@@ -55,9 +55,15 @@ class RoomRow(QueueRow, kw_only=True):
     """A stored queue for its page.
 
     is_confirmed    whether the owner of the organizer's address has confirmed it
+    event_left      how many seats the event behind it has left; None: there is no event
+    event_room      how many places its waiting list has left
+    event_closed    whether it is cancelled or has begun
     """
 
     is_confirmed: bool
+    event_left: int | None
+    event_room: int | None
+    event_closed: bool | None
 
 
 class VisitorStatus(Struct):

@@ -69,6 +69,26 @@ State = Literal[
 """The states of a page. Each has a template in `pages/`."""
 
 
+EventSeats = Literal["free", "waiting_list", "full", "closed"]
+"""What the event behind a waiting room has left for those who are let in."""
+
+
+def event_fields(queue: RoomRow) -> dict[str, Any]:
+    """The values for the template about the event behind a queue."""
+    if queue.event_id is None:
+        return {}
+    seats: EventSeats = (
+        "closed"
+        if queue.event_closed
+        else "free"
+        if queue.event_left
+        else "waiting_list"
+        if queue.event_room
+        else "full"
+    )
+    return {"event_id": queue.event_id, "seats": seats, "seats_left": queue.event_left or 0}
+
+
 class RoomView(NamedTuple):
     """The values for the template.
 
@@ -77,6 +97,7 @@ class RoomView(NamedTuple):
     tickets     the last ticket
     enter       of a released visitor: the address of the target with the token. `origin` and `host` are of the target
     event_id    the event that it stands before; None: another site
+    seats       what a visitor who is let in can still get there; `seats_left`: how many seats
     shared      the path of the progress of the queue, for a visitor who waits
     waited      seconds since the visitor joined
     draw        how far the draw of the queue is; None: there is none
@@ -105,6 +126,8 @@ class RoomView(NamedTuple):
     origin: str = ""
     host: str = ""
     event_id: int | None = None
+    seats: EventSeats | None = None
+    seats_left: int = 0
     expires_at: datetime | None = None
     shared: str = ""
     ticket: int = 0
@@ -169,7 +192,7 @@ def view_of(snapshot: RoomSnapshot, interval: int) -> RoomView:
         queue.title,
         queue.description,
         **draw_fields(queue),
-        event_id=queue.event_id,
+        **event_fields(queue),
         is_late=visitor.is_late,
         refresh=room.refresh_seconds(
             max(wait, DRAW_REFRESH_SECONDS) if state == "draw" else wait if queue.active else max(wait, 30)
@@ -434,7 +457,7 @@ def _view_of(queue: QueueProgress, interval: int) -> RoomView:
         queue.title,
         queue.description,
         **draw_fields(queue),
-        event_id=queue.event_id,
+        **event_fields(queue),
         is_shared=True,
         progress=1 if queue.active else None,
         serving=queue.serving,

@@ -8,7 +8,7 @@ import msgspec
 
 from holdfast.events.draws.model import CHECKED
 from holdfast.events.queues.model import EventBehind, QueueRow, RoomRow, UsedToken, VisitorStatus
-from holdfast.events.queues.places import IS_LATE, OPENS_AT, PLACE, QUEUE_DRAWS
+from holdfast.events.queues.places import IS_LATE, OPENS_AT, PLACE, QUEUE_DRAWS, SEATS
 from holdfast.events.resources import Reader, Tx
 from holdfast.kit.postgres.pagination import OffsetPage, Page, page_of_long_items
 
@@ -36,10 +36,11 @@ async def find_rooms(reader: Reader, ids: Sequence[int]) -> dict[int, RoomRow]:
     rows = await reader.rows(
         RoomRow,
         f"""
-        select room.*, organizers.proved_at is not null as is_confirmed, {CHECKED}
+        select room.*, organizers.proved_at is not null as is_confirmed, event_left, event_room, event_closed, {CHECKED}
           from ({QUEUE} where id = any(%(ids)s) and deleted_at is null) as room
          cross join lateral (select proved_at from users where id = room.organizer_id limit 1) as organizers
         {QUEUE_DRAWS.check_of("room")}
+        {SEATS}
         """,
         {"ids": list(ids)},
     )
