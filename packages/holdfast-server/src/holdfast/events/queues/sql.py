@@ -99,7 +99,7 @@ _EVENT: LiteralString = """
       from events
 """
 
-MAX_OPEN_EVENTS = 200
+MAX_EVENT_CHOICES = 200
 """The most events among which an organizer chooses."""
 
 
@@ -116,7 +116,7 @@ async def list_open_events(reader: Reader, organizer_id: int) -> list[EventBehin
          where organizer_id = %(organizer_id)s and cancelled_at is null and datetime > now() and queue_id is null
          order by datetime, id limit %(limit)s
         """,
-        {"organizer_id": organizer_id, "limit": MAX_OPEN_EVENTS},
+        {"organizer_id": organizer_id, "limit": MAX_EVENT_CHOICES},
     )
 
 
