@@ -115,3 +115,13 @@ async def test_a_room_before_another_site_shows_the_steps_to_connect_it(service:
     assert "http://events.test/.well-known/queue-jwks.json" in page
     assert f"queue:{queue['id']}" in page
     assert "Until your site checks the token, people can go around the waiting room." in page
+
+
+async def test_a_room_that_leads_to_an_event_here_without_guarding_it_says_so(service: Service) -> None:
+    at = await desk(service)
+    event = await at.ada.create_event()
+    queue = await at.ada.create_queue(target_url=event["public_url"])
+
+    page = page_text(await at.browser.get(f"/console/queues/{queue['id']}"))
+
+    assert "This waiting room does not guard the page that it leads to" in page

@@ -2295,7 +2295,7 @@ ALTER TABLE ONLY queues
     ADD CONSTRAINT queues_event_id_fkey FOREIGN KEY (event_id) REFERENCES events(id);
 ALTER TABLE ONLY queues
     ADD CONSTRAINT queues_organizer_id_fkey FOREIGN KEY (organizer_id) REFERENCES users(id);
-CREATE UNIQUE INDEX an_event_has_one_waiting_room ON queues USING btree (event_id) WHERE (deleted_at IS NULL);
+CREATE UNIQUE INDEX an_event_has_one_waiting_room ON queues USING btree (event_id) WHERE ((event_id IS NOT NULL) AND (deleted_at IS NULL));
 CREATE INDEX queues_of_organizer ON queues USING btree (organizer_id, id);
 CREATE INDEX queues_to_draw ON queues USING btree (draw_at) WHERE ((draw_at IS NOT NULL) AND (drawn_at IS NULL) AND (draw_void_at IS NULL) AND (deleted_at IS NULL));
 CREATE TRIGGER check_draw AFTER INSERT OR UPDATE OF draw_at, draw_round, draw_round_at, draw_entries, drawn_at, draw_void_at ON queues FOR EACH ROW EXECUTE FUNCTION check_draw();
