@@ -128,6 +128,8 @@ async def test_every_page_is_accessible_and_fits(
         f"console/apps/disconnect?app={office.app}",
         "console/queues",
         "console/queues/new",
+        "console/queues/new?event=",
+        "console/queues/new?site=",
         f"console/queues/{office.queue}",
         f"console/queues/{office.queue}/edit",
         f"console/queues/{office.queue}/delete",
@@ -184,8 +186,10 @@ async def test_keys_and_queues_are_managed_without_scripts(chromium: Browser, of
     await submit(page.get_by_role("button", name="Revoke this key"))
     await page.get_by_role("link", name="Waiting rooms").click()
     await page.get_by_role("link", name="Make a waiting room").click()
+    await page.get_by_role("link", name="Another site").click()
     await page.get_by_label("Title").fill("Spring sale")
-    await page.get_by_label("Where they are sent").fill("https://shop.example/sale")
+    await page.get_by_label("Address of the site").fill("https://shop.example/sale")
+    await page.get_by_text("More options").click()
     await page.get_by_label("Nobody is let in before").fill("2090-05-01T10:00")
     await page.get_by_role("button", name="Make a waiting room").click()
     await expect(page.get_by_role("heading", name="Spring sale")).to_be_visible()

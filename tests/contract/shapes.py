@@ -1,8 +1,8 @@
 """The objects of the contract, written down once more as strict types: an answer fits one exactly or fails.
 
 Beside the contract's fields, a registration has `email` and `name`, a user `public_id`, an event `timezone`,
-`cancellation_hours`, `ends_at`, `published`, `public_log` and `opens_at`, a queue `public_log` and `draw_at`. The
-answer to what was accepted has a `receipt`.
+`cancellation_hours`, `ends_at`, `published`, `public_log`, `opens_at` and `waiting_room_url`, a queue `public_log`,
+`draw_at` and `event_id`. The answer to what was accepted has a `receipt`.
 """
 
 from datetime import datetime
@@ -85,6 +85,7 @@ class Event(Shape):
     published: bool
     public_log: bool
     opens_at: Utc | None
+    waiting_room_url: str | None
 
 
 class PriceChange(Shape):
@@ -139,6 +140,7 @@ class Queue(Shape):
     ends_at: Utc | None
     max_queue_size: int | None
     draw_at: Utc | None
+    event_id: int | None
     public_log: bool
     release_rate: int
     target_url: str

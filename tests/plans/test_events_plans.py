@@ -185,6 +185,7 @@ ALONE: dict[str, dict[str, Any]] = {
     },
     "list_key_uses": {},
     "look_at_queue": {"queue_id": 1},
+    "list_events_without_queue": {},
     "list_mails": {"limit": 50},
     "retry_mail": {"mail_id": 7},
     "search_registrations": {"event_id": 1, "state": None, "text": None, "user_id": None, "newest_first": True}

@@ -250,6 +250,6 @@ async def test_a_tool_says_which_refusals_to_expect(service: Service, ada: Clien
     descriptions = {tool["name"]: tool["description"] for tool in await listed(agent(service, ada))}
 
     assert descriptions["create_registration"].endswith(
-        " Errors: event_cancelled, event_expired, event_full, forbidden, not_found."
+        " Errors: event_cancelled, event_expired, event_full, forbidden, not_found, queue_required."
     )
     assert "Errors:" not in descriptions["list_events"]

@@ -40,7 +40,7 @@ async def queues(of: Client) -> list[dict[str, Any]]:
 async def test_a_queue_is_made_as_the_form_says(service: Service) -> None:
     at = await desk(service)
 
-    answer = await sent(at, "/console/queues/new", **FORM)
+    answer = await sent(at, "/console/queues/new?site=", **FORM)
 
     [made] = await queues(at.ada)
     assert answer.headers["location"] == f"/console/queues/{made['id']}"
@@ -54,10 +54,10 @@ async def test_a_queue_is_made_as_the_form_says(service: Service) -> None:
 
 async def test_a_form_that_is_sent_twice_makes_one_queue(service: Service) -> None:
     at = await desk(service)
-    form_page = await at.browser.get("/console/queues/new")
+    form_page = await at.browser.get("/console/queues/new?site=")
     form = {**FORM, "token": token(form_page), "once": hidden(form_page, "once")}
 
-    first, second = [await at.browser.http.post("/console/queues/new", data=form) for _ in range(2)]
+    first, second = [await at.browser.http.post("/console/queues/new?site=", data=form) for _ in range(2)]
 
     assert first.headers["location"] == second.headers["location"]
     assert len(await queues(at.ada)) == 1
@@ -168,7 +168,7 @@ async def test_the_picture_of_another_queue_is_refused_by_its_operation_too(serv
 async def test_no_queue_is_made_for_another_organizer(service: Service) -> None:
     at = await desk(service)
 
-    await sent(at, "/console/queues/new", **FORM, organizer_id=str(at.bob.id))
+    await sent(at, "/console/queues/new?site=", **FORM, organizer_id=str(at.bob.id))
 
     assert (len(await queues(at.ada)), await queues(at.bob)) == (1, [])
 
@@ -179,7 +179,7 @@ async def test_a_form_of_another_site_changes_nothing(service: Service) -> None:
     page = f"/console/queues/{queue['id']}"
 
     answers = [
-        await at.foreign("/console/queues/new", **FORM, once="x" * 22),
+        await at.foreign("/console/queues/new?site=", **FORM, once="x" * 22),
         await at.foreign(page, do="pause"),
         await at.foreign(f"{page}/edit", **FORM),
         await at.foreign(f"{page}/delete"),
@@ -210,7 +210,7 @@ async def test_what_is_wrong_is_said_beside_the_field(service: Service, fields: 
     at = await desk(service)
     queue = await at.ada.create_queue()
 
-    for page in ("/console/queues/new", f"/console/queues/{queue['id']}/edit"):
+    for page in ("/console/queues/new?site=", f"/console/queues/{queue['id']}/edit"):
         answer = await sent(at, page, **{**FORM, **fields})
 
         errors = answer.text.split('class="error"')[1:]
@@ -236,7 +236,7 @@ async def test_the_label_of_the_pace_names_the_seconds_that_it_is_for(
     async with running(settings.model_copy(update={"queue_interval": seconds})) as service:
         at = await desk(service)
 
-        assert f"How many are let in {label}</label>" in await at.page("/console/queues/new")
+        assert f"How many are let in {label}</label>" in await at.page("/console/queues/new?site=")
 
 
 async def test_an_organizer_with_all_its_queues_is_told_to_delete_one(settings: Settings) -> None:
@@ -244,7 +244,7 @@ async def test_an_organizer_with_all_its_queues_is_told_to_delete_one(settings: 
         at = await desk(service)
         await at.ada.create_queue()
 
-        answer = await sent(at, "/console/queues/new", **FORM)
+        answer = await sent(at, "/console/queues/new?site=", **FORM)
 
         assert (answer.status_code, 'value="Spring sale"' in answer.text) == (422, True)
         assert "You have the maximum number of waiting rooms." in answer.text

@@ -66,7 +66,7 @@ async def test_the_forms_of_a_queue(service: Service) -> None:
     queue = await ada.create_queue()
     both = Both(browser.http)
 
-    for page in ("/console/queues/new", f"/console/queues/{queue['id']}/edit"):
+    for page in ("/console/queues/new?site=", f"/console/queues/{queue['id']}/edit"):
         for fields in wrong(LABELS):
             await both.send(page, **fields)
         ends = {"starts_at": "2090-01-02T00:00", "ends_at": "2090-01-01T00:00"}
@@ -173,7 +173,7 @@ async def test_as_many_as_there_may_be(settings: Settings) -> None:
 
         await both.send("/console/events/new", **event_scene.form())
         await both.send("/console/keys", "/console/keys/new", name="Till")
-        await both.send("/console/queues/new", **QUEUE)
+        await both.send("/console/queues/new?site=", **QUEUE)
 
         both.check(
             "Die Grenze für einen Veranstalter ist erreicht: 1 Veranstaltungen, die weder abgesagt noch vorbei sind."

@@ -62,7 +62,12 @@ PAGES = (
 POSTED = ("/events/{event_id}/registrations", "/registrations/{link}/cancel", "/registrations/{link}/confirm")
 """Pages after a form was sent."""
 
-REDIRECTS = ("/events/{event_id}", "/organizers/{slug}/events")
+REDIRECTS = (
+    "/events/{event_id}/released",
+    "/events/{event_id}/embed/released",
+    "/events/{event_id}",
+    "/organizers/{slug}/events",
+)
 """Short addresses, which have no content of their own."""
 
 PARTS = (

@@ -38,6 +38,8 @@ ABOUT_EVENTS: Mapping[str, Statuses] = {
     "/events/{event_id}": {**NOT_FOUND, CANCELLED: 303},
     "/events/{event_id}/preview/{signature}": {**NOT_FOUND, CANCELLED: 404},
     "/events/{event_id}/registrations": {**NOT_FOUND, CANCELLED: 303},
+    "/events/{event_id}/released": {**NOT_FOUND, CANCELLED: 303},
+    "/events/{event_id}/embed/released": {**NOT_FOUND, CANCELLED: 303},
     "/events/{event_id}/embed": {**NOT_FOUND, CANCELLED: 200},
     "/events/{event_id}/cover-{version}.png": {**NOT_FOUND, CANCELLED: 200},
     "/events/{event_id}/calendar.ics": {**NOT_FOUND, CANCELLED: 200},

@@ -25,6 +25,11 @@ def event_path(organizer_slug: str, event_id: int) -> str:
     return f"{organizer_path(organizer_slug)}/events/{event_id}"
 
 
+def released_path(event_id: int, *, framed: bool = False) -> str:
+    """The path to which the waiting room of an event sends its visitors."""
+    return f"/events/{event_id}{'/embed' if framed else ''}/released"
+
+
 def id_of(text: str) -> int:
     """The id in a path. Raises `not_found`."""
     if text.isascii() and text.isdigit() and len(text) < 19 and text[0] != "0":

@@ -87,6 +87,12 @@ QUEUE_ENDED = ProblemType(
     "Join another queue; GET /api/queues lists yours.",
     "queue_id",
 )
+QUEUE_REQUIRED = ProblemType(
+    "queue_required",
+    403,
+    "There is a waiting room before the event, and the visitor has not been released from it.",
+    "Send the visitor to `waiting_room_url`; a release lets one person register, once.",
+)
 INVALID_TOKEN = ProblemType(
     "invalid_token",
     401,
@@ -127,6 +133,7 @@ ALL: tuple[ProblemType, ...] = (
     QUEUE_ENDED,
     QUEUE_FULL,
     QUEUE_INACTIVE,
+    QUEUE_REQUIRED,
     QUOTA_EXCEEDED,
     REGISTRATION_PENDING,
     REGISTRATION_REJECTED,

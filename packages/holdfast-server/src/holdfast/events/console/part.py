@@ -100,7 +100,7 @@ def endpoints(context: Context) -> Endpoints:
         *KeysPages(console, runner).routes(),
         *AppsPages(console, runner).routes(),
         *LookPage(console, runner, uploads).routes(),
-        *QueuesPages(console, runner, settings.queue_interval).routes(),
+        *QueuesPages(console, runner, settings.queue_interval, settings.base_url).routes(),
         *MailsPage(console, runner).routes(),
         *RegistrationsPage(console, runner).routes(),
         *RegistrationsFile(console, runner).routes(),

@@ -280,12 +280,16 @@ class Event(Struct):
     published: bool
     public_log: bool
     opens_at: Annotated[Timestamp | None, Meta(description="Registrations before it are drawn by lot.")]
+    waiting_room_url: Annotated[
+        str | None, Meta(description="The waiting room that people go through before they can register.")
+    ]
 
 
 class EventRow(DrawColumns, kw_only=True):
     """An event as it is stored, with derived columns.
 
     takes_entries    whether who registers becomes an entry of the draw, until all entries have their outcomes
+    queue_id         the waiting room before it; None: it has none
     """
 
     id: int
@@ -319,6 +323,7 @@ class EventRow(DrawColumns, kw_only=True):
     public_log: bool
     takes_entries: bool
     inserted_at: dt.datetime
+    queue_id: int | None
     status: Status
     organizer_slug: str
     payouts_ready: bool
@@ -391,4 +396,5 @@ def to_api(row: EventRow, settings: Settings) -> Event:
         published=row.published,
         public_log=row.public_log,
         opens_at=row.draw_at,
+        waiting_room_url=None if row.queue_id is None else f"{settings.base_url}/queues/{row.queue_id}",
     )

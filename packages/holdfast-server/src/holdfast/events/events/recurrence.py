@@ -203,6 +203,10 @@ async def insert_occurrences(tx: Tx, occurrences: Sequence[NextOccurrence], now:
           join events using (id)
          order by events.id
         returning id, follows_id),
+        rooms as (
+        update queues set event_id = next.id
+          from next join events as before on before.id = next.follows_id
+         where queues.id = before.queue_id and deleted_at is null),
         texts as (
         insert into event_texts (event_id, version, digest, html, summary)
         select next.id, version, digest, html, summary from next join event_texts on event_id = follows_id)

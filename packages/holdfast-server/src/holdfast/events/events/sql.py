@@ -15,6 +15,7 @@ select
     events.recurrence_frequency, events.recurrence_interval, events.address, events.location_name, events.latitude,
     events.longitude, events.timezone, events.cancellation_hours, events.calendar_sequence, events.image_keys,
     events.cancelled_at, events.published, events.public_log, events.inserted_at,
+    events.queue_id,
     events.draw_at, events.draw_round, events.draw_round_at, events.draw_entries, events.drawn_at, events.draw_void_at,
     events.takes_entries, coalesce(events.draw_at <= now(), false) as is_closed,
     {STATUS} as status,

@@ -1,6 +1,7 @@
 """The content of the public pages: events and organizers."""
 
 import datetime as dt
+from typing import Literal
 
 from msgspec import Struct
 
@@ -44,6 +45,21 @@ class Opening(Struct, frozen=True):
     confirmed: int | None
 
 
+class EventQueue(Struct, frozen=True):
+    """The waiting room before an event.
+
+    waiting    how many visitors wait
+    status     `draw`: the order of its visitors is not drawn yet; `before`: it begins at `starts_at`
+    rate       how many visitors it releases in an interval
+    """
+
+    id: int
+    waiting: int
+    status: Literal["open", "before", "draw", "paused", "ended"]
+    rate: int
+    starts_at: dt.datetime | None
+
+
 class EventContent(Struct):
     """The content of the page of an event.
 
@@ -57,6 +73,7 @@ class EventContent(Struct):
     version        see `EventNumbers.version`
     numbered       how many registrations are numbered in its public log; None: it has none
     opening        the draw with which it opens; None: it has none
+    queue          the waiting room before it; None: it has none
     check          what the drawn order is computed from; None: it is not drawn
     refund_days    a cancellation at least so many days before the event is refunded in full, a later one not at all
     """
@@ -73,6 +90,7 @@ class EventContent(Struct):
     version: str
     numbered: int | None
     opening: Opening | None
+    queue: EventQueue | None
     check: DrawCheck | None
     refund_days: int
 

@@ -6,6 +6,7 @@ from holdfast.events.pages import sql
 from holdfast.events.pages.model import (
     EventCard,
     EventContent,
+    EventQueue,
     FeedContent,
     OrganizerContent,
     PricePoint,
@@ -45,6 +46,11 @@ async def list_prices(reader: Reader, event_id: int) -> list[PricePoint]:
     )
 
 
+async def find_queue(reader: Reader, event_id: int) -> EventQueue | None:
+    """The waiting room before an event; None: it has none."""
+    return await sql.find_queue(reader, event_id)
+
+
 @refuses(NOT_FOUND)
 async def read(reader: Reader, caller: Caller, command: ReadEvent) -> EventContent:
     """Read the content of the page of an event."""
@@ -69,6 +75,7 @@ async def read(reader: Reader, caller: Caller, command: ReadEvent) -> EventConte
         extras.version,
         extras.numbered,
         sql.read_opening(extras.opening),
+        sql.read_queue(extras.queue),
         extras.check,
         extras.refund_days,
     )

@@ -12,6 +12,7 @@ from holdfast.events.pages.feeds import CalendarFile, OrganizerFeeds
 from holdfast.events.pages.look import STYLESHEETS, answer_stylesheet
 from holdfast.events.pages.organizer import LiveOrganizers, OrganizerCache, OrganizerPage
 from holdfast.events.pages.registration import form_pages, own_registration, status
+from holdfast.events.queues.event_releases import ReleaseTokenReader
 from holdfast.events.resources import Context
 from holdfast.events.site import SITE
 from holdfast.kit.contract.caller import Caller
@@ -60,6 +61,7 @@ def endpoints(context: Context) -> Endpoints:
     def page(path: str, access: Access, answer: Callable[[Caller, Request], Awaitable[Reply]]) -> Route:
         return Route(path, Handler(access, limits, answer, kept_refusals(SITE.refuse)))
 
+    tokens = ReleaseTokenReader(database)
     event = EventPage(database, limits, linked_events, organizers, runner[READ])
     cover = CoverImage(linked_events)
     calendar = CalendarFile(settings, runner[READ])
@@ -69,9 +71,9 @@ def endpoints(context: Context) -> Endpoints:
         page("/organizers/{slug}/events/{event_id}", event.access, event.answer),
         page("/events/{event_id}", Access("short_event_page"), event.find),
         page("/events/{event_id}/preview/{signature}", Access("event_preview"), event.preview),
-        *form_pages.routes(database, runner, limits, linked_events, event),
+        *form_pages.routes(database, runner, limits, linked_events, event, tokens),
         page("/events/{event_id}/cover-{version}.png", cover.access, cover.answer),
-        *live.routes(limits, live_events, streams),
+        *live.routes(database, limits, live_events, streams, tokens),
         *live_organizers.routes(limits, streams),
         page("/accents/{name}.css", STYLESHEETS, answer_stylesheet),
         page("/events/{event_id}/calendar.ics", calendar.access, calendar.answer),
@@ -94,6 +96,7 @@ def endpoints(context: Context) -> Endpoints:
         routes,
         caches=[
             linked_events.forgetting,
+            tokens.forgetting,
             live_events.listening,
             organizers.forgetting,
             live_organizers.listening,

@@ -10,7 +10,7 @@ from msgspec import Struct
 from holdfast.events.draws.model import CHECKED, CheckColumns
 from holdfast.events.events.public import is_public
 from holdfast.events.organizers.look import LOGO
-from holdfast.events.pages.model import EventCard, FeedEvent, Opening
+from holdfast.events.pages.model import EventCard, EventQueue, FeedEvent, Opening
 from holdfast.events.resources import Reader
 from holdfast.events.seats.drawn import EVENT_DRAWS
 from holdfast.events.users.model import PUBLIC_ACCENT, PUBLIC_NAME
@@ -39,6 +39,28 @@ def read_opening(stored: Any) -> Opening | None:
     return None if stored is None else msgspec.convert(stored, Opening)
 
 
+QUEUE: LiteralString = """
+    case when events.queue_id is not null
+         then (select jsonb_build_object(
+                          'id', id, 'waiting', case when ends_at <= now() then 0 else tickets - serving end,
+                          'status', case when ends_at <= now() then 'ended' when not active then 'paused'
+                                         when draw_at is not null and drawn_at is null then 'draw'
+                                         when starts_at > now() then 'before' else 'open' end,
+                          'rate', release_rate, 'starts_at', starts_at)
+                 from queues where id = events.queue_id limit 1) end"""
+"""SQL for the waiting room before an event, as `read_queue` reads it; null: it has none."""
+
+
+def read_queue(stored: Any) -> EventQueue | None:
+    """What `QUEUE` has given."""
+    return None if stored is None else msgspec.convert(stored, EventQueue)
+
+
+async def find_queue(reader: Reader, event_id: int) -> EventQueue | None:
+    """The waiting room before an event."""
+    return read_queue(await reader.value(f"select {QUEUE} from events where id = %(id)s", {"id": event_id}))
+
+
 class EventExtras(CheckColumns, kw_only=True):
     """The data on the page of an event that is not in its row."""
 
@@ -51,6 +73,7 @@ class EventExtras(CheckColumns, kw_only=True):
     numbered: int | None
     opening: Any
     refund_days: int
+    queue: Any
 
 
 async def find_extras(reader: Reader, event_id: int) -> EventExtras | None:
@@ -59,7 +82,7 @@ async def find_extras(reader: Reader, event_id: int) -> EventExtras | None:
         f"""
         select {PUBLIC_NAME} as organizer_name, {PUBLIC_ACCENT} as accent, {LOGO} as logo, recurs_from, now() as now,
                md5({DETAILS}) as version, ({NUMBERED}) as numbered,
-               {OPENING} as opening,
+               {OPENING} as opening, {QUEUE} as queue,
                coalesce((select refund_days from payout_accounts
                           where organizer_id = organizers.id and is_confirmed limit 1), 0) as refund_days,
                {CHECKED}

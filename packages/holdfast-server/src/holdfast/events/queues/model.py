@@ -7,7 +7,7 @@ from urllib.parse import quote
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from holdfast.events.draws.model import DrawColumns
-from holdfast.events.paths import QueueId
+from holdfast.events.paths import EventId, QueueId, released_path
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.addresses import is_web_address
 from holdfast.kit.contract.command import Command, Id, NotBlank, Timestamp, rule
@@ -18,6 +18,7 @@ from holdfast_verify.formats.receipts import Receipt
 class QueueRow(DrawColumns, kw_only=True):
     """A stored queue with its derived length.
 
+    event_id    the event that it stands before; None: it stands before another site
     is_fixed    whether `draw_at` cannot change any more, because somebody has entered or the list has closed
     """
 
@@ -32,19 +33,37 @@ class QueueRow(DrawColumns, kw_only=True):
     max_queue_size: int | None
     release_rate: int
     target_url: str
+    event_id: int | None
     token_ttl_minutes: int
     public_log: bool
     queue_length: int
     is_fixed: bool
 
 
+class EventBehind(Struct):
+    """An event that a waiting room stands before, or could stand before."""
+
+    id: int
+    title: str
+    datetime: dt.datetime
+    timezone: str | None
+    published: bool
+    is_closed: Annotated[bool, Meta(description="Whether it is cancelled, or has begun.")]
+
+
 class RoomRow(QueueRow, kw_only=True):
     """A stored queue for its page.
 
     is_confirmed    whether the owner of the organizer's address has confirmed it
+    event_left      how many seats the event behind it has left; None: there is no event
+    event_room      how many places its waiting list has left
+    event_closed    whether it is cancelled or has begun
     """
 
     is_confirmed: bool
+    event_left: int | None
+    event_room: int | None
+    event_closed: bool | None
 
 
 class VisitorStatus(Struct):
@@ -52,6 +71,7 @@ class VisitorStatus(Struct):
 
     ticket, place                what the visitor got on joining; the place in line, which a draw changes
     is_late                      whether the visitor came after the list of a draw had closed
+    event_id                     the event behind the queue; None: another site
     until_start, since_joined    seconds
     issued_at, expires_at        times of the token, in seconds of the Unix epoch
     """
@@ -62,6 +82,7 @@ class VisitorStatus(Struct):
     serving: int
     release_rate: int
     target_url: str
+    event_id: int | None
     until_start: int
     since_joined: int | None
     ticket: int | None
@@ -88,6 +109,7 @@ class UsedToken(Struct):
     """A valid token that was verified."""
 
     target_url: str
+    event_id: int | None
     use_count: int
 
 
@@ -101,12 +123,12 @@ EndsAt = Annotated[Timestamp | None, Meta(description="Nobody joins or is releas
 MaxSize = Annotated[Annotated[int, Meta(ge=1, le=2**31 - 1)] | None, Meta(description="How many may wait.")]
 Rate = Annotated[
     int,
-    Meta(ge=1, le=1_000_000, description="Visitors released a minute, or the operator's interval."),
+    Meta(ge=1, le=1_000_000, description="Visitors released a minute."),
 ]
 TargetUrl = Annotated[str, Meta(max_length=2000, description="Where released visitors are sent.")]
 Ttl = Annotated[
     int,
-    Meta(ge=1, le=MAX_TTL_MINUTES, description="Minutes to get the token, and then to use it."),
+    Meta(ge=1, le=MAX_TTL_MINUTES, description="Minutes to get the token, then to use it."),
 ]
 DrawAt = Annotated[Timestamp | None, Meta(description="Entries close and are drawn.")]
 PublicLog = Annotated[bool, Meta(description="Publish order and volume.")]
@@ -126,6 +148,10 @@ class GetQueue(Command):
     queue_id: QueueId
 
 
+class ListOpenEvents(Command):
+    """Asks for the events that a new waiting room can stand before."""
+
+
 class DeleteQueue(Command):
     queue_id: QueueId
 
@@ -133,9 +159,10 @@ class DeleteQueue(Command):
 class CreateQueue(Command):
     title: Title
     release_rate: Rate
-    target_url: TargetUrl
     token_ttl_minutes: Ttl
-    active: Annotated[bool, Meta(description="False pauses: nobody joins or is released.")] = True
+    target_url: Annotated[TargetUrl | None, Meta(description="Where released visitors go.")] = None
+    event_id: Annotated[EventId | None, Meta(description="Or your event: only they register.")] = None
+    active: Annotated[bool, Meta(description="False pauses.")] = True
     description: Description = None
     starts_at: StartsAt = None
     ends_at: EndsAt = None
@@ -154,7 +181,13 @@ class CreateQueue(Command):
 
     @rule("target_url")
     def _has_web_address(self) -> str | None:
-        return None if is_web_address(self.target_url) else NO_ADDRESS
+        return None if self.target_url is None or is_web_address(self.target_url) else NO_ADDRESS
+
+    @rule("target_url", "event_id")
+    def _leads_to_one_place(self) -> str | None:
+        if self.target_url is None and self.event_id is None:
+            return message("is required")
+        return None if self.target_url is None or self.event_id is None else LEADS_TO_THE_EVENT
 
 
 class UpdateQueue(Command):
@@ -162,7 +195,7 @@ class UpdateQueue(Command):
     title: Title | UnsetType = UNSET
     release_rate: Rate | UnsetType = UNSET
     target_url: TargetUrl | UnsetType = UNSET
-    token_ttl_minutes: Annotated[Ttl, Meta(description="For tokens from now on.")] | UnsetType = UNSET
+    token_ttl_minutes: Annotated[Ttl, Meta(description="For new tokens.")] | UnsetType = UNSET
     active: Annotated[bool, Meta(description="False pauses.")] | UnsetType = UNSET
     description: Description | UnsetType = UNSET
     starts_at: StartsAt | UnsetType = UNSET
@@ -213,6 +246,7 @@ class Queue(Struct):
     draw_at: Annotated[Timestamp | None, Meta(description="When the list closes that is drawn; null: no draw.")]
     release_rate: Annotated[int, Meta(description="Visitors released per interval.")]
     target_url: str
+    event_id: Annotated[int | None, Meta(description="The event for which released visitors register.")]
     token_ttl_minutes: int
     public_log: bool
     embed_url: Annotated[str, Meta(description="The waiting room, made for an iframe.")]
@@ -274,6 +308,7 @@ class Verified(Struct):
 
 OUT_OF_ORDER = message("must be later than %(field)s", field=FieldName("starts_at"))
 ENDS_BEFORE_THE_DRAW = message("must be later than %(field)s", field=FieldName("draw_at"))
+LEADS_TO_THE_EVENT = message("is left out: visitors of this waiting room are sent to its event")
 NO_ADDRESS = message("must be an http or https address with a host, without user or password")
 
 
@@ -301,6 +336,11 @@ def status_path(queue_id: int, visitor_id: str) -> str:
     return f"/api/queues/{queue_id}/status/{encoded}"
 
 
+def target_of(queue: QueueRow | VisitorStatus | UsedToken, settings: Settings) -> str:
+    """Where the visitors of a queue are sent. The address of an event follows the address of this service."""
+    return queue.target_url if queue.event_id is None else settings.base_url + released_path(queue.event_id)
+
+
 def public_queue(row: QueueRow, settings: Settings) -> Queue:
     """The public form of a stored queue."""
     room = f"{settings.base_url}/queues/{row.id}"
@@ -316,7 +356,8 @@ def public_queue(row: QueueRow, settings: Settings) -> Queue:
         max_queue_size=row.max_queue_size,
         draw_at=row.draw_at,
         release_rate=row.release_rate,
-        target_url=row.target_url,
+        target_url=target_of(row, settings),
+        event_id=row.event_id,
         token_ttl_minutes=row.token_ttl_minutes,
         public_log=row.public_log,
         embed_url=f"{room}/embed",

@@ -5,23 +5,27 @@ from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from holdfast.events.draws.drawing import name_draw
 from holdfast.events.draws.model import DRAW_IS_FIXED, LOG_IS_NEEDED
 from holdfast.events.organizers.operations import owner
+from holdfast.events.paths import released_path
 from holdfast.events.problems import INVALID_TOKEN, QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE, QUOTA_EXCEEDED
 from holdfast.events.queues import joining, release_tokens, sql
 from holdfast.events.queues.joining import Visitor
 from holdfast.events.queues.model import (
     ENDS_BEFORE_THE_DRAW,
+    LEADS_TO_THE_EVENT,
     OUT_OF_ORDER,
     CreateQueue,
     DeleteQueue,
+    EventBehind,
     GetQueue,
     GetStatus,
     Joined,
     JoinQueue,
+    ListOpenEvents,
     Queue,
     QueueNextStep,
     QueueRow,
@@ -34,6 +38,7 @@ from holdfast.events.queues.model import (
     is_in_order,
     public_queue,
     status_path,
+    target_of,
 )
 from holdfast.events.quotas import require_room
 from holdfast.events.resources import Reader, Tx
@@ -46,6 +51,12 @@ from holdfast.kit.postgres.pagination import OffsetPage, Page
 from holdfast.kit.running.run_modes import Batch, Call
 from holdfast_verify.formats.log_name import LogName
 from holdfast_verify.formats.receipts import receipt_of
+
+_EVENT_PROBLEMS = {
+    "unknown": message("you have no event with this id"),
+    "over": message("is cancelled or over; choose an event that lies ahead"),
+    "guarded": message("has a waiting room already; change or delete that one"),
+}
 
 EDITABLE = (
     *("title", "description", "active", "starts_at", "ends_at", "max_queue_size"),
@@ -69,15 +80,20 @@ async def get(reader: Reader, caller: Caller, command: GetQueue) -> Queue:
 
 @refuses(FORBIDDEN, VALIDATION_FAILED, QUOTA_EXCEEDED)
 async def create(tx: Tx, caller: Caller, command: CreateQueue) -> Queue:
-    """Create a waiting room. Visitors join, and are released in order of arrival, evenly spread.
+    """Create a waiting room. Visitors are released in order of arrival, evenly spread.
 
-    Send them to `waiting_room_url`, or frame `embed_url`: at their turn they go to `target_url` with a token.
+    Send them to `waiting_room_url`, or frame `embed_url`: then they go to `target_url` with a token.
     """
     organizer_id = owner(caller, command.organizer_id)
     await require_room(tx, organizer_id, message("queues"), tx.resources.settings.queues_per_organizer, sql.COUNT)
     public_log = command.public_log and tx.resources.settings.public_logs
     draw = await name_draw(tx, "draw_at", command.draw_at, is_logged=public_log)
-    fields = {**msgspec.structs.asdict(command), "organizer_id": organizer_id}
+    target_url = command.target_url
+    if command.event_id is not None:
+        if problem := await sql.find_event_problem(tx, command.event_id, organizer_id):
+            raise invalid({"event_id": [_EVENT_PROBLEMS[problem]]})
+        target_url = tx.resources.settings.base_url + released_path(command.event_id)
+    fields = {**msgspec.structs.asdict(command), "organizer_id": organizer_id, "target_url": target_url}
     id = await sql.insert_queue(tx, {**fields, "public_log": public_log, **draw})
     if id is None:
         raise invalid({"organizer_id": [message("no organizer has this id")]})
@@ -87,10 +103,7 @@ async def create(tx: Tx, caller: Caller, command: CreateQueue) -> Queue:
 
 @refuses(NOT_FOUND, FORBIDDEN, VALIDATION_FAILED)
 async def update(tx: Tx, caller: Caller, command: UpdateQueue) -> Queue:
-    """Change a queue. Nobody loses a place by it.
-
-    A new rate applies from now on.
-    """
+    """Change a queue. Nobody loses a place by it."""
     before = _accessible(caller, command.queue_id, await sql.lock_queue(tx, command.queue_id))
     after = msgspec.structs.replace(before, **sent_fields(command, *EDITABLE))
     if not is_in_order(after.starts_at, after.ends_at):
@@ -105,6 +118,8 @@ async def update(tx: Tx, caller: Caller, command: UpdateQueue) -> Queue:
         raise invalid({"ends_at": [ENDS_BEFORE_THE_DRAW]})
     if after.draw_state in {"open", "closed"} and not after.public_log:
         raise invalid({"public_log": [LOG_IS_NEEDED]})
+    if before.event_id is not None and command.target_url not in (UNSET, target_of(before, tx.resources.settings)):
+        raise invalid({"target_url": [LEADS_TO_THE_EVENT]})
     await sql.update_queue(tx, msgspec.structs.asdict(after))
     await tx.notify(joining.CHANNEL)
     return await _present_stored(tx, before.id)
@@ -240,6 +255,7 @@ class QueueHistory(Struct):
     wait        the most seconds that a visitor would wait who joined now
     interval    seconds in which `release_rate` visitors are released
     minutes     the last half hour, oldest minute first
+    event       the event behind it; None: another site
     """
 
     state: QueueState
@@ -248,6 +264,7 @@ class QueueHistory(Struct):
     interval: int
     minutes: list[Minute]
     now: dt.datetime
+    event: EventBehind | None
 
 
 @refuses(NOT_FOUND)
@@ -262,7 +279,13 @@ async def read_history(reader: Reader, caller: Caller, command: GetQueue) -> Que
     until_start = int((row.starts_at - now).total_seconds()) if row.starts_at else 0
     wait = estimated_wait(row.queue_length + 1, row.release_rate, interval, until_start)
     pairs = [Minute(released, waited) for released, waited in minutes]
-    return QueueHistory(_state_of(row, now), row.queue_length, wait, interval, pairs, now)
+    event = None if row.event_id is None else await sql.find_event_behind(reader, row.event_id)
+    return QueueHistory(_state_of(row, now), row.queue_length, wait, interval, pairs, now, event)
+
+
+async def list_open_events(reader: Reader, caller: Caller, command: ListOpenEvents) -> list[EventBehind]:
+    """The events of the caller before which it can put a waiting room, soonest first."""
+    return await sql.list_open_events(reader, owner(caller, None))
 
 
 def _state_of(row: QueueRow, now: dt.datetime) -> QueueState:

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from holdfast.events.draws.model import DrawCheck, DrawState
 from holdfast.events.log.signed_answers import receipt_file
-from holdfast.events.paths import id_of
+from holdfast.events.paths import id_of, released_path
 from holdfast.events.problems import QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE
 from holdfast.events.queues import release_tokens, room
 from holdfast.events.queues.model import QueueRow, RoomRow, RoomVisit, estimated_wait
@@ -69,6 +69,26 @@ State = Literal[
 """The states of a page. Each has a template in `pages/`."""
 
 
+EventSeats = Literal["free", "waiting_list", "full", "closed"]
+"""What the event behind a waiting room has left for those who are let in."""
+
+
+def event_fields(queue: RoomRow) -> dict[str, Any]:
+    """The values for the template about the event behind a queue."""
+    if queue.event_id is None:
+        return {}
+    seats: EventSeats = (
+        "closed"
+        if queue.event_closed
+        else "free"
+        if queue.event_left
+        else "waiting_list"
+        if queue.event_room
+        else "full"
+    )
+    return {"event_id": queue.event_id, "seats": seats, "seats_left": queue.event_left or 0}
+
+
 class RoomView(NamedTuple):
     """The values for the template.
 
@@ -76,6 +96,8 @@ class RoomView(NamedTuple):
     progress    the part of the wait that is over, in percent; None: it is unknown
     tickets     the last ticket
     enter       of a released visitor: the address of the target with the token. `origin` and `host` are of the target
+    event_id    the event that it stands before; None: another site
+    seats       what a visitor who is let in can still get there; `seats_left`: how many seats
     shared      the path of the progress of the queue, for a visitor who waits
     waited      seconds since the visitor joined
     draw        how far the draw of the queue is; None: there is none
@@ -103,6 +125,9 @@ class RoomView(NamedTuple):
     token: str = ""
     origin: str = ""
     host: str = ""
+    event_id: int | None = None
+    seats: EventSeats | None = None
+    seats_left: int = 0
     expires_at: datetime | None = None
     shared: str = ""
     ticket: int = 0
@@ -154,10 +179,11 @@ def view_of(snapshot: RoomSnapshot, interval: int) -> RoomView:
             token=snapshot.release_token.token,
             origin=release_tokens.origin(queue.target_url),
             host=release_tokens.host(queue.target_url),
+            event_id=queue.event_id,
             expires_at=snapshot.release_token.expires_at,
         )
     if visitor.where != "waiting":
-        return RoomView("ended" if visitor.where == "ended" else "missed", queue.title)
+        return RoomView("ended" if visitor.where == "ended" else "missed", queue.title, event_id=queue.event_id)
     wait = estimated_wait(visitor.position, visitor.release_rate, interval, visitor.until_start)
     waited = visitor.since_joined or 0
     state = state_of(queue, visitor.until_start)
@@ -166,6 +192,7 @@ def view_of(snapshot: RoomSnapshot, interval: int) -> RoomView:
         queue.title,
         queue.description,
         **draw_fields(queue),
+        **event_fields(queue),
         is_late=visitor.is_late,
         refresh=room.refresh_seconds(
             max(wait, DRAW_REFRESH_SECONDS) if state == "draw" else wait if queue.active else max(wait, 30)
@@ -261,6 +288,7 @@ def show_room(
         headers=headers,
         room=view,
         shared=language.at(view.shared) if view.shared else "",
+        event_path=language.at(f"/events/{view.event_id}") if view.event_id else "",
         is_confirmed=is_confirmed,
         beacon=CHAIN,
         drawn_order=DRAWN_ORDER,
@@ -301,6 +329,11 @@ class RoomPage:
                     request, *_refusal(problem, snapshot.queue), queue=snapshot.queue, headers=headers_of(problem)
                 )
             snapshot = await self._visit(caller, visitor)
+        if snapshot.release_token and snapshot.queue.event_id is not None:
+            path = release_tokens.with_token(
+                released_path(snapshot.queue.event_id, framed=self._framed), snapshot.release_token.token
+            )
+            return redirect(language_of(request).at(path), framed=self._framed)
         # Nobody knows who runs the queue of an unproved organizer: its page names the host, and the visitor decides.
         if snapshot.release_token and not self._framed and snapshot.queue.is_confirmed:
             return redirect(snapshot.release_token.redirect_url)
@@ -336,7 +369,7 @@ class RoomPage:
             cookie += "; Secure; SameSite=None; Partitioned"
         else:
             cookie += "; Secure; SameSite=Lax"
-        view = RoomView("arriving", snapshot.queue.title, refresh=1)
+        view = RoomView("arriving", snapshot.queue.title, event_id=snapshot.queue.event_id, refresh=1)
         return self._page(request, view, queue=snapshot.queue, headers=[(b"set-cookie", cookie.encode())])
 
     @property
@@ -370,7 +403,8 @@ def _refusal(problem: Problem, queue: QueueRow | None = None) -> tuple[RoomView,
         "busy": room.refresh_seconds(5),
     }.get(state)
     now = datetime.now(UTC)
-    return RoomView(state, queue.title if queue else "", refresh=refresh, now=now), status
+    event_id = queue.event_id if queue else None
+    return RoomView(state, queue.title if queue else "", event_id=event_id, refresh=refresh, now=now), status
 
 
 MAX_CACHE_BYTES = 4_000_000
@@ -417,12 +451,13 @@ class ProgressPage:
 def _view_of(queue: QueueProgress, interval: int) -> RoomView:
     """The view for anybody who waits."""
     if queue.is_over:
-        return RoomView("ended", queue.title, is_shared=True, serving=queue.serving)
+        return RoomView("ended", queue.title, event_id=queue.event_id, is_shared=True, serving=queue.serving)
     return RoomView(
         state_of(queue, queue.until_start),
         queue.title,
         queue.description,
         **draw_fields(queue),
+        **event_fields(queue),
         is_shared=True,
         progress=1 if queue.active else None,
         serving=queue.serving,

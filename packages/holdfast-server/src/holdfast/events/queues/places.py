@@ -27,6 +27,15 @@ OPENS_AT: LiteralString = """
 """
 """The time before which nobody is released from `queues`; null: none."""
 
+SEATS: LiteralString = """
+    left join lateral (
+        select greatest(0, capacity - registered_count) as event_left,
+               greatest(0, waitinglist_capacity - waitlisted_count) as event_room,
+               cancelled_at is not null or datetime <= now() as event_closed
+          from events where id = room.event_id limit 1) as seats on true
+"""
+"""Joins the seats of the event behind a queue to a `room`."""
+
 CHANNEL = "queues"
 
 QUEUE_DRAWS = DrawSubject(

@@ -17,7 +17,7 @@ from prometheus_client import Counter
 
 from holdfast.events.problems import INVALID_TOKEN
 from holdfast.events.queues import sql
-from holdfast.events.queues.model import MAX_TTL_MINUTES, TokenData, VisitorStatus
+from holdfast.events.queues.model import MAX_TTL_MINUTES, TokenData, VisitorStatus, target_of
 from holdfast.events.resources import Tx
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import Caller
@@ -124,7 +124,7 @@ async def _read_valid(tx: Tx, caller: Caller, token: str, consume: bool) -> Toke
         token_id=claims.jti,
         issued_at=datetime.fromtimestamp(claims.iat, UTC),
         expires_at=datetime.fromtimestamp(claims.exp, UTC),
-        target_url=used.target_url,
+        target_url=target_of(used, tx.resources.settings),
         use_count=used.use_count,
         first_use=used.use_count == 1,
     )
@@ -144,9 +144,10 @@ def _token(visitor: VisitorStatus, keys: SigningKeySet, settings: Settings) -> R
     assert visitor.ticket is not None
     assert visitor.issued_at is not None
     assert visitor.expires_at is not None
+    target_url = target_of(visitor, settings)
     claims = Claims(
         iss=settings.base_url,
-        aud=[_audience(visitor.queue_id), origin(visitor.target_url)],
+        aud=[_audience(visitor.queue_id), origin(target_url)],
         sub=visitor.visitor_id,
         jti=visitor.token_id,
         iat=visitor.issued_at,
@@ -159,7 +160,7 @@ def _token(visitor: VisitorStatus, keys: SigningKeySet, settings: Settings) -> R
     # Signed with the key of that time, so that the visitor gets the same token even after a rotation of the keys.
     token = keys.sign(RELEASE, claims, at=visitor.issued_at)
     expires_at = datetime.fromtimestamp(visitor.expires_at, UTC)
-    return ReleaseToken(token, expires_at, with_token(visitor.target_url, token))
+    return ReleaseToken(token, expires_at, with_token(target_url, token))
 
 
 def _audience(queue_id: int) -> str:

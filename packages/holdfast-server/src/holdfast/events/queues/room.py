@@ -23,7 +23,7 @@ from holdfast.events.problems import QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE
 from holdfast.events.queues import joining, release_tokens, sql
 from holdfast.events.queues.joining import CHANNEL, Visitor
 from holdfast.events.queues.model import QueueRow, RoomRow, RoomVisit, VisitorStatus, status_path
-from holdfast.events.queues.places import OPENS_AT, QUEUE_DRAWS
+from holdfast.events.queues.places import OPENS_AT, QUEUE_DRAWS, SEATS
 from holdfast.events.queues.sql import QUEUE
 from holdfast.events.resources import Database, Reader, Tx
 from holdfast.events.site import SITE
@@ -194,13 +194,15 @@ async def find_progress(reader: Reader, ids: Sequence[int]) -> list[QueueProgres
     return await reader.rows(
         QueueProgress,
         f"""
-        select room.*, organizers.proved_at is not null as is_confirmed, {CHECKED}, line.serving,
+        select room.*, organizers.proved_at is not null as is_confirmed, event_left, event_room, event_closed,
+               {CHECKED}, line.serving,
                greatest(0, ceil(extract(epoch from line.opens_at - now())))::bigint as until_start,
                coalesce(room.ends_at <= now(), false) as is_over, now() as read_at
           from ({QUEUE} where id = any(%(ids)s) and deleted_at is null) as room
          cross join lateral (select serving, {OPENS_AT} as opens_at from queues where id = room.id limit 1) as line
          cross join lateral (select proved_at from users where id = room.organizer_id limit 1) as organizers
         {QUEUE_DRAWS.check_of("room")}
+        {SEATS}
         """,
         {"ids": list(ids)},
     )

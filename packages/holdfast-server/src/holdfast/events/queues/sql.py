@@ -2,19 +2,19 @@
 
 import datetime as dt
 from collections.abc import Sequence
-from typing import Any, LiteralString
+from typing import Any, Literal, LiteralString
 
 import msgspec
 
 from holdfast.events.draws.model import CHECKED
-from holdfast.events.queues.model import QueueRow, RoomRow, UsedToken, VisitorStatus
-from holdfast.events.queues.places import IS_LATE, OPENS_AT, PLACE, QUEUE_DRAWS
+from holdfast.events.queues.model import EventBehind, QueueRow, RoomRow, UsedToken, VisitorStatus
+from holdfast.events.queues.places import IS_LATE, OPENS_AT, PLACE, QUEUE_DRAWS, SEATS
 from holdfast.events.resources import Reader, Tx
 from holdfast.kit.postgres.pagination import OffsetPage, Page, page_of_long_items
 
 QUEUE: LiteralString = """
 select id, organizer_id, title, description, active, paused_at, starts_at, ends_at, max_queue_size, release_rate,
-       target_url, token_ttl_minutes, public_log,
+       target_url, event_id, token_ttl_minutes, public_log,
        case when ends_at <= now() then 0 else tickets - serving end as queue_length,
        draw_at, draw_round, draw_round_at, draw_entries, drawn_at, draw_void_at,
        tickets > 0 or coalesce(draw_at <= now(), false) as is_fixed, coalesce(draw_at <= now(), false) as is_closed
@@ -36,10 +36,11 @@ async def find_rooms(reader: Reader, ids: Sequence[int]) -> dict[int, RoomRow]:
     rows = await reader.rows(
         RoomRow,
         f"""
-        select room.*, organizers.proved_at is not null as is_confirmed, {CHECKED}
+        select room.*, organizers.proved_at is not null as is_confirmed, event_left, event_room, event_closed, {CHECKED}
           from ({QUEUE} where id = any(%(ids)s) and deleted_at is null) as room
          cross join lateral (select proved_at from users where id = room.organizer_id limit 1) as organizers
         {QUEUE_DRAWS.check_of("room")}
+        {SEATS}
         """,
         {"ids": list(ids)},
     )
@@ -93,16 +94,57 @@ async def list_minutes(reader: Reader, id: int) -> list[tuple[int, int | None]]:
 COUNT: LiteralString = "select count(*) from queues where organizer_id = %(organizer_id)s and deleted_at is null"
 
 
+_EVENT: LiteralString = """
+    select id, title, datetime, timezone, published, cancelled_at is not null or datetime <= now() as is_closed
+      from events
+"""
+
+MAX_EVENT_CHOICES = 200
+"""The most events among which an organizer chooses."""
+
+
+async def find_event_behind(reader: Reader, id: int) -> EventBehind | None:
+    return await reader.row(EventBehind, f"{_EVENT} where id = %(id)s", {"id": id})
+
+
+async def list_open_events(reader: Reader, organizer_id: int) -> list[EventBehind]:
+    """The events of an organizer that lie ahead and have no waiting room, soonest first."""
+    return await reader.rows(
+        EventBehind,
+        f"""
+        {_EVENT}
+         where organizer_id = %(organizer_id)s and cancelled_at is null and datetime > now() and queue_id is null
+         order by datetime, id limit %(limit)s
+        """,
+        {"organizer_id": organizer_id, "limit": MAX_EVENT_CHOICES},
+    )
+
+
+async def find_event_problem(tx: Tx, id: int, organizer_id: int) -> Literal["unknown", "over", "guarded"] | None:
+    """Lock an event, and return the reason why the organizer can put no waiting room before it; None if it can."""
+    return await tx.value(
+        """
+        select case when events.id is null then 'unknown'
+                    when cancelled_at is not null or datetime <= now() then 'over'
+                    when queue_id is not null then 'guarded' end
+          from (select %(id)s::bigint as id) as request
+          left join lateral (select * from events where id = request.id and organizer_id = %(organizer_id)s
+                              limit 1 for no key update) as events on true
+        """,
+        {"id": id, "organizer_id": organizer_id},
+    )
+
+
 async def insert_queue(tx: Tx, queue: dict[str, Any]) -> int | None:
     """The id of the new queue; None if no organizer has the id `organizer_id`."""
     return await tx.value(
         """
         insert into queues (organizer_id, title, description, active, paused_at, starts_at, ends_at, max_queue_size,
-                            release_rate, target_url, token_ttl_minutes, public_log, draw_at, draw_round,
+                            release_rate, target_url, event_id, token_ttl_minutes, public_log, draw_at, draw_round,
                             draw_round_at)
         select id, %(title)s, %(description)s, %(active)s, case when not %(active)s then now() end, %(starts_at)s,
-               %(ends_at)s, %(max_queue_size)s, %(release_rate)s, %(target_url)s, %(token_ttl_minutes)s, %(public_log)s,
-               %(draw_at)s, %(draw_round)s, %(draw_round_at)s
+               %(ends_at)s, %(max_queue_size)s, %(release_rate)s, %(target_url)s, %(event_id)s,
+               %(token_ttl_minutes)s, %(public_log)s, %(draw_at)s, %(draw_round)s, %(draw_round_at)s
           from users where id = %(organizer_id)s and slug is not null and erased_at is null
         returning id
         """,
@@ -148,7 +190,7 @@ async def delete_queues(tx: Tx, organizer_id: int) -> None:
 
 # Lateral joins with `limit 1` make each look-up an index look-up, however large the tables are.
 VISITOR_STATUSES: LiteralString = f"""
-    select queues.organizer_id, queues.serving, queues.release_rate, queues.target_url,
+    select queues.organizer_id, queues.serving, queues.release_rate, queues.target_url, queues.event_id,
            greatest(0, ceil(extract(epoch from {OPENS_AT} - now())))::bigint,
            extract(epoch from now() - visitor.joined_at)::bigint, visitor.ticket, in_line.place,
            coalesce({IS_LATE}, false), visitor.token_id,
@@ -275,7 +317,7 @@ async def use_token(tx: Tx, queue_id: int, visitor_id: str, token_id: str, *, co
           from queues
          where visitor.queue_id = %(queue_id)s and visitor_id = %(visitor_id)s and token_id = %(token_id)s
            and consumed_at is null and expires_at > now() and queues.id = visitor.queue_id and deleted_at is null
-        returning target_url, use_count
+        returning target_url, event_id, use_count
         """,
         {"queue_id": queue_id, "visitor_id": visitor_id, "token_id": token_id, "consume": consume},
     )

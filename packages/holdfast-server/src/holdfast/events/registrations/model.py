@@ -34,10 +34,11 @@ class GetRegistration(Command):
 
 class AcceptRegistration(Command):
     event_id: EventId
-    user_id: Annotated[PublicId | None, Meta(description="Someone registered with you before; or else `email`.")] = None
+    user_id: Annotated[PublicId | None, Meta(description="Someone registered before; or else `email`.")] = None
     email: Annotated[Email | None, Meta(description="Finds or creates an account; or else `user_id`.")] = None
-    notify: Annotated[bool | None, Meta(description="Mail the person; the default is the operator's.")] = None
+    notify: Annotated[bool | None, Meta(description="Mail the person; default: the operator's.")] = None
     amount_paid: Annotated[Minor | None, Meta(description="Minor units; defaults to the current price.")] = None
+    queue_token: Annotated[str | None, Meta(description="A release; used up.")] = None
 
     @rule("email")
     def _can_get_mails(self) -> str | None:

@@ -10,9 +10,11 @@ from holdfast.events.problems import (
     EVENT_CANCELLED,
     EVENT_EXPIRED,
     EVENT_FULL,
+    QUEUE_REQUIRED,
     REGISTRATION_PENDING,
     REGISTRATION_REJECTED,
 )
+from holdfast.events.queues import event_releases
 from holdfast.events.registrations import sql
 from holdfast.events.registrations.model import (
     DRAWN,
@@ -79,16 +81,17 @@ async def get(reader: Reader, batch: Batch[GetRegistration]) -> Sequence[Registr
     ]
 
 
-@refuses(NOT_FOUND, FORBIDDEN, EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, VALIDATION_FAILED)
+@refuses(NOT_FOUND, FORBIDDEN, EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, QUEUE_REQUIRED, VALIDATION_FAILED)
 async def accept(tx: Tx, batch: Batch[AcceptRegistration]) -> Sequence[Accepted | Problem | LockedRow]:
-    """Register a person for an event, by public id or by e-mail.
+    """Register a person for an event.
 
-    Accepted means stored, not yet seated: ask at `next.url`, or get_registration. Registering somebody again changes
+    Accepted means stored, not seated: ask at `next.url`, or get_registration. Registering somebody again changes
     nothing, unless there was no place.
     """
     settings = tx.resources.settings
     requests = [_request(call.caller, call.command, settings) for call in batch.calls]
-    return await _store(tx, requests, waits=batch.waits, with_receipts=True)
+    tokens = [call.command.queue_token for call in batch.calls]
+    return await _store(tx, requests, tokens, waits=batch.waits, with_receipts=True)
 
 
 @refuses(NOT_FOUND, FORBIDDEN, EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, VALIDATION_FAILED)
@@ -104,7 +107,7 @@ async def add(tx: Tx, batch: Batch[AddPerson]) -> Sequence[Accepted | Problem | 
         )
         for call in batch.calls
     ]
-    return await _store(tx, requests, waits=batch.waits)
+    return await _store(tx, requests, [None] * len(requests), waits=batch.waits)
 
 
 @refuses(NOT_FOUND, FORBIDDEN, REGISTRATION_PENDING, REGISTRATION_REJECTED, EVENT_FULL)
@@ -234,26 +237,49 @@ def _request(caller: Caller, command: AcceptRegistration, settings: Settings) ->
         canonical(command.email) if command.email else None,
         command.amount_paid,
         notify=settings.notify if command.notify is None else command.notify,
+        released_from=None if command.queue_token is None else event_releases.NOT_RELEASED,
     )
 
 
 async def _store(
-    tx: Tx, requests: Sequence[intake.IntakeRequest], *, waits: bool, with_receipts: bool = False
+    tx: Tx,
+    requests: Sequence[intake.IntakeRequest],
+    tokens: Sequence[str | None],
+    *,
+    waits: bool,
+    with_receipts: bool = False,
 ) -> Sequence[Accepted | Problem | LockedRow]:
-    results = await intake.accept(tx, requests, waits=waits, commits=not waits)
+    results = await event_releases.accept(tx, requests, tokens, waits=waits, commits=not waits)
+    rooms = await find_required_rooms(tx, requests, results)
     if any(result.stored for result in results):
         await tx.notify(settlement.CHANNEL)
     base_url = tx.resources.settings.base_url if with_receipts else None
     return [
-        refusal(request.event_id, result) or _accepted(request.event_id, result, base_url)
+        refusal(request.event_id, result, rooms) or _accepted(request.event_id, result, base_url)
         for request, result in zip(requests, results, strict=True)
     ]
 
 
-def refusal(event_id: int, result: intake.IntakeResult) -> Problem | LockedRow | None:
-    """The reason why a registration was not accepted; None if it was."""
+async def find_required_rooms(
+    tx: Tx, requests: Sequence[intake.IntakeRequest], results: Sequence[intake.IntakeResult]
+) -> Mapping[int, str]:
+    """The addresses of the waiting rooms that visitors have to go through first, by event."""
+    event_ids = {
+        request.event_id
+        for request, result in zip(requests, results, strict=True)
+        if result.code == event_releases.QUEUE_REQUIRED_CODE
+    }
+    return await event_releases.find_waiting_rooms(tx, event_ids) if event_ids else {}
+
+
+def refusal(event_id: int, result: intake.IntakeResult, rooms: Mapping[int, str]) -> Problem | LockedRow | None:
+    """The reason why a registration was not accepted; None if it was. `rooms`: see `find_required_rooms`."""
     if result.code is None:
         return None
+    if result.code == event_releases.QUEUE_REQUIRED_CODE:
+        return QUEUE_REQUIRED(waiting_room_url=rooms.get(event_id))
+    if result.code == event_releases.LOCKED:
+        return LockedRow(f"release for event {event_id}", result.organizer_id)
     if result.code == "event_locked":
         return LockedRow(event_id, result.organizer_id)
     if result.code == "person_locked":

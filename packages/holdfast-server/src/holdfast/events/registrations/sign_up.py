@@ -7,7 +7,7 @@ to the address itself (`docs/decisions/0031-*.md`).
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Annotated
 from uuid import UUID
@@ -16,11 +16,12 @@ import msgspec
 from msgspec import Meta, Struct
 
 from holdfast.accounts.addresses import Email, address_error, canonical
-from holdfast.events.problems import EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, PAYMENT_UNAVAILABLE
+from holdfast.events.problems import EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, PAYMENT_UNAVAILABLE, QUEUE_REQUIRED
 from holdfast.events.processor.currencies import is_payable
+from holdfast.events.queues import event_releases
 from holdfast.events.registrations.links import Link
 from holdfast.events.registrations.model import MAX_NAME_CHARACTERS
-from holdfast.events.registrations.operations import REFUSALS, refusal
+from holdfast.events.registrations.operations import REFUSALS, find_required_rooms, refusal
 from holdfast.events.resources import Reader, Tx
 from holdfast.events.seats import intake, settlement
 from holdfast.kit.contract.command import Command, Id, rule
@@ -42,6 +43,7 @@ class SignUp(Command):
     name        as `clean_name` returns it
     language    the code of the language of the mails
     secret      the secret of the form: the same form that is sent again has the same
+    queue_token the release token of the visitor; None: no waiting room has released the visitor
     """
 
     event_id: Id
@@ -49,6 +51,7 @@ class SignUp(Command):
     name: Annotated[str, Meta(min_length=1, max_length=MAX_NAME_CHARACTERS)] | None
     language: str
     secret: Annotated[str, Meta(min_length=32)]
+    queue_token: str | None = None
 
     @rule("email")
     def _can_get_mails(self) -> str | None:
@@ -81,7 +84,7 @@ def clean_name(name: str) -> str | None:
     return " ".join(visible.split()).strip(_JOINERS) or None
 
 
-@refuses(NOT_FOUND, EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, PAYMENT_UNAVAILABLE)
+@refuses(NOT_FOUND, EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, PAYMENT_UNAVAILABLE, QUEUE_REQUIRED)
 async def sign_up(tx: Tx, batch: Batch[SignUp]) -> Sequence[SignUpResult | Problem | LockedRow]:
     """Store the registrations of people who filled in a form. Registering a person again changes nothing."""
     unpayable = await find_unpayable(tx, sorted({call.command.event_id for call in batch.calls}))
@@ -104,24 +107,27 @@ async def _store(tx: Tx, commands: Sequence[SignUp], *, waits: bool) -> list[Sig
             name=command.name,
             language=command.language,
             form_digest=form_digest(command.secret),
+            released_from=event_releases.NOT_RELEASED,
         )
         for command in commands
     ]
-    outcomes = await intake.accept(tx, requests, waits=waits)
+    tokens = [command.queue_token for command in commands]
+    outcomes = await event_releases.accept(tx, requests, tokens, waits=waits, commits=False)
+    rooms = await find_required_rooms(tx, requests, outcomes)
     if any(outcome.stored for outcome in outcomes):
         await tx.notify(settlement.CHANNEL)
     people = [(command.event_id, outcome.public_id) for command, outcome in zip(commands, outcomes, strict=True)]
     arrivals = await find_arrivals(tx, people)
     return [
-        _refusal(command.event_id, outcome)
+        _refusal(command.event_id, outcome, rooms)
         or _sign_up_result(command, outcome.public_id, *arrival, is_stored=outcome.stored)
         for command, outcome, arrival in zip(commands, outcomes, arrivals, strict=True)
     ]
 
 
-def _refusal(event_id: int, outcome: intake.IntakeResult) -> Problem | LockedRow | None:
+def _refusal(event_id: int, outcome: intake.IntakeResult, rooms: Mapping[int, str]) -> Problem | LockedRow | None:
     """The reason why a form was not accepted; None if it was. For visitors a draft does not exist."""
-    return refusal(event_id, outcome._replace(code="not_found") if outcome.code == "event_draft" else outcome)
+    return refusal(event_id, outcome._replace(code="not_found") if outcome.code == "event_draft" else outcome, rooms)
 
 
 def _sign_up_result(

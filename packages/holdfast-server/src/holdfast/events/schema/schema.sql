@@ -375,6 +375,18 @@ begin
     return null;
 end $$;
 
+CREATE FUNCTION guard_event() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    if new.deleted_at is not null then
+        update events set queue_id = null where queue_id = new.id;
+    else
+        update events set queue_id = new.id where id = new.event_id;
+    end if;
+    return null;
+end $$;
+
 CREATE FUNCTION hand_event_over() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -386,6 +398,14 @@ begin
     select event_id, organizer_id, new.organizer_id from event_owners
      where event_id = new.id and organizer_id <> new.organizer_id
         on conflict (event_id, organizer_id) do update set handed_to = excluded.handed_to, last_user_id = 0;
+    return null;
+end $$;
+
+CREATE FUNCTION hand_queue_over() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    update queues set organizer_id = new.organizer_id where id = new.queue_id;
     return null;
 end $$;
 
@@ -1389,6 +1409,7 @@ CREATE TABLE events (
     draw_placed bigint DEFAULT 0 NOT NULL,
     draw_confirmed bigint,
     clock_length interval,
+    queue_id bigint,
     CONSTRAINT events_cancellation_hours_check CHECK ((cancellation_hours >= 0)),
     CONSTRAINT events_capacity_check CHECK ((capacity > 0)),
     CONSTRAINT events_currency_check CHECK ((currency ~ '^[A-Z]{3}$'::text)),
@@ -1430,6 +1451,9 @@ ALTER TABLE ONLY events
     ADD CONSTRAINT events_follows_id_fkey FOREIGN KEY (follows_id) REFERENCES events(id);
 ALTER TABLE ONLY events
     ADD CONSTRAINT events_organizer_id_fkey FOREIGN KEY (organizer_id) REFERENCES users(id);
+ALTER TABLE ONLY events
+    ADD CONSTRAINT events_queue_id_fkey FOREIGN KEY (queue_id) REFERENCES queues(id);
+CREATE INDEX events_behind_queues ON events USING btree (queue_id) WHERE (queue_id IS NOT NULL);
 CREATE INDEX events_by_date ON events USING btree (organizer_id, datetime, id);
 CREATE UNIQUE INDEX events_of_organizer ON events USING btree (organizer_id, id);
 CREATE INDEX events_to_come ON events USING btree (organizer_id, datetime, id) WHERE (cancelled_at IS NULL);
@@ -1443,6 +1467,7 @@ CREATE TRIGGER check_draw AFTER INSERT OR UPDATE OF draw_at, draw_round, draw_ro
 CREATE TRIGGER count_calendar_changes BEFORE UPDATE ON events FOR EACH ROW WHEN ((((((((old.title IS DISTINCT FROM new.title) OR (old.datetime IS DISTINCT FROM new.datetime)) OR (old.end_datetime IS DISTINCT FROM new.end_datetime)) OR (old.timezone IS DISTINCT FROM new.timezone)) OR (old.location_name IS DISTINCT FROM new.location_name)) OR (old.address IS DISTINCT FROM new.address)) OR (old.cancelled_at IS DISTINCT FROM new.cancelled_at))) EXECUTE FUNCTION count_calendar_changes();
 CREATE TRIGGER give_back_all AFTER UPDATE OF cancelled_at ON events FOR EACH ROW WHEN (((old.cancelled_at IS NULL) AND (new.cancelled_at IS NOT NULL) AND (new.pricing_mode <> 'free'::pricing_mode))) EXECUTE FUNCTION give_back_all();
 CREATE TRIGGER hand_event_over AFTER UPDATE OF organizer_id ON events FOR EACH ROW WHEN ((old.organizer_id <> new.organizer_id)) EXECUTE FUNCTION hand_event_over();
+CREATE TRIGGER hand_queue_over AFTER UPDATE OF organizer_id ON events FOR EACH ROW WHEN (((old.organizer_id <> new.organizer_id) AND (new.queue_id IS NOT NULL))) EXECUTE FUNCTION hand_queue_over();
 CREATE TRIGGER log_changed_event AFTER UPDATE OF capacity, waitinglist_capacity, cancelled_at, published, public_log, datetime ON events FOR EACH ROW WHEN (((((((old.capacity IS DISTINCT FROM new.capacity) OR (old.waitinglist_capacity IS DISTINCT FROM new.waitinglist_capacity)) OR (old.cancelled_at IS DISTINCT FROM new.cancelled_at)) OR (old.published IS DISTINCT FROM new.published)) OR (old.public_log IS DISTINCT FROM new.public_log)) OR (old.datetime IS DISTINCT FROM new.datetime))) EXECUTE FUNCTION log_event();
 CREATE TRIGGER log_draw AFTER UPDATE OF draw_at, draw_void_at ON events FOR EACH ROW WHEN (((old.draw_at IS DISTINCT FROM new.draw_at) OR (old.draw_void_at IS DISTINCT FROM new.draw_void_at))) EXECUTE FUNCTION log_draw();
 CREATE TRIGGER log_new_event AFTER INSERT ON events FOR EACH ROW WHEN ((new.public_log AND new.published)) EXECUTE FUNCTION log_event();
@@ -2244,6 +2269,7 @@ CREATE TABLE queues (
     draw_entries bigint,
     drawn_at timestamp with time zone,
     draw_void_at timestamp with time zone,
+    event_id bigint,
     CONSTRAINT nobody_is_released_before_the_draw CHECK (((draw_at IS NULL) OR (drawn_at IS NOT NULL) OR (serving = 0))),
     CONSTRAINT paused_since_a_moment CHECK ((active = (paused_at IS NULL))),
     CONSTRAINT queues_max_queue_size_check CHECK ((max_queue_size > 0)),
@@ -2266,10 +2292,15 @@ ALTER TABLE queues ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
 ALTER TABLE ONLY queues
     ADD CONSTRAINT queues_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY queues
+    ADD CONSTRAINT queues_event_id_fkey FOREIGN KEY (event_id) REFERENCES events(id);
+ALTER TABLE ONLY queues
     ADD CONSTRAINT queues_organizer_id_fkey FOREIGN KEY (organizer_id) REFERENCES users(id);
+CREATE UNIQUE INDEX an_event_has_one_waiting_room ON queues USING btree (event_id) WHERE ((event_id IS NOT NULL) AND (deleted_at IS NULL));
 CREATE INDEX queues_of_organizer ON queues USING btree (organizer_id, id);
 CREATE INDEX queues_to_draw ON queues USING btree (draw_at) WHERE ((draw_at IS NOT NULL) AND (drawn_at IS NULL) AND (draw_void_at IS NULL) AND (deleted_at IS NULL));
 CREATE TRIGGER check_draw AFTER INSERT OR UPDATE OF draw_at, draw_round, draw_round_at, draw_entries, drawn_at, draw_void_at ON queues FOR EACH ROW EXECUTE FUNCTION check_draw();
+CREATE TRIGGER guard_event_by_changed_queue AFTER UPDATE OF event_id, deleted_at ON queues FOR EACH ROW WHEN (((new.event_id IS NOT NULL) AND ((old.event_id IS DISTINCT FROM new.event_id) OR (old.deleted_at IS DISTINCT FROM new.deleted_at)))) EXECUTE FUNCTION guard_event();
+CREATE TRIGGER guard_event_by_new_queue AFTER INSERT ON queues FOR EACH ROW WHEN ((new.event_id IS NOT NULL)) EXECUTE FUNCTION guard_event();
 CREATE TRIGGER keep_joined_queues AFTER DELETE ON queues REFERENCING OLD TABLE AS before FOR EACH STATEMENT EXECUTE FUNCTION keep_joined_queues();
 CREATE TRIGGER log_changed_queue AFTER UPDATE OF active, release_rate, max_queue_size, starts_at, ends_at, public_log, deleted_at ON queues FOR EACH ROW WHEN ((((((((old.active IS DISTINCT FROM new.active) OR (old.release_rate IS DISTINCT FROM new.release_rate)) OR (old.max_queue_size IS DISTINCT FROM new.max_queue_size)) OR (old.starts_at IS DISTINCT FROM new.starts_at)) OR (old.ends_at IS DISTINCT FROM new.ends_at)) OR (old.public_log IS DISTINCT FROM new.public_log)) OR (old.deleted_at IS DISTINCT FROM new.deleted_at))) EXECUTE FUNCTION log_queue();
 CREATE TRIGGER log_draw AFTER UPDATE OF draw_at, draw_void_at ON queues FOR EACH ROW WHEN (((old.draw_at IS DISTINCT FROM new.draw_at) OR (old.draw_void_at IS DISTINCT FROM new.draw_void_at))) EXECUTE FUNCTION log_draw();

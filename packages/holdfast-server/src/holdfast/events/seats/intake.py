@@ -107,7 +107,7 @@ def _accept(*, renews: bool) -> LiteralString:
     return f"""
     -- Many requests name few events. What is the same for all of them is looked up once.
     with event as materialized (
-        select id, organizer_id, current_price, takes_entries,
+        select id, organizer_id, current_price, takes_entries, queue_id,
                registered_count >= capacity and waitlisted_count >= waitinglist_capacity as is_full,
                case when not published then 'event_draft'
                     when cancelled_at is not null then 'event_cancelled'
@@ -126,11 +126,14 @@ def _accept(*, renews: bool) -> LiteralString:
                     when request.tenant_id <> event.organizer_id then 'forbidden'
                     when event.code is not null then event.code
                     when request.public_id is not null and person.id is null then 'no_such_user'
+                    -- Null, and so not refused: there is no waiting room, or the organizer itself asks.
+                    when request.released_from <> event.queue_id and not is_full
+                         and (previous.status is null or previous.status = 'rejected') then 'queue_required'
                end as code
           from json_to_recordset(%(requests)s::json)
                as request (index integer, tenant_id bigint, event_id bigint, public_id text, email text,
                            new_public_id text, amount_paid bigint, must_pay_online boolean, name text, language text,
-                           notify boolean, form_digest uuid)
+                           notify boolean, form_digest uuid, released_from bigint)
           left join event on event.id = request.event_id
           left join lateral (select id, public_id from users where users.email = request.email and {OWNS_EMAIL}
                              union all
@@ -265,6 +268,8 @@ class IntakeRequest(Struct, omit_defaults=True):
     amount_paid       the amount that was paid elsewhere; None: the current price of the event, or 0 if it has none
     must_pay_online   whether the person has to pay the current price, if there is one
     form_digest       the digest of the secret of the form that asks for it; None: no form does
+    released_from     the id of the waiting room that has released the visitor who asks; 0: none has; None: the
+                      organizer itself asks, and needs no release
     index             its index in the batch; `accept` sets it
     new_public_id     the public id of the account if a new one is created; each attempt has another
     """
@@ -279,6 +284,7 @@ class IntakeRequest(Struct, omit_defaults=True):
     language: str | None = None
     notify: bool = True
     form_digest: str | None = None
+    released_from: int | None = None
     index: int = -1
     new_public_id: str = ""
 

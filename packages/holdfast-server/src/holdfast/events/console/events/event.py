@@ -82,6 +82,7 @@ class ConsoleEventPage:
             images=details.images_from,
             order=details.order,
             has_connected=read_query(request.query).get("done") == "connected",
+            queue=details.queue,
             share=share_of(event, self._settings),
             scripts=[COPY_SCRIPT],
         )

@@ -9,8 +9,8 @@ from holdfast.events.console.events.event_form import version_of
 from holdfast.events.events import operations as events
 from holdfast.events.events.model import EventRow, GetEvent, UpdateEvent
 from holdfast.events.organizers.look import photo_origin
-from holdfast.events.pages.model import PricePoint
-from holdfast.events.pages.operations import list_prices
+from holdfast.events.pages.model import EventQueue, PricePoint
+from holdfast.events.pages.operations import find_queue, list_prices
 from holdfast.events.photos.model import ImageAttributes, image_attributes
 from holdfast.events.photos.sizes import find_sizes
 from holdfast.events.problems import QUOTA_EXCEEDED
@@ -61,6 +61,7 @@ class EventDetails(Struct):
     images_from    the origin of the photos; empty if it is that of the pages
     now            the time of the database
     order          the public order of its registrations; None: it has no log
+    queue          the waiting room before it; None: it has none
     """
 
     event: EventRow
@@ -70,6 +71,7 @@ class EventDetails(Struct):
     images_from: str
     now: dt.datetime
     order: PublicOrder | None
+    queue: EventQueue | None
 
 
 class EventFigures(Struct):
@@ -126,7 +128,8 @@ async def read_event(reader: Reader, caller: Caller, command: GetEvent) -> Event
     photos = [image_attributes(key, known_sizes.get(key), settings) for key in event.image_keys]
     prices = await list_prices(reader, event.id)
     order = await reader.row(PublicOrder, _ORDER, {"event_id": event.id})
-    return EventDetails(event, pending, prices, photos, photo_origin(settings), now, order)
+    queue = await find_queue(reader, event.id) if event.queue_id is not None else None
+    return EventDetails(event, pending, prices, photos, photo_origin(settings), now, order, queue)
 
 
 @refuses(NOT_FOUND, FORBIDDEN)

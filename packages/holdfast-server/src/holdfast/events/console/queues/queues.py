@@ -1,15 +1,23 @@
 """The pages of queues, with their form: list them, create one, show one with its history, edit and delete it."""
 
 import datetime as dt
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.events.share import COPY_SCRIPT
 from holdfast.events.console.frame import Console, organizer
 from holdfast.events.problems import QUOTA_EXCEEDED
 from holdfast.events.queues import operations
-from holdfast.events.queues.model import CreateQueue, DeleteQueue, GetQueue, Queue, UpdateQueue
+from holdfast.events.queues.model import (
+    CreateQueue,
+    DeleteQueue,
+    EventBehind,
+    GetQueue,
+    ListOpenEvents,
+    Queue,
+    UpdateQueue,
+)
 from holdfast.events.queues.operations import QueueHistory
 from holdfast.kit.contract.command import check, with_integers
 from holdfast.kit.contract.messages import message, translatable
@@ -24,9 +32,10 @@ from holdfast.kit.running.run_modes import read
 from holdfast.kit.running.runner import Runner
 
 LABELS = {
+    "event_id": translatable("Event"),
+    "target_url": translatable("Address of the site"),
     "title": translatable("Title"),
     "description": translatable("What you tell those who wait"),
-    "target_url": translatable("Where they are sent when it is their turn"),
     "release_rate": translatable("How many are let in"),
     "token_ttl_minutes": translatable("Minutes to come in when it is their turn"),
     "max_queue_size": translatable("How many may wait at once"),
@@ -38,6 +47,7 @@ LABELS = {
 """The labels of the fields by name. The names are the fields of the commands."""
 
 INSTRUCTIONS = {
+    "event_id": message("Choose one of your events."),
     "title": message("Enter a title, such as Summer sale."),
     "target_url": message("Enter an address that begins with https://, such as https://example.com/shop."),
     "release_rate": message("Enter a number of people, such as 60."),
@@ -56,18 +66,34 @@ PUBLIC = {"yes": True, "no": False}
 
 REQUIRED = ("title", "target_url", "release_rate", "token_ttl_minutes")
 
+MORE = ("description", "max_queue_size", "starts_at", "ends_at", "draw_at", "public_log")
+"""The fields that most waiting rooms do not need."""
 
-def create_command(fields: Mapping[str, str]) -> CreateQueue:
+Kind = Literal["event", "site"]
+"""What a waiting room stands before: an event of the organizer, or another site."""
+
+
+def names_of(kind: Kind) -> list[str]:
+    """The names of the fields for a kind of waiting room."""
+    return [name for name in LABELS if name != ("target_url" if kind == "event" else "event_id")]
+
+
+def create_command(fields: Mapping[str, str], kind: Kind) -> CreateQueue:
     """The command that creates the queue of a form. Raises `validation_failed`."""
     missing = {**dict.fromkeys(LABELS, ""), "public_log": "yes"}
-    return check(CreateQueue, _values(CreateQueue, {name: fields.get(name, missing[name]) for name in LABELS}))
+    typed = {name: fields.get(name, missing[name]) for name in names_of(kind)}
+    no_event = kind == "event" and not typed["event_id"]
+    unread = {"event_id": [message("is required")], "target_url": [message("is required")]} if no_event else {}
+    return check(CreateQueue, _values(CreateQueue, typed), unread=unread)
 
 
 def update_command(fields: Mapping[str, str], before: Queue) -> UpdateQueue:
     """The command for the fields of a form whose values differ from the queue. Raises `validation_failed`."""
     stored_values = field_values(before)
     typed = {
-        name: fields[name] for name in LABELS if name in fields and not _is_same(fields[name], stored_values[name])
+        name: fields[name]
+        for name in LABELS
+        if name in fields and name != "event_id" and not _is_same(fields[name], stored_values[name])
     }
     empty = {name: [message("is required")] for name in REQUIRED if typed.get(name) == ""}
     return check(UpdateQueue, {**_values(UpdateQueue, typed), "queue_id": before.id}, unread=empty)
@@ -105,21 +131,27 @@ QUEUES = "/console/queues"
 PAGE_SIZE = 20
 
 READ_HISTORY = Operation("look_at_queue", None, read(operations.read_history))
-OPERATIONS = (READ_HISTORY,)
-"""It has no route and no tool of its own."""
+LIST_OPEN_EVENTS = Operation("list_events_without_queue", None, read(operations.list_open_events))
+OPERATIONS = (READ_HISTORY, LIST_OPEN_EVENTS)
+"""They have no routes and no tools of their own."""
 
 
 class QueuesPages:
-    """Answers requests for the organizer's queues. `interval`: the seconds in which a queue releases its rate."""
+    """Answers requests for the organizer's queues.
 
-    def __init__(self, console: Console, runner: Runner, interval: int) -> None:
+    interval    the seconds in which a queue releases its rate
+    base_url    the address of the service
+    """
+
+    def __init__(self, console: Console, runner: Runner, interval: int, base_url: str) -> None:
         self._console = console
         self._interval = interval
+        self._base_url = base_url
         self._list, self._get, self._create, self._update, self._delete = (
             hide_forbidden(console.run[name])
             for name in ("list_queues", "get_queue", "create_queue", "update_queue", "delete_queue")
         )
-        self._look = runner[READ_HISTORY]
+        self._look, self._list_events = runner[READ_HISTORY], runner[LIST_OPEN_EVENTS]
 
     def routes(self) -> list[Route]:
         one = f"{QUEUES}/{{queue_id}}"
@@ -140,18 +172,27 @@ class QueuesPages:
         return self._console.page(session, request, "queues/queues.html", here=QUEUES, queues=page.data, after=after)
 
     async def create(self, session: Session, request: Request) -> Reply:
-        """Show the form of a new queue; with POST create it."""
+        """Ask what a new queue stands before, and show the form for that; with POST create it."""
+        events: list[EventBehind] = await self._list_events(organizer(session), ListOpenEvents())
         if request.method != "POST":
+            query = read_query(request.query)
+            if "event" not in query and "site" not in query:
+                return self._console.page(session, request, "queues/queue_kind.html", here=QUEUES, events=events)
+            kind: Kind = "event" if "event" in query else "site"
+            chosen = next((event for event in events if str(event.id) == query.get("event")), None)
             values = {"release_rate": "60", "token_ttl_minutes": "10", "public_log": "yes"}
-            return self._form(session, request, values)
+            if chosen:
+                values |= {"event_id": str(chosen.id), "title": chosen.title}
+            return self._form(session, request, values, kind, events=events)
         fields = await self._console.signed_in.read(session, request)
+        kind = "event" if fields.get("kind") == "event" else "site"
         queue = await try_form(
-            lambda: forms.run_once(self._create, organizer(session), create_command(fields), fields, Queue),
+            lambda: forms.run_once(self._create, organizer(session), create_command(fields, kind), fields, Queue),
             QUOTA_EXCEEDED,
             instructions=INSTRUCTIONS,
         )
         if isinstance(queue, FormRefusal):
-            return self._form(session, request, fields, queue)
+            return self._form(session, request, fields, kind, queue, events=events)
         return self._console.to(request, f"{QUEUES}/{queue.id}")
 
     async def show(self, session: Session, request: Request) -> Reply:
@@ -167,15 +208,23 @@ class QueuesPages:
         queue: Queue = await self._get(organizer(session), command)
         history: QueueHistory = await self._look(organizer(session), command)
         return self._console.page(
-            session, request, "queues/queue.html", here=QUEUES, queue=queue, seen=history, scripts=[COPY_SCRIPT]
+            session,
+            request,
+            "queues/queue.html",
+            here=QUEUES,
+            queue=queue,
+            seen=history,
+            base_url=self._base_url,
+            scripts=[COPY_SCRIPT],
         )
 
     async def edit(self, session: Session, request: Request) -> Reply:
         """Show the form of a queue; with POST change it."""
         command = command_in_path(GetQueue, request)
         queue: Queue = await self._get(organizer(session), command)
+        kind: Kind = "site" if queue.event_id is None else "event"
         if request.method != "POST":
-            return self._form(session, request, field_values(queue), queue=queue)
+            return self._form(session, request, field_values(queue), kind, queue=queue)
         fields = await self._console.signed_in.read(session, request)
         done = await try_form(
             lambda: self._update(organizer(session), update_command(fields, queue)),
@@ -183,7 +232,7 @@ class QueuesPages:
             instructions=INSTRUCTIONS,
         )
         if isinstance(done, FormRefusal):
-            return self._form(session, request, fields, done, queue=queue)
+            return self._form(session, request, fields, kind, done, queue=queue)
         return self._console.to(request, f"{QUEUES}/{queue.id}")
 
     async def delete(self, session: Session, request: Request) -> Reply:
@@ -194,16 +243,21 @@ class QueuesPages:
             await self._delete(organizer(session), command)
             return self._console.to(request, QUEUES)
         queue: Queue = await self._get(organizer(session), GetQueue(queue_id=command.queue_id))
-        return self._console.page(session, request, "queues/queue_delete.html", here=QUEUES, queue=queue)
+        history: QueueHistory = await self._look(organizer(session), GetQueue(queue_id=command.queue_id))
+        return self._console.page(
+            session, request, "queues/queue_delete.html", here=QUEUES, queue=queue, event=history.event
+        )
 
     def _form(
         self,
         session: Session,
         request: Request,
         values: Mapping[str, str],
+        kind: Kind,
         refusal: FormRefusal = NOT_REFUSED,
         *,
         queue: Queue | None = None,
+        events: Sequence[EventBehind] = (),
     ) -> Reply:
         return self._console.page(
             session,
@@ -212,6 +266,9 @@ class QueuesPages:
             refusal.status,
             here=QUEUES,
             queue=queue,
+            kind=kind,
+            events=events,
+            is_more_open=queue is not None or any(refusal.errors.get(name) for name in MORE),
             values=values,
             errors=refusal.errors,
             labels=LABELS,

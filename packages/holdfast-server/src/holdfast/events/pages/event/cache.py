@@ -12,8 +12,8 @@ from msgspec import Struct
 from holdfast.events.events.model import CHANGE_CHANNEL, STATUS, Frequency, Status
 from holdfast.events.events.recurrence import CURRENT_OCCURRENCES
 from holdfast.events.organizers.look import LOGO
-from holdfast.events.pages.model import Opening
-from holdfast.events.pages.sql import NUMBERED, OPENING, read_opening
+from holdfast.events.pages.model import EventQueue, Opening
+from holdfast.events.pages.sql import NUMBERED, OPENING, QUEUE, read_opening, read_queue
 from holdfast.events.paths import EventId
 from holdfast.events.photos.model import PHOTO_SIZES, PhotoSizes, read_sizes
 from holdfast.events.pricing.model import PricingMode
@@ -48,6 +48,7 @@ class RegistrableEvent(Struct, frozen=True):
     photo_sizes     the sizes of that photo, if it has them
     numbered        how many registrations are numbered in its public log; None: it has none
     opening         the draw with which it opens; None: it has none
+    queue           the waiting room before it; None: it has none
     """
 
     id: int
@@ -82,6 +83,7 @@ class RegistrableEvent(Struct, frozen=True):
     numbered: int | None
     photo_sizes: PhotoSizes | None
     opening: Opening | None
+    queue: EventQueue | None
 
     @property
     def left(self) -> int:
@@ -152,7 +154,7 @@ async def find_linked_events(reader: Reader, event_ids: Sequence[int]) -> list[L
         with recursive {CURRENT_OCCURRENCES}
         select requested_id, askers.slug,
                concat_ws('.', events.xmin, organizers.xmin, events.datetime <= now(), events.end_datetime <= now(),
-                         events.draw_at <= now(),
+                         events.draw_at <= now(), ({QUEUE})::text,
                          rule.refund_days, look.logo,
                          ({NUMBERED}),
                          case when events.image_keys <> '{{}}'
@@ -168,7 +170,7 @@ async def find_linked_events(reader: Reader, event_ids: Sequence[int]) -> list[L
                events.location_name, events.address, events.latitude, events.longitude,
                events.recurrence_frequency, events.recurrence_interval, events.image_keys[1], ({NUMBERED}),
                {PHOTO_SIZES},
-               {OPENING}
+               {OPENING}, {QUEUE}
           from current_occurrence
           join events on events.id = current_occurrence.id
           join users as organizers on organizers.id = events.organizer_id
@@ -184,5 +186,7 @@ async def find_linked_events(reader: Reader, event_ids: Sequence[int]) -> list[L
 
 
 def _read_event(row: tuple[Any, ...]) -> RegistrableEvent:
-    *columns, sizes, opening = row
-    return RegistrableEvent(*columns, photo_sizes=read_sizes(sizes), opening=read_opening(opening))
+    *columns, sizes, opening, queue = row
+    return RegistrableEvent(
+        *columns, photo_sizes=read_sizes(sizes), opening=read_opening(opening), queue=read_queue(queue)
+    )

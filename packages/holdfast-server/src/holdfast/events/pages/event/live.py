@@ -18,11 +18,13 @@ from msgspec import Struct
 
 from holdfast.events.events.model import CHANGE_CHANNEL, STATUS, Status
 from holdfast.events.events.public import is_public
-from holdfast.events.pages.registration.form import form_of, period, state_of
-from holdfast.events.pages.sql import DETAILS, NUMBERED, OPENING, read_opening
+from holdfast.events.pages.registration.form import form_of, period
+from holdfast.events.pages.registration.release_cookie import ReleaseCookie
+from holdfast.events.pages.sql import DETAILS, NUMBERED, OPENING, QUEUE, read_opening, read_queue
 from holdfast.events.paths import id_of
 from holdfast.events.pricing.model import PricingMode
 from holdfast.events.processor.currencies import digits
+from holdfast.events.queues.event_releases import ReleaseTokenReader
 from holdfast.events.resources import Database, Reader
 from holdfast.events.site import SITE
 from holdfast.kit.contract.caller import Caller
@@ -63,6 +65,7 @@ class EventNumbers(Struct, frozen=True):
     numbered   how many registrations are numbered in its public log; None: it has none. It alone is no change: else
                rejections would send messages to a whole crowd while all places are taken.
     opening    the draw with which it opens, as `OPENING` gives it
+    queue      the waiting room before it, as `QUEUE` gives it
     """
 
     id: int
@@ -83,6 +86,7 @@ class EventNumbers(Struct, frozen=True):
     numbered: int | None
     timezone: str | None
     opening: Any
+    queue: Any
 
     @property
     def left(self) -> int:
@@ -125,13 +129,15 @@ class StreamMessage(Struct, omit_defaults=True):
 class WatchedEvent:
     """The numbers of one event, and the messages for its readers in one language.
 
-    framed    whether the form is in a frame of another site
+    framed         whether the form is in a frame of another site
+    is_released    whether its readers are visitors whom the waiting room before the event has released
     """
 
-    def __init__(self, event_id: int, language: Language, *, framed: bool) -> None:
+    def __init__(self, event_id: int, language: Language, *, framed: bool, is_released: bool) -> None:
         self.event_id = event_id
         self.language = language
         self.framed = framed
+        self.is_released = is_released
         self.feed: Feed[bytes] = Feed()
         self.reading: asyncio.Task[None] | None = None
         self.read_at = float("-inf")
@@ -207,9 +213,11 @@ class LiveEvents:
     def _is_watched(self, event_id: int | None) -> bool:
         return bool(self._watched) if event_id is None else event_id in self._watched
 
-    async def watch(self, event_id: int, language: Language, *, framed: bool) -> WatchedEvent:
+    async def watch(
+        self, event_id: int, language: Language, *, framed: bool, is_released: bool = False
+    ) -> WatchedEvent:
         """The present numbers of an event, for a new reader. Raises `not_found`."""
-        event = self._find(event_id, language, framed=framed)
+        event = self._find(event_id, language, framed=framed, is_released=is_released)
         event.used_at = time.monotonic()
         if not event.is_fresh or self._changes.is_pending(event_id):
             if event.reading is None or event.reading.done():
@@ -222,12 +230,12 @@ class LiveEvents:
             raise NOT_FOUND(f"No event has the id {event_id}.")
         return event
 
-    def _find(self, event_id: int, language: Language, *, framed: bool) -> WatchedEvent:
+    def _find(self, event_id: int, language: Language, *, framed: bool, is_released: bool) -> WatchedEvent:
         events = self._watched.setdefault(event_id, [])
         for event in events:
-            if (event.language, event.framed) == (language, framed):
+            if (event.language, event.framed, event.is_released) == (language, framed, is_released):
                 return event
-        events.append(WatchedEvent(event_id, language, framed=framed))
+        events.append(WatchedEvent(event_id, language, framed=framed, is_released=is_released))
         return events[-1]
 
     async def _update(self, event_ids: Set[int] | None) -> None:
@@ -257,10 +265,20 @@ class LiveEvents:
                 # The form is valid for two hours, so it is rendered again from time to time.
                 elif numbers != event.numbers or event.period != period():
                     event.period = period()
-                    event.show(numbers, self._parts(numbers, event.language, framed=event.framed))
+                    event.show(numbers, self._parts(numbers, event))
 
-    def _parts(self, numbers: EventNumbers, language: Language, *, framed: bool) -> dict[str, tuple[str, str]]:
-        form = form_of(numbers, self._settings, self._secret, language, refund_days=numbers.refund_days, framed=framed)
+    def _parts(self, numbers: EventNumbers, watched: WatchedEvent) -> dict[str, tuple[str, str]]:
+        language, framed = watched.language, watched.framed
+        form = form_of(
+            numbers,
+            self._settings,
+            self._secret,
+            language,
+            refund_days=numbers.refund_days,
+            queue=read_queue(numbers.queue),
+            is_released=watched.is_released,
+            framed=framed,
+        )
         values: dict[str, Any] = {
             "event": numbers,
             "closed": numbers.is_closed,
@@ -273,10 +291,12 @@ class LiveEvents:
             "form": form,
             "framed": framed,
         }
-        state: str = state_of(numbers, takes_payments=self._settings.takes_payments)
+        state: str = form.state
         if opening := values["opening"]:
             state += f" {opening.state}"
         state += f" {form.price}"
+        if form.state == "queue":
+            state += f" {numbers.queue}"
         # The form has a token, which differs each time.
         form_part = SITE.render("pages/form_part.html", language=language, **values)
         parts: dict[str, tuple[str, str]] = {"form_part": (state, form_part)}
@@ -301,7 +321,7 @@ async def find_numbers(reader: Reader, event_ids: Sequence[int]) -> list[EventNu
                events.waitinglist_capacity, events.waitlisted_count, organizers.payouts_ready,
                coalesce(rule.refund_days, 0) as refund_days,
                concat_ws('.', texts.version, {DETAILS}) as details, md5({DETAILS}) as version,
-               ({NUMBERED}) as numbered, events.timezone, {OPENING} as opening
+               ({NUMBERED}) as numbered, events.timezone, {OPENING} as opening, {QUEUE} as queue
           from events
           join users as organizers on organizers.id = events.organizer_id
           left join lateral (select refund_days from payout_accounts
@@ -314,10 +334,16 @@ async def find_numbers(reader: Reader, event_ids: Sequence[int]) -> list[EventNu
     )
 
 
-def routes(limits: Limits, live_events: LiveEvents, streams: Streams) -> Sequence[Route]:
+def routes(
+    database: Database, limits: Limits, live_events: LiveEvents, streams: Streams, reader: ReleaseTokenReader
+) -> Sequence[Route]:
+    is_secure = database.resources.settings.base_url.startswith("https://")
+
     def route(path: str, name: str, *, framed: bool) -> Route:
+        cookie = ReleaseCookie(reader, is_secure=is_secure, framed=framed)
+
         async def answer(_: Caller, request: Request) -> Reply:
-            return await open_stream(request, live_events, streams, framed=framed)
+            return await open_stream(request, live_events, streams, cookie, framed=framed)
 
         return Route(path, Handler(Access(name), limits, answer, envelope(Problem.body), methods=("GET",)))
 
@@ -327,11 +353,20 @@ def routes(limits: Limits, live_events: LiveEvents, streams: Streams) -> Sequenc
     ]
 
 
-async def open_stream(request: Request, live_events: LiveEvents, streams: Streams, *, framed: bool) -> Reply:
+async def open_stream(
+    request: Request, live_events: LiveEvents, streams: Streams, cookie: ReleaseCookie, *, framed: bool
+) -> Reply:
     """Open a stream. Raises `not_found`, `rate_limited`, and `service_unavailable`."""
     owners: Mapping[StreamOwner, object] = {"address": address(request.scope)}
     event_id = id_of(request.fields["event_id"])
     event = await live_events.watch(event_id, language_of(request), framed=framed)
+    if (
+        event.numbers
+        and (queue := read_queue(event.numbers.queue))
+        and not event.numbers.is_closed
+        and await cookie.read(request, queue.id)
+    ):
+        event = await live_events.watch(event_id, language_of(request), framed=framed, is_released=True)
     position, start = -1, encode_retry()
 
     async def pending() -> bytes:

@@ -23,7 +23,7 @@ from holdfast.events.pages.look import look_values
 from holdfast.events.pages.model import EventContent, PricePoint, ReadEvent
 from holdfast.events.pages.organizer import OrganizerCache, VersionedOrganizer, card_photo
 from holdfast.events.pages.registration.form import form_of, period
-from holdfast.events.paths import event_path, id_of, organizer_path
+from holdfast.events.paths import event_path, id_of, organizer_path, released_path
 from holdfast.events.photos.model import image_attributes, urls
 from holdfast.events.processor.currencies import digits
 from holdfast.events.registrations.links import SIGNATURE_DIGITS
@@ -195,7 +195,15 @@ class EventPage:
         summary = outbound_text(body.summary, is_confirmed=name is not None)
         title = one_line(outside.title)
         drawn = [] if name is None or images else [settings.base_url + cover_path(event.id, title)]
-        form = form_of(event, settings, self._secret, language, refund_days=content.refund_days, **form_values)
+        form = form_of(
+            event,
+            settings,
+            self._secret,
+            language,
+            refund_days=content.refund_days,
+            queue=None if is_preview else content.queue,
+            **form_values,
+        )
         values: dict[str, Any] = {
             "event": event,
             "version": content.version,
@@ -220,6 +228,11 @@ class EventPage:
             "is_running": event.status == "expired" and event.ends_at is not None and content.now < event.ends_at,
             "moved": not is_asked,
             "is_preview": is_preview,
+            "page": language.at(
+                released_path(event.id)
+                if form_values.get("is_released")
+                else event_path(event.organizer_slug, event.id)
+            ),
             "form": form,
             "zone": event.timezone or "UTC",
             "digits": digits(event.currency),

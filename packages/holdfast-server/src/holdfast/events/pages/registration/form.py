@@ -3,6 +3,7 @@
 The form is part of the page of an event, and a page by itself for a frame in any site. It needs no cookie and no key.
 """
 
+import datetime as dt
 import re
 import secrets
 import time
@@ -12,7 +13,9 @@ from typing import Literal, Protocol
 from msgspec import Struct
 
 from holdfast.accounts.addresses import usable
+from holdfast.events.pages.model import EventQueue
 from holdfast.events.processor.currencies import digits, is_payable
+from holdfast.events.queues.model import estimated_wait
 from holdfast.events.registrations.model import MAX_NAME_CHARACTERS
 from holdfast.events.registrations.sign_up import SignUp, clean_name
 from holdfast.events.settings import Settings
@@ -22,9 +25,9 @@ from holdfast.kit.pages.language import Language
 from holdfast.kit.pages.site import MAX_REPEAT_SECONDS
 from holdfast.kit.security.secrets import Secret
 
-FormState = Literal["open", "waiting_list", "full", "cancelled", "expired", "unpayable", "unpayable_price"]
+FormState = Literal["open", "waiting_list", "queue", "full", "cancelled", "expired", "unpayable", "unpayable_price"]
 FieldError = Literal["missing", "malformed", "long", "link"]
-Notice = Literal["old", "unseen", "moved", "crowded", "busy"]
+Notice = Literal["old", "unseen", "moved", "crowded", "busy", "used", "unreleased"]
 
 FIELDS = ("email", "name")
 TOKEN = "token"  # noqa: S105 - the name of a field
@@ -76,6 +79,10 @@ class Form(Struct):
     hold_minutes   the minutes for which an unpaid seat is held
     refund_days    a cancellation at least so many days before the event is refunded in full, a later one not at all
     retry_after    seconds to wait before the form is sent again
+    queue          the waiting room before the event; None: it has none
+    room           the path of that waiting room
+    wait           the most seconds that a visitor would wait there who joined now; None: that is not known
+    released_until until when a released visitor can send the form; None: nobody is told
     """
 
     event_id: int
@@ -91,6 +98,10 @@ class Form(Struct):
     hold_minutes: int
     refund_days: int
     retry_after: int | None
+    queue: EventQueue | None
+    room: str
+    wait: int | None
+    released_until: dt.datetime | None
 
     @property
     def is_sent_again(self) -> bool:
@@ -112,6 +123,9 @@ def form_of(
     language: Language,
     *,
     refund_days: int,
+    queue: EventQueue | None,
+    is_released: bool = False,
+    released_until: dt.datetime | None = None,
     framed: bool = False,
     values: Mapping[str, str] | None = None,
     errors: Mapping[str, FieldError] | None = None,
@@ -119,10 +133,16 @@ def form_of(
     retry_after: int | None = None,
     form_secret: str | None = None,
 ) -> Form:
-    """The form of an event, for the variable `form` of a page."""
+    """The form of an event, for the variable `form` of a page.
+
+    is_released    whether the waiting room before the event has released the visitor
+    """
+    state = state_of(event, takes_payments=settings.takes_payments)
+    if queue and not is_released and state in ("open", "waiting_list"):
+        state = "queue"
     return Form(
         event.id,
-        state_of(event, takes_payments=settings.takes_payments),
+        state,
         language.at(f"/events/{event.id}/{'embed' if framed else 'registrations'}"),
         tokens(secret).issue(purpose(event.id)),
         form_secret,
@@ -134,6 +154,12 @@ def form_of(
         settings.hold_minutes,
         refund_days,
         retry_after,
+        queue,
+        language.at(f"/queues/{queue.id}{'/embed' if framed else ''}") if queue else "",
+        estimated_wait(queue.waiting + 1, queue.rate, settings.queue_interval, 0)
+        if queue and queue.status == "open"
+        else None,
+        released_until,
     )
 
 
@@ -170,7 +196,9 @@ def form_secret(fields: Mapping[str, str]) -> str:
     return sent if _SECRET.fullmatch(sent) else secrets.token_hex(16)
 
 
-def read_fields(event_id: int, fields: Mapping[str, str], language: Language) -> SignUp | dict[str, FieldError]:
+def read_fields(
+    event_id: int, fields: Mapping[str, str], language: Language, queue_token: str | None
+) -> SignUp | dict[str, FieldError]:
     """The command for the typed values, or their errors by field."""
     errors: dict[str, FieldError] = {}
     email, name = fields.get("email", ""), clean_name(fields.get("name", ""))
@@ -183,5 +211,10 @@ def read_fields(event_id: int, fields: Mapping[str, str], language: Language) ->
     elif name and has_link(name):
         errors["name"] = "link"
     return errors or SignUp(
-        event_id=event_id, email=email, name=name, language=language.code, secret=form_secret(fields)
+        event_id=event_id,
+        email=email,
+        name=name,
+        language=language.code,
+        secret=form_secret(fields),
+        queue_token=queue_token,
     )

@@ -13,10 +13,12 @@ from holdfast.events.pages.event.cache import LinkedEvent, RegistrableEvent
 from holdfast.events.pages.event.page import EventPage, map_link
 from holdfast.events.pages.look import look_values
 from holdfast.events.pages.registration import form
-from holdfast.events.paths import HOST_SCRIPT, event_path, id_of, organizer_path
+from holdfast.events.pages.registration.release_cookie import ReleaseCookie, ReleasedVisitor
+from holdfast.events.paths import HOST_SCRIPT, event_path, id_of, organizer_path, released_path
 from holdfast.events.photos.model import image_attributes
-from holdfast.events.problems import EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, PAYMENT_UNAVAILABLE
+from holdfast.events.problems import EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, PAYMENT_UNAVAILABLE, QUEUE_REQUIRED
 from holdfast.events.processor.currencies import digits
+from holdfast.events.queues.event_releases import ReleaseTokenReader
 from holdfast.events.registrations import links, own_registration, sign_up
 from holdfast.events.registrations.own_registration import SendDetails
 from holdfast.events.registrations.sign_up import SignUp, SignUpResult
@@ -45,7 +47,7 @@ SEND_DETAILS = Operation("send_details", None, single(own_registration.send_agai
 OPERATIONS = (SIGN_UP, SEND_DETAILS)
 """The operations of the pages. They have no routes and no tools of their own."""
 
-_ABOUT_THE_EVENT = {EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, PAYMENT_UNAVAILABLE}
+_ABOUT_THE_EVENT = {EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, PAYMENT_UNAVAILABLE, QUEUE_REQUIRED}
 """Problems that the form shows by itself when it is shown again."""
 
 
@@ -55,18 +57,26 @@ def routes(
     limits: Limits,
     linked_events: LookupCache[int, LinkedEvent],
     event_page: EventPage,
+    tokens: ReleaseTokenReader,
 ) -> list[Route]:
     """The routes of the form. `linked_events`: the cache of the events that links show."""
 
-    def route(path: str, *, framed: bool) -> Route:
-        form_page = FormPage(database, runner, limits, linked_events, None if framed else event_page)
+    def of_form(path: str, *, framed: bool) -> list[Route]:
+        page = FormPage(database, runner, limits, linked_events, None if framed else event_page, tokens)
         methods = ("GET", "HEAD", "POST")
-        handler = Handler(form_page.access, limits, form_page.answer, kept_refusals(form_page.refuse), methods=methods)
-        return Route(path, handler)
+        form_handler = Handler(page.access, limits, page.answer, kept_refusals(page.refuse), methods=methods)
+        released = Access("framed_released_form" if framed else "released_form")
+        return [
+            Route(path, form_handler),
+            Route(
+                f"/events/{{event_id}}{'/embed' if framed else ''}/released",
+                Handler(released, limits, page.show_released, kept_refusals(page.refuse)),
+            ),
+        ]
 
     return [
-        route("/events/{event_id}/registrations", framed=False),
-        route("/events/{event_id}/embed", framed=True),
+        *of_form("/events/{event_id}/registrations", framed=False),
+        *of_form("/events/{event_id}/embed", framed=True),
         document(HOST_SCRIPT, SITE.content("pages/frame_height.js"), "text/javascript"),
         *SITE.assets("pages/embed.js", "pages/send_again.js", "pages/form_secret.js"),
     ]
@@ -97,6 +107,7 @@ class FormPage:
         limits: Limits,
         linked_events: LookupCache[int, LinkedEvent],
         event_page: EventPage | None,
+        tokens: ReleaseTokenReader,
     ) -> None:
         framed = event_page is None
         self._settings, self._secret = database.resources.settings, database.resources.secret
@@ -108,6 +119,8 @@ class FormPage:
         self._pages = PageCache(FORM_PAGES)
         self.access = Access("framed_form" if framed else "form")
         self._sending = Access.of(SIGN_UP, runner)
+        is_secure = self._settings.base_url.startswith("https://")
+        self._cookie = ReleaseCookie(tokens, is_secure=is_secure, framed=framed)
 
     async def answer(self, caller: Caller, request: Request) -> Reply:
         """Show the form; with POST register the person."""
@@ -121,8 +134,9 @@ class FormPage:
             return redirect(language.at(event_path(event.organizer_slug, event.id)))
         require_same_site(request, self._settings.base_url)
         fields = await read_form(request)
+        visitor = await self._cookie.read(request, event.queue.id) if event.queue else None
         try:
-            signed_up = await self._sign_up_by(caller, linked_event, fields, language)
+            signed_up = await self._sign_up_by(caller, linked_event, fields, language, visitor)
         except RegistrationRefusal as refusal:
             if refusal.problem and refusal.problem.type in _ABOUT_THE_EVENT:
                 self._linked_events.forget(str(event_id))  # the event has changed
@@ -130,6 +144,8 @@ class FormPage:
             form_values = {
                 "values": fields,
                 "form_secret": form.form_secret(fields),
+                "is_released": visitor is not None,
+                "released_until": visitor.expires_at if visitor else None,
                 **refusal.form_values,
             }
             if self._event_page and refusal.status not in (429, 503):
@@ -143,18 +159,50 @@ class FormPage:
             values = look_values(event.accent, event.logo, self._settings)
             return SITE.page("pages/known.html", language=language, framed=self._framed, event=event, **values)
         path = links.outcome_path(self._secret, signed_up.link, framed=self._framed)
+        reply = redirect(language.at(path), framed=self._framed)
+        if visitor:  # the release is used up
+            reply.headers = [*reply.headers, self._cookie.header(event.id, None)]
+        return reply
+
+    async def show_released(self, caller: Caller, request: Request) -> Reply:
+        """Show the page of the event with its form to a visitor whom the waiting room before it has released.
+
+        The room sends its visitors here with a token, which becomes a cookie. Whoever has none is led to the page that
+        everybody sees. Caches keep that one, and so it is another page than this.
+        """
+        language = language_of(request)
+        linked_event = await self._linked_events.get(id_of(request.fields["event_id"]))
+        event = linked_event.event
+        token = SITE.read_query(request).get("queue_token")
+        if event.queue and token and (visitor := await self._cookie.check(token, event.queue.id)):
+            path = language.at(released_path(event.id, framed=self._framed))
+            # On a phone the form is below the fold.
+            reply = redirect(path if self._framed else f"{path}#register", framed=self._framed)
+            reply.headers = [*reply.headers, self._cookie.header(event.id, visitor)]
+            return reply
+        if event.queue and not token and (visitor := await self._cookie.read(request, event.queue.id)):
+            form_values: dict[str, Any] = {"is_released": True, "released_until": visitor.expires_at}
+            if self._event_page:
+                return await self._event_page.with_form(caller, language, linked_event, 200, **form_values)
+            return self._page(event, language, **form_values)
+        path = f"/events/{event.id}/embed" if self._framed else event_path(event.organizer_slug, event.id)
         return redirect(language.at(path), framed=self._framed)
 
     def refuse(self, problem: Problem, request: Request) -> Reply:
         return SITE.refuse(problem, request, framed=self._framed)
 
     async def _sign_up_by(
-        self, caller: Caller, linked_event: LinkedEvent, fields: Mapping[str, str], language: Language
+        self,
+        caller: Caller,
+        linked_event: LinkedEvent,
+        fields: Mapping[str, str],
+        language: Language,
+        visitor: ReleasedVisitor | None,
     ) -> SignUpResult:
         """Store the registration of a form. Raises `RegistrationRefusal`, and problems that the form cannot show."""
         try:
             await admit(self._sending, self._limits, caller)
-            command = self._check(linked_event, fields, language)
+            command = self._check(linked_event, fields, language, visitor)
             # A form that stores nothing, such as a repeated one, takes nothing from what all addresses have together.
             event = f"event {linked_event.event.id}"
             is_above_share = await self._limits.require_room("forms of an event", event, caller.name)
@@ -171,11 +219,21 @@ class FormPage:
                 raise RegistrationRefusal(
                     503, problem=problem, notice="busy", retry_after=problem.retry_after
                 ) from problem
+            if problem.type is QUEUE_REQUIRED:
+                raise RegistrationRefusal(
+                    problem.status, problem=problem, is_released=False, notice="used" if visitor else "unreleased"
+                ) from problem
             if problem.type in _ABOUT_THE_EVENT:
                 raise RegistrationRefusal(problem.status, problem=problem) from problem
             raise
 
-    def _check(self, linked_event: LinkedEvent, fields: Mapping[str, str], language: Language) -> SignUp:
+    def _check(
+        self,
+        linked_event: LinkedEvent,
+        fields: Mapping[str, str],
+        language: Language,
+        visitor: ReleasedVisitor | None,
+    ) -> SignUp:
         event = linked_event.event
         if not linked_event.is_asked:
             raise RegistrationRefusal(422, notice="moved")
@@ -184,7 +242,9 @@ class FormPage:
             raise RegistrationRefusal(422 if result == "old" else 403, notice="old")
         if fields.get(form.DECOY):
             raise RegistrationRefusal(422, notice="unseen")
-        command = form.read_fields(event.id, fields, language)
+        if event.queue and visitor is None:
+            raise RegistrationRefusal(QUEUE_REQUIRED.status, problem=QUEUE_REQUIRED(), notice="unreleased")
+        command = form.read_fields(event.id, fields, language, visitor.token if visitor else None)
         if isinstance(command, dict):
             raise RegistrationRefusal(422, errors=command)
         return command
@@ -232,6 +292,7 @@ class FormPage:
                 self._secret,
                 language,
                 refund_days=event.refund_days,
+                queue=event.queue,
                 framed=self._framed,
                 **form_values,
             ),

@@ -6,8 +6,8 @@
 -- * update: a change that calendars show gets the next number (count_calendar_changes); tells the pages of the event
 --   (tell_of_changed_events) and of its organizer (tell_of_organizers)
 -- * update of the draw: it must be complete (check_draw); its log is told (log_draw)
--- * update of organizer_id: its registrations and mails become those of the new organizer (hand_event_over); tells the
---   pages of both organizers (tell_of_any_event)
+-- * update of organizer_id: its registrations and mails become those of the new organizer (hand_event_over), as does the
+--   waiting room before it (hand_queue_over); tells the pages of both organizers (tell_of_any_event)
 -- * update of image_keys: photos that no event shows any more are deleted later (show_photos)
 -- * update of cancelled_at: all payments are given back (give_back_all)
 -- * update of the places, cancelled_at, published, public_log or datetime: its log is told, opened or closed
@@ -63,6 +63,16 @@ end $$;
 
 create or replace trigger hand_event_over after update of organizer_id on events
     for each row when (old.organizer_id <> new.organizer_id) execute function hand_event_over();
+
+create or replace function hand_queue_over() returns trigger language plpgsql as $$
+begin
+    update queues set organizer_id = new.organizer_id where id = new.queue_id;
+    return null;
+end $$;
+
+create or replace trigger hand_queue_over after update of organizer_id on events
+    for each row when (old.organizer_id <> new.organizer_id and new.queue_id is not null)
+    execute function hand_queue_over();
 
 -- Which events show which photos, kept by the database itself from `events.image_keys`.
 create or replace function show_photos() returns trigger language plpgsql as $$

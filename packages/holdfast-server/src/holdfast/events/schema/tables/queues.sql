@@ -1,8 +1,10 @@
 -- What a change of a row causes:
 --
--- * insert: a draw must be complete (check_draw); its log is opened (log_queue)
+-- * insert: a draw must be complete (check_draw); the event behind it names it (guard_event); its log is opened
+--   (log_queue)
 -- * update of id: refused (refuse_change_of_key)
 -- * update of the draw: it must be complete (check_draw); its log is told (log_draw)
+-- * update of event_id or deleted_at: the event behind it names it, or none (guard_event)
 -- * update of what decides who waits how long, public_log or deleted_at: its log is told, opened or closed (log_queue)
 -- * delete: refused while it has visitors (keep_joined_queues)
 
@@ -33,6 +35,26 @@ end $$;
 
 create or replace trigger keep_joined_queues after delete on queues
     referencing old table as before for each statement execute function keep_joined_queues();
+
+-- count ---------------------------------------------------------------------------------------------------------------
+
+-- An event names the waiting room before it, so a registration reads that with the event. A deleted one guards nothing.
+create or replace function guard_event() returns trigger language plpgsql as $$
+begin
+    if new.deleted_at is not null then
+        update events set queue_id = null where queue_id = new.id;
+    else
+        update events set queue_id = new.id where id = new.event_id;
+    end if;
+    return null;
+end $$;
+
+create or replace trigger guard_event_by_new_queue after insert on queues
+    for each row when (new.event_id is not null) execute function guard_event();
+create or replace trigger guard_event_by_changed_queue after update of event_id, deleted_at on queues
+    for each row when (new.event_id is not null
+                       and (old.event_id, old.deleted_at) is distinct from (new.event_id, new.deleted_at))
+    execute function guard_event();
 
 -- log -----------------------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,127 @@
+"""In the console, a waiting room is made for one of the organizer's events, and says what it does to the event."""
+
+from typing import Any
+
+from tests.accounts.browser import token
+from tests.events.console.scene import Desk, desk, hidden
+from tests.events.pages.visitor import page_text
+from tests.support import Service, event_fields
+
+
+async def make(at: Desk, event_id: str, **fields: str) -> Any:
+    page = await at.browser.get(f"/console/queues/new?event={event_id}")
+    form = {
+        "token": token(page),
+        "once": hidden(page, "once"),
+        "kind": hidden(page, "kind"),
+        "event_id": event_id,
+        "title": "Rush",
+        "release_rate": "60",
+        "token_ttl_minutes": "10",
+        **fields,
+    }
+    return await at.browser.http.post("/console/queues/new", data=form)
+
+
+async def test_a_room_is_made_for_an_event_that_is_chosen(service: Service) -> None:
+    at = await desk(service)
+    event = await at.ada.create_event(title="Night of the lamps")
+
+    choice = await at.page("/console/queues/new")
+    assert "One of my events" in choice
+    assert "Another site" in choice
+    form = await at.browser.get(f"/console/queues/new?event={event['id']}")
+    assert f'<option value="{event["id"]}" selected>Night of the lamps' in form.text
+    assert hidden(form, "kind") == "event"
+    assert 'name="target_url"' not in form.text
+
+    made = (await make(at, str(event["id"]))).headers["location"]
+    room = await at.browser.get(made)
+    assert "Before your event Night of the lamps" in page_text(room)
+    assert "If you pause it, nobody new can register; if you delete it, everybody can at once." in page_text(room)
+    assert "Connect your site" not in room.text
+    assert "Before one of your events" in await at.page("/console/queues")
+
+
+async def test_the_page_of_the_event_shows_its_room_or_offers_one(service: Service) -> None:
+    at = await desk(service)
+    event = await at.ada.create_event()
+    path = f"/console/events/{event['id']}"
+
+    assert f"/console/queues/new?event={event['id']}" in await at.page(path)
+    made = (await make(at, str(event["id"]))).headers["location"]
+
+    page = await at.browser.get(path)
+    assert made in page.text
+    assert "Only those whom it has let in can register." in page_text(page)
+    await at.ada.patch(f"/api/queues/{made.rpartition('/')[2]}", {"queue_event": {"active": False}})
+    assert "Nobody new can register while it is paused." in page_text(await at.browser.get(path))
+    assert "while this waiting room is paused" in page_text(await at.browser.get(made))
+
+
+async def test_before_a_room_is_deleted_the_page_says_that_the_event_opens(service: Service) -> None:
+    at = await desk(service)
+    event = await at.ada.create_event(title="Night of the lamps")
+    made = (await make(at, str(event["id"]))).headers["location"]
+
+    question = page_text(await at.browser.get(f"{made}/delete"))
+
+    assert "Then everybody can register for “ Night of the lamps ” at once again, without waiting." in question
+
+
+async def test_without_a_choice_the_form_asks_for_one(service: Service) -> None:
+    at = await desk(service)
+    await at.ada.create_event()
+
+    answer = await make(at, "")
+
+    assert answer.status_code == 422
+    assert "Choose one of your events." in answer.text
+    assert answer.text.count('class="error"') == 1
+
+
+async def test_the_events_of_others_are_neither_offered_nor_taken(service: Service) -> None:
+    at = await desk(service)
+    await at.ada.create_event()
+    other = await at.bob.create_event(title="Secret party")
+
+    assert "Secret party" not in await at.page("/console/queues/new?event=")
+    answer = await make(at, str(other["id"]))
+    assert answer.status_code == 422
+    assert (await at.bob.get(f"/api/events/{other['id']}")).json()["data"]["waiting_room_url"] is None
+
+
+async def test_only_events_to_come_without_a_room_are_offered(service: Service) -> None:
+    at = await desk(service)
+    guarded, cancelled = await at.ada.create_event(title="Guarded"), await at.ada.create_event(title="Called off")
+    await at.ada.create_event(**event_fields(title="Free to choose", published=False))
+    await at.ada.delete(f"/api/events/{cancelled['id']}")
+    await make(at, str(guarded["id"]))
+
+    form = await at.page("/console/queues/new?event=")
+
+    assert "Free to choose" in form
+    assert "Guarded" not in form
+    assert "Called off" not in form
+
+
+async def test_a_room_before_another_site_shows_the_steps_to_connect_it(service: Service) -> None:
+    at = await desk(service)
+    queue = await at.ada.create_queue()
+
+    page = page_text(await at.browser.get(f"/console/queues/{queue['id']}"))
+
+    assert "Connect your site" in page
+    assert "http://events.test/.well-known/queue-jwks.json" in page
+    assert f"queue:{queue['id']}" in page
+    assert "Until your site checks the token, people can go around the waiting room." in page
+
+
+async def test_a_room_that_leads_to_an_event_here_without_guarding_it_says_so(service: Service) -> None:
+    at = await desk(service)
+    event = await at.ada.create_event()
+    queue = await at.ada.create_queue(target_url=event["public_url"])
+
+    page = page_text(await at.browser.get(f"/console/queues/{queue['id']}"))
+
+    assert "This waiting room does not guard the page that it leads to" in page

@@ -1,0 +1,227 @@
+"""A waiting room before an event lets in those whom it has released, and each of them registers one person."""
+
+import asyncio
+import re
+
+import pytest
+
+from holdfast.events.queues.event_releases import ReleaseTokenReader
+from tests.events.queues.guarded import GuestBrowser, guard, page_text, state
+from tests.events.queues.scene import open_line
+from tests.support import Service
+
+
+async def test_a_visitor_waits_is_let_in_and_registers(service: Service) -> None:
+    guarded = await guard(service)
+    guest = GuestBrowser(guarded)
+
+    page = await guest.look()
+    assert state(page) == "queue"
+    assert "There is a waiting room. Nobody waits now." in page_text(page)
+    assert 'name="email"' not in page.text
+
+    page = await guest.go_in()
+    assert (page.status_code, state(page)) == (200, "open")
+    assert "It is your turn. Register by" in page_text(page)
+    assert page.headers["cache-control"] == "no-store"
+
+    answer = await guest.send(page, "ann@example.com")
+    assert answer.status_code == 303
+    assert answer.headers["location"].startswith("/registrations/")
+    assert await guarded.registered() == {"ann@example.com"}
+
+
+async def test_a_frame_leads_through_the_room_in_the_same_frame(service: Service) -> None:
+    guarded = await guard(service)
+    guest = GuestBrowser(guarded, framed=True)
+
+    assert state(await guest.look()) == "queue"
+    page = await guest.go_in()
+    assert state(page) == "open"
+    assert (await guest.send(page, "ann@example.com")).status_code == 303
+    assert await guarded.registered() == {"ann@example.com"}
+
+
+@pytest.mark.parametrize("framed", [False, True])
+async def test_a_form_without_a_release_stores_nothing(service: Service, framed: bool) -> None:
+    guarded = await guard(service)
+    released, stranger = GuestBrowser(guarded, framed=framed), GuestBrowser(guarded, framed=framed)
+    page = await released.go_in()
+
+    answer = await stranger.send(page, "eve@example.com")
+
+    assert (answer.status_code, state(answer)) == (403, "queue")
+    assert "you can register when it is your turn in the waiting room" in page_text(answer)
+    assert await guarded.registered() == set()
+
+
+async def test_one_release_registers_one_person(service: Service) -> None:
+    guarded = await guard(service)
+    guest = GuestBrowser(guarded)
+    page = await guest.go_in()
+    cookies = dict(guest.http.cookies)
+    assert (await guest.send(page, "ann@example.com")).status_code == 303
+
+    guest.http.cookies.update(cookies)
+    answer = await guest.send(page, "ben@example.com")
+
+    assert (answer.status_code, state(answer)) == (403, "queue")
+    assert "your turn was used, or is over" in page_text(answer)
+    assert await guarded.registered() == {"ann@example.com"}
+
+
+async def test_a_form_that_is_sent_twice_registers_once_and_says_so_twice(service: Service) -> None:
+    guarded = await guard(service)
+    guest = GuestBrowser(guarded)
+    page = await guest.go_in()
+    cookies = dict(guest.http.cookies)
+    secret = {"form_secret": "0123456789abcdef" * 2}
+
+    first = await guest.send(page, "ann@example.com", **secret)
+    guest.http.cookies.update(cookies)
+    second = await guest.send(page, "ann@example.com", **secret)
+
+    assert first.headers["location"] == second.headers["location"]
+    assert await guarded.registered() == {"ann@example.com"}
+
+
+async def test_forms_sent_at_once_with_one_release_register_one_person(service: Service) -> None:
+    guarded = await guard(service)
+    guest = GuestBrowser(guarded)
+    page = await guest.go_in()
+
+    answers = await asyncio.gather(*(guest.send(page, f"guest{number}@example.com") for number in range(20)))
+
+    assert sorted(answer.status_code for answer in answers) == [303, *[403] * 19]
+    assert len(await guarded.registered()) == 1
+
+
+async def test_a_form_with_a_mistake_does_not_use_the_release_up(service: Service) -> None:
+    guarded = await guard(service)
+    guest = GuestBrowser(guarded)
+    page = await guest.go_in()
+
+    refused = await guest.send(page, "no address")
+    assert (refused.status_code, state(refused)) == (422, "open")
+    assert (await guest.send(refused, "ann@example.com")).status_code == 303
+
+
+async def test_who_has_registered_takes_a_new_place_for_the_next_person(service: Service) -> None:
+    guarded = await guard(service)
+    guest = GuestBrowser(guarded)
+    await guest.send(await guest.go_in(), "ann@example.com")
+
+    assert (await guest.look(guest.released_path)).headers["location"] == guarded.path
+    room = await guest.look(guest.room_path)
+    assert "take a new place" in page_text(room)
+    await guest.http.post(guest.room_path)
+    await guarded.line.tick()
+    assert (await guest.send(await guest.enter(), "ben@example.com")).status_code == 303
+    assert await guarded.registered() == {"ann@example.com", "ben@example.com"}
+
+
+async def test_a_release_from_another_room_lets_nobody_in(service: Service) -> None:
+    guarded = await guard(service)
+    other = await guard(service, guarded.ada)
+    guest, stranger = GuestBrowser(guarded), GuestBrowser(other)
+    page = await stranger.go_in()
+    [(name, token)] = [pair for pair in dict(stranger.http.cookies).items() if pair[0].endswith("event_release")]
+
+    guest.http.cookies.set(name, token)
+    assert (await guest.look(f"{guest.released_path}?queue_token={token}")).headers["location"] == guarded.path
+    assert (await guest.send(page, "eve@example.com")).status_code == 403
+    assert await guarded.registered() == set()
+
+
+async def test_a_release_that_has_expired_lets_nobody_in(service: Service) -> None:
+    guarded = await guard(service)
+    guest = GuestBrowser(guarded)
+    page = await guest.go_in()
+    await service.run_sql("update queue_visitors set expires_at = now() where token_id is not null")
+
+    assert (await guest.send(page, "ann@example.com")).status_code == 403
+    assert await guarded.registered() == set()
+
+
+async def test_tokens_are_checked_by_themselves(service: Service) -> None:
+    guarded = await guard(service)
+    await guarded.line.join("ann")
+    await guarded.line.tick()
+    token = await guarded.line.token("ann")
+    reader = ReleaseTokenReader(service.database)
+
+    claims = await reader.read(token, guarded.line.id)
+    assert claims
+    assert claims.sub == "ann"
+    assert await reader.read(token, guarded.line.id + 1) is None
+    assert await reader.read(token[:-2] + "AA", guarded.line.id) is None
+    assert await reader.read("", guarded.line.id) is None
+
+
+async def test_pages_that_caches_keep_are_the_same_for_all(service: Service) -> None:
+    guarded = await guard(service)
+    guest, stranger = GuestBrowser(guarded), GuestBrowser(guarded)
+    await guest.go_in()
+
+    mine, others = await guest.look(), await stranger.look()
+    assert "public" in mine.headers["cache-control"]
+    assert mine.content == others.content
+
+
+async def test_a_full_or_cancelled_event_sends_nobody_to_the_room(service: Service) -> None:
+    guarded = await guard(service, capacity=1)
+    await guarded.ada.register(guarded.id, email="ann@example.com")
+    await service.settle()
+    guest = GuestBrowser(guarded)
+    assert state(await guest.look()) == "full"
+
+    await guarded.ada.delete(f"/api/events/{guarded.id}")
+    assert "to_waiting_room" not in (await guest.look()).text
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"active": False}, "It is paused: nobody is let in now."),
+        ({"starts_at": "2030-01-01T00:00:00Z"}, "The first are let in on"),
+        ({"ends_at": "2020-01-01T00:00:00Z"}, "It has closed, and nobody is let in any more."),
+    ],
+)
+async def test_the_page_says_what_the_room_does(service: Service, fields: dict[str, object], says: str) -> None:
+    guarded = await guard(service)
+    await guarded.line.change(**fields)
+
+    page = await GuestBrowser(guarded).look()
+
+    assert state(page) == "queue"
+    assert says in page_text(page)
+
+
+async def test_without_its_room_the_event_is_open_again(service: Service) -> None:
+    guarded = await guard(service)
+    guest = GuestBrowser(guarded)
+    assert (await guarded.event())["waiting_room_url"] == f"http://events.test/queues/{guarded.line.id}"
+
+    assert (await guarded.ada.delete(guarded.line.path)).status_code == 204
+
+    assert (await guarded.event())["waiting_room_url"] is None
+    page = await guest.look()
+    assert state(page) == "open"
+    assert (await guest.send(page, "ann@example.com")).status_code == 303
+
+
+async def test_the_number_of_those_who_wait_is_on_the_page(service: Service) -> None:
+    guarded = await guard(service)
+    await guarded.line.join("ann", "ben")
+    await service.forget()
+
+    text = page_text(await GuestBrowser(guarded).look())
+
+    assert re.search(r"2 people wait\.", text)
+    assert "You are let in within" in text
+
+
+async def test_other_rooms_lead_to_their_own_sites(service: Service) -> None:
+    line = await open_line(service)
+    queue = (await line.ada.get(line.path)).json()["data"]
+    assert (queue["event_id"], queue["target_url"]) == (None, "https://shop.example/sale")

@@ -1,0 +1,74 @@
+"""However visitors and processes race, no more people register than the waiting room has released."""
+
+import asyncio
+import random
+
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis
+from hypothesis import strategies as st
+
+from holdfast.events.settings import Settings
+from tests.events.queues.guarded import GuardedEvent, GuestBrowser, guard
+from tests.events.queues.scene import log
+from tests.support import Service, running
+
+
+async def released(guarded: GuardedEvent) -> int:
+    return len(await log(guarded.line))
+
+
+async def test_a_crowd_at_two_processes_registers_as_many_as_were_released(settings: Settings) -> None:
+    chance = random.Random(7)
+    async with running(settings) as first, running(settings) as second:
+        guarded = await guard(first, capacity=1000)
+        guests = [GuestBrowser(guarded) for _ in range(24)]
+        for guest in guests:
+            await guest.line_up()
+        await guarded.line.tick(times=16)
+        pages = [await guest.enter() for guest in guests[:16]]
+        tokens = [guest.http.cookies["event_release"] for guest in guests[:16]]
+        clients = [service.app for service in (first, second)]
+
+        async def send(number: int) -> int:
+            """Somebody sends a form with the release of any of the released, to any of the processes."""
+            theft = GuestBrowser(GuardedEvent(guarded.line, guarded.id, guarded.path), app=chance.choice(clients))
+            theft.http.cookies.set("event_release", chance.choice(tokens), path=f"/events/{guarded.id}")
+            answer = await theft.send(chance.choice(pages), f"guest{number % 100}@example.com")
+            return answer.status_code
+
+        answers = await asyncio.gather(*(send(number) for number in range(128)))
+
+        assert set(answers) <= {303, 200, 403}, "stored, known already, or refused"
+        used = await first.run_sql("select count(*) from queue_visitors where consumed_at is not null")
+        registered = await guarded.registered()
+        assert len(registered) == used[0][0] <= await released(guarded) == 16
+
+
+@hypothesis(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=st.lists(st.tuples(st.sampled_from(["join", "release", "register"]), st.integers(0, 3)), max_size=25))
+async def test_whatever_visitors_do_each_release_registers_at_most_one_person(
+    service: Service, steps: list[tuple[str, int]]
+) -> None:
+    guarded = await guard(service, capacity=1000)
+    people = 0
+    for step, visitor in steps:
+        match step:
+            case "join":
+                await guarded.line.ask_to_join(f"visitor{visitor}")
+            case "release":
+                await guarded.line.tick()
+            case _:
+                status = await guarded.line.status(f"visitor{visitor}")
+                people += 1
+                answer = await guarded.ada.post(
+                    "/api/registrations",
+                    {
+                        "registration": {
+                            "event_id": guarded.id,
+                            "email": f"guest{people}@example.com",
+                            "queue_token": status.get("token", ""),
+                        }
+                    },
+                )
+                assert answer.status_code == (202 if "token" in status else 403)
+        assert len(await guarded.registered()) <= await released(guarded)
