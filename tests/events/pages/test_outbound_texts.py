@@ -57,7 +57,12 @@ PAGES = (
 )
 """Pages: their titles and what is in their heads."""
 
-POSTED = ("/events/{event_id}/registrations", "/registrations/{link}/cancel", "/registrations/{link}/confirm")
+POSTED = (
+    "/events/{event_id}/registrations",
+    "/registrations/{link}/cancel",
+    "/registrations/{link}/undo",
+    "/registrations/{link}/confirm",
+)
 """Pages after a form was sent."""
 
 REDIRECTS = ("/events/{event_id}", "/organizers/{slug}/events")
@@ -182,10 +187,14 @@ async def test_heads_of_pages_after_a_form_have_none(scene: Scene) -> None:
         "late": await visitor.http.post(f"{own_page}/cancel", data={"token": "0-0"}),
         "stopped": await visitor.http.post(f"{own_page}/unsubscribe"),
         "confirmed": await visitor.http.post(f"{own_page}/confirm"),
-        "cancelled": await visitor.http.post(f"{own_page}/cancel", data={"token": token}),
+        "asked": await visitor.http.post(f"{own_page}/cancel", data={"token": token}),
+        "leaving": await visitor.http.get(own_page),
     }
 
-    assert state(answers["known"]) == "known"
+    await scene.service.give_up()
+    answers["given up"] = await visitor.http.get(own_page)
+
+    assert (state(answers["known"]), state(answers["given up"])) == ("known", "given_up")
     for name, answer in answers.items():
         if answer.text:
             assert_no_address(Head(answer.text).texts, name)

@@ -19,6 +19,7 @@ PARAMETERS = (
             "do",
             "done",
             "fate",
+            "kept",
             "offset",
             "organizer",
             "paid",

@@ -227,6 +227,14 @@ begin
     return new;
 end $$;
 
+CREATE FUNCTION count_passed_seats() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    update events set seats_passed_on = seats_passed_on + 1 where id = new.event_id;
+    return null;
+end $$;
+
 CREATE FUNCTION count_seats() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -294,6 +302,14 @@ CREATE FUNCTION forget_amount() RETURNS trigger
     AS $$
 begin
     new.amount_paid = 0;
+    return new;
+end $$;
+
+CREATE FUNCTION forget_giving_up() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    new.gives_up_at = null;
     return new;
 end $$;
 
@@ -1389,6 +1405,7 @@ CREATE TABLE events (
     draw_placed bigint DEFAULT 0 NOT NULL,
     draw_confirmed bigint,
     clock_length interval,
+    seats_passed_on integer DEFAULT 0 NOT NULL,
     CONSTRAINT events_cancellation_hours_check CHECK ((cancellation_hours >= 0)),
     CONSTRAINT events_capacity_check CHECK ((capacity > 0)),
     CONSTRAINT events_currency_check CHECK ((currency ~ '^[A-Z]{3}$'::text)),
@@ -1400,6 +1417,7 @@ CREATE TABLE events (
     CONSTRAINT events_price_check CHECK ((price >= 0)),
     CONSTRAINT events_recurrence_interval_check CHECK ((recurrence_interval >= 0)),
     CONSTRAINT events_registered_count_check CHECK ((registered_count >= 0)),
+    CONSTRAINT events_seats_passed_on_check CHECK ((seats_passed_on >= 0)),
     CONSTRAINT events_waitinglist_capacity_check CHECK ((waitinglist_capacity >= 0)),
     CONSTRAINT events_waitlisted_count_check CHECK ((waitlisted_count >= 0)),
     CONSTRAINT it_ends_after_it_begins CHECK ((end_datetime > datetime)),
@@ -1479,6 +1497,27 @@ CREATE TABLE functions (
 );
 ALTER TABLE ONLY functions
     ADD CONSTRAINT functions_pkey PRIMARY KEY (name);
+
+-- given_up_places -----------------------------------------------------------------------------------------------------
+
+CREATE TABLE given_up_places (
+    event_id bigint NOT NULL,
+    arrival bigint NOT NULL,
+    given_up_at timestamp with time zone NOT NULL,
+    had_seat boolean NOT NULL,
+    next_arrival bigint,
+    taken_at timestamp with time zone,
+    CONSTRAINT only_a_seat_has_a_next_person CHECK ((had_seat OR (next_arrival IS NULL))),
+    CONSTRAINT only_the_next_person_takes_it CHECK (((next_arrival IS NOT NULL) OR (taken_at IS NULL)))
+);
+ALTER TABLE ONLY given_up_places
+    ADD CONSTRAINT given_up_places_pkey PRIMARY KEY (event_id, arrival);
+ALTER TABLE ONLY given_up_places
+    ADD CONSTRAINT given_up_places_event_id_fkey FOREIGN KEY (event_id) REFERENCES events(id) ON DELETE CASCADE;
+CREATE INDEX given_up_places_held ON given_up_places USING btree (event_id, next_arrival) WHERE ((next_arrival IS NOT NULL) AND (taken_at IS NULL));
+CREATE INDEX given_up_places_old ON given_up_places USING btree (given_up_at);
+CREATE TRIGGER count_seat_passed_at_once AFTER INSERT ON given_up_places FOR EACH ROW WHEN ((new.taken_at IS NOT NULL)) EXECUTE FUNCTION count_passed_seats();
+CREATE TRIGGER count_seat_passed_later AFTER UPDATE OF taken_at ON given_up_places FOR EACH ROW WHEN (((old.taken_at IS NULL) AND (new.taken_at IS NOT NULL))) EXECUTE FUNCTION count_passed_seats();
 
 -- idempotency_answers -------------------------------------------------------------------------------------------------
 
@@ -2341,6 +2380,7 @@ CREATE TABLE registrations (
     nonce uuid,
     logged_as text,
     form_digest uuid,
+    gives_up_at timestamp with time zone,
     CONSTRAINT only_held_seats_end CHECK (((status = 'held'::registration_status) = (held_until IS NOT NULL))),
     CONSTRAINT registrations_amount_due_check CHECK ((amount_due > 0)),
     CONSTRAINT registrations_amount_paid_check CHECK ((amount_paid >= 0)),
@@ -2354,11 +2394,13 @@ CASE status
     WHEN 'waitlisted'::registration_status THEN ((reason IS NULL) OR (reason = 'by_organizer'::text))
     ELSE (reason IS NULL)
 END),
-    CONSTRAINT seats_are_held_for_an_amount CHECK (((status <> 'held'::registration_status) OR (amount_due IS NOT NULL)))
+    CONSTRAINT seats_are_held_for_an_amount CHECK (((status <> 'held'::registration_status) OR (amount_due IS NOT NULL))),
+    CONSTRAINT what_has_no_place_is_not_given_up CHECK (((gives_up_at IS NULL) OR (status <> 'rejected'::registration_status)))
 );
 ALTER TABLE ONLY registrations
     ADD CONSTRAINT registrations_pkey PRIMARY KEY (event_id, user_id);
 CREATE INDEX people_of_organizer ON registrations USING btree (organizer_id, user_id) WHERE (status = ANY (ARRAY['registered'::registration_status, 'waitlisted'::registration_status]));
+CREATE INDEX registrations_given_up ON registrations USING btree (gives_up_at) WHERE (gives_up_at IS NOT NULL);
 CREATE INDEX registrations_in_order ON registrations USING btree (received_at, arrival) WHERE (status = ANY (ARRAY['registered'::registration_status, 'waitlisted'::registration_status]));
 CREATE INDEX registrations_moved ON registrations USING btree (event_id, received_at, arrival) WHERE ((status = 'waitlisted'::registration_status) AND (reason IS NOT NULL));
 CREATE INDEX registrations_of_event ON registrations USING btree (event_id, status, received_at, arrival);
@@ -2371,6 +2413,7 @@ CREATE TRIGGER count_deleted AFTER DELETE ON registrations REFERENCING OLD TABLE
 CREATE TRIGGER count_inserted AFTER INSERT ON registrations REFERENCING NEW TABLE AS after FOR EACH STATEMENT EXECUTE FUNCTION count_seats();
 CREATE TRIGGER count_updated AFTER UPDATE ON registrations REFERENCING OLD TABLE AS before NEW TABLE AS after FOR EACH STATEMENT EXECUTE FUNCTION count_seats();
 CREATE TRIGGER forget_amount BEFORE UPDATE OF status ON registrations FOR EACH ROW WHEN (((old.amount_due IS NOT NULL) AND (old.status = 'registered'::registration_status) AND (new.status = 'waitlisted'::registration_status))) EXECUTE FUNCTION forget_amount();
+CREATE TRIGGER forget_giving_up BEFORE UPDATE OF status ON registrations FOR EACH ROW WHEN (((new.status = 'rejected'::registration_status) AND (new.gives_up_at IS NOT NULL))) EXECUTE FUNCTION forget_giving_up();
 CREATE TRIGGER forget_move BEFORE UPDATE OF status ON registrations FOR EACH ROW WHEN (((old.status = 'waitlisted'::registration_status) AND (old.reason IS NOT NULL) AND (new.status <> 'waitlisted'::registration_status) AND (NOT (new.reason IS DISTINCT FROM old.reason)))) EXECUTE FUNCTION forget_move();
 CREATE TRIGGER give_back_moved AFTER UPDATE OF status ON registrations FOR EACH ROW WHEN (((old.amount_due IS NOT NULL) AND (old.status = ANY (ARRAY['held'::registration_status, 'registered'::registration_status])) AND (new.status <> ALL (ARRAY['held'::registration_status, 'registered'::registration_status])))) EXECUTE FUNCTION give_back();
 CREATE TRIGGER give_back_removed AFTER DELETE ON registrations FOR EACH ROW WHEN (((old.amount_due IS NOT NULL) AND (old.status = ANY (ARRAY['held'::registration_status, 'registered'::registration_status])))) EXECUTE FUNCTION give_back();

@@ -159,6 +159,16 @@ create or replace trigger forget_move before update of status on registrations
                        and new.reason is not distinct from old.reason)
     execute function forget_move();
 
+-- Who is rejected while a registration is being given up has nothing to give up any more.
+create or replace function forget_giving_up() returns trigger language plpgsql as $$
+begin
+    new.gives_up_at = null;
+    return new;
+end $$;
+
+create or replace trigger forget_giving_up before update of status on registrations
+    for each row when (new.status = 'rejected' and new.gives_up_at is not null) execute function forget_giving_up();
+
 -- When a registration loses its seat, its payment is refunded and open payments end.
 create or replace function give_back() returns trigger language plpgsql as $$
 begin
