@@ -286,6 +286,7 @@ class EventRow(DrawColumns, kw_only=True):
     """An event as it is stored, with derived columns.
 
     takes_entries    whether who registers becomes an entry of the draw, until all entries have their outcomes
+    seats_passed_on  how many seats that people gave up were taken by people who waited
     """
 
     id: int
@@ -298,6 +299,7 @@ class EventRow(DrawColumns, kw_only=True):
     waitinglist_capacity: int
     registered_count: int
     waitlisted_count: int
+    seats_passed_on: int
     currency: str
     pricing_mode: PricingMode
     price: int
