@@ -5,12 +5,14 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx2
+import hypothesis
 import pytest
+from hypothesis import strategies as st
 
 from holdfast.events.registrations import giving_up
 from holdfast.events.registrations.own_registration import UNDO_SECONDS
 from holdfast.events.settings import Settings
-from tests.events.pages.test_own_registration import settled, statuses
+from tests.events.pages.test_own_registration import own_path, settled, statuses
 from tests.events.pages.visitor import Visitor, page_text, state, value
 from tests.support import Client, Service, running
 
@@ -342,3 +344,81 @@ async def statuses_by_name(service: Service) -> dict[str, str]:
         "select split_part(email, '@', 1), status::text from registrations join users on users.id = user_id"
     )
     return dict(rows)
+
+
+ACTIONS = st.lists(
+    st.lists(
+        st.one_of(
+            st.tuples(st.sampled_from(["give up", "undo", "register"]), st.sampled_from("abcdef")),
+            st.tuples(st.sampled_from(["remove", "raise capacity"]), st.just("")),
+        ),
+        min_size=1,
+        max_size=5,
+    ),
+    min_size=1,
+    max_size=5,
+)
+
+
+@hypothesis.settings(
+    deadline=None, max_examples=15, suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture]
+)
+@hypothesis.given(rounds=ACTIONS)
+async def test_whatever_is_done_at_once_no_seat_is_lost_or_given_twice_and_what_was_kept_stays(
+    service: Service, rounds: list[list[tuple[str, str]]]
+) -> None:
+    """The actions of a round race with each other. All times to undo are over at once when `remove` runs."""
+    ada = await service.organizer()
+    event = await ada.create_event(capacity=2, waitinglist_capacity=6)
+    visitor, number = Visitor(service), event["id"]
+    for person in "abcdef":
+        await visitor.register(number, f"{person}@{number}.example.com")
+    await service.settle()
+    links = {person: await own_path(service, number, f"{person}@{number}.example.com") for person in "abcdef"}
+    capacity = 2
+
+    async def act(action: str, person: str) -> str | None:
+        if action == "give up":
+            page = await visitor.http.get(f"{links[person]}/cancel")
+            if 'name="token"' in page.text:
+                await visitor.http.post(f"{links[person]}/cancel", data={"token": value(page, "token")})
+        elif action == "undo":
+            answer = await visitor.http.post(f"{links[person]}/undo")
+            return person if answer.status_code == 303 else None
+        elif action == "register":
+            await visitor.send(number, email=f"{person}@{number}.example.com")
+        elif action == "remove":
+            await service.run_sql("update registrations set gives_up_at = now() where gives_up_at is not null")
+            await giving_up.remove(service.database)
+        else:
+            nonlocal capacity
+            capacity += 1
+            await ada.patch(f"/api/events/{number}", {"event": {"capacity": capacity}})
+        return None
+
+    for actions in rounds:
+        kept = {person for person in await asyncio.gather(*(act(*action) for action in actions)) if person}
+        asked = {person for action, person in actions if action == "give up"}
+        await service.settle()
+        rows = await service.run_sql(
+            """
+            select left(email, 1), status::text, gives_up_at is not null
+              from registrations join users on users.id = user_id
+             where event_id = %(id)s order by received_at, arrival
+            """,
+            id=number,
+        )
+        seated = [person for person, status, _ in rows if status == "registered"]
+        [(counted, waiting, places)] = await service.run_sql(
+            "select registered_count, waitlisted_count, capacity from events where id = %(id)s", id=number
+        )
+        assert (counted, waiting) == (len(seated), sum(status == "waitlisted" for _, status, _ in rows))
+        assert counted <= places
+        assert counted == places or waiting == 0
+        # Who has undone it is still there, unless the same round asked once more.
+        assert kept - asked <= {person for person, _, is_leaving in rows if not is_leaving}
+        # The order is that of arrival: nobody waits before somebody who has a seat.
+        assert [person for person, _, _ in rows][: len(seated)] == seated
+    taken = "select next_arrival from given_up_places where event_id = %(id)s and next_arrival is not null"
+    takers = [taker for (taker,) in await service.run_sql(taken, id=number)]
+    assert len(takers) == len(set(takers))
