@@ -95,11 +95,11 @@ async def test_then_the_first_who_waits_has_it_and_the_page_says_so_without_a_na
 async def test_where_nobody_waits_the_page_says_that_the_seat_is_free(service: Service) -> None:
     ada, event, [ann] = await line(service, "ann")
 
-    asked = await ask(service, ann)
+    question_page = await ask(service, ann)
     await service.give_up()
     page = await Visitor(service).http.get(ann)
 
-    assert "You are giving up your seat." in page_text(asked)
+    assert "You are giving up your seat." in page_text(question_page)
     assert "Your seat is free again for anyone." in page_text(page)
     assert f'href="/events/{event["id"]}/registrations"' in page.text
     assert await statuses(ada) == {}
@@ -108,10 +108,10 @@ async def test_where_nobody_waits_the_page_says_that_the_seat_is_free(service: S
 async def test_a_place_on_the_waiting_list_can_be_undone_and_given_up_too(service: Service) -> None:
     ada, _, [_, ben, cal] = await line(service, "ann", "ben", "cal")
 
-    asked = await ask(service, ben)
-    kept = await undo(service, ben)
-    assert "You are leaving the waiting list." in page_text(asked)
-    assert "Nothing has changed: you keep your place." in page_text(kept)
+    question_page = await ask(service, ben)
+    undone_page = await undo(service, ben)
+    assert "You are leaving the waiting list." in page_text(question_page)
+    assert "Nothing has changed: you keep your place." in page_text(undone_page)
     assert await service.give_up() == 0
 
     await ask(service, ben)
@@ -332,11 +332,11 @@ async def test_in_a_race_each_undo_either_keeps_the_seat_or_comes_too_late(servi
     )
     await service.give_up()
 
-    kept = {person for person, page in zip(people, pages, strict=False) if state(page) == "registered"}
+    keepers = {person for person, page in zip(people, pages, strict=False) if state(page) == "registered"}
     seated = {name for name, status in (await statuses_by_name(service)).items() if status == "registered"}
-    assert kept == seated & set(people[:10])
+    assert keepers == seated & set(people[:10])
     assert len(seated) == 10
-    assert seated - kept == set(people[10 : 20 - len(kept)])
+    assert seated - keepers == set(people[10 : 20 - len(keepers)])
 
 
 async def statuses_by_name(service: Service) -> dict[str, str]:
@@ -397,8 +397,8 @@ async def test_whatever_is_done_at_once_no_seat_is_lost_or_given_twice_and_what_
         return None
 
     for actions in rounds:
-        kept = {person for person in await asyncio.gather(*(act(*action) for action in actions)) if person}
-        asked = {person for action, person in actions if action == "give up"}
+        keepers = {person for person in await asyncio.gather(*(act(*action) for action in actions)) if person}
+        leavers = {person for action, person in actions if action == "give up"}
         await service.settle()
         rows = await service.run_sql(
             """
@@ -416,9 +416,9 @@ async def test_whatever_is_done_at_once_no_seat_is_lost_or_given_twice_and_what_
         assert counted <= places
         assert counted == places or waiting == 0
         # Who has undone it is still there, unless the same round asked once more.
-        assert kept - asked <= {person for person, _, is_leaving in rows if not is_leaving}
+        assert keepers - leavers <= {person for person, _, is_leaving in rows if not is_leaving}
         # The order is that of arrival: nobody waits before somebody who has a seat.
         assert [person for person, _, _ in rows][: len(seated)] == seated
-    taken = "select next_arrival from given_up_places where event_id = %(id)s and next_arrival is not null"
-    takers = [taker for (taker,) in await service.run_sql(taken, id=number)]
+    takers_statement = "select next_arrival from given_up_places where event_id = %(id)s and next_arrival is not null"
+    takers = [taker for (taker,) in await service.run_sql(takers_statement, id=number)]
     assert len(takers) == len(set(takers))

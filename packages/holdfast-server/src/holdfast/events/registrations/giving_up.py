@@ -256,7 +256,7 @@ async def keep_late_payments(tx: Tx, event_id: int, leaving: Sequence[LeavingReg
         OwnRegistrationCommand(event_id, registration.public_id, registration.arrival) for registration in leaving
     ]
     registrations = await find_own_registrations(tx, commands)
-    late = [own.arrival for own in registrations if own and own.amount_due and not own.refundable]
+    late = [row.arrival for row in registrations if row and row.amount_due and not row.refundable]
     if late:
         await tx.run(
             """

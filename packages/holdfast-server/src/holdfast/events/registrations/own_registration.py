@@ -320,13 +320,13 @@ class RemovedPayment(Struct, frozen=True):
     """The last payment of a registration that was removed.
 
     is_unpaid    whether no money has arrived; money that arrives now is refunded in full
-    kept         what the organizer keeps, since it was too late for a refund
+    kept_amount  what the organizer keeps, since it was too late for a refund
     refunded, refund_outlook, refund_days    as in `OwnRegistration`
     """
 
     is_unpaid: bool
     currency: str
-    kept: int
+    kept_amount: int
     refunded: int
     refund_outlook: Literal["back", "waits", "lost"] | None
     refund_days: int
@@ -337,7 +337,7 @@ async def last_payment(reader: Reader, caller: Caller, command: GetRemovedPaymen
     return await reader.row(
         RemovedPayment,
         """
-        select state in ('opening', 'open') as is_unpaid, currency, kept, refunded, refund_days,
+        select state in ('opening', 'open') as is_unpaid, currency, kept as kept_amount, refunded, refund_days,
                case when refunded > 0 then coalesce((
                    select case blocked_by_dispute(payments.intent_id)
                                when 'open' then 'waits' when 'lost' then 'lost' end

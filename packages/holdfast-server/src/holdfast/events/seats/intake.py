@@ -375,8 +375,8 @@ async def _add_stamps(tx: Tx, requests: Sequence[IntakeRequest], results: list[I
     people = [(requests[index].event_id, results[index].public_id) for index in earlier]
     stamps = await find_stamps(tx, people, commits)
     leaving = [place for place, stamp in enumerate(stamps) if stamp.is_leaving]
-    kept = await keep(tx, [people[place] for place in leaving]) if leaving else set[int]()
-    gone = {place for number, place in enumerate(leaving) if number not in kept}
+    still_there = await keep(tx, [people[place] for place in leaving]) if leaving else set[int]()
+    gone = {place for number, place in enumerate(leaving) if number not in still_there}
     for place, (index, stamp) in enumerate(zip(earlier, stamps, strict=True)):
         code = "removed" if stamp.received_at is None or place in gone else None
         results[index] = results[index]._replace(
