@@ -6,8 +6,8 @@
 --   (tell_of_event_details)
 -- * update of event_id, user_id or organizer_id: the account and the owner must exist (check_changed_reference)
 -- * update of status: the moment of a move up from the waiting list is noted (note_promotion); a move to the waiting
---   list forgets what was paid (forget_amount); a move away from it forgets its reason (forget_move); whoever loses a
---   seat gets the money back (give_back)
+--   list forgets what was paid (forget_amount); a move away from it forgets its reason (forget_move); a rejection has
+--   nothing to give up (forget_giving_up); whoever loses a seat gets the money back (give_back)
 -- * update of name: searches find the new name (search_registration_anew)
 -- * delete: seats are counted (count_seats); whoever loses a seat gets the money back (give_back); the log of the event
 --   (log_removed_registrations) and the person (mail_registrations) are told; tells the pages of organizers
