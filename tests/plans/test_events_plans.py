@@ -86,6 +86,13 @@ SMALL = {
 
 
 OWN: dict[str, Any] = {"event_id": 1, "user_id": ANN}
+SUBSCRIPTION = {
+    "endpoint": "https://push.example/1",
+    "p256dh": "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",
+    "auth": "BTBZMqHH6r4Tts7J_aSIgg",
+    "sender_key": "",
+    "language": "en",
+}
 SCAN = "3f2504e0-4f89-41d3-9a0c-0305e82c3301"
 
 BEA: dict[str, Any] = {"event_id": 3, "user_id": "beabeabe"}
@@ -143,6 +150,8 @@ ALONE: dict[str, dict[str, Any]] = {
     "give_up_own": OWN,
     "keep_own": OWN,
     "look_at_given_up": OWN,
+    "subscribe_to_push": {**OWN, **SUBSCRIPTION},
+    "unsubscribe_from_push": {**OWN, "endpoint": "https://push.example/1"},
     "confirm_own": OWN,
     "stop_mails": OWN,
     "send_data_link": {**OWN, "language": "en"},

@@ -150,7 +150,9 @@ async def list_affected(reader: Reader, user_id: int) -> list[AffectedRegistrati
 
 
 async def delete_personal_details(tx: Tx, user_id: int) -> None:
-    """Remove the data that a person gave organizers. From now on the person gets no mails about these registrations."""
+    """Remove the data that a person gave organizers. From now on the person gets no mails about these registrations,
+    and no push messages."""
+    await tx.run("delete from push_subscriptions where user_id = %(user_id)s", {"user_id": user_id})
     await tx.run(
         """
         update registrations set name = null, language = null, notify = false, details_at = null

@@ -884,6 +884,19 @@ CREATE FUNCTION person_commitment(subject text, person text, nonce uuid) RETURNS
                                    || uuid_send(nonce)), 'base64'), '+/=', '-_')
 $$;
 
+CREATE FUNCTION push_promotion() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    update push_subscriptions set due_at = clock_timestamp(), attempts = 0
+     where event_id = new.event_id and user_id = new.user_id;
+    if found then
+        -- The name of the channel and a space: it must match CHANNEL in push/sending.py.
+        perform pg_notify('holdfast', 'pushes ');
+    end if;
+    return null;
+end $$;
+
 CREATE FUNCTION refuse_change_of_key() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -2144,6 +2157,39 @@ ALTER TABLE ONLY processor_events
     ADD CONSTRAINT processor_events_pkey PRIMARY KEY (id);
 CREATE INDEX processor_events_received ON processor_events USING btree (received_at);
 
+-- push_subscriptions --------------------------------------------------------------------------------------------------
+
+CREATE TABLE push_subscriptions (
+    id bigint NOT NULL,
+    event_id bigint NOT NULL,
+    user_id bigint NOT NULL,
+    digest bytea NOT NULL,
+    sealed bytea NOT NULL,
+    language text NOT NULL,
+    inserted_at timestamp with time zone DEFAULT now() NOT NULL,
+    due_at timestamp with time zone,
+    attempts integer DEFAULT 0 NOT NULL,
+    lease_id uuid,
+    error text,
+    CONSTRAINT push_subscriptions_language_check CHECK ((language ~ '^[a-z]{2}$'::text))
+);
+ALTER TABLE push_subscriptions ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME push_subscriptions_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+ALTER TABLE ONLY push_subscriptions
+    ADD CONSTRAINT push_subscriptions_event_id_user_id_digest_key UNIQUE (event_id, user_id, digest);
+ALTER TABLE ONLY push_subscriptions
+    ADD CONSTRAINT push_subscriptions_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY push_subscriptions
+    ADD CONSTRAINT push_subscriptions_event_id_user_id_fkey FOREIGN KEY (event_id, user_id) REFERENCES registrations(event_id, user_id) ON UPDATE CASCADE ON DELETE CASCADE;
+CREATE INDEX push_subscriptions_due ON push_subscriptions USING btree (due_at) WHERE (due_at IS NOT NULL);
+CREATE INDEX push_subscriptions_of_user ON push_subscriptions USING btree (user_id);
+
 -- queue_draws ---------------------------------------------------------------------------------------------------------
 
 CREATE TABLE queue_draws (
@@ -2422,6 +2468,7 @@ CREATE TRIGGER log_removed_registrations AFTER DELETE ON registrations REFERENCI
 CREATE TRIGGER mail_deleted AFTER DELETE ON registrations REFERENCING OLD TABLE AS before FOR EACH STATEMENT EXECUTE FUNCTION mail_registrations();
 CREATE TRIGGER mail_updated AFTER UPDATE ON registrations REFERENCING OLD TABLE AS before NEW TABLE AS after FOR EACH STATEMENT EXECUTE FUNCTION mail_registrations();
 CREATE TRIGGER note_promotion BEFORE UPDATE OF status ON registrations FOR EACH ROW WHEN (((old.status = 'waitlisted'::registration_status) AND (new.status = ANY (ARRAY['registered'::registration_status, 'held'::registration_status])))) EXECUTE FUNCTION note_promotion();
+CREATE TRIGGER push_promotion AFTER UPDATE OF status ON registrations FOR EACH ROW WHEN (((old.status = 'waitlisted'::registration_status) AND (new.status = ANY (ARRAY['registered'::registration_status, 'held'::registration_status])))) EXECUTE FUNCTION push_promotion();
 CREATE TRIGGER search_registration_anew AFTER UPDATE OF name ON registrations FOR EACH ROW WHEN (((old.name IS DISTINCT FROM new.name) AND (new.status <> 'pending'::registration_status))) EXECUTE FUNCTION search_registration_anew();
 CREATE TRIGGER tell_of_changed_registrations AFTER UPDATE ON registrations REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION tell_of_event_details();
 CREATE TRIGGER tell_of_deleted_registrations AFTER DELETE ON registrations REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION tell_of_event_details();

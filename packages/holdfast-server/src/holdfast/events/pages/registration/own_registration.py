@@ -14,6 +14,7 @@ from holdfast.events.organizers.look import photo_origin
 from holdfast.events.pages.look import look_values
 from holdfast.events.paths import event_path, organizer_path
 from holdfast.events.processor.currencies import digits
+from holdfast.events.push.encryption import sender_keys
 from holdfast.events.registrations import giving_up, links, own_registration
 from holdfast.events.registrations.code import qr_code, short_code
 from holdfast.events.registrations.giving_up import (
@@ -60,6 +61,9 @@ READ_REMOVED_PAYMENT = Operation("look_at_removed_payment", None, read_once(own_
 
 GET_RECEIPT = Operation("get_own_receipt", None, single(own_registration.get_receipt))
 """Makes the receipt of the registration that a link names. It has no route and no tool of its own."""
+
+PUSH_WORKER_PATH = "/registrations/push-worker.js"
+"""The address of the worker that shows push messages. Its scope is the pages of registrations, as its address says."""
 
 KEPT = "kept"
 """The query of a page behind a link whose registration was being given up, until the person has undone that."""
@@ -149,6 +153,7 @@ class OwnRegistrationPages:
         self._look, self._stop = runner[READ_REGISTRATION], runner[STOP_MAILS]
         self._give_up, self._keep, self._look_at_given_up = runner[GIVE_UP], runner[KEEP], runner[READ_GIVEN_UP]
         self._giving_up = Access.of(GIVE_UP, runner)
+        self._push_key = sender_keys(self._secret)[0].public_key
         self._confirm = runner[CONFIRM]
         self._look_at_removed = runner[READ_REMOVED_PAYMENT]
         self._limits = limits
@@ -257,6 +262,9 @@ class OwnRegistrationPages:
             typed=short_code(links.write(self._secret, OWN_PAGE, link)) if has_code else None,
             cancel_path=language.at(f"{path}/cancel"),
             undo_path=language.at(f"{path}/undo"),
+            push_path=language.at(f"{path}/push"),
+            push_key=self._push_key,
+            push_worker=PUSH_WORKER_PATH,
             confirm_path=language.at(f"{path}/confirm"),
             receipt_path=f"{path}?{RECEIPT}",
             unsubscribe_path=language.at(f"{path}/unsubscribe"),

@@ -32,3 +32,27 @@ comment on column given_up_places.taken_at is
 create index given_up_places_old on given_up_places (given_up_at);
 create index given_up_places_held on given_up_places (event_id, next_arrival)
     where next_arrival is not null and taken_at is null;
+
+create table push_subscriptions (
+    id bigint generated always as identity primary key,
+    event_id bigint not null,
+    user_id bigint not null,
+    digest bytea not null,
+    sealed bytea not null,
+    language text not null check (language ~ '^[a-z]{2}$'),
+    inserted_at timestamptz not null default now(),
+    due_at timestamptz,
+    attempts integer not null default 0,
+    lease_id uuid,
+    error text,
+    unique (event_id, user_id, digest),
+    foreign key (event_id, user_id) references registrations on update cascade on delete cascade
+);
+comment on table push_subscriptions is
+    'Browsers that are told by a push message when a registration moves up from the waiting list.';
+comment on column push_subscriptions.digest is 'SHA-256 of the address that the push service gave the browser.';
+comment on column push_subscriptions.sealed is 'That address and the keys of the browser, sealed.';
+comment on column push_subscriptions.due_at is
+    'When it is sent, or until when it is leased; null: the person still waits.';
+create index push_subscriptions_of_user on push_subscriptions (user_id);
+create index push_subscriptions_due on push_subscriptions (due_at) where due_at is not null;
