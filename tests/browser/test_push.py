@@ -22,6 +22,8 @@ from tests.events.people.scene import sign_up
 from tests.events.push.push_service import LOCAL, PushServiceDouble, push_service
 
 SUBSCRIBE = """
+    // Headless Chromium says "denied" whatever was granted.
+    Object.defineProperty(Notification, "permission", { get: () => "default" });
     PushManager.prototype.subscribe = async function (options) {
       if (!options.userVisibleOnly || options.applicationServerKey !== KEY) throw new Error("another key");
       return { toJSON: () => ({ endpoint: ENDPOINT, keys: { p256dh: P256DH, auth: AUTH } }) };

@@ -73,6 +73,8 @@ PARTS = (
     "/events/{event_id}/embed/stream",
     "/organizers/{slug}/stream",
     "/events/{event_id}/cover-{version}.png",
+    "/registrations/{link}/push",
+    "/registrations/push-worker.js",
 )
 """Parts of pages, in the pages themselves. The cover of an unproved organizer does not exist."""
 

@@ -80,6 +80,18 @@ async def test_the_browser_is_told_when_the_seat_is_there_and_only_then(
     assert await stored(service) == 0
 
 
+async def test_a_message_has_no_web_address_but_that_of_the_page(service: Service, pushes: PushServiceDouble) -> None:
+    _, _, [ann, ben] = await line(service, "ann", "ben", title="Win at https://evil.example.com/a now")
+    browser = await subscribed(service, pushes, ben)
+
+    await cancel(service, ann)
+    await sending.send_due(service.database)
+
+    [message] = browser.messages
+    assert "evil" not in message["body"]
+    assert message["body"].startswith("Win at ")
+
+
 async def test_it_is_asked_for_only_where_somebody_waits_and_is_off_at_first(service: Service) -> None:
     _, _, [ann, ben] = await line(service, "ann", "ben")
     http = Visitor(service).http

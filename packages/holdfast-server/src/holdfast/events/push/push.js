@@ -47,9 +47,9 @@
     if (!answer.ok) throw new Error(`status ${answer.status}`);
   }
 
-  if ("serviceWorker" in navigator && "PushManager" in window && "Notification" in window) {
+  if ("serviceWorker" in navigator && "PushManager" in window && "Notification" in window && Notification.permission !== "denied") {
     place.hidden = false;
-    show(Notification.permission === "denied" ? denied : "");
+    show();
     button.addEventListener("click", async () => {
       button.disabled = true;
       try {

@@ -14,12 +14,14 @@ import structlog
 from msgspec import Struct
 
 from holdfast.events.push.encryption import encrypt, read_browser_keys, sender_keys
-from holdfast.events.push.subscriptions import StoredSubscription
+from holdfast.events.push.subscriptions import MAX_SUBSCRIPTIONS, StoredSubscription
 from holdfast.events.registrations.links import own_url
 from holdfast.events.resources import Database, Reader, Tx
 from holdfast.events.site import SITE
+from holdfast.events.texts.outbound_texts import outbound_text
 from holdfast.kit.background import row_work
 from holdfast.kit.background.row_work import LeasedRow, RetryBackoff, RowTable, TableWork
+from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.outbound.requests import FetchRefusal
 from holdfast.kit.pages.language import language_with_code
@@ -28,6 +30,16 @@ from holdfast.kit.security.secrets import UnsealError
 CHANNEL = "pushes"
 
 MAX_CONCURRENT_MESSAGES = 8
+
+PUSH_MESSAGES = Bound(
+    name="Push messages that one process sends at the same time",
+    service="events",
+    total=f"{MAX_CONCURRENT_MESSAGES}",
+    tenant="in turns",
+    address=f"{MAX_SUBSCRIPTIONS} browsers of each registration",
+    reserved="-",
+    stranger="A turn among the organizers, of at most 5 seconds for each message.",
+)
 
 MAX_ATTEMPTS = 6
 
@@ -147,7 +159,7 @@ class PushWork(TableWork):
             else texts.gettext("You have a seat!")
         )
         url = own_url(resources.settings, resources.secret, message.event_id, message.user_id, message.arrival)
-        content = {"title": text, "body": message.title[:MAX_TITLE_CHARACTERS], "url": url}
+        content = {"title": text, "body": outbound_text(message.title)[:MAX_TITLE_CHARACTERS], "url": url}
         return msgspec.json.encode(content)
 
 

@@ -77,7 +77,7 @@ async def subscribe(tx: Tx, caller: Caller, command: Subscribe) -> None:
     if command.sender_key not in [key.public_key for key in sender_keys(tx.resources.secret)]:
         raise invalid({"sender_key": ["must be the present key of the service; load the page again"]})
     stored = StoredSubscription(command.endpoint, command.p256dh, command.auth, command.sender_key)
-    found = await tx.value(
+    is_stored = await tx.value(
         """
         with waiting as materialized (
             select registrations.event_id, registrations.user_id from registrations join users on users.id = user_id
@@ -105,7 +105,7 @@ async def subscribe(tx: Tx, caller: Caller, command: Subscribe) -> None:
             "others": MAX_SUBSCRIPTIONS - 1,
         },
     )
-    if not found:
+    if not is_stored:
         raise NOT_FOUND("This registration is not on the waiting list.")
 
 
