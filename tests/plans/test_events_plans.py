@@ -16,6 +16,7 @@ from holdfast.events.console.people.registrations import SEARCH
 from holdfast.events.log import head_log, sealing
 from holdfast.events.ownership import CancelEventsArguments
 from holdfast.events.pages.part import READ_ORGANIZER
+from holdfast.events.push.encryption import sender_keys
 from holdfast.events.registrations import search, substring_search
 from holdfast.events.registrations.substring_search import IndexArguments
 from holdfast.events.settings import Settings
@@ -307,6 +308,8 @@ class Work(running.Work):
         arguments = {**known[operation.name], **overrides}
         fields = operation.command.__struct_fields__
         arguments |= {name: value for name, value in self.ann.items() if name in fields}
+        if "sender_key" in fields:
+            arguments |= {"sender_key": sender_keys(self.database.resources.secret)[0].public_key}
         refused = await attempt(self.database, operation, api_key(1, self.ada.id), arguments)
         if refused:
             self.refused[operation.name] = refused.code
