@@ -19,6 +19,7 @@ from holdfast.events.events.model import CHANGE_CHANNEL
 from holdfast.events.keys.operations import mint
 from holdfast.events.log import keys as log_keys
 from holdfast.events.queues import places
+from holdfast.events.registrations import giving_up
 from holdfast.events.resources import Database
 from holdfast.events.seats import settlement
 from holdfast.events.service import EVENTS
@@ -135,6 +136,13 @@ class Service:
         settled = await settlement.settle(self.database)
         await self.hear()
         return settled
+
+    async def give_up(self) -> int:
+        """Let the time to undo be over for all registrations that are being given up; how many are gone."""
+        await self.run_sql("update registrations set gives_up_at = clock_timestamp() where gives_up_at is not null")
+        removed = await giving_up.remove(self.database)
+        await self.hear()
+        return removed
 
     async def hear(self) -> None:
         """Wait until this process has heard of everything that was committed before."""

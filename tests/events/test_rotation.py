@@ -47,6 +47,7 @@ async def test_signing_keys_answers_and_upload_addresses_outlive_the_secret(sett
         "queue_signing_keys: 1 sealed again.\n"
         "log_keys: 0 sealed again.\n"
         "idempotency_answers: 1 sealed again.\n"
+        "push_subscriptions: 0 sealed again.\n"
         "trusted_auth_keys: 0 sealed again.\n"
     )
     async with running(under(SECOND)) as service:

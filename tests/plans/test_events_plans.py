@@ -16,6 +16,7 @@ from holdfast.events.console.people.registrations import SEARCH
 from holdfast.events.log import head_log, sealing
 from holdfast.events.ownership import CancelEventsArguments
 from holdfast.events.pages.part import READ_ORGANIZER
+from holdfast.events.push.encryption import sender_keys
 from holdfast.events.registrations import search, substring_search
 from holdfast.events.registrations.substring_search import IndexArguments
 from holdfast.events.settings import Settings
@@ -86,6 +87,13 @@ SMALL = {
 
 
 OWN: dict[str, Any] = {"event_id": 1, "user_id": ANN}
+SUBSCRIPTION = {
+    "endpoint": "https://push.example/1",
+    "p256dh": "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",
+    "auth": "BTBZMqHH6r4Tts7J_aSIgg",
+    "sender_key": "",
+    "language": "en",
+}
 SCAN = "3f2504e0-4f89-41d3-9a0c-0305e82c3301"
 
 BEA: dict[str, Any] = {"event_id": 3, "user_id": "beabeabe"}
@@ -140,7 +148,11 @@ ALONE: dict[str, dict[str, Any]] = {
     "send_details": OWN,
     "look_at_own": OWN,
     "get_own_receipt": OWN,
-    "cancel_own": OWN,
+    "give_up_own": OWN,
+    "keep_own": OWN,
+    "look_at_given_up": OWN,
+    "subscribe_to_push": {**OWN, **SUBSCRIPTION},
+    "unsubscribe_from_push": {**OWN, "endpoint": "https://push.example/1"},
     "confirm_own": OWN,
     "stop_mails": OWN,
     "send_data_link": {**OWN, "language": "en"},
@@ -300,6 +312,8 @@ class Work(running.Work):
         arguments = {**known[operation.name], **overrides}
         fields = operation.command.__struct_fields__
         arguments |= {name: value for name, value in self.ann.items() if name in fields}
+        if "sender_key" in fields:
+            arguments |= {"sender_key": sender_keys(self.database.resources.secret)[0].public_key}
         refused = await attempt(self.database, operation, api_key(1, self.ada.id), arguments)
         if refused:
             self.refused[operation.name] = refused.code

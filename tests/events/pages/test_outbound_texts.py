@@ -59,7 +59,12 @@ PAGES = (
 )
 """Pages: their titles and what is in their heads."""
 
-POSTED = ("/events/{event_id}/registrations", "/registrations/{link}/cancel", "/registrations/{link}/confirm")
+POSTED = (
+    "/events/{event_id}/registrations",
+    "/registrations/{link}/cancel",
+    "/registrations/{link}/undo",
+    "/registrations/{link}/confirm",
+)
 """Pages after a form was sent."""
 
 REDIRECTS = (
@@ -75,6 +80,8 @@ PARTS = (
     "/events/{event_id}/embed/stream",
     "/organizers/{slug}/stream",
     "/events/{event_id}/cover-{version}.png",
+    "/registrations/{link}/push",
+    "/registrations/push-worker.js",
 )
 """Parts of pages, in the pages themselves. The cover of an unproved organizer does not exist."""
 
@@ -195,10 +202,14 @@ async def test_heads_of_pages_after_a_form_have_none(scene: Scene) -> None:
         "late": await visitor.http.post(f"{own_page}/cancel", data={"token": "0-0"}),
         "stopped": await visitor.http.post(f"{own_page}/unsubscribe"),
         "confirmed": await visitor.http.post(f"{own_page}/confirm"),
-        "cancelled": await visitor.http.post(f"{own_page}/cancel", data={"token": token}),
+        "asked": await visitor.http.post(f"{own_page}/cancel", data={"token": token}),
+        "leaving": await visitor.http.get(own_page),
     }
 
-    assert state(answers["known"]) == "known"
+    await scene.service.give_up()
+    answers["given up"] = await visitor.http.get(own_page)
+
+    assert (state(answers["known"]), state(answers["given up"])) == ("known", "given_up")
     for name, answer in answers.items():
         if answer.text:
             assert_no_address(Head(answer.text).texts, name)

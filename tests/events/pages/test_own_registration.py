@@ -43,11 +43,13 @@ async def statuses(ada: Client) -> dict[str, str]:
     }
 
 
-async def cancel(service: Service, address: str, **fields: str) -> httpx2.Response:
-    """Press the button of the question."""
+async def cancel(service: Service, address: str) -> httpx2.Response:
+    """Press the button of the question, and let the time to undo it pass; the page that is left."""
     http = Visitor(service).http
     page = await http.get(f"{address}/cancel")
-    return await http.post(f"{address}/cancel", data={"token": value(page, "token"), **fields})
+    await http.post(f"{address}/cancel", data={"token": value(page, "token")})
+    await service.give_up()
+    return await http.get(address)
 
 
 async def test_the_page_tells_all_about_a_seat(service: Service) -> None:
@@ -123,7 +125,7 @@ async def test_a_seat_that_is_cancelled_goes_to_the_next_on_the_waiting_list(ser
     gone = await cancel(service, ann)
 
     assert "place 1 of 2" in page_text(before)
-    assert (gone.status_code, state(gone)) == (200, "cancelled")
+    assert (gone.status_code, state(gone)) == (410, "given_up")
     assert await statuses(ada) == {"ben": "registered", "cal": "waitlisted"}
     assert state(await http.get(ben)) == "registered"
 
@@ -153,13 +155,14 @@ async def test_the_question_says_who_gets_the_seat_or_the_place_and_so_does_the_
     questions.append(await question(ben))
     answers.append(page_text(await cancel(service, ben)))
 
-    assert "The next person on the waiting list gets your seat at once." in questions[0]
-    assert "Those behind you on the waiting list move up." in questions[1]
-    assert "Your place is free for others at once." in questions[2]
-    assert "Your seat is free for others at once." in questions[3]
-    assert "Your place is free for others now." in answers[0]
-    assert "your seat goes to the next person on the waiting list." in answers[1]
-    assert "your seat is free for others now." in answers[2]
+    assert "Can't come? Pass it on. The first person on the waiting list gets your seat." in questions[0]
+    assert "Leave the waiting list? Those behind you on the waiting list move up." in questions[1]
+    assert "Your place is free for anyone then." in questions[2]
+    assert "Give up your seat? Your seat is free for anyone then." in questions[3]
+    assert all("You have 30 seconds to undo it." in question for question in questions)
+    assert "Your registration is cancelled." in answers[0]
+    assert "Somebody who waited has it now. Thank you." in answers[1]
+    assert "Your seat is free again for anyone." in answers[2]
 
 
 async def test_looking_changes_nothing(service: Service) -> None:
@@ -169,12 +172,12 @@ async def test_looking_changes_nothing(service: Service) -> None:
     http = Visitor(service).http
 
     for method in ("GET", "HEAD"):
-        for path in ("", "/cancel", "/unsubscribe"):
+        for path in ("", "/cancel", "/undo", "/unsubscribe"):
             await http.request(method, address + path)
 
     assert await statuses(ada) == {"ann": "registered"}
     assert await service.run_sql("select notify from registrations") == [(True,)]
-    assert "You cannot undo this." in page_text(await http.get(f"{address}/cancel"))
+    assert await service.run_sql("select gives_up_at from registrations") == [(None,)]
 
 
 async def test_a_form_that_was_not_shown_cancels_nothing(service: Service) -> None:
@@ -229,7 +232,7 @@ async def test_who_moved_up_after_the_deadline_can_still_hand_the_place_back(ser
 
     gone = await cancel(service, ben)
 
-    assert state(gone) == "cancelled"
+    assert state(gone) == "given_up"
     assert state(await Visitor(service).http.get(cal)) == "registered"
 
 
@@ -247,7 +250,7 @@ async def test_a_stale_link_leads_to_a_plain_page(service: Service) -> None:
             await http.get(f"{address}/unsubscribe"),
             await http.post(f"{address}/cancel", data={"token": token}),
         ):
-            assert (page.status_code, state(page)) == (410, "gone")
+            assert (page.status_code, state(page)) == (410, "given_up")
 
     await is_gone()
     await settled(service, ada, event, "ann")
@@ -320,5 +323,5 @@ async def test_pages_are_in_the_language_of_the_browser(service: Service) -> Non
 
     assert "Sie haben einen Platz." in page_text(german)
     assert '<html lang="de">' in german.text
-    assert "Anmeldung stornieren" in page_text(chosen)
+    assert "Platz abgeben" in page_text(chosen)
     assert "/cancel?lang=de" in chosen.text

@@ -106,7 +106,9 @@ async def cancelled(shop: Scene, ann: Buyer) -> str:
     """What the page says after the question whether to cancel was answered."""
     path = await own_page(shop, ann)
     page = await ann.visitor.http.get(f"{path}/cancel")
-    return page_text(await ann.visitor.http.post(f"{path}/cancel", data={"token": value(page, "token")}))
+    await ann.visitor.http.post(f"{path}/cancel", data={"token": value(page, "token")})
+    await shop.service.give_up()
+    return page_text(await ann.visitor.http.get(path))
 
 
 async def test_who_cancels_while_the_payment_is_disputed_is_told_that_the_money_waits(shop: Scene) -> None:
@@ -303,7 +305,9 @@ async def test_who_cancels_too_late_for_money_is_told_the_number_of_days(shop: S
     path = await own_page(shop, ann)
     page = await ann.visitor.http.get(f"{path}/cancel")
 
-    done = await ann.visitor.http.post(f"{path}/cancel", data={"token": value(page, "token")})
+    await ann.visitor.http.post(f"{path}/cancel", data={"token": value(page, "token")})
+    await shop.service.give_up()
+    done = await ann.visitor.http.get(path)
 
     nothing = "you get nothing back: the organizer gives money back only until 40 days before the event."
     assert f"If you cancel now, {nothing}" in page_text(page)

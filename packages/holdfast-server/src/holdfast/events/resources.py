@@ -28,6 +28,7 @@ class Resources(resources.Resources[Settings]):
     outbound    the HTTP client for URLs that users give
     documents   the HTTP client for metadata documents of OAuth clients
     beacon      the HTTP client for rounds of the public beacon
+    push        the HTTP client for the push services that browsers name
     texts       renders the Markdown of users
     photos      the store of photos and uploads
     processor   the payment processor; None if payments are not configured
@@ -36,6 +37,7 @@ class Resources(resources.Resources[Settings]):
     outbound: OutboundClient
     documents: OutboundClient
     beacon: OutboundClient
+    push: OutboundClient
     texts: TextRenderer
     photos: Store
     processor: Processor | None
@@ -68,6 +70,7 @@ def build(settings: Settings) -> Resources:
         outbound=OutboundClient(),
         documents=OutboundClient(seconds=5),
         beacon=OutboundClient(seconds=5),
+        push=OutboundClient(seconds=5),
         texts=TextRenderer(),
         photos=photo_store(settings, secret),
         processor=_processor(settings, secret),

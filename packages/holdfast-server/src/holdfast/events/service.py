@@ -31,6 +31,7 @@ from holdfast.events.payments import part as payments
 from holdfast.events.photos import part as photos
 from holdfast.events.pricing import part as pricing
 from holdfast.events.problems import ALL
+from holdfast.events.push import part as push
 from holdfast.events.queues import part as queues
 from holdfast.events.queues.places import QUEUE_DRAWS
 from holdfast.events.registrations import part as registrations
@@ -67,6 +68,7 @@ PARTS: Sequence[Part[Context]] = (
     log.PART,
     events.PART,
     registrations.PART,
+    push.PART,
     Part(loops=(DRAWING,)),
     oauth.PART,
     photos.PART,

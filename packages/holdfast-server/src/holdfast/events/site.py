@@ -20,6 +20,7 @@ PARAMETERS = (
             "event",
             "done",
             "fate",
+            "kept",
             "offset",
             "organizer",
             "paid",

@@ -290,6 +290,7 @@ class EventRow(DrawColumns, kw_only=True):
 
     takes_entries    whether who registers becomes an entry of the draw, until all entries have their outcomes
     queue_id         the waiting room before it; None: it has none
+    seats_passed_on  how many seats that people gave up were taken by people who waited
     """
 
     id: int
@@ -302,6 +303,7 @@ class EventRow(DrawColumns, kw_only=True):
     waitinglist_capacity: int
     registered_count: int
     waitlisted_count: int
+    seats_passed_on: int
     currency: str
     pricing_mode: PricingMode
     price: int

@@ -10,7 +10,8 @@ from holdfast.kit.postgres.pagination import OffsetPage, Page, page_of_long_item
 EVENT: LiteralString = f"""
 select
     events.id, events.organizer_id, events.title, events.body, events.datetime, events.end_datetime as ends_at,
-    events.capacity, events.waitinglist_capacity, events.registered_count, events.waitlisted_count, events.currency,
+    events.capacity, events.waitinglist_capacity, events.registered_count, events.waitlisted_count,
+    events.seats_passed_on, events.currency,
     events.pricing_mode, events.price, events.min_price, events.max_price, events.current_price,
     events.recurrence_frequency, events.recurrence_interval, events.address, events.location_name, events.latitude,
     events.longitude, events.timezone, events.cancellation_hours, events.calendar_sequence, events.image_keys,

@@ -11,7 +11,7 @@ from holdfast.events.pages.event.page import EventPage
 from holdfast.events.pages.feeds import CalendarFile, OrganizerFeeds
 from holdfast.events.pages.look import STYLESHEETS, answer_stylesheet
 from holdfast.events.pages.organizer import LiveOrganizers, OrganizerCache, OrganizerPage
-from holdfast.events.pages.registration import form_pages, own_registration, status
+from holdfast.events.pages.registration import form_pages, own_registration, push, status
 from holdfast.events.queues.event_releases import ReleaseTokenReader
 from holdfast.events.resources import Context
 from holdfast.events.site import SITE
@@ -39,7 +39,7 @@ OPERATIONS = (
         own_registration.READ_REMOVED_PAYMENT,
         own_registration.GET_RECEIPT,
     ),
-    *(*own_registration.OPERATIONS, *own_data_request.OPERATIONS, *own_data.OPERATIONS),
+    *(*own_registration.OPERATIONS, *push.OPERATIONS, *own_data_request.OPERATIONS, *own_data.OPERATIONS),
 )
 """The operations of the pages. They have no routes and no tools of their own."""
 
@@ -88,6 +88,7 @@ def endpoints(context: Context) -> Endpoints:
         document("/robots.txt", ROBOTS, "text/plain"),
         *status.routes(database, runner, limits),
         *own_registration.routes(database, runner, limits),
+        *push.routes(database, runner, limits),
         *own_data_request.routes(database, runner, limits),
         *own_data.routes(database, runner, limits),
         *SITE.assets("pages/local_time.js", "chart.js"),

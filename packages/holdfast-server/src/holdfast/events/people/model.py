@@ -120,6 +120,7 @@ class ExportedRegistration(Struct):
 
     paid_by_card    the amount of the card payment for it; None: none was made
     noted_amount    the amount that the organizer has noted as paid
+    push_browsers   how many browsers get a push message when it moves up from the waiting list
     log_number      its number in the public log of the event; `nonce` and `logged_as` open its commitment there
     """
 
@@ -143,6 +144,8 @@ class ExportedRegistration(Struct):
     noted_amount: int
     amount_due: int | None
     held_until: dt.datetime | None
+    gives_up_at: dt.datetime | None
+    push_browsers: int
     currency: str
     details_sent_again_at: dt.datetime | None
     log_number: int | None

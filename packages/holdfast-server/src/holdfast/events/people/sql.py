@@ -113,7 +113,10 @@ async def list_registrations(reader: Reader, user_id: int) -> list[ExportedRegis
                (select stored_at from check_in_scans as scans
                  where scans.event_id = registrations.event_id and scans.user_id = registrations.user_id and is_entry)
                as entered_at, registrations.name, language,
-               notify as mails_wanted, paid_by_card, amount_paid as noted_amount, amount_due, held_until, currency,
+               notify as mails_wanted, paid_by_card, amount_paid as noted_amount, amount_due, held_until,
+               gives_up_at, (select count(*) from push_subscriptions as browsers
+                              where browsers.event_id = registrations.event_id
+                                and browsers.user_id = registrations.user_id) as push_browsers, currency,
                details_at as details_sent_again_at, log_number, nonce, logged_as
           from registrations
           join events on events.id = event_id
@@ -150,7 +153,9 @@ async def list_affected(reader: Reader, user_id: int) -> list[AffectedRegistrati
 
 
 async def delete_personal_details(tx: Tx, user_id: int) -> None:
-    """Remove the data that a person gave organizers. From now on the person gets no mails about these registrations."""
+    """Remove the data that a person gave organizers. From now on the person gets no mails about these registrations,
+    and no push messages."""
+    await tx.run("delete from push_subscriptions where user_id = %(user_id)s", {"user_id": user_id})
     await tx.run(
         """
         update registrations set name = null, language = null, notify = false, details_at = null

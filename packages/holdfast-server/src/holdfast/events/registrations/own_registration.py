@@ -1,4 +1,4 @@
-"""A person's own registration, behind a signed link: read, cancel, confirm an entry, stop its mails.
+"""A person's own registration, behind a signed link: read it, confirm an entry, stop its mails. `giving_up.py` ends it.
 
 Every holder of the link may do all of this. Reading changes nothing, because mail scanners follow links. The receipt is
 made again from the stored row. An entry of a draw is confirmed by a link that was only mailed to its address; the
@@ -22,7 +22,6 @@ from holdfast.events.registrations import sql
 from holdfast.events.registrations.cancellation import cancellation_deadline
 from holdfast.events.registrations.links import Link
 from holdfast.events.resources import Reader, Tx
-from holdfast.events.seats import seats
 from holdfast.events.seats.drawn import DRAWN_PLACE, IS_CONFIRMED
 from holdfast.events.seats.intake import ADVISORY_LOCK_ID, LOGGED_AT, LOGGED_NONCE
 from holdfast.events.users.model import PUBLIC_ACCENT, PUBLIC_NAME
@@ -32,6 +31,9 @@ from holdfast.kit.contract.problems import NOT_FOUND, Problem, refuses
 from holdfast.kit.running.run_modes import Batch
 from holdfast_verify.formats.log_name import LogName
 from holdfast_verify.formats.receipts import ReceiptFile, later_receipt, receipt_of
+
+UNDO_SECONDS = 30
+"""Seconds in which a person can undo that a registration is given up."""
 
 RegistrationStatus = Literal["pending", "in_draw", "held", "registered", "waitlisted", "rejected"]
 
@@ -48,10 +50,6 @@ class GetOwnRegistration(OwnRegistrationCommand):
     """Asks for a registration and its status."""
 
 
-class CancelOwnRegistration(OwnRegistrationCommand):
-    """Asks to cancel a registration."""
-
-
 class StopMails(OwnRegistrationCommand):
     """Asks to send no more mails about a registration."""
 
@@ -64,13 +62,14 @@ class OwnRegistration(Struct, frozen=True):
     waiting         the number of people who wait for a free seat, counted like `position`
     amount_due      the price of the seat; None: nothing is due
     held_until      the time until which the seat is held
+    gives_up_at     when it is given up, unless the person undoes that; None: it is not
     payment_url     the page on which it can be paid; None: it cannot be paid, or not yet
     amount_paid     the amount paid by card; else the amount that the organizer has noted
     is_closing      whether the time to pay is over, and the processor has not closed its page yet
     refunded        the sum of the refunds, also of those that are still to be made
     refund_outlook  status of the refunds: `back`: made, or to be made; `waits`: a dispute is not decided; `lost`: the
                     bank of the card has given the money back itself
-    refundable      the amount that is refunded if it is cancelled now
+    refundable      the amount that is refunded if it is cancelled now, or else when the person asked to give it up
     refund_days     a cancellation earlier than so many days before the event is refunded in full; None: no card payment
     disputed        `open`: a dispute about the payment is not decided, and nothing is refunded before that; `lost`:
                     the bank of the card has given the money back itself
@@ -98,6 +97,7 @@ class OwnRegistration(Struct, frozen=True):
     amount_paid: int
     currency: str
     held_until: dt.datetime | None
+    gives_up_at: dt.datetime | None
     payment_url: str | None
     is_closing: bool
     refunded: int
@@ -165,47 +165,11 @@ class OwnRegistration(Struct, frozen=True):
         return self.waiting > (self.position if self.status == "waitlisted" and self.reason is None else 0)
 
 
-class CancellationResult(Struct, frozen=True):
-    """The registration before the command; `done`: whether it was removed, or else it was too late."""
-
-    registration: OwnRegistration
-    done: bool
-
-
 @refuses(NOT_FOUND)
 async def get(reader: Reader, batch: Batch[GetOwnRegistration]) -> Sequence[OwnRegistration | Problem]:
     """Read registrations. One that was removed, or replaced by a newer one, is not found."""
     registrations = await find_own_registrations(reader, [call.command for call in batch.calls])
     return [registration or NOT_FOUND("There is no such registration any more.") for registration in registrations]
-
-
-@refuses(NOT_FOUND)
-async def cancel(tx: Tx, caller: Caller, command: CancelOwnRegistration) -> CancellationResult:
-    """Remove a registration, unless it is too late. A seat it held goes to the first on the waiting list."""
-    await seats.lock_event_of(tx, command.event_id)
-    [registration] = await find_own_registrations(tx, [command])
-    if registration is None:
-        raise NOT_FOUND("There is no such registration any more.")
-    if not registration.can_be_cancelled:
-        return CancellationResult(registration, done=False)
-    if registration.amount_due and not registration.refundable:
-        await keep_payment(tx, registration)
-    await sql.delete_registration(tx, registration.event_id, registration.user_id, "person")
-    if registration.status in ("registered", "held"):
-        await seats.refill_seats(tx, [registration.event_id])
-    return CancellationResult(registration, done=True)
-
-
-async def keep_payment(tx: Tx, registration: OwnRegistration) -> None:
-    """Let the organizer keep the payment: by the rule for cancellations it is too late for a refund."""
-    await tx.run(
-        """
-        update payments set kept = amount - refunded from users
-         where event_id = %(event_id)s and users.id = user_id and users.public_id = %(user_id)s
-           and arrival = %(arrival)s and state = 'paid'
-        """,
-        {"event_id": registration.event_id, "user_id": registration.user_id, "arrival": registration.arrival},
-    )
 
 
 async def stop_mails(tx: Tx, caller: Caller, command: StopMails) -> None:
@@ -243,9 +207,11 @@ FIND_OWN: LiteralString = f"""
            registration.status::text, registration.reason, registration.notify,
            registration.amount_due, coalesce(payment.received, registration.amount_paid) as amount_paid,
            coalesce(payment.currency, events.currency) as currency,
-           registration.held_until, payment.url as payment_url, coalesce(payment.is_closing, false) as is_closing,
+           registration.held_until, registration.gives_up_at, payment.url as payment_url,
+           coalesce(payment.is_closing, false) as is_closing,
            coalesce(payment.refunded, 0) as refunded, payment.refund_outlook,
-           case when events.datetime - payment.refund_days * interval '1 day' > now()
+           case when events.datetime - payment.refund_days * interval '1 day' > coalesce(
+                         registration.gives_up_at - %(undo)s * interval '1 second', now())
                 then payment.paid - payment.refunded else 0 end as refundable, payment.refund_days, payment.disputed,
            registration.promoted_at,
            extract(epoch from clock_timestamp() - registration.received_at)::integer as age,
@@ -299,7 +265,8 @@ async def find_own_registrations(
     """The registrations that links name, in the order of the links; None for one that was removed or replaced."""
     links = [Link(command.event_id, command.user_id, command.arrival) for command in commands]
     unique_links = [link._asdict() for link in {*links}]
-    rows = await reader.rows(OwnRegistration, FIND_OWN, {"own": msgspec.json.encode(unique_links).decode()})
+    parameters = {"own": msgspec.json.encode(unique_links).decode(), "undo": UNDO_SECONDS}
+    rows = await reader.rows(OwnRegistration, FIND_OWN, parameters)
     registrations = {Link(row.event_id, row.user_id, row.arrival): row for row in rows}
     return [registrations.get(link) for link in links]
 
@@ -363,13 +330,16 @@ class RemovedPayment(Struct, frozen=True):
     """The last payment of a registration that was removed.
 
     is_unpaid    whether no money has arrived; money that arrives now is refunded in full
-    refunded, refund_outlook    as in `OwnRegistration`
+    kept_amount  what the organizer keeps, since it was too late for a refund
+    refunded, refund_outlook, refund_days    as in `OwnRegistration`
     """
 
     is_unpaid: bool
     currency: str
+    kept_amount: int
     refunded: int
     refund_outlook: Literal["back", "waits", "lost"] | None
+    refund_days: int
 
 
 async def last_payment(reader: Reader, caller: Caller, command: GetRemovedPayment) -> RemovedPayment | None:
@@ -377,7 +347,7 @@ async def last_payment(reader: Reader, caller: Caller, command: GetRemovedPaymen
     return await reader.row(
         RemovedPayment,
         """
-        select state in ('opening', 'open') as is_unpaid, currency, refunded,
+        select state in ('opening', 'open') as is_unpaid, currency, kept as kept_amount, refunded, refund_days,
                case when refunded > 0 then coalesce((
                    select case blocked_by_dispute(payments.intent_id)
                                when 'open' then 'waits' when 'lost' then 'lost' end

@@ -227,6 +227,14 @@ begin
     return new;
 end $$;
 
+CREATE FUNCTION count_passed_seats() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    update events set seats_passed_on = seats_passed_on + 1 where id = new.event_id;
+    return null;
+end $$;
+
 CREATE FUNCTION count_seats() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -294,6 +302,14 @@ CREATE FUNCTION forget_amount() RETURNS trigger
     AS $$
 begin
     new.amount_paid = 0;
+    return new;
+end $$;
+
+CREATE FUNCTION forget_giving_up() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    new.gives_up_at = null;
     return new;
 end $$;
 
@@ -888,6 +904,19 @@ CREATE FUNCTION person_commitment(subject text, person text, nonce uuid) RETURNS
                                    || uuid_send(nonce)), 'base64'), '+/=', '-_')
 $$;
 
+CREATE FUNCTION push_promotion() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    update push_subscriptions set due_at = clock_timestamp(), attempts = 0
+     where event_id = new.event_id and user_id = new.user_id;
+    if found then
+        -- The name of the channel and a space: it must match CHANNEL in push/sending.py.
+        perform pg_notify('holdfast', 'pushes ');
+    end if;
+    return null;
+end $$;
+
 CREATE FUNCTION refuse_change_of_key() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -1410,6 +1439,7 @@ CREATE TABLE events (
     draw_confirmed bigint,
     clock_length interval,
     queue_id bigint,
+    seats_passed_on integer DEFAULT 0 NOT NULL,
     CONSTRAINT events_cancellation_hours_check CHECK ((cancellation_hours >= 0)),
     CONSTRAINT events_capacity_check CHECK ((capacity > 0)),
     CONSTRAINT events_currency_check CHECK ((currency ~ '^[A-Z]{3}$'::text)),
@@ -1421,6 +1451,7 @@ CREATE TABLE events (
     CONSTRAINT events_price_check CHECK ((price >= 0)),
     CONSTRAINT events_recurrence_interval_check CHECK ((recurrence_interval >= 0)),
     CONSTRAINT events_registered_count_check CHECK ((registered_count >= 0)),
+    CONSTRAINT events_seats_passed_on_check CHECK ((seats_passed_on >= 0)),
     CONSTRAINT events_waitinglist_capacity_check CHECK ((waitinglist_capacity >= 0)),
     CONSTRAINT events_waitlisted_count_check CHECK ((waitlisted_count >= 0)),
     CONSTRAINT it_ends_after_it_begins CHECK ((end_datetime > datetime)),
@@ -1504,6 +1535,27 @@ CREATE TABLE functions (
 );
 ALTER TABLE ONLY functions
     ADD CONSTRAINT functions_pkey PRIMARY KEY (name);
+
+-- given_up_places -----------------------------------------------------------------------------------------------------
+
+CREATE TABLE given_up_places (
+    event_id bigint NOT NULL,
+    arrival bigint NOT NULL,
+    given_up_at timestamp with time zone NOT NULL,
+    had_seat boolean NOT NULL,
+    next_arrival bigint,
+    taken_at timestamp with time zone,
+    CONSTRAINT only_a_seat_has_a_next_person CHECK ((had_seat OR (next_arrival IS NULL))),
+    CONSTRAINT only_the_next_person_takes_it CHECK (((next_arrival IS NOT NULL) OR (taken_at IS NULL)))
+);
+ALTER TABLE ONLY given_up_places
+    ADD CONSTRAINT given_up_places_pkey PRIMARY KEY (event_id, arrival);
+ALTER TABLE ONLY given_up_places
+    ADD CONSTRAINT given_up_places_event_id_fkey FOREIGN KEY (event_id) REFERENCES events(id) ON DELETE CASCADE;
+CREATE INDEX given_up_places_held ON given_up_places USING btree (event_id, next_arrival) WHERE ((next_arrival IS NOT NULL) AND (taken_at IS NULL));
+CREATE INDEX given_up_places_old ON given_up_places USING btree (given_up_at);
+CREATE TRIGGER count_seat_passed_at_once AFTER INSERT ON given_up_places FOR EACH ROW WHEN ((new.taken_at IS NOT NULL)) EXECUTE FUNCTION count_passed_seats();
+CREATE TRIGGER count_seat_passed_later AFTER UPDATE OF taken_at ON given_up_places FOR EACH ROW WHEN (((old.taken_at IS NULL) AND (new.taken_at IS NOT NULL))) EXECUTE FUNCTION count_passed_seats();
 
 -- idempotency_answers -------------------------------------------------------------------------------------------------
 
@@ -2130,6 +2182,39 @@ ALTER TABLE ONLY processor_events
     ADD CONSTRAINT processor_events_pkey PRIMARY KEY (id);
 CREATE INDEX processor_events_received ON processor_events USING btree (received_at);
 
+-- push_subscriptions --------------------------------------------------------------------------------------------------
+
+CREATE TABLE push_subscriptions (
+    id bigint NOT NULL,
+    event_id bigint NOT NULL,
+    user_id bigint NOT NULL,
+    digest bytea NOT NULL,
+    sealed bytea NOT NULL,
+    language text NOT NULL,
+    inserted_at timestamp with time zone DEFAULT now() NOT NULL,
+    due_at timestamp with time zone,
+    attempts integer DEFAULT 0 NOT NULL,
+    lease_id uuid,
+    error text,
+    CONSTRAINT push_subscriptions_language_check CHECK ((language ~ '^[a-z]{2}$'::text))
+);
+ALTER TABLE push_subscriptions ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME push_subscriptions_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+ALTER TABLE ONLY push_subscriptions
+    ADD CONSTRAINT push_subscriptions_event_id_user_id_digest_key UNIQUE (event_id, user_id, digest);
+ALTER TABLE ONLY push_subscriptions
+    ADD CONSTRAINT push_subscriptions_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY push_subscriptions
+    ADD CONSTRAINT push_subscriptions_event_id_user_id_fkey FOREIGN KEY (event_id, user_id) REFERENCES registrations(event_id, user_id) ON UPDATE CASCADE ON DELETE CASCADE;
+CREATE INDEX push_subscriptions_due ON push_subscriptions USING btree (due_at) WHERE (due_at IS NOT NULL);
+CREATE INDEX push_subscriptions_of_user ON push_subscriptions USING btree (user_id);
+
 -- queue_draws ---------------------------------------------------------------------------------------------------------
 
 CREATE TABLE queue_draws (
@@ -2372,6 +2457,7 @@ CREATE TABLE registrations (
     nonce uuid,
     logged_as text,
     form_digest uuid,
+    gives_up_at timestamp with time zone,
     CONSTRAINT only_held_seats_end CHECK (((status = 'held'::registration_status) = (held_until IS NOT NULL))),
     CONSTRAINT registrations_amount_due_check CHECK ((amount_due > 0)),
     CONSTRAINT registrations_amount_paid_check CHECK ((amount_paid >= 0)),
@@ -2385,11 +2471,13 @@ CASE status
     WHEN 'waitlisted'::registration_status THEN ((reason IS NULL) OR (reason = 'by_organizer'::text))
     ELSE (reason IS NULL)
 END),
-    CONSTRAINT seats_are_held_for_an_amount CHECK (((status <> 'held'::registration_status) OR (amount_due IS NOT NULL)))
+    CONSTRAINT seats_are_held_for_an_amount CHECK (((status <> 'held'::registration_status) OR (amount_due IS NOT NULL))),
+    CONSTRAINT what_has_no_place_is_not_given_up CHECK (((gives_up_at IS NULL) OR (status <> 'rejected'::registration_status)))
 );
 ALTER TABLE ONLY registrations
     ADD CONSTRAINT registrations_pkey PRIMARY KEY (event_id, user_id);
 CREATE INDEX people_of_organizer ON registrations USING btree (organizer_id, user_id) WHERE (status = ANY (ARRAY['registered'::registration_status, 'waitlisted'::registration_status]));
+CREATE INDEX registrations_given_up ON registrations USING btree (gives_up_at) WHERE (gives_up_at IS NOT NULL);
 CREATE INDEX registrations_in_order ON registrations USING btree (received_at, arrival) WHERE (status = ANY (ARRAY['registered'::registration_status, 'waitlisted'::registration_status]));
 CREATE INDEX registrations_moved ON registrations USING btree (event_id, received_at, arrival) WHERE ((status = 'waitlisted'::registration_status) AND (reason IS NOT NULL));
 CREATE INDEX registrations_of_event ON registrations USING btree (event_id, status, received_at, arrival);
@@ -2402,6 +2490,7 @@ CREATE TRIGGER count_deleted AFTER DELETE ON registrations REFERENCING OLD TABLE
 CREATE TRIGGER count_inserted AFTER INSERT ON registrations REFERENCING NEW TABLE AS after FOR EACH STATEMENT EXECUTE FUNCTION count_seats();
 CREATE TRIGGER count_updated AFTER UPDATE ON registrations REFERENCING OLD TABLE AS before NEW TABLE AS after FOR EACH STATEMENT EXECUTE FUNCTION count_seats();
 CREATE TRIGGER forget_amount BEFORE UPDATE OF status ON registrations FOR EACH ROW WHEN (((old.amount_due IS NOT NULL) AND (old.status = 'registered'::registration_status) AND (new.status = 'waitlisted'::registration_status))) EXECUTE FUNCTION forget_amount();
+CREATE TRIGGER forget_giving_up BEFORE UPDATE OF status ON registrations FOR EACH ROW WHEN (((new.status = 'rejected'::registration_status) AND (new.gives_up_at IS NOT NULL))) EXECUTE FUNCTION forget_giving_up();
 CREATE TRIGGER forget_move BEFORE UPDATE OF status ON registrations FOR EACH ROW WHEN (((old.status = 'waitlisted'::registration_status) AND (old.reason IS NOT NULL) AND (new.status <> 'waitlisted'::registration_status) AND (NOT (new.reason IS DISTINCT FROM old.reason)))) EXECUTE FUNCTION forget_move();
 CREATE TRIGGER give_back_moved AFTER UPDATE OF status ON registrations FOR EACH ROW WHEN (((old.amount_due IS NOT NULL) AND (old.status = ANY (ARRAY['held'::registration_status, 'registered'::registration_status])) AND (new.status <> ALL (ARRAY['held'::registration_status, 'registered'::registration_status])))) EXECUTE FUNCTION give_back();
 CREATE TRIGGER give_back_removed AFTER DELETE ON registrations FOR EACH ROW WHEN (((old.amount_due IS NOT NULL) AND (old.status = ANY (ARRAY['held'::registration_status, 'registered'::registration_status])))) EXECUTE FUNCTION give_back();
@@ -2410,6 +2499,7 @@ CREATE TRIGGER log_removed_registrations AFTER DELETE ON registrations REFERENCI
 CREATE TRIGGER mail_deleted AFTER DELETE ON registrations REFERENCING OLD TABLE AS before FOR EACH STATEMENT EXECUTE FUNCTION mail_registrations();
 CREATE TRIGGER mail_updated AFTER UPDATE ON registrations REFERENCING OLD TABLE AS before NEW TABLE AS after FOR EACH STATEMENT EXECUTE FUNCTION mail_registrations();
 CREATE TRIGGER note_promotion BEFORE UPDATE OF status ON registrations FOR EACH ROW WHEN (((old.status = 'waitlisted'::registration_status) AND (new.status = ANY (ARRAY['registered'::registration_status, 'held'::registration_status])))) EXECUTE FUNCTION note_promotion();
+CREATE TRIGGER push_promotion AFTER UPDATE OF status ON registrations FOR EACH ROW WHEN (((old.status = 'waitlisted'::registration_status) AND (new.status = ANY (ARRAY['registered'::registration_status, 'held'::registration_status])))) EXECUTE FUNCTION push_promotion();
 CREATE TRIGGER search_registration_anew AFTER UPDATE OF name ON registrations FOR EACH ROW WHEN (((old.name IS DISTINCT FROM new.name) AND (new.status <> 'pending'::registration_status))) EXECUTE FUNCTION search_registration_anew();
 CREATE TRIGGER tell_of_changed_registrations AFTER UPDATE ON registrations REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION tell_of_event_details();
 CREATE TRIGGER tell_of_deleted_registrations AFTER DELETE ON registrations REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION tell_of_event_details();

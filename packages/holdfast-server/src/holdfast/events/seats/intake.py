@@ -24,11 +24,13 @@ class Stamp(NamedTuple):
 
     nonce        the nonce of its commitment; None: no log has it, or will have it
     logged_as    the public id in its commitment; None: the present one of the person
+    is_leaving   whether it is being given up
     """
 
     received_at: dt.datetime | None
     nonce: str | None
     logged_as: str | None
+    is_leaving: bool
 
 
 LOGGED_NONCE: LiteralString = """
@@ -46,7 +48,7 @@ LOGGED_AT: LiteralString = """
 """SQL: when a row of `registrations` came, as a log says it: a draw gives it another `received_at`."""
 
 FIND: LiteralString = f"""
-    select {LOGGED_AT}, {LOGGED_NONCE}, logged_as
+    select {LOGGED_AT}, {LOGGED_NONCE}, logged_as, gives_up_at is not null
       from json_to_recordset(%(people)s::json) as person (index integer, event_id bigint, public_id text)
       left join lateral (select id from users where users.public_id = person.public_id limit 1) as users on true
       left join lateral (select * from registrations
@@ -60,13 +62,39 @@ async def find_stamps(tx: Tx, people: Sequence[tuple[int, str | None]], commits:
 
     commits    whether the transaction is committed with it
     """
+    find = tx.tuples_and_commit if commits else tx.tuples
+    return [Stamp(*stamp) for stamp in await find(FIND, _named(people))]
+
+
+KEEP: LiteralString = """
+    with leaving as materialized (
+        select index, mine.event_id, mine.user_id
+          from json_to_recordset(%(people)s::json) as person (index integer, event_id bigint, public_id text)
+         cross join lateral (select id from users where users.public_id = person.public_id limit 1) as users
+         cross join lateral (select event_id, user_id from registrations
+                              where event_id = person.event_id and user_id = users.id
+                              limit 1 for no key update skip locked) as mine),
+    kept as (
+        update registrations set gives_up_at = null from leaving
+         where registrations.event_id = leaving.event_id and registrations.user_id = leaving.user_id)
+    select index from leaving
+"""
+
+
+async def keep(tx: Tx, people: Sequence[tuple[int, str | None]]) -> set[int]:
+    """Undo that registrations of (event, public id of a person) are given up. Returns the indexes of those kept.
+
+    The others are gone, or another transaction has locked them.
+    """
+    return {index for (index,) in await tx.tuples(KEEP, _named(people))}
+
+
+def _named(people: Sequence[tuple[int, str | None]]) -> dict[str, str]:
     rows = [
         {"index": index, "event_id": event_id, "public_id": public_id}
         for index, (event_id, public_id) in enumerate(people)
     ]
-    find = tx.tuples_and_commit if commits else tx.tuples
-    stamps = await find(FIND, {"people": msgspec.json.encode(rows).decode()})
-    return [Stamp(*stamp) for stamp in stamps]
+    return {"people": msgspec.json.encode(rows).decode()}
 
 
 # Storing a registration locks its event and its person by the foreign keys, and on a retry also the rejection. Each
@@ -340,7 +368,10 @@ async def accept(
 
 
 async def _add_stamps(tx: Tx, requests: Sequence[IntakeRequest], results: list[IntakeResult], commits: bool) -> None:
-    """Add their stamps to the results of registrations that existed before. One that has none was removed."""
+    """Add their stamps to the results of registrations that existed before. One that has none was removed.
+
+    A person who registers again keeps a registration that is being given up.
+    """
     earlier = [index for index, result in enumerate(results) if result.code is None and result.received_at is None]
     if not earlier:
         return
@@ -348,9 +379,15 @@ async def _add_stamps(tx: Tx, requests: Sequence[IntakeRequest], results: list[I
         # A caller is told that the registration is stored, which another transaction has done.
         await tx.confirm()
     people = [(requests[index].event_id, results[index].public_id) for index in earlier]
-    for index, stamp in zip(earlier, await find_stamps(tx, people, commits), strict=True):
-        code = "removed" if stamp.received_at is None else None
-        results[index] = results[index]._replace(code=code, **stamp._asdict())
+    stamps = await find_stamps(tx, people, commits)
+    leaving = [place for place, stamp in enumerate(stamps) if stamp.is_leaving]
+    still_there = await keep(tx, [people[place] for place in leaving]) if leaving else set[int]()
+    gone = {place for number, place in enumerate(leaving) if number not in still_there}
+    for place, (index, stamp) in enumerate(zip(earlier, stamps, strict=True)):
+        code = "removed" if stamp.received_at is None or place in gone else None
+        results[index] = results[index]._replace(
+            code=code, received_at=stamp.received_at, nonce=stamp.nonce, logged_as=stamp.logged_as
+        )
 
 
 async def _lock(tx: Tx, requests: Sequence[IntakeRequest]) -> None:

@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from types import MappingProxyType
 from typing import NamedTuple
 
 import httpx2
@@ -89,6 +90,16 @@ class FetchedContent(NamedTuple):
     headers: Mapping[str, str]
 
 
+class PostAnswer(NamedTuple):
+    """The answer to content that was posted. Its body is not read.
+
+    headers    all headers of the answer, by name in lower case
+    """
+
+    status: int
+    headers: Mapping[str, str]
+
+
 class OutboundClient:
     """A client for public http and https addresses on their default ports.
 
@@ -144,6 +155,22 @@ class OutboundClient:
             except httpx2.TransportError as error:
                 raise FetchRefusal(message("broke off, or is not answered as HTTP has it")) from error
 
+    async def post(self, url: str, content: bytes, *, owner: Owner, headers: Mapping[str, str]) -> PostAnswer:
+        """Post content to a URL for an owner. Redirects are not followed, and the body of the answer is not read.
+
+        Raises `FetchRefusal`, or `service_unavailable` if too many requests wait.
+        """
+        at = self._checked(url)
+        async with self._slots.of(owner):
+            try:
+                async with asyncio.timeout(self._seconds), self._answer(owner, at, "*/*", content, headers) as answer:
+                    return PostAnswer(answer.status_code, dict(answer.headers))
+            except TimeoutError as error:
+                seconds = f"{self._seconds:g}"
+                raise FetchRefusal(message("took longer than %(seconds)s seconds", seconds=seconds)) from error
+            except httpx2.TransportError as error:
+                raise FetchRefusal(message("broke off, or is not answered as HTTP has it")) from error
+
     async def _follow(self, owner: Owner, at: httpx2.URL, limit: int, accept: str, redirects: int) -> FetchedContent:
         for _ in range(redirects + 1):
             async with self._answer(owner, at, accept) as response:
@@ -169,9 +196,18 @@ class OutboundClient:
         return parsed
 
     @asynccontextmanager
-    async def _answer(self, owner: Owner, url: httpx2.URL, accept: str) -> AsyncGenerator[httpx2.Response]:
-        """The answer to one request, with its body unread."""
+    async def _answer(
+        self,
+        owner: Owner,
+        url: httpx2.URL,
+        accept: str,
+        content: bytes | None = None,
+        more_headers: Mapping[str, str] = MappingProxyType({}),
+    ) -> AsyncGenerator[httpx2.Response]:
+        """The answer to one request, with its body unread. With content, the request posts it."""
+        method = "GET" if content is None else "POST"
         headers = {
+            **more_headers,
             "Host": url.netloc.decode("ascii"),
             "User-Agent": "Holdfast",
             "Accept": accept,
@@ -183,7 +219,8 @@ class OutboundClient:
         extensions = {"sni_hostname": url.raw_host.decode("ascii"), "timeout": {"connect": CONNECT_TIMEOUT_SECONDS}}
         async with httpx2.AsyncHTTPTransport(verify=await self._trusted()) as transport:
             for address in await self._addresses(owner, url):
-                request = httpx2.Request("GET", url.copy_with(host=address), headers=headers, extensions=extensions)
+                at = url.copy_with(host=address)
+                request = httpx2.Request(method, at, headers=headers, content=content, extensions=extensions)
                 try:
                     with reset_connections():
                         response = await transport.handle_async_request(request)

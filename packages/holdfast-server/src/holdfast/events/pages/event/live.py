@@ -79,6 +79,7 @@ class EventNumbers(Struct, frozen=True):
     registered_count: int
     waitinglist_capacity: int
     waitlisted_count: int
+    seats_passed_on: int
     payouts_ready: bool
     refund_days: int
     details: str
@@ -318,7 +319,7 @@ async def find_numbers(reader: Reader, event_ids: Sequence[int]) -> list[EventNu
         f"""
         select events.id, {STATUS} as status, events.pricing_mode, events.current_price,
                events.min_price, events.max_price, events.currency, events.capacity, events.registered_count,
-               events.waitinglist_capacity, events.waitlisted_count, organizers.payouts_ready,
+               events.waitinglist_capacity, events.waitlisted_count, events.seats_passed_on, organizers.payouts_ready,
                coalesce(rule.refund_days, 0) as refund_days,
                concat_ws('.', texts.version, {DETAILS}) as details, md5({DETAILS}) as version,
                ({NUMBERED}) as numbered, events.timezone, {OPENING} as opening, {QUEUE} as queue

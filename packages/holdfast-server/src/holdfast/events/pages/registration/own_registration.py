@@ -1,4 +1,4 @@
-"""The pages of a person's own registration, behind the link in its mails: read, confirm and cancel it, stop its mails.
+"""The pages of a person's own registration, behind the link in its mails: read, confirm and give it up, stop its mails.
 
 A GET changes nothing, since programs that check mails follow their links. The link is enough: no account is needed.
 """
@@ -14,12 +14,19 @@ from holdfast.events.organizers.look import photo_origin
 from holdfast.events.pages.look import look_values
 from holdfast.events.paths import event_path, organizer_path
 from holdfast.events.processor.currencies import digits
-from holdfast.events.registrations import links, own_registration
+from holdfast.events.push.encryption import sender_keys
+from holdfast.events.registrations import giving_up, links, own_registration
 from holdfast.events.registrations.code import qr_code, short_code
+from holdfast.events.registrations.giving_up import (
+    GetGivenUpPlace,
+    GivenUpPlace,
+    GiveUpOwnRegistration,
+    GivingUpResult,
+    KeepOwnRegistration,
+)
 from holdfast.events.registrations.links import OWN_PAGE, Link, LinkKind, read
 from holdfast.events.registrations.own_registration import (
-    CancellationResult,
-    CancelOwnRegistration,
+    UNDO_SECONDS,
     ConfirmOwnRegistration,
     GetOwnReceipt,
     GetOwnRegistration,
@@ -32,7 +39,7 @@ from holdfast.events.resources import Database
 from holdfast.events.site import SITE
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
-from holdfast.kit.http.handler import Access, Handler, Reply, Request
+from holdfast.kit.http.handler import Access, Handler, Reply, Request, admit
 from holdfast.kit.http.index import Route
 from holdfast.kit.pages.forms import FormTokens, read_form, require_same_site
 from holdfast.kit.pages.language import Language, language_of
@@ -54,6 +61,12 @@ READ_REMOVED_PAYMENT = Operation("look_at_removed_payment", None, read_once(own_
 
 GET_RECEIPT = Operation("get_own_receipt", None, single(own_registration.get_receipt))
 """Makes the receipt of the registration that a link names. It has no route and no tool of its own."""
+
+PUSH_WORKER_PATH = "/registrations/push-worker.js"
+"""The address of the worker that shows push messages. Its scope is the pages of registrations, as its address says."""
+
+KEPT = "kept"
+"""The query of a page behind a link whose registration was being given up, until the person has undone that."""
 
 RECEIPT = "receipt"
 """The query of a page behind a link that asks for the receipt of the registration as a file."""
@@ -101,10 +114,16 @@ def gone_page(
     return SITE.page("pages/gone.html", status, language=language, framed=framed, own=payment, paid=paid, digits=places)
 
 
-CANCEL = Operation("cancel_own", None, single(own_registration.cancel))
+READ_GIVEN_UP = Operation("look_at_given_up", None, read_once(giving_up.find_given_up))
+"""Reads what became of a registration that the person gave up. It has no route and no tool of its own."""
+
+GIVE_UP = Operation("give_up_own", None, single(giving_up.give_up), limit="forms")
+"""Counts like a form: who gives up a seat, undoes it and does so again costs no more than who registers again."""
+
+KEEP = Operation("keep_own", None, single(giving_up.keep))
 CONFIRM = Operation("confirm_own", None, single(own_registration.confirm))
 STOP_MAILS = Operation("stop_mails", None, single(own_registration.stop_mails))
-OPERATIONS = (CANCEL, CONFIRM, STOP_MAILS)
+OPERATIONS = (READ_GIVEN_UP, GIVE_UP, KEEP, CONFIRM, STOP_MAILS)
 """The operations of the pages. They have no routes and no tools of their own."""
 
 
@@ -119,6 +138,7 @@ def routes(database: Database, runner: Runner, limits: Limits) -> list[Route]:
     return [
         page("/registrations/{link}", "own_registration", pages.look),
         page("/registrations/{link}/cancel", "own_cancellation", pages.cancel, "POST"),
+        page("/registrations/{link}/undo", "undoing", pages.undo, "POST"),
         page("/registrations/{link}/confirm", "own_confirmation", pages.confirm, "POST"),
         page("/registrations/{link}/unsubscribe", "unsubscribing", pages.unsubscribe, "POST"),
     ]
@@ -130,7 +150,10 @@ class OwnRegistrationPages:
     def __init__(self, database: Database, runner: Runner, limits: Limits) -> None:
         self._receipts = ReceiptFiles(database, runner)
         self._settings, self._secret = database.resources.settings, database.resources.secret
-        self._look, self._cancel, self._stop = runner[READ_REGISTRATION], runner[CANCEL], runner[STOP_MAILS]
+        self._look, self._stop = runner[READ_REGISTRATION], runner[STOP_MAILS]
+        self._give_up, self._keep, self._look_at_given_up = runner[GIVE_UP], runner[KEEP], runner[READ_GIVEN_UP]
+        self._giving_up = Access.of(GIVE_UP, runner)
+        self._push_key = sender_keys(self._secret)[0].public_key
         self._confirm = runner[CONFIRM]
         self._look_at_removed = runner[READ_REMOVED_PAYMENT]
         self._limits = limits
@@ -141,10 +164,10 @@ class OwnRegistrationPages:
         link, language = await self._read_link(caller, request), language_of(request)
         if asks_receipt(request):
             return await self._receipts.answer(caller, link)
-        return await self._show(caller, link, language)
+        return await self._show(caller, link, language, is_kept=KEPT in SITE.read_query(request))
 
     async def cancel(self, caller: Caller, request: Request) -> Reply:
-        """Ask whether to cancel a registration, and say what happens then; with POST cancel it."""
+        """Ask whether to give up a registration, and say what happens then; with POST do it, with time to undo it."""
         link, language = await self._read_link(caller, request), language_of(request)
         if request.method != "POST":
             return await self._ask_to_cancel(caller, link, language)
@@ -152,13 +175,29 @@ class OwnRegistrationPages:
         fields = await read_form(request)
         if self._tokens.check(self._path(link), fields.get("token", "")) != "good":
             return await self._ask_to_cancel(caller, link, language, 422)
+        await admit(self._giving_up, self._limits, caller)
         try:
-            cancelled: CancellationResult = await self._cancel(caller, CancelOwnRegistration(**link._asdict()))
+            result: GivingUpResult = await self._give_up(caller, GiveUpOwnRegistration(**link._asdict()))
         except Problem as problem:
             return await self._gone_page(caller, link, problem, language)
-        if not cancelled.done:
+        if not result.done:
             return await self._show(caller, link, language, 422, is_late=True)
-        return SITE.page("pages/cancelled.html", language=language, **self._values(cancelled.registration, language))
+        return redirect(language.at(self._path(link)))
+
+    async def undo(self, caller: Caller, request: Request) -> Reply:
+        """Undo that a registration is given up. The page then says so, or who has the seat if it was too late."""
+        link, language = await self._read_link(caller, request), language_of(request)
+        path = self._path(link)
+        if request.method != "POST":
+            return redirect(language.at(path))
+        require_same_site(request, self._settings.base_url)
+        try:
+            registration: OwnRegistration = await self._look(caller, GetOwnRegistration(**link._asdict()))
+            if registration.gives_up_at is not None:
+                await self._keep(caller, KeepOwnRegistration(**link._asdict()))
+        except Problem as problem:
+            return await self._gone_page(caller, link, problem, language)
+        return redirect(language.at(f"{path}?{KEPT}"))
 
     async def confirm(self, caller: Caller, request: Request) -> Reply:
         """Confirm the entry of a draw, if its own page asks for it. The link is proof of the address."""
@@ -197,8 +236,16 @@ class OwnRegistrationPages:
         return f"{links.PATH}/{links.write(self._secret, OWN_PAGE, link)}"
 
     async def _show(
-        self, caller: Caller, link: Link, language: Language, status: int = 200, *, is_late: bool = False
+        self,
+        caller: Caller,
+        link: Link,
+        language: Language,
+        status: int = 200,
+        *,
+        is_late: bool = False,
+        is_kept: bool = False,
     ) -> Reply:
+        """The page; `is_late`: it was too late to give it up; `is_kept`: that was undone just now."""
         try:
             registration: OwnRegistration = await self._look(caller, GetOwnRegistration(**link._asdict()))
         except Problem as problem:
@@ -210,9 +257,14 @@ class OwnRegistrationPages:
             status,
             language=language,
             is_late=is_late,
+            is_kept=is_kept,
             qr=qr(links.own_url(self._settings, self._secret, *link)) if has_code else None,
             typed=short_code(links.write(self._secret, OWN_PAGE, link)) if has_code else None,
             cancel_path=language.at(f"{path}/cancel"),
+            undo_path=language.at(f"{path}/undo"),
+            push_path=language.at(f"{path}/push"),
+            push_key=self._push_key,
+            push_worker=PUSH_WORKER_PATH,
             confirm_path=language.at(f"{path}/confirm"),
             receipt_path=f"{path}?{RECEIPT}",
             unsubscribe_path=language.at(f"{path}/unsubscribe"),
@@ -228,7 +280,7 @@ class OwnRegistrationPages:
         except Problem as problem:
             return await self._gone_page(caller, link, problem, language)
         path = self._path(link)
-        if not registration.can_be_cancelled:
+        if not registration.can_be_cancelled or registration.gives_up_at is not None:
             return redirect(language.at(path))
         return SITE.page(
             "pages/cancel.html",
@@ -248,12 +300,27 @@ class OwnRegistrationPages:
         if problem.type is not NOT_FOUND:
             raise problem
         payment: RemovedPayment | None = await self._look_at_removed(caller, GetRemovedPayment(**link._asdict()))
+        place: GivenUpPlace | None = await self._look_at_given_up(caller, GetGivenUpPlace(**link._asdict()))
+        if place:
+            return SITE.page(
+                "pages/given_up.html",
+                status,
+                language=language,
+                place=place,
+                own=payment,
+                digits=digits(payment.currency) if payment else 0,
+                images=photo_origin(self._settings),
+                **look_values(place.accent, place.logo, self._settings),
+                event_path=language.at(event_path(place.organizer_slug, place.event_id)),
+                form_path=language.at(f"/events/{place.event_id}/registrations"),
+            )
         return gone_page(language, status, payment=payment)
 
     def _values(self, registration: OwnRegistration, language: Language) -> dict[str, Any]:
         """The values that the templates share."""
         return {
             "own": registration,
+            "undo_seconds": UNDO_SECONDS,
             **look_values(registration.accent, registration.logo, self._settings),
             "images": photo_origin(self._settings),
             "zone": registration.timezone or "UTC",

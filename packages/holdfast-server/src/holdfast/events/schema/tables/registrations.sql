@@ -6,8 +6,9 @@
 --   (tell_of_event_details)
 -- * update of event_id, user_id or organizer_id: the account and the owner must exist (check_changed_reference)
 -- * update of status: the moment of a move up from the waiting list is noted (note_promotion); a move to the waiting
---   list forgets what was paid (forget_amount); a move away from it forgets its reason (forget_move); whoever loses a
---   seat gets the money back (give_back)
+--   list forgets what was paid (forget_amount); a move away from it forgets its reason (forget_move); a rejection has
+--   nothing to give up (forget_giving_up); whoever loses a seat gets the money back (give_back); a move up from the
+--   waiting list is told to the browsers that asked for it (push_promotion)
 -- * update of name: searches find the new name (search_registration_anew)
 -- * delete: seats are counted (count_seats); whoever loses a seat gets the money back (give_back); the log of the event
 --   (log_removed_registrations) and the person (mail_registrations) are told; tells the pages of organizers
@@ -158,6 +159,16 @@ create or replace trigger forget_move before update of status on registrations
     for each row when (old.status = 'waitlisted' and old.reason is not null and new.status <> 'waitlisted'
                        and new.reason is not distinct from old.reason)
     execute function forget_move();
+
+-- Who is rejected while a registration is being given up has nothing to give up any more.
+create or replace function forget_giving_up() returns trigger language plpgsql as $$
+begin
+    new.gives_up_at = null;
+    return new;
+end $$;
+
+create or replace trigger forget_giving_up before update of status on registrations
+    for each row when (new.status = 'rejected' and new.gives_up_at is not null) execute function forget_giving_up();
 
 -- When a registration loses its seat, its payment is refunded and open payments end.
 create or replace function give_back() returns trigger language plpgsql as $$
@@ -341,6 +352,22 @@ create or replace trigger mail_deleted after delete on registrations
     referencing old table as before for each statement execute function mail_registrations();
 
 -- tell ----------------------------------------------------------------------------------------------------------------
+
+-- Who waited and asked for a push message gets one. Others cost a look-up for each move up, and nothing else.
+create or replace function push_promotion() returns trigger language plpgsql as $$
+begin
+    update push_subscriptions set due_at = clock_timestamp(), attempts = 0
+     where event_id = new.event_id and user_id = new.user_id;
+    if found then
+        -- The name of the channel and a space: it must match CHANNEL in push/sending.py.
+        perform pg_notify('holdfast', 'pushes ');
+    end if;
+    return null;
+end $$;
+
+create or replace trigger push_promotion after update of status on registrations
+    for each row when (old.status = 'waitlisted' and new.status in ('registered', 'held'))
+    execute function push_promotion();
 
 create or replace trigger tell_of_changed_registrations after update on registrations referencing new table as changed
     for each statement execute function tell_of_event_details();

@@ -1,0 +1,332 @@
+"""Giving up a registration: the person asks for it, and can undo that for half a minute.
+
+Until then nothing changes: the seat stays the person's, and the log has nothing of it. Then a loop removes the
+registration, and a seat goes to the first on the waiting list, in the same transaction. So a seat is never free in
+between, and the order of the log is that in which seats really move. Undoing works until that transaction: the row
+itself decides which of the two came first.
+
+`given_up_places` has what became of each place, and no people, so that the person's page can say who has the seat.
+Refunds follow the moment of asking, which is what the person was told.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import LiteralString
+
+import msgspec
+from msgspec import Struct
+
+from holdfast.events.log.model import changed_by
+from holdfast.events.organizers.look import LOGO
+from holdfast.events.registrations.own_registration import (
+    UNDO_SECONDS,
+    OwnRegistration,
+    OwnRegistrationCommand,
+    find_own_registrations,
+)
+from holdfast.events.resources import Database, Reader, Tx
+from holdfast.events.seats import seats
+from holdfast.events.users.model import PUBLIC_ACCENT
+from holdfast.kit.background.loops import LockedRows, Loop
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.problems import NOT_FOUND, refuses
+from holdfast.kit.postgres.notifications import POLL_SECONDS
+
+MIN_POLL_SECONDS = 0.05
+"""The least seconds between two checks: registrations that are due within them share a step."""
+
+LOCKED_RETRY_SECONDS = 0.25
+"""Seconds until locked events without a waiter are tried again."""
+
+BATCH_SIZE = 100
+"""The most events of one step, and the most registrations of an event that one transaction removes."""
+
+
+class GiveUpOwnRegistration(OwnRegistrationCommand):
+    """Asks to give up a registration."""
+
+
+class KeepOwnRegistration(OwnRegistrationCommand):
+    """Asks to undo that."""
+
+
+class GetGivenUpPlace(OwnRegistrationCommand):
+    """Asks what became of the place of a registration that was given up."""
+
+
+class GivingUpResult(Struct, frozen=True):
+    """The registration before the command; `done`: whether it is given up, or else it was too late."""
+
+    registration: OwnRegistration
+    done: bool
+
+
+@refuses(NOT_FOUND)
+async def give_up(tx: Tx, caller: Caller, command: GiveUpOwnRegistration) -> GivingUpResult:
+    """Let a registration be given up after the time to undo it, unless it is too late. Asking twice changes nothing."""
+    [registration] = await find_own_registrations(tx, [command])
+    if registration is None:
+        raise NOT_FOUND("There is no such registration any more.")
+    if not registration.can_be_cancelled:
+        return GivingUpResult(registration, done=registration.gives_up_at is not None)
+    await tx.run(
+        """
+        update registrations set gives_up_at = clock_timestamp() + %(undo)s * interval '1 second'
+         where event_id = %(event_id)s and user_id = (select id from users where public_id = %(user_id)s)
+           and arrival = %(arrival)s and gives_up_at is null and status <> 'rejected'
+        """,
+        {**msgspec.structs.asdict(command), "undo": UNDO_SECONDS},
+    )
+    return GivingUpResult(registration, done=True)
+
+
+@refuses(NOT_FOUND)
+async def keep(tx: Tx, caller: Caller, command: KeepOwnRegistration) -> None:
+    """Undo that a registration is given up. Raises `not_found` if it is gone."""
+    await tx.run(
+        """
+        update registrations set gives_up_at = null
+         where event_id = %(event_id)s and user_id = (select id from users where public_id = %(user_id)s)
+           and arrival = %(arrival)s and gives_up_at is not null
+        """,
+        msgspec.structs.asdict(command),
+    )
+    if (await find_own_registrations(tx, [command]))[0] is None:
+        raise NOT_FOUND("There is no such registration any more.")
+
+
+class GivenUpPlace(Struct, frozen=True):
+    """What became of a registration that the person gave up, and its event.
+
+    had_seat       whether it was a seat
+    has_next       whether somebody who waited has the seat now, or is held it until it is paid
+    is_open        whether the event is to come, and not cancelled
+    accent, logo   the accent and the file of the logo of the organizer, or None
+    """
+
+    had_seat: bool
+    has_next: bool
+    event_id: int
+    title: str
+    is_open: bool
+    organizer_slug: str
+    accent: str | None
+    logo: str | None
+    mails_wait: bool
+
+
+async def find_given_up(reader: Reader, caller: Caller, command: GetGivenUpPlace) -> GivenUpPlace | None:
+    """Read what became of a registration that was given up; None: it was not, or that is long ago."""
+    return await reader.row(
+        GivenUpPlace,
+        f"""
+        select had_seat, next_arrival is not null as has_next, event_id, title,
+               cancelled_at is null and datetime > now() as is_open,
+               organizers.slug as organizer_slug, {PUBLIC_ACCENT} as accent, {LOGO} as logo,
+               organizers.proved_at is null as mails_wait
+          from given_up_places
+          join events on events.id = event_id
+          join users as organizers on organizers.id = organizer_id
+         where event_id = %(event_id)s and arrival = %(arrival)s
+        """,
+        {"event_id": command.event_id, "arrival": command.arrival},
+    )
+
+
+async def remove_due(database: Database, locked_rows: LockedRows) -> float:
+    """Remove the registrations that are given up by now. Returns the seconds until the next ones are due."""
+    await remove(database, locked_rows)
+    seconds = await database.read(partial(seconds_until_due, excluded_ids=locked_rows.ids))
+    least = LOCKED_RETRY_SECONDS if locked_rows.are_busy else MIN_POLL_SECONDS
+    return POLL_SECONDS if seconds is None else min(max(seconds, least), POLL_SECONDS)
+
+
+LOOP = Loop("giving_up.run", remove_due)
+
+
+async def remove(database: Database, locked_rows: LockedRows | None = None) -> int:
+    """Remove all registrations that are given up by now, and leave locked events to the waiters. Returns their number.
+
+    Any number of processes may do this: the one that has the lock on the event removes them.
+    """
+    total = 0
+    due_ids = await database.read(partial(list_due_events, excluded_ids=locked_rows.ids if locked_rows else ()))
+    for event_id in due_ids:
+        while count := await database.transact(partial(remove_from_event, event_id=event_id)):
+            total += count
+            if count < BATCH_SIZE:
+                break
+        if count is None and locked_rows:
+            locked_rows.leave(event_id, partial(remove_when_unlocked, database, event_id))
+    return total
+
+
+async def remove_when_unlocked(database: Database, event_id: int) -> None:
+    """Wait until an event is free, and remove its registrations that are given up by now."""
+    await database.transact(partial(remove_from_event, event_id=event_id, waits=True))
+
+
+async def list_due_events(reader: Reader, excluded_ids: Sequence[int] = ()) -> list[int]:
+    """The ids of the events with registrations that are given up by now, except the excluded ones."""
+    rows = await reader.tuples(
+        """
+        select distinct event_id
+          from (select event_id from registrations
+                 where gives_up_at <= (select clock_timestamp()) and event_id <> all(%(excluded_ids)s)
+                 order by gives_up_at limit %(limit)s) as due
+         order by event_id
+        """,
+        {"excluded_ids": list(excluded_ids), "limit": BATCH_SIZE},
+    )
+    return [id for (id,) in rows]
+
+
+async def seconds_until_due(reader: Reader, excluded_ids: Sequence[int] = ()) -> float | None:
+    """Seconds until the next registration is given up; None: none is."""
+    return await reader.value(
+        """
+        select extract(epoch from gives_up_at - clock_timestamp())::float8 from registrations
+         where gives_up_at is not null and event_id <> all(%(excluded_ids)s) order by gives_up_at limit 1
+        """,
+        {"excluded_ids": list(excluded_ids)},
+    )
+
+
+class LeavingRegistration(Struct, frozen=True):
+    """A locked registration that is given up by now.
+
+    user_id    the internal id of the person
+    """
+
+    user_id: int
+    public_id: str
+    arrival: int
+    has_seat: bool
+
+
+LOCK_EVENT: LiteralString = "select id from events where id = %(id)s for no key update"
+LOCK_FREE_EVENT: LiteralString = f"{LOCK_EVENT} skip locked"
+
+
+async def remove_from_event(tx: Tx, event_id: int, *, waits: bool = False) -> int | None:
+    """Remove the registrations of an event that are given up by now, and give their seats to those who wait.
+
+    waits    whether to wait for the lock of the event
+
+    Returns the number removed; None: another transaction has locked the event.
+    """
+    # A separate statement, so that the next ones see all commits before the lock was granted.
+    if await tx.value(LOCK_EVENT if waits else LOCK_FREE_EVENT, {"id": event_id}) is None:
+        return None
+    leaving = await lock_due(tx, event_id)
+    if not leaving:
+        return 0
+    await keep_late_payments(tx, event_id, leaving)
+    await tx.run(
+        f"""
+        delete from registrations using {changed_by("person")}
+         where event_id = %(event_id)s and user_id = any(%(user_ids)s)
+        """,
+        {"event_id": event_id, "user_ids": [registration.user_id for registration in leaving]},
+    )
+    seat_count = sum(registration.has_seat for registration in leaving)
+    waiting = await list_first_waiting(tx, event_id, seat_count) if seat_count else []
+    if seat_count:
+        await seats.refill_seats(tx, [event_id])
+    await store_given_up(tx, event_id, leaving, waiting)
+    return len(leaving)
+
+
+async def lock_due(tx: Tx, event_id: int) -> list[LeavingRegistration]:
+    return await tx.rows(
+        LeavingRegistration,
+        """
+        select user_id, public_id, arrival, status in ('registered', 'held') as has_seat
+          from registrations join users on users.id = user_id
+         where event_id = %(event_id)s and gives_up_at <= (select clock_timestamp())
+         order by gives_up_at, arrival limit %(limit)s for no key update of registrations
+        """,
+        {"event_id": event_id, "limit": BATCH_SIZE},
+    )
+
+
+async def keep_late_payments(tx: Tx, event_id: int, leaving: Sequence[LeavingRegistration]) -> None:
+    """Let the organizer keep the payments of those who asked too late for a refund, by the rule for cancellations."""
+    commands = [
+        OwnRegistrationCommand(event_id, registration.public_id, registration.arrival) for registration in leaving
+    ]
+    registrations = await find_own_registrations(tx, commands)
+    late = [row.arrival for row in registrations if row and row.amount_due and not row.refundable]
+    if late:
+        await tx.run(
+            """
+            update payments set kept = amount - refunded
+             where event_id = %(event_id)s and user_id = any(%(user_ids)s) and arrival = any(%(arrivals)s)
+               and state = 'paid'
+            """,
+            {
+                "event_id": event_id,
+                "user_ids": [registration.user_id for registration in leaving],
+                "arrivals": late,
+            },
+        )
+
+
+async def list_first_waiting(tx: Tx, event_id: int, limit: int) -> list[int]:
+    """The internal ids of the first who wait for a free seat of a locked event."""
+    rows = await tx.tuples(
+        """
+        select user_id from registrations
+         where event_id = %(event_id)s and status = 'waitlisted' and reason is null
+         order by received_at, arrival limit %(limit)s
+        """,
+        {"event_id": event_id, "limit": limit},
+    )
+    return [user_id for (user_id,) in rows]
+
+
+async def store_given_up(tx: Tx, event_id: int, leaving: Sequence[LeavingRegistration], waiting: Sequence[int]) -> None:
+    """Store what became of the places that were given up.
+
+    waiting    the internal ids of those who were the first to wait for the seats
+    """
+    await tx.run(
+        """
+        with place as (
+            select arrival, had_seat, row_number() over (partition by had_seat order by index) as rank
+              from unnest(%(arrivals)s::bigint[], %(had_seats)s::boolean[])
+                   with ordinality as leaving (arrival, had_seat, index)),
+        next_person as (
+            select mine.arrival, mine.status, rank
+              from unnest(%(waiting)s::bigint[]) with ordinality as waiting (user_id, rank)
+             cross join lateral (select arrival, status from registrations
+                                  where event_id = %(event_id)s and user_id = waiting.user_id limit 1) as mine
+             where mine.status in ('registered', 'held'))
+        insert into given_up_places (event_id, arrival, given_up_at, had_seat, next_arrival, taken_at)
+        select %(event_id)s, place.arrival, now(), had_seat, next_person.arrival,
+               case when next_person.status = 'registered' then now() end
+          from place left join next_person on had_seat and next_person.rank = place.rank
+        """,
+        {
+            "event_id": event_id,
+            "arrivals": [registration.arrival for registration in leaving],
+            "had_seats": [registration.has_seat for registration in leaving],
+            "waiting": list(waiting),
+        },
+    )
+
+
+async def forget_given_up(tx: Tx) -> int:
+    """Delete a batch of what became of places that were given up 30 days ago. Returns the number deleted."""
+    return await tx.value(
+        """
+        with old as (
+            select event_id, arrival from given_up_places
+             where given_up_at < now() - interval '30 days' limit %(limit)s for update skip locked),
+        deleted as (
+            delete from given_up_places using old
+             where (given_up_places.event_id, given_up_places.arrival) = (old.event_id, old.arrival) returning 1)
+        select count(*) from deleted
+        """,
+        {"limit": 5_000},
+    )

@@ -1,0 +1,90 @@
+"""A person who waits asks the browser for a push message, by one click, and gets it when the seat is there.
+
+Chromium has no push service here, so its subscription comes from the double; the worker, the page and the service are
+real.
+"""
+
+import json
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import pytest_asyncio
+from playwright.async_api import Browser, expect
+
+from holdfast.events.push import sending
+from holdfast.events.push.encryption import sender_keys
+from holdfast.events.settings import Settings
+from holdfast.kit.outbound.requests import OutboundClient
+from tests.browser.looking import AXE_SCRIPT, FAULTS
+from tests.browser.registering import Stage, Watch, staged
+from tests.events.check_in.scene import link_of
+from tests.events.people.scene import sign_up
+from tests.events.push.push_service import LOCAL, PushServiceDouble, push_service
+
+SUBSCRIBE = """
+    // Headless Chromium says "denied" whatever was granted.
+    Object.defineProperty(Notification, "permission", { get: () => "default" });
+    PushManager.prototype.subscribe = async function (options) {
+      if (!options.userVisibleOnly || options.applicationServerKey !== KEY) throw new Error("another key");
+      return { toJSON: () => ({ endpoint: ENDPOINT, keys: { p256dh: P256DH, auth: AUTH } }) };
+    };
+"""
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def stage(settings: Settings) -> AsyncIterator[tuple[Stage, PushServiceDouble]]:
+    async with staged(settings) as stage, push_service() as double:
+        database = stage.service.database
+        reaching = OutboundClient(exempt=[(LOCAL, double.port)], seconds=5)
+        database.resources = replace(database.resources, push=reaching)
+        yield stage, double
+
+
+async def test_one_click_asks_for_it_and_another_takes_it_back(
+    chromium: Browser, stage: tuple[Stage, PushServiceDouble]
+) -> None:
+    scene, pushes = stage
+    service = scene.service
+    event = await scene.ada.create_event(capacity=1, waitinglist_capacity=2)
+    await sign_up(service, event, "ann", "bob")
+    ann, bob = [
+        f"{scene.base_url}/registrations/{await link_of(service, event['id'], name)}" for name in ("ann", "bob")
+    ]
+    browser = pushes.subscribe(sender_keys(service.database.resources.secret)[0].public_key)
+    fields = {"KEY": "sender_key", "ENDPOINT": "endpoint", "P256DH": "p256dh", "AUTH": "auth"}
+    script = SUBSCRIBE
+    for name, field in fields.items():
+        script = script.replace(name, json.dumps(browser.fields[field]))
+    context = await chromium.new_context()
+    await context.grant_permissions(["notifications"], origin=scene.base_url)
+    await context.add_init_script(script)
+    watch = Watch(context)
+    page = await context.new_page()
+
+    await page.goto(bob)
+    button = page.locator("#push button")
+    await expect(button).to_have_text("Tell me here as well")
+    await page.evaluate(AXE_SCRIPT)
+    assert await page.evaluate(FAULTS) == []
+    assert await service.run_sql("select count(*) from push_subscriptions") == [(0,)]
+    await button.click()
+    await expect(button).to_have_text("Do not tell me here")
+    await page.reload()
+    await expect(button).to_have_text("Do not tell me here")
+    assert await service.run_sql("select count(*) from push_subscriptions") == [(1,)]
+    await button.click()
+    await expect(button).to_have_text("Tell me here as well")
+    assert await service.run_sql("select count(*) from push_subscriptions") == [(0,)]
+    await button.click()
+    await expect(button).to_have_text("Do not tell me here")
+
+    going = await (await chromium.new_context()).new_page()
+    await going.goto(f"{ann}/cancel")
+    await going.locator("main form button").click()
+    await going.wait_for_url(ann)
+    await service.give_up()
+    await sending.send_due(service.database)
+
+    [message] = browser.messages
+    assert message["url"] == bob
+    assert watch.failures == []

@@ -1,0 +1,296 @@
+"""Who waits and has asked for it is told by a push message that the seat is there."""
+
+import re
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from html import unescape
+from typing import Any
+
+import httpx2
+import pytest
+
+from holdfast.events.people import sql as people
+from holdfast.events.push import sending
+from holdfast.events.push.encryption import SenderKey, sender_keys
+from holdfast.events.push.subscriptions import MAX_SUBSCRIPTIONS, forget_old
+from holdfast.kit.outbound.requests import OutboundClient
+from tests.events.pages.test_own_registration import cancel, settled
+from tests.events.pages.visitor import Visitor
+from tests.events.push.push_service import LOCAL, BrowserDouble, PushServiceDouble, push_service
+from tests.support import Client, Service
+
+
+@pytest.fixture
+async def pushes(service: Service) -> AsyncIterator[PushServiceDouble]:
+    """A push service that the service may reach though it is not public."""
+    resources = service.database.resources
+    async with push_service() as double:
+        reaching = OutboundClient(exempt=[(LOCAL, double.port)], seconds=5)
+        service.database.resources = replace(resources, push=reaching)
+        yield double
+        service.database.resources = resources
+
+
+async def line(service: Service, *people: str, **fields: Any) -> tuple[Client, dict[str, Any], list[str]]:
+    ada = await service.organizer()
+    event = await ada.create_event(**{"capacity": 1, "waitinglist_capacity": 5, **fields})
+    return ada, event, await settled(service, ada, event, *people)
+
+
+async def post(service: Service, address: str, language: str = "en", **fields: str) -> httpx2.Response:
+    return await Visitor(service, language=language).http.post(f"{address}/push", data=fields)
+
+
+async def subscribed(service: Service, pushes: PushServiceDouble, address: str, language: str = "en") -> BrowserDouble:
+    """A browser that was told to subscribe by the page of somebody who waits."""
+    page = await Visitor(service).http.get(address)
+    match = re.search(r'data-key="([^"]+)"', page.text)
+    assert match, page.text
+    browser = pushes.subscribe(unescape(match[1]))
+    answer = await post(service, address, language, **browser.fields)
+    assert answer.status_code == 204, answer.text
+    return browser
+
+
+async def stored(service: Service) -> int:
+    [(number,)] = await service.run_sql("select count(*) from push_subscriptions")
+    return number
+
+
+async def test_the_browser_is_told_when_the_seat_is_there_and_only_then(
+    service: Service, pushes: PushServiceDouble
+) -> None:
+    _, event, [ann, ben, cal] = await line(service, "ann", "ben", "cal", title="Life drawing")
+    browser = await subscribed(service, pushes, ben)
+    other = await subscribed(service, pushes, cal, "de")
+    assert await sending.send_due(service.database) == 0
+
+    await cancel(service, ann)
+    assert await sending.send_due(service.database) == 1
+
+    [message] = browser.messages
+    assert (message["title"], message["body"]) == ("You have a seat!", event["title"])
+    assert message["url"] == ben
+    assert other.messages == []
+    assert pushes.statuses == [201]
+    assert await stored(service) == 1
+    await cancel(service, ben)
+    await sending.send_due(service.database)
+    assert [message["title"] for message in other.messages] == ["Sie haben einen Platz!"]
+    assert await stored(service) == 0
+
+
+async def test_a_message_has_no_web_address_but_that_of_the_page(service: Service, pushes: PushServiceDouble) -> None:
+    _, _, [ann, ben] = await line(service, "ann", "ben", title="Win at https://evil.example.com/a now")
+    browser = await subscribed(service, pushes, ben)
+
+    await cancel(service, ann)
+    await sending.send_due(service.database)
+
+    [message] = browser.messages
+    assert "evil" not in message["body"]
+    assert message["body"].startswith("Win at ")
+
+
+async def test_it_is_asked_for_only_where_somebody_waits_and_is_off_at_first(service: Service) -> None:
+    _, _, [ann, ben] = await line(service, "ann", "ben")
+    http = Visitor(service).http
+
+    pages = [(await http.get(address)).text for address in (ann, ben)]
+
+    assert ["push/push" in page or 'id="push"' in page for page in pages] == [False, True]
+    assert re.search(r'id="push"[^>]* hidden>', pages[1])
+    assert await stored(service) == 0
+
+
+async def test_who_has_a_seat_cannot_subscribe(service: Service, pushes: PushServiceDouble) -> None:
+    _, _, [ann, _] = await line(service, "ann", "ben")
+    browser = pushes.subscribe(sender_keys(service.database.resources.secret)[0].public_key)
+
+    assert (await post(service, ann, **browser.fields)).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("field", "text"),
+    [
+        ("endpoint", "ftp://push.example/1"),
+        ("endpoint", "push"),
+        ("endpoint", "http://[x"),
+        ("endpoint", f"https://push.example/{'x' * 1_000}"),
+        ("p256dh", "AAAA"),
+        ("auth", "x"),
+        ("sender_key", "AAAA"),
+    ],
+)
+async def test_what_no_browser_sends_is_refused(
+    service: Service, pushes: PushServiceDouble, field: str, text: str
+) -> None:
+    _, _, [_, ben] = await line(service, "ann", "ben")
+    browser = pushes.subscribe(sender_keys(service.database.resources.secret)[0].public_key)
+
+    assert (await post(service, ben, **{**browser.fields, field: text})).status_code == 422
+    assert await stored(service) == 0
+
+
+async def test_a_browser_that_is_gone_is_forgotten(service: Service, pushes: PushServiceDouble) -> None:
+    for status in (404, 410, 400):
+        _, _, [ann, ben] = await line(service, "ann", "ben")
+        (await subscribed(service, pushes, ben)).status = status
+
+        await cancel(service, ann)
+        await sending.send_due(service.database)
+
+        assert (pushes.statuses[-1], await stored(service)) == (status, 0)
+
+
+async def test_a_push_service_in_trouble_is_asked_again_later_and_not_for_ever(
+    service: Service, pushes: PushServiceDouble
+) -> None:
+    _, _, [ann, ben] = await line(service, "ann", "ben")
+    browser = await subscribed(service, pushes, ben)
+    browser.status = 503
+    await cancel(service, ann)
+
+    await sending.send_due(service.database)
+    assert await stored(service) == 1
+    [(seconds, error)] = await service.run_sql(
+        "select extract(epoch from due_at - now())::float8, error from push_subscriptions"
+    )
+    assert 0 < seconds <= sending.RETRY_BACKOFF.first
+    assert error == "The push service answered 503."
+
+    browser.status = 201
+    await service.run_sql("update push_subscriptions set due_at = now()")
+    await sending.send_due(service.database)
+    assert len(browser.messages) == 1
+    assert await stored(service) == 0
+
+    _, _, [ann, ben] = await line(service, "ann", "ben")
+    (await subscribed(service, pushes, ben)).status = 429
+    await cancel(service, ann)
+    await service.run_sql("update push_subscriptions set attempts = %(most)s", most=sending.MAX_ATTEMPTS - 1)
+    await sending.send_due(service.database)
+    assert await stored(service) == 0
+
+
+async def test_addresses_inside_the_operators_network_are_not_called(
+    service: Service, pushes: PushServiceDouble
+) -> None:
+    _, _, [ann, ben] = await line(service, "ann", "ben")
+    browser = await subscribed(service, pushes, ben)
+    service.database.resources = replace(service.database.resources, push=OutboundClient(seconds=5))
+
+    await cancel(service, ann)
+    await sending.send_due(service.database)
+
+    assert browser.messages == []
+    assert pushes.statuses == []
+    [(error,)] = await service.run_sql("select error from push_subscriptions")
+    assert error.startswith("The push service")
+
+
+async def test_it_can_be_taken_back(service: Service, pushes: PushServiceDouble) -> None:
+    _, _, [ann, ben] = await line(service, "ann", "ben")
+    browser = await subscribed(service, pushes, ben)
+
+    assert (await post(service, ben, endpoint=browser.endpoint, stop="yes")).status_code == 204
+    await cancel(service, ann)
+
+    assert await sending.send_due(service.database) == 0
+    assert browser.messages == []
+
+
+async def test_a_registration_has_few_browsers_and_each_of_them_once(
+    service: Service, pushes: PushServiceDouble
+) -> None:
+    _, _, [ann, ben] = await line(service, "ann", "ben")
+    browsers = [await subscribed(service, pushes, ben) for _ in range(MAX_SUBSCRIPTIONS + 2)]
+    await post(service, ben, **browsers[-1].fields)
+
+    assert await stored(service) == MAX_SUBSCRIPTIONS
+    await cancel(service, ann)
+    await sending.send_due(service.database)
+
+    assert [len(browser.messages) for browser in browsers] == [0, 0, *[1] * MAX_SUBSCRIPTIONS]
+
+
+async def test_what_is_stored_is_sealed_and_goes_with_the_registration(
+    service: Service, pushes: PushServiceDouble
+) -> None:
+    _, _, [_, ben] = await line(service, "ann", "ben")
+    browser = await subscribed(service, pushes, ben)
+    [(sealed,)] = await service.run_sql("select sealed from push_subscriptions")
+    assert browser.endpoint.encode() not in sealed
+
+    await cancel(service, ben)
+
+    assert await stored(service) == 0
+
+
+async def test_the_browsers_of_a_person_are_forgotten_with_the_data_of_the_person(
+    service: Service, pushes: PushServiceDouble
+) -> None:
+    _, _, [_, ben] = await line(service, "ann", "ben")
+    await subscribed(service, pushes, ben)
+    [(user_id,)] = await service.run_sql("select user_id from push_subscriptions")
+
+    await service.database.transact(lambda tx: people.delete_personal_details(tx, user_id))
+
+    assert await stored(service) == 0
+
+
+async def test_a_message_of_a_replaced_key_is_not_sent(service: Service, pushes: PushServiceDouble) -> None:
+    _, _, [ann, ben] = await line(service, "ann", "ben")
+    await subscribed(service, pushes, ben)
+    secret = service.database.resources.secret
+    await cancel(service, ann)
+    [(sealed,)] = await service.run_sql("select sealed from push_subscriptions")
+    other = secret.unseal(sealed).replace(sender_keys(secret)[0].public_key, SenderKey(b"x").public_key)
+    await service.run_sql("update push_subscriptions set sealed = %(sealed)s", sealed=secret.seal(other))
+
+    await sending.send_due(service.database)
+
+    assert pushes.statuses == []
+    assert await stored(service) == 0
+
+
+async def test_old_subscriptions_are_forgotten(service: Service, pushes: PushServiceDouble) -> None:
+    _, _, [_, ben] = await line(service, "ann", "ben")
+    await subscribed(service, pushes, ben)
+
+    assert await service.database.transact(forget_old) == 0
+    await service.run_sql("update events set datetime = now() - interval '2 days'")
+    assert await service.database.transact(forget_old) == 1
+
+
+async def test_organizers_have_their_turns(service: Service, pushes: PushServiceDouble) -> None:
+    _, _, many = await line(service, *(f"p{number}" for number in range(6)), capacity=3)
+    _, _, few = await line(service, "ann", "ben")
+    browsers = [await subscribed(service, pushes, address) for address in (*many[3:], few[1])]
+    for address in (*many[:3], few[0]):
+        await cancel(service, address)
+    work = sending.PushWork(service.database)
+
+    owners = [row.owner for _ in range(4) for row in await work.lease(1, (), scan_all=True)]
+
+    assert len(browsers) == 4
+    assert owners[0] != owners[1]
+
+
+async def test_another_site_cannot_subscribe_somebody(service: Service, pushes: PushServiceDouble) -> None:
+    _, _, [_, ben] = await line(service, "ann", "ben")
+    browser = pushes.subscribe(sender_keys(service.database.resources.secret)[0].public_key)
+
+    answer = await Visitor(service).http.post(
+        f"{ben}/push", data=browser.fields, headers={"Origin": "https://evil.example"}
+    )
+
+    assert (answer.status_code, await stored(service)) == (403, 0)
+
+
+async def test_the_worker_is_a_script_that_may_load_nothing(service: Service) -> None:
+    script = await Visitor(service).http.get("/registrations/push-worker.js")
+
+    assert script.headers["content-type"].startswith("text/javascript")
+    assert script.headers["content-security-policy"] == "default-src 'none'"
+    assert "showNotification" in script.text

@@ -1,0 +1,424 @@
+"""A person gives up a registration: there is half a minute to undo it, and then the seat goes to who waits."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx2
+import hypothesis
+import pytest
+from hypothesis import strategies as st
+
+from holdfast.events.registrations import giving_up
+from holdfast.events.registrations.own_registration import UNDO_SECONDS
+from holdfast.events.settings import Settings
+from tests.events.pages.test_own_registration import own_path, settled, statuses
+from tests.events.pages.visitor import Visitor, page_text, state, value
+from tests.support import Client, Service, running
+
+ENTRIES = "select kind, details ->> 'from', details ->> 'to', details ->> 'by' from log_pending where kind = 'change'"
+
+
+@pytest.fixture
+async def limited(settings: Settings) -> AsyncIterator[Service]:
+    async with running(settings.model_copy(update={"forms_per_minute": 3})) as service:
+        yield service
+
+
+async def ask(service: Service, address: str) -> httpx2.Response:
+    """Answer the question whether to give a registration up; the page that follows."""
+    http = Visitor(service).http
+    page = await http.get(f"{address}/cancel")
+    answer = await http.post(f"{address}/cancel", data={"token": value(page, "token")})
+    assert answer.status_code == 303, answer.text
+    return await http.get(answer.headers["location"])
+
+
+async def undo(service: Service, address: str) -> httpx2.Response:
+    """Press the button that undoes it; the page that follows."""
+    http = Visitor(service).http
+    answer = await http.post(f"{address}/undo")
+    return await http.get(answer.headers["location"]) if answer.status_code == 303 else answer
+
+
+async def line(service: Service, *people: str, **fields: Any) -> tuple[Client, dict[str, Any], list[str]]:
+    """An event with one seat, those who registered for it, and the addresses of their own pages."""
+    ada = await service.organizer()
+    event = await ada.create_event(**{"capacity": 1, "waitinglist_capacity": 5, **fields})
+    return ada, event, await settled(service, ada, event, *people)
+
+
+async def test_a_seat_stays_the_persons_for_half_a_minute_and_no_log_or_mail_has_anything_of_it(
+    service: Service,
+) -> None:
+    ada, _, [ann, ben] = await line(service, "ann", "ben")
+    mails = await service.run_sql("select count(*) from mails")
+
+    page = await ask(service, ann)
+    removed = await giving_up.remove(service.database)
+
+    assert (page.status_code, state(page)) == (200, "registered")
+    assert "You are passing your seat on." in page_text(page)
+    assert "It is still yours. You can undo this for 30 seconds." in page_text(page)
+    assert 'action="' in page.text
+    assert removed == 0
+    assert await statuses(ada) == {"ann": "registered", "ben": "waitlisted"}
+    assert "place 1 of 1" in page_text(await Visitor(service).http.get(ben))
+    assert await service.run_sql(ENTRIES) == []
+    assert await service.run_sql("select count(*) from mails") == mails
+    [(seconds,)] = await service.run_sql(
+        "select extract(epoch from gives_up_at - now())::float8 from registrations where gives_up_at is not null"
+    )
+    assert UNDO_SECONDS - 20 < seconds <= UNDO_SECONDS
+
+
+async def test_then_the_first_who_waits_has_it_and_the_page_says_so_without_a_name(service: Service) -> None:
+    ada, _, [ann, ben, cal] = await line(service, "ann", "ben", "cal")
+    await ask(service, ann)
+
+    assert await service.give_up() == 1
+    page = await Visitor(service).http.get(ann)
+
+    assert (page.status_code, state(page)) == (410, "given_up")
+    assert "Somebody who waited has it now. Thank you." in page_text(page)
+    assert not {"ben", "Ben", "cal", "Cal"} & set(page_text(page).split())
+    assert await statuses(ada) == {"ben": "registered", "cal": "waitlisted"}
+    assert state(await Visitor(service).http.get(ben)) == "registered"
+    assert "place 1 of 1" in page_text(await Visitor(service).http.get(cal))
+    assert await service.run_sql(ENTRIES) == [
+        ("change", "registered", "removed", "person"),
+        ("change", "waitlisted", "registered", "service"),
+    ]
+    assert await service.give_up() == 0
+
+
+async def test_where_nobody_waits_the_page_says_that_the_seat_is_free(service: Service) -> None:
+    ada, event, [ann] = await line(service, "ann")
+
+    question_page = await ask(service, ann)
+    await service.give_up()
+    page = await Visitor(service).http.get(ann)
+
+    assert "You are giving up your seat." in page_text(question_page)
+    assert "Your seat is free again for anyone." in page_text(page)
+    assert f'href="/events/{event["id"]}/registrations"' in page.text
+    assert await statuses(ada) == {}
+
+
+async def test_a_place_on_the_waiting_list_can_be_undone_and_given_up_too(service: Service) -> None:
+    ada, _, [_, ben, cal] = await line(service, "ann", "ben", "cal")
+
+    question_page = await ask(service, ben)
+    undone_page = await undo(service, ben)
+    assert "You are leaving the waiting list." in page_text(question_page)
+    assert "Nothing has changed: you keep your place." in page_text(undone_page)
+    assert await service.give_up() == 0
+
+    await ask(service, ben)
+    await service.give_up()
+    assert "Your registration is cancelled." in page_text(await Visitor(service).http.get(ben))
+    assert await statuses(ada) == {"ann": "registered", "cal": "waitlisted"}
+    assert "place 1 of 1" in page_text(await Visitor(service).http.get(cal))
+
+
+async def test_what_is_undone_stays_and_keeps_its_place_in_the_order(service: Service) -> None:
+    ada, _, [ann, _] = await line(service, "ann", "ben")
+    before = await service.run_sql("select user_id, status, arrival, received_at, log_number from registrations")
+
+    await ask(service, ann)
+    page = await undo(service, ann)
+
+    assert await service.give_up() == 0
+    assert state(page) == "registered"
+    assert "Nothing has changed: you keep your seat." in page_text(page)
+    assert "You have a seat." in page_text(page)
+    after = await service.run_sql("select user_id, status, arrival, received_at, log_number from registrations")
+    assert sorted(after) == sorted(before)
+    assert await service.run_sql(ENTRIES) == []
+    assert await statuses(ada) == {"ann": "registered", "ben": "waitlisted"}
+
+
+async def test_undoing_too_late_says_who_has_the_seat(service: Service) -> None:
+    ada, _, [ann, _] = await line(service, "ann", "ben")
+    await ask(service, ann)
+    await service.give_up()
+
+    page = await undo(service, ann)
+
+    assert (page.status_code, state(page)) == (410, "given_up")
+    assert "Somebody who waited has it now." in page_text(page)
+    assert await statuses(ada) == {"ben": "registered"}
+
+
+async def test_undoing_works_until_the_seat_has_moved_also_if_that_is_late(service: Service) -> None:
+    ada, _, [ann, _] = await line(service, "ann", "ben")
+    await ask(service, ann)
+    await service.run_sql("update registrations set gives_up_at = now() - interval '1 hour' where gives_up_at > now()")
+    late = await Visitor(service).http.get(ann)
+
+    page = await undo(service, ann)
+
+    assert "It is happening right now." in page_text(late)
+    assert "data-until" not in late.text
+    assert state(page) == "registered"
+    assert await giving_up.remove(service.database) == 0
+    assert await statuses(ada) == {"ann": "registered", "ben": "waitlisted"}
+
+
+async def test_asking_twice_does_not_begin_the_time_anew(service: Service) -> None:
+    _, _, [ann] = await line(service, "ann")
+    http = Visitor(service).http
+    token = value(await http.get(f"{ann}/cancel"), "token")
+
+    first = await http.post(f"{ann}/cancel", data={"token": token})
+    time = await service.run_sql("select gives_up_at from registrations")
+    second = await http.post(f"{ann}/cancel", data={"token": token})
+
+    assert (first.status_code, second.status_code) == (303, 303)
+    assert await service.run_sql("select gives_up_at from registrations") == time
+    assert (await http.get(f"{ann}/cancel")).headers["location"] == ann.removeprefix("http://events.test")
+
+
+async def test_undo_needs_nothing_but_its_button_and_does_nothing_from_another_site(service: Service) -> None:
+    _, _, [ann] = await line(service, "ann")
+    await ask(service, ann)
+    http = Visitor(service).http
+
+    looked = await http.get(f"{ann}/undo")
+    foreign = await http.post(f"{ann}/undo", headers={"Origin": "https://evil.example"})
+
+    assert (looked.status_code, foreign.status_code) == (303, 403)
+    assert await service.give_up() == 1
+
+
+async def test_who_registers_again_in_time_keeps_the_seat(service: Service) -> None:
+    ada, event, [ann, _] = await line(service, "ann", "ben")
+
+    for register in (
+        lambda: Visitor(service).send(event["id"], email="ann@example.com"),
+        lambda: ada.register(event["id"], email="ann@example.com"),
+    ):
+        await ask(service, ann)
+        await register()
+        assert await service.give_up() == 0
+
+    assert await statuses(ada) == {"ann": "registered", "ben": "waitlisted"}
+
+
+async def test_a_waiting_person_who_is_leaving_gets_the_seat_and_passes_it_on(service: Service) -> None:
+    ada, _, [ann, ben, _] = await line(service, "ann", "ben", "cal")
+    await ask(service, ben)
+    await service.run_sql("update registrations set gives_up_at = gives_up_at + interval '1 hour'")
+    await ask(service, ann)
+    await service.run_sql("update registrations set gives_up_at = now() where status = 'registered'")
+
+    await giving_up.remove(service.database)
+    assert "You are passing your seat on." in page_text(await Visitor(service).http.get(ben))
+    await service.give_up()
+
+    assert await statuses(ada) == {"cal": "registered"}
+
+
+async def test_several_seats_of_one_event_go_to_the_first_who_wait_in_order(service: Service) -> None:
+    ada, event, addresses = await line(service, "ann", "ben", "cal", "dan", "eve", capacity=3)
+    for address in addresses[:3]:
+        await ask(service, address)
+
+    assert await service.give_up() == 3
+
+    assert await statuses(ada) == {"dan": "registered", "eve": "registered"}
+    assert (await ada.get(f"/api/events/{event['id']}")).json()["data"]["registration_count"] == 2
+    pages = [page_text(await Visitor(service).http.get(address)) for address in addresses[:3]]
+    assert ["Somebody who waited" in page for page in pages] == [True, True, False]
+    assert "Your seat is free again for anyone." in pages[2]
+
+
+async def test_what_the_organizer_removes_or_cancels_meanwhile_is_gone_as_ever(service: Service) -> None:
+    ada, event, [ann, ben] = await line(service, "ann", "ben")
+    await ask(service, ann)
+    user_id = ann.rpartition("/")[2].split("-")[1]
+    await ada.delete(f"/api/registrations/{event['id']}/{user_id}")
+    await ask(service, ben)
+    await ada.delete(f"/api/events/{event['id']}")
+
+    assert state(await Visitor(service).http.get(ann)) == "gone"
+    assert "The event is cancelled." in page_text(await Visitor(service).http.get(ben))
+    assert await service.give_up() == 1
+
+
+async def test_a_rejection_is_never_given_up(service: Service) -> None:
+    await line(service, "ann")
+    await service.run_sql("update registrations set gives_up_at = now() + interval '1 hour'")
+
+    await service.run_sql("update registrations set status = 'rejected', reason = 'no_show'")
+
+    assert await service.run_sql("select status::text, gives_up_at from registrations") == [("rejected", None)]
+
+
+async def test_a_deadline_that_passes_meanwhile_changes_nothing(service: Service) -> None:
+    ada, _, [ann, _] = await line(service, "ann", "ben")
+    await ask(service, ann)
+    await service.run_sql("update events set cancellation_hours = 2000000")
+
+    assert "You are passing your seat on." in page_text(await Visitor(service).http.get(ann))
+    await service.give_up()
+
+    assert await statuses(ada) == {"ben": "registered"}
+
+
+async def test_a_locked_event_does_not_hold_up_the_seats_of_others(service: Service) -> None:
+    ada, event, [ann, _] = await line(service, "ann", "ben")
+    _, _, [cal, _] = await line(service, "cal", "dan")
+    await ask(service, ann)
+    await ask(service, cal)
+    await service.run_sql("update registrations set gives_up_at = now() where gives_up_at is not null")
+
+    async with service.database.pool.connection() as connection, connection.transaction():
+        await connection.execute("select from events where id = %s for update", [event["id"]])
+        assert await giving_up.remove(service.database) == 1
+    assert await giving_up.remove(service.database) == 1
+    assert await statuses(ada) == {"ben": "registered"}
+
+
+async def test_each_ask_counts_as_a_form_of_the_address(limited: Service) -> None:
+    _, _, [ann] = await line(limited, "ann")
+    http = Visitor(limited, address="192.0.2.7").http
+    token = value(await http.get(f"{ann}/cancel"), "token")
+
+    answers = [
+        (await http.post(f"{ann}/{path}", data={"token": token})).status_code
+        for _ in range(3)
+        for path in ("cancel", "undo")
+    ]
+    refused = await http.post(f"{ann}/cancel", data={"token": token})
+
+    assert answers == [303] * 6
+    assert refused.status_code == 429
+    assert await limited.run_sql("select gives_up_at from registrations") == [(None,)]
+
+
+async def test_what_became_of_places_is_forgotten_after_30_days(service: Service) -> None:
+    _, _, [ann] = await line(service, "ann")
+    await ask(service, ann)
+    await service.give_up()
+
+    assert await service.database.transact(giving_up.forget_given_up) == 0
+    await service.run_sql("update given_up_places set given_up_at = now() - interval '31 days'")
+    assert await service.database.transact(giving_up.forget_given_up) == 1
+
+    assert state(await Visitor(service).http.get(ann)) == "gone"
+
+
+@pytest.mark.parametrize("path", ["cancel", "undo"])
+async def test_links_that_were_never_made_give_nothing_up(service: Service, path: str) -> None:
+    _, _, [ann] = await line(service, "ann")
+
+    assert (await Visitor(service).http.post(f"{ann[:-1]}g/{path}")).status_code == 404
+
+
+async def test_in_a_race_each_undo_either_keeps_the_seat_or_comes_too_late(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event(capacity=10, waitinglist_capacity=20)
+    people = [f"p{number:02}" for number in range(20)]
+    addresses = await settled(service, ada, event, *people)
+    for address in addresses[:10]:
+        await ask(service, address)
+    await service.run_sql("update registrations set gives_up_at = now() where gives_up_at is not null")
+
+    pages, *_ = await asyncio.gather(
+        asyncio.gather(*(undo(service, address) for address in addresses[:10])),
+        giving_up.remove(service.database),
+        giving_up.remove(service.database),
+    )
+    await service.give_up()
+
+    keepers = {person for person, page in zip(people, pages, strict=False) if state(page) == "registered"}
+    seated = {name for name, status in (await statuses_by_name(service)).items() if status == "registered"}
+    assert keepers == seated & set(people[:10])
+    assert len(seated) == 10
+    assert seated - keepers == set(people[10 : 20 - len(keepers)])
+
+
+async def statuses_by_name(service: Service) -> dict[str, str]:
+    rows = await service.run_sql(
+        "select split_part(email, '@', 1), status::text from registrations join users on users.id = user_id"
+    )
+    return dict(rows)
+
+
+ACTIONS = st.lists(
+    st.lists(
+        st.one_of(
+            st.tuples(st.sampled_from(["give up", "undo", "register"]), st.sampled_from("abcdef")),
+            st.tuples(st.sampled_from(["remove", "raise capacity"]), st.just("")),
+        ),
+        min_size=1,
+        max_size=5,
+    ),
+    min_size=1,
+    max_size=5,
+)
+
+
+@hypothesis.settings(
+    deadline=None, max_examples=15, suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture]
+)
+@hypothesis.given(rounds=ACTIONS)
+async def test_whatever_is_done_at_once_no_seat_is_lost_or_given_twice_and_what_was_kept_stays(
+    service: Service, rounds: list[list[tuple[str, str]]]
+) -> None:
+    """The actions of a round race with each other. All times to undo are over at once when `remove` runs."""
+    ada = await service.organizer()
+    event = await ada.create_event(capacity=2, waitinglist_capacity=6)
+    visitor, number = Visitor(service), event["id"]
+    for person in "abcdef":
+        await visitor.register(number, f"{person}@{number}.example.com")
+    await service.settle()
+    links = {person: await own_path(service, number, f"{person}@{number}.example.com") for person in "abcdef"}
+    capacity = 2
+
+    async def act(action: str, person: str) -> str | None:
+        if action == "give up":
+            page = await visitor.http.get(f"{links[person]}/cancel")
+            if 'name="token"' in page.text:
+                await visitor.http.post(f"{links[person]}/cancel", data={"token": value(page, "token")})
+        elif action == "undo":
+            answer = await visitor.http.post(f"{links[person]}/undo")
+            return person if answer.status_code == 303 else None
+        elif action == "register":
+            await visitor.send(number, email=f"{person}@{number}.example.com")
+        elif action == "remove":
+            await service.run_sql("update registrations set gives_up_at = now() where gives_up_at is not null")
+            await giving_up.remove(service.database)
+        else:
+            nonlocal capacity
+            capacity += 1
+            await ada.patch(f"/api/events/{number}", {"event": {"capacity": capacity}})
+        return None
+
+    for actions in rounds:
+        keepers = {person for person in await asyncio.gather(*(act(*action) for action in actions)) if person}
+        leavers = {person for action, person in actions if action == "give up"}
+        await service.settle()
+        rows = await service.run_sql(
+            """
+            select left(email, 1), status::text, gives_up_at is not null
+              from registrations join users on users.id = user_id
+             where event_id = %(id)s order by received_at, arrival
+            """,
+            id=number,
+        )
+        seated = [person for person, status, _ in rows if status == "registered"]
+        [(counted, waiting, places)] = await service.run_sql(
+            "select registered_count, waitlisted_count, capacity from events where id = %(id)s", id=number
+        )
+        assert (counted, waiting) == (len(seated), sum(status == "waitlisted" for _, status, _ in rows))
+        assert counted <= places
+        assert counted == places or waiting == 0
+        # Who has undone it is still there, unless the same round asked once more.
+        assert keepers - leavers <= {person for person, _, is_leaving in rows if not is_leaving}
+        # The order is that of arrival: nobody waits before somebody who has a seat.
+        assert [person for person, _, _ in rows][: len(seated)] == seated
+    takers_statement = "select next_arrival from given_up_places where event_id = %(id)s and next_arrival is not null"
+    takers = [taker for (taker,) in await service.run_sql(takers_statement, id=number)]
+    assert len(takers) == len(set(takers))

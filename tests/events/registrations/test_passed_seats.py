@@ -1,0 +1,101 @@
+"""Seats that people gave up and that somebody who waited took are counted, for the organizer and for visitors."""
+
+from typing import Any
+
+from tests.events.console.event_scene import signed_in
+from tests.events.pages.test_own_registration import cancel, own_path, settled
+from tests.events.pages.visitor import Visitor, page_text
+from tests.events.payments.scene import Scene
+from tests.events.registrations.test_giving_up import ask
+from tests.support import Service
+
+PHRASE = "seats were passed on."
+
+
+async def counted(service: Service, event_id: int) -> int:
+    [(number,)] = await service.run_sql("select seats_passed_on from events where id = %(id)s", id=event_id)
+    return number
+
+
+async def event_page(service: Service, event: dict[str, Any]) -> str:
+    return page_text(await Visitor(service).http.get(event["public_url"].removeprefix("http://events.test")))
+
+
+async def test_only_seats_that_somebody_who_waited_took_are_counted(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event(capacity=1, waitinglist_capacity=5)
+    ann, ben, cal = await settled(service, ada, event, "ann", "ben", "cal")
+    console = f"/console/events/{event['id']}"
+
+    await cancel(service, cal)
+    assert await counted(service, event["id"]) == 0
+    await cancel(service, ann)
+    assert await counted(service, event["id"]) == 1
+    page = await browser.get(console)
+    await cancel(service, ben)
+    assert await counted(service, event["id"]) == 1
+
+    assert "1 seat that was given up went to somebody who waited" in page_text(page)
+
+
+async def test_what_an_organizer_removes_was_not_passed_on(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event(capacity=1, waitinglist_capacity=5)
+    ann, _ = await settled(service, ada, event, "ann", "ben")
+
+    await ada.delete(f"/api/registrations/{event['id']}/{ann.rpartition('/')[2].split('-')[1]}")
+
+    assert await counted(service, event["id"]) == 0
+
+
+async def test_visitors_are_told_from_the_third_seat_on(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event(capacity=3, waitinglist_capacity=5)
+    addresses = await settled(service, ada, event, *(f"p{number}" for number in range(6)))
+
+    for address in addresses[:2]:
+        await cancel(service, address)
+    assert PHRASE not in await event_page(service, event)
+    await cancel(service, addresses[2])
+
+    assert f"3 {PHRASE}" in await event_page(service, event)
+    german = await Visitor(service, language="de").http.get(event["public_url"].removeprefix("http://events.test"))
+    assert "3 Plätze wurden weitergegeben." in page_text(german)
+
+
+async def test_a_seat_that_has_to_be_paid_counts_when_it_is_paid(shop: Scene) -> None:
+    ada = await shop.organizer()
+    event_id = await shop.event(ada, capacity=1, waitinglist_capacity=5)
+    ann = await shop.register(event_id, "ann@example.com")
+    await ann.pay()
+    await shop.deliver()
+    ben = await shop.register(event_id, "ben@example.com")
+    [address] = await own_pages(shop, "ann@example.com")
+    await ask(shop.service, address)
+    await shop.service.give_up()
+    await shop.work()
+
+    assert "Somebody who waited has it now." in page_text(await Visitor(shop.service).http.get(address))
+    assert (await ben.state(), await counted(shop.service, event_id)) == ("held", 0)
+    await ben.pay()
+    await shop.deliver()
+    assert (await ben.state(), await counted(shop.service, event_id)) == ("registered", 1)
+
+
+async def test_who_pays_a_seat_that_is_being_given_up_keeps_it(shop: Scene) -> None:
+    ada = await shop.organizer()
+    event_id = await shop.event(ada, capacity=1, waitinglist_capacity=5)
+    ann = await shop.register(event_id, "ann@example.com")
+    [address] = await own_pages(shop, "ann@example.com")
+    await ask(shop.service, address)
+
+    await ann.pay()
+    await shop.deliver()
+
+    assert await shop.service.give_up() == 0
+    assert await ann.state() == "registered"
+
+
+async def own_pages(shop: Scene, *emails: str) -> list[str]:
+    [(event_id,)] = await shop.service.run_sql("select id from events")
+    return [await own_path(shop.service, event_id, email) for email in emails]
