@@ -90,6 +90,7 @@ class ShopifyDouble:
             seed.fill(self.world, domain)
             if with_more:
                 seed.add_more(self.world, domain)
+                seed.add_past(self.world, domain)
 
     def shop(self, domain: str) -> Shop:
         """A shop. Raises `ShopifyRefusal`."""

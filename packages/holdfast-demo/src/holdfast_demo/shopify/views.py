@@ -20,9 +20,10 @@ QUANTITIES = ("available", "committed", "on_hand", "reserved", "incoming", "dama
 _SORT_COLUMNS: dict[str, str] = {
     "ID": "id",
     "UPDATED_AT": "updated",
+    "CREATED_AT": "created",
     "POSITION": "id",
     "PROCESSED_AT": "id",
-} | dict.fromkeys(("CREATED_AT", "ORDER_NUMBER"), "id")
+} | dict.fromkeys(("ORDER_NUMBER",), "id")
 _LEVEL = re.compile(r"gid://shopify/InventoryLevel/(\d{1,18})\?inventory_item_id=\d{1,18}")
 
 
@@ -61,7 +62,7 @@ class Views:
         def source(part: Slice) -> Sequence[tuple[Key, Any]]:
             query = ThingQuery(conditions, by, part.reverse, part.after, part.most)
             things = self.world.store.select(type, self.domain, query)
-            return [((thing.updated if by == "updated" else thing.id, thing.id), thing) for thing in things]
+            return [((thing.id if by == "id" else getattr(thing, by), thing.id), thing) for thing in things]
 
         return source
 

@@ -218,8 +218,8 @@ class Card(NamedTuple):
     values         of its fields: those that were sent, or the suggested ones
     first_stock    the sum of the quantity; None: somebody has typed another one
     quantity       the typed or suggested one; None: it cannot be read
-    shown          what the shop shows of each variant that it counts, now and with the pool
-    said           the numbers that the card says
+    shop_numbers   what the shop shows of each variant that it counts, now and with the pool
+    numbers        all numbers that the card says, as one text
     """
 
     key: str
@@ -228,13 +228,13 @@ class Card(NamedTuple):
     is_sent: bool
     first_stock: FirstStock | None
     quantity: int | None
-    shown: Sequence[ShownChange]
-    said: str
+    shop_numbers: Sequence[ShownChange]
+    numbers: str
     errors: Mapping[str, Sequence[str]]
 
     @property
     def changes(self) -> Sequence[ShownChange]:
-        return [change for change in self.shown if change.now != change.after]
+        return [change for change in self.shop_numbers if change.now != change.after]
 
 
 def _card(suggestion: PoolSuggestion, fields: Mapping[str, str], refusal: FormRefusal) -> Card:
@@ -255,12 +255,12 @@ def _card(suggestion: PoolSuggestion, fields: Mapping[str, str], refusal: FormRe
         is_sent=is_sent,
         first_stock=suggestion.first_stock if _numbers(suggestion, values) == _numbers(suggestion) else None,
         quantity=quantity,
-        shown=[
+        shop_numbers=[
             ShownChange(member.variant, member.variant.available, after[member.variant.gid])
             for member in suggestion.members
             if member.variant.gid in after and member.variant.tracked
         ],
-        said=_numbers(suggestion, values),
+        numbers=_numbers(suggestion, values),
         errors=refusal.errors if is_sent else {},
     )
 
