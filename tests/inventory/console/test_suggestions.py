@@ -3,11 +3,12 @@
 import html
 import re
 
+from holdfast.inventory.settings import Settings
 from holdfast_demo.shopify.shops import NewVariant
 from tests.inventory.console.scene import SAME_SITE, main_text
 from tests.inventory.console.signing_in import Owner, add_merchant
-from tests.inventory.console.stocking import Stocking
-from tests.inventory.installs.merchants import DOMAIN
+from tests.inventory.console.stocking import Stocking, stocking
+from tests.inventory.installs.merchants import DOMAIN, Place
 from tests.inventory.support import Inventory, Shop
 
 LAST_STEP = "Show the live number in your shop"
@@ -38,7 +39,7 @@ async def test_a_merchant_without_pools_makes_one_from_a_product(merchant: Stock
 
     text = main_text(page)
     assert steps(page.text) == {"Import your products": "done", "Make pools from them": "present", LAST_STEP: ""}
-    assert "Honey jars · Single 50" in text
+    assert "Single 50 6-pack 8 12-pack 4" in text
     assert "tea" not in text
     [form] = forms(page.text)
     assert (form["name"], form["quantity"]) == ("Honey jars", "50")
@@ -83,7 +84,7 @@ SOAP = (NewVariant("Single", stock=60), NewVariant("4-pack", stock=5), NewVarian
 
 def fields_of_all(page: str) -> dict[str, str]:
     """The hidden fields of the form that accepts all suggestions."""
-    return dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', page.partition('class="all"')[2]))
+    return dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', page.partition('class="all ')[2]))
 
 
 async def import_products(merchant: Stocking) -> None:
@@ -165,6 +166,28 @@ async def test_accept_all_says_which_names_other_pools_have(merchant: Stocking) 
     assert "Other pools have these names: Honey jars. The rest are pools now." in main_text(done)
     pools = (await merchant.shop.call("list_pools"))["pools"]
     assert [(pool["name"], pool["on_hand"]) for pool in pools] == [("Honey jars", 3), ("Lavender soap", 104)]
+
+
+async def test_pictures_of_products_come_from_the_platform_and_from_nowhere_else(place: Settings | Place) -> None:
+    async with stocking(place) as merchant:
+        settings = merchant.inventory.settings
+        files = settings.platform_address.partition("/{shop}")[0]
+        page = await merchant.get("/console/suggestions")
+        # The platform's servers of files are where its script comes from.
+        assert "https://cdn.shopify.com" in page.headers["content-security-policy"].partition("img-src")[2]
+        assert '<img class="product"' not in page.text
+        [(picture,)] = await merchant.inventory.sql(
+            "select distinct picture from catalog_variants where title = 'Single'"
+        )
+        assert picture.startswith(f"{files}/{DOMAIN}/files/products/")
+        drawn = await merchant.scene.browser.get(picture)
+        assert (drawn.status_code, drawn.headers["content-type"]) == (200, "image/svg+xml")
+        await merchant.inventory.sql("update catalog_variants set picture = 'https://cdn.shopify.com/jar.png'")
+        assert 'src="https://cdn.shopify.com/jar.png" alt=""' in (await merchant.get("/console/suggestions")).text
+        await merchant.inventory.sql(
+            "update catalog_variants set picture = 'https://cdn.shopify.com.evil.example/jar.png'"
+        )
+        assert '<img class="product"' not in (await merchant.get("/console/suggestions")).text
 
 
 async def test_a_name_that_a_pool_has_is_refused_and_nothing_is_made(merchant: Stocking) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from holdfast_demo.shopify import metafields, shops
+from holdfast_demo.shopify import metafields, product_images, shops
 from holdfast_demo.shopify.connections import Fields, Info, Key, Paging, Slice, Source, field, lazy, list_source, terms
 from holdfast_demo.shopify.errors import graphql_error
 from holdfast_demo.shopify.levels import Level
@@ -89,6 +89,18 @@ class Views:
             "vendor": self.shop.name,
             "tracksInventory": True,
             "hasOnlyDefaultVariant": False,
+            "featuredMedia": {
+                "__typename": "MediaImage",
+                "id": gid("MediaImage", product.id),
+                "alt": product.title,
+                "preview": {
+                    "image": {
+                        "id": gid("ImageSource", product.id),
+                        "altText": product.title,
+                        "url": lazy(lambda: product_images.address(self.world, self.domain, product)),
+                    }
+                },
+            },
             "totalInventory": lazy(lambda: self._stock(shops.variants_of(self.world, self.domain, product.id))),
             "variantsCount": lazy(
                 lambda: {"count": self.world.store.count(Variant, self.domain, [variants]), "precision": "EXACT"}

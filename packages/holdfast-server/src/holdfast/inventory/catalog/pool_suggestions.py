@@ -81,7 +81,12 @@ MAX_MEMBERS = 40
 
 
 class ProductVariant(Struct, frozen=True):
-    """A variant of the shop at the platform. `available`: over all settable locations; `linked`: to any pool."""
+    """A variant of the shop at the platform.
+
+    available    how many there are at all settable locations
+    linked       whether it draws on any pool
+    picture      the address of a picture of its product; None: there is none
+    """
 
     gid: str
     product_gid: str
@@ -91,6 +96,7 @@ class ProductVariant(Struct, frozen=True):
     tracked: bool
     available: int
     linked: bool
+    picture: str | None = None
 
 
 class SuggestedMember(Struct, frozen=True):
@@ -259,7 +265,8 @@ async def suggest_pools(reader: Reader, caller: Caller, command: SuggestPools) -
                   join settable_locations as place
                     on place.shop_id = %(shop_id)s and place.gid = levels.location_gid
                  where levels.shop_id = %(shop_id)s and levels.item_gid = known.item_gid) as available,
-               exists (select from members where members.shop_id = %(shop_id)s and variant_gid = gid) as linked
+               exists (select from members where members.shop_id = %(shop_id)s and variant_gid = gid) as linked,
+               picture
           from catalog_variants as known
          where shop_id = %(shop_id)s and product_title > %(after)s
          order by product_title, title, gid limit %(limit)s

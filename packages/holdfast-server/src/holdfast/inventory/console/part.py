@@ -63,8 +63,8 @@ def endpoints(context: Context) -> Endpoints:
     return Endpoints(
         [
             *LiveConsole(console, context.live, context.streams).routes(),
-            *PoolsPage(console).routes(),
-            *SuggestionsPage(console, platform, settings.client_id).routes(),
+            *PoolsPage(console, settings).routes(),
+            *SuggestionsPage(console, platform, settings).routes(),
             *ReplayPage(console).routes(),
             *PoolForms(console).routes(),
             *PoolStatusPages(console).routes(),

@@ -21,11 +21,12 @@ from holdfast.inventory.catalog.pool_suggestions import (
     SuggestPools,
     quantities_after,
 )
-from holdfast.inventory.console.frame import HOME, Console, merchant, shop_of
+from holdfast.inventory.console.frame import HOME, Console, merchant, picture_values, shop_of
 from holdfast.inventory.console.number_fields import NumberField, read_numbers
 from holdfast.inventory.console.variants.variants import UNITS_PER_SALE, UNITS_PREFIX, incomplete, storable_label
 from holdfast.inventory.pools.model import CreatePool, GetPool, ListPools, PoolChange, PoolList, PoolWithMembers
 from holdfast.inventory.problems import NAME_TAKEN, SHOP_NOT_CONNECTED
+from holdfast.inventory.settings import Settings
 from holdfast.inventory.shopify.platform import Platform
 from holdfast.inventory.stock.model import MAX_QUANTITY, PoolId
 from holdfast.inventory.sync.model import GetSyncStatus, SyncStatus
@@ -56,10 +57,11 @@ class NewPool(Command):
 class SuggestionsPage:
     """Answers requests for the suggestions of pools."""
 
-    def __init__(self, console: Console, platform: Platform, client_id: str) -> None:
+    def __init__(self, console: Console, platform: Platform, settings: Settings) -> None:
         self._console = console
         self._platform = platform
-        self._client_id = client_id
+        self._client_id = settings.client_id
+        self._pictures = picture_values(settings)
         self._suggest, self._create = console.run["suggest_pools"], console.run["create_pool"]
         self._import, self._status = console.run["import_products"], console.run["get_sync_status"]
         self._pool, self._list = console.run["get_pool"], console.run["list_pools"]
@@ -176,6 +178,7 @@ class SuggestionsPage:
             theme_editor=self._theme_editor(shop_of(session)),
             shop=shop_of(session) if self._client_id else "",
             once=forms.new_token(),
+            **self._pictures,
         )
 
     async def _suggestions(self, session: Session, cursor: str) -> PoolSuggestions:
