@@ -29,7 +29,7 @@ class PoolsPage:
 
     def __init__(self, console: Console, settings: Settings) -> None:
         self._console = console
-        self._pictures = picture_values(settings)
+        self._settings = settings
         self._list, self._pool = console.run["list_pools"], console.run["get_pool"]
         self._figures, self._list_unsynced = console.run["get_pool_figures"], console.run["list_unsynced_pools"]
 
@@ -55,7 +55,7 @@ class PoolsPage:
             values={"q": search, "status": pool_filter},
             filters=FILTERS,
             scripts=["live.js"],
-            **self._pictures,
+            **picture_values(self._settings),
         )
 
     async def _pools(

@@ -61,7 +61,7 @@ class SuggestionsPage:
         self._console = console
         self._platform = platform
         self._client_id = settings.client_id
-        self._pictures = picture_values(settings)
+        self._settings = settings
         self._suggest, self._create = console.run["suggest_pools"], console.run["create_pool"]
         self._import, self._status = console.run["import_products"], console.run["get_sync_status"]
         self._pool, self._list = console.run["get_pool"], console.run["list_pools"]
@@ -178,7 +178,7 @@ class SuggestionsPage:
             theme_editor=self._theme_editor(shop_of(session)),
             shop=shop_of(session) if self._client_id else "",
             once=forms.new_token(),
-            **self._pictures,
+            **picture_values(self._settings),
         )
 
     async def _suggestions(self, session: Session, cursor: str) -> PoolSuggestions:
