@@ -1,11 +1,15 @@
 """Pools are suggested from the titles of products and variants: packs of several sizes of the same thing."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from holdfast.inventory.catalog.pool_suggestions import (
     FirstStock,
     PoolSuggestion,
     ProductVariant,
+    SuggestedMember,
+    first_stock,
     quantities_after,
     read_pack_size,
     suggest,
@@ -113,3 +117,20 @@ def test_goods_that_count_once_change_no_number() -> None:
 
     assert pool.first_stock == FirstStock(9, [(3, 3), (4, 2)], counts_once=True)
     assert quantities_after(9, {"2": 2, "3": 3}) == {"2": 4, "3": 3}
+
+
+@given(st.dictionaries(st.sampled_from([1, 2, 3, 4, 6, 12]), st.integers(-5, 100), min_size=2))
+def test_any_first_stock_is_the_sum_of_its_terms_and_what_counts_once_changes_no_number(levels: dict[int, int]) -> None:
+    members = [SuggestedMember(variant("Jars", f"{size}", packs), size) for size, packs in levels.items()]
+
+    stock = first_stock(members)
+
+    packs = {size: max(level, 0) for size, level in levels.items()}
+    assert {size: count for count, size in stock.terms} == {size: count for size, count in packs.items() if count}
+    after = quantities_after(stock.quantity, {str(size): size for size in levels})
+    if stock.counts_once:
+        assert stock.quantity == stock.terms[0][0] * stock.terms[0][1]
+        assert after == {str(size): count for size, count in packs.items()}
+    else:
+        assert stock.quantity == sum(size * count for size, count in packs.items())
+        assert after == {str(size): stock.quantity // size for size in levels}
