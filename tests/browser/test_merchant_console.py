@@ -9,10 +9,12 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.async_api import Browser, Page, expect
 
+from holdfast.inventory.replays import operations as replays
+from holdfast.inventory.replays.model import ReplayTask
 from holdfast.inventory.service import INVENTORY
 from holdfast.inventory.shops.model import SCOPES
 from holdfast_demo.shopify.admin_frame import BRIDGE
-from holdfast_demo.shopify.seed import add_more
+from holdfast_demo.shopify.seed import add_more, add_past
 from tests.browser.looking import looking, looks, submit, too_wide, violations
 from tests.browser.person import at_task
 from tests.databases import scratch_database, template_database
@@ -164,6 +166,47 @@ async def test_the_page_of_a_pool_follows_an_agent_in_the_frame(
         await context.clear_cookies()
         await shop.call("record_sale", variant_gid=SIX_PACK, quantity=1)
         await expect(frame.locator("#now")).to_contain_text("32 units can be sold", timeout=SOON)
+        assert faults == []
+        await context.close()
+
+
+@looks
+async def test_a_merchant_sees_the_last_thirty_days_with_pools_and_then_accepts_all_suggestions(
+    chromium: Browser, template: str, tmp_path: Path, scheme: Any, width: int, language: str
+) -> None:
+    async with staged(template, tmp_path) as (scene, base_url):
+        add_past(scene.platform.world, DOMAIN)
+        await scene.install(base_url)
+        shop = await scene.shop()
+        await scene.inventory.regenerate(shop, *SCOPES)
+        await SyncScene(scene, shop).imported()
+        context = await looking(chromium, scheme, width, language)
+        page = await context.new_page()
+        faults = watched(page)
+        await page.goto(f"{scene.platform.address}/{DOMAIN}/admin/apps/holdfast")
+        frame = page.frame_locator("iframe")
+        async with at_task(context, "see the last 30 days with pools, and accept all suggestions") as person:
+            await person.click(frame.locator("a[href*='/console/suggestions']").first)
+            await person.click(frame.locator(".replay-first button"))
+            await expect(frame.locator("#replay .empty")).to_be_visible()
+            [(replay_id,)] = await scene.inventory.sql("select replay_id from replays")
+            await replays.advance(scene.steps_of(shop), ReplayTask(shop.id, replay_id))
+            # The page follows by itself.
+            await expect(frame.locator(".level")).to_be_visible(timeout=SOON)
+            await expect(frame.locator(".replay")).to_have_count(2)
+            await looked_at(page)
+            await person.click(frame.locator(".head a[href*='/console/suggestions']"))
+            await expect(frame.locator("img.product").first).to_be_visible()
+            await looked_at(page)
+            await person.click(frame.locator("button[value='all']"))
+            await expect(frame.locator("#theme a")).to_be_visible()
+
+        assert person.clicks == 4
+        names = [pool["name"] for pool in (await shop.call("list_pools"))["pools"]]
+        assert names == ["Chestnut honey", "Elderflower syrup", "Honey jars"]
+        await frame.locator(".head a.button[href^='/console?']").click()
+        await expect(frame.locator("tbody img.product")).to_have_count(3)
+        await looked_at(page)
         assert faults == []
         await context.close()
 

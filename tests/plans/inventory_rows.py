@@ -45,6 +45,10 @@ def _shops(connection: Any) -> None:
     connection.execute(
         """
         insert into order_catches select 999 + g, now() from generate_series(1, 1000) as g;
+        insert into replays (shop_id, replay_id, since, pools, result)
+        select 999 + g, 1, now(), '[]', '{}' from generate_series(1, 1000) as g;
+        insert into replay_pages (shop_id, number, orders)
+        select 999 + g, page, '[]' from generate_series(1, 1000) as g cross join generate_series(1, 20) as page;
         insert into pushes (shop_id) select 999 + g from generate_series(1, 1000) as g;
         insert into agent_registrations (id, shop_id, api_key_id, hash)
         select 'reg_' || lpad(g::text, 22, '0'), 999 + g, 999 + g, sha256(('agent ' || g)::bytea)

@@ -17,11 +17,15 @@ from holdfast.inventory.catalog.model import IMPORT, ImportTask
 from holdfast.inventory.installs.model import REDACT, SUBSCRIBE, ShopTask
 from holdfast.inventory.installs.sql import end_install
 from holdfast.inventory.installs.uninstalling import mark_redacted
+from holdfast.inventory.replays import operations as replays
+from holdfast.inventory.replays.model import REPLAY, BeginReplay, ReplayTask
+from holdfast.inventory.resources import Reader
 from holdfast.inventory.webhooks.inbox import Inbox
 from holdfast.inventory.webhooks.model import ReceivedDelivery
 from holdfast.kit.contract.caller import api_key, person
 from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.steps import Steps
+from holdfast_demo.shopify.shops import NewVariant
 from tests.databases import scratch_database
 from tests.inventory.console.stocking import Stocking
 from tests.inventory.installs.merchants import DOMAIN
@@ -88,6 +92,8 @@ ALONE: dict[str, dict[str, Any]] = {
     "get_pool_figures": {"pool_ids": [1, 2]},
     "list_unsynced_pools": {"query": "lids"},
     "suggest_pools": {},
+    "begin_replay": {},
+    "get_replay": {},
     "import_products": {},
     "list_undone": {"entry_ids": [1, 2]},
     "list_units_per_sale": {"entries": [(1, 1, SINGLE, 1, "2030-01-01T00:00:00Z")]},
@@ -121,6 +127,10 @@ ORDER = {
     "updated_at": "2026-11-20T10:00:00Z",
     "line_items": [{"id": 1, "variant_id": 1, "quantity": 1, "current_quantity": 1}],
 }
+
+
+async def _replay_ids(reader: Reader) -> list[tuple[int]]:
+    return await reader.tuples("select replay_id from replays where result is null and error is null")
 
 
 class Work(running.Work):
@@ -170,7 +180,10 @@ class Work(running.Work):
         await Steps(self.database).transact(partial(end_install, shop_id=leaving))
         await Steps(self.database).transact(partial(mark_redacted, shop_id=leaving))
         import_id = await steps.transact(partial(importing.store_import, shop_id=self.shop.id))
+        await steps.transact(partial(replays.begin, caller=person(1, self.shop.id), command=BeginReplay()))
+        [(replay_id,)] = await self.database.read(_replay_ids, self.shop.id)
         arguments: dict[str, Any] = {
+            REPLAY.name: ReplayTask(self.shop.id, replay_id),
             REDACT.name: ShopTask(leaving),
             SUBSCRIBE.name: ShopTask(self.shop.id),
             IMPORT.name: ImportTask(self.shop.id, import_id),
@@ -217,6 +230,10 @@ async def work(url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncItera
         merchant = Stocking(scene)
         async with merchant.http:
             await merchant.open()
+        # It suggests a pool, and comes first by its title.
+        scene.platform.add_product(DOMAIN, "A soap", [NewVariant("Single", stock=9), NewVariant("6-pack", stock=9)])
+        await scene.transact(partial(importing.store_import, shop_id=scene.shop.id))
+        await scene.imported()
         await scene.shop.pool(9, name="Lids")
         await scene.shop.pool(0, name="Old")
         await scene.shop.call("archive_pool", pool_id=3)

@@ -1,8 +1,19 @@
 """Pools are suggested from the titles of products and variants: packs of several sizes of the same thing."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from holdfast.inventory.catalog.pool_suggestions import PoolSuggestion, ProductVariant, read_pack_size, suggest
+from holdfast.inventory.catalog.pool_suggestions import (
+    FirstStock,
+    PoolSuggestion,
+    ProductVariant,
+    SuggestedMember,
+    first_stock,
+    quantities_after,
+    read_pack_size,
+    suggest,
+)
 
 
 @pytest.mark.parametrize(
@@ -91,3 +102,35 @@ def test_what_is_not_counted_or_below_zero_adds_nothing() -> None:
 
 def test_a_product_that_is_in_a_pool_suggests_none() -> None:
     assert suggest([variant("Jars", "Single", linked=True), variant("Jars", "6-pack")]) == []
+
+
+def test_the_first_stock_is_a_sum_of_packs_that_is_said() -> None:
+    [pool] = suggest([variant("Soap", "Single", 60), variant("Soap", "4-pack", 5), variant("Soap", "Dozen", 2)])
+
+    assert pool.first_stock == FirstStock(104, [(60, 1), (5, 4), (2, 12)])
+    units = {member.variant.gid: member.units_per_sale for member in pool.members}
+    assert [*quantities_after(pool.quantity, units).values()] == [104, 26, 8]
+
+
+def test_goods_that_count_once_change_no_number() -> None:
+    [pool] = suggest([variant("Eggs", "2-pack", 4), variant("Eggs", "3-pack", 3)])
+
+    assert pool.first_stock == FirstStock(9, [(3, 3), (4, 2)], counts_once=True)
+    assert quantities_after(9, {"2": 2, "3": 3}) == {"2": 4, "3": 3}
+
+
+@given(st.dictionaries(st.sampled_from([1, 2, 3, 4, 6, 12]), st.integers(-5, 100), min_size=2))
+def test_any_first_stock_is_the_sum_of_its_terms_and_what_counts_once_changes_no_number(levels: dict[int, int]) -> None:
+    members = [SuggestedMember(variant("Jars", f"{size}", packs), size) for size, packs in levels.items()]
+
+    stock = first_stock(members)
+
+    packs = {size: max(level, 0) for size, level in levels.items()}
+    assert {size: count for count, size in stock.terms} == {size: count for size, count in packs.items() if count}
+    after = quantities_after(stock.quantity, {str(size): size for size in levels})
+    if stock.counts_once:
+        assert stock.quantity == stock.terms[0][0] * stock.terms[0][1]
+        assert after == {str(size): count for size, count in packs.items()}
+    else:
+        assert stock.quantity == sum(size * count for size, count in packs.items())
+        assert after == {str(size): stock.quantity // size for size in levels}

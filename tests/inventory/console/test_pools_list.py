@@ -19,13 +19,13 @@ async def test_a_pool_is_listed_with_its_level_and_once_there_is_enough_to_say_w
     await own_shop.call("record_sale", variant_gid=SIX_PACK, quantity=1)
     much_later = main_text(await admin.get())
 
-    assert "Honey 3 variants 38 units can be sold 38 on hand, 0 held active" in main_text(today)
-    assert "Lids 0 variants 7 units can be sold 7 on hand, 0 held active" in main_text(today)
+    assert "Honey 3 variants 38 units can be sold 38 on hand, 0 held Lids 0 variants" in main_text(today)
+    assert "Lids 0 variants 7 units can be sold 7 on hand, 0 held" in main_text(today)
     assert today.text.count('class="sparkline"') == 2
     # 12 units in the five days since the first sale: 38 last 16 days.
-    assert "38 on hand, 0 held Days left: 16 days active" in later
+    assert "38 on hand, 0 held Days left: 16 days Lids" in later
     # Later the last 14 days count: 6 units in them, so 32 last 75 days.
-    assert "32 on hand, 0 held Days left: 75 days active" in much_later
+    assert "32 on hand, 0 held Days left: 75 days Lids" in much_later
 
 
 async def test_pools_are_searched_and_filtered(admin: Admin, own_shop: Shop) -> None:
@@ -45,7 +45,7 @@ async def test_pools_that_differ_at_the_platform_can_be_listed(merchant: Stockin
     await merchant.shop.pool(50, name="Honey", members=[{"variant_gid": single, "units_per_sale": 1}])
     await merchant.shop.pool(7, name="Lids")
     await scene.attend()
-    assert "the same" in main_text(await merchant.get())
+    assert "in sync" in main_text(await merchant.get())
     assert "No pool matches." in main_text(await merchant.get("/console?status=unsynced"))
 
     await merchant.at_platform.inventory.sql(

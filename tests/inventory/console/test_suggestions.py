@@ -3,9 +3,12 @@
 import html
 import re
 
+from holdfast.inventory.settings import Settings
+from holdfast_demo.shopify.shops import NewVariant
 from tests.inventory.console.scene import SAME_SITE, main_text
 from tests.inventory.console.signing_in import Owner, add_merchant
-from tests.inventory.console.stocking import Stocking
+from tests.inventory.console.stocking import Stocking, stocking
+from tests.inventory.installs.merchants import DOMAIN, Place
 from tests.inventory.support import Inventory, Shop
 
 LAST_STEP = "Show the live number in your shop"
@@ -36,7 +39,7 @@ async def test_a_merchant_without_pools_makes_one_from_a_product(merchant: Stock
 
     text = main_text(page)
     assert steps(page.text) == {"Import your products": "done", "Make pools from them": "present", LAST_STEP: ""}
-    assert "Honey jars · Single 50" in text
+    assert "Single 50 6-pack 8 12-pack 4" in text
     assert "tea" not in text
     [form] = forms(page.text)
     assert (form["name"], form["quantity"]) == ("Honey jars", "50")
@@ -46,9 +49,17 @@ async def test_a_merchant_without_pools_makes_one_from_a_product(merchant: Stock
     assert refused.status_code == 422
     assert "Enter a number, such as 50." in main_text(refused)
 
-    made = await merchant.http.post(
-        merchant.at("/console/suggestions"), data={**form, "quantity": "48"}, headers=SAME_SITE
+    assert "50. The 8 \N{MULTIPLICATION SIGN} 6 and 4 \N{MULTIPLICATION SIGN} 12 are the same goods shown again" in text
+    assert "so they count once: 50. Your shop shows 50, 8 and 4 already: no number changes." in text
+    changed = await merchant.http.post(
+        merchant.at("/console/suggestions"), data={**form, "quantity": "47"}, headers=SAME_SITE
     )
+    assert changed.status_code == 200
+    assert "You have typed 47. Your shop will then show 47, 7 and 3." in main_text(changed)
+    assert (await merchant.shop.call("list_pools"))["pools"] == []
+    [form] = forms(changed.text)
+
+    made = await merchant.http.post(merchant.at("/console/suggestions"), data=form, headers=SAME_SITE)
 
     assert made.status_code == 303, made.text
     after = await merchant.http.get(made.headers["location"])
@@ -65,7 +76,118 @@ async def test_a_merchant_without_pools_makes_one_from_a_product(merchant: Stock
         ("Honey jars · 6-pack", "HONEY-6", 6),
         ("Honey jars · 12-pack", "HONEY-12", 12),
     ]
-    assert stored["on_hand"] == 48
+    assert stored["on_hand"] == 47
+
+
+SOAP = (NewVariant("Single", stock=60), NewVariant("4-pack", stock=5), NewVariant("Dozen", stock=2))
+
+
+def fields_of_all(page: str) -> dict[str, str]:
+    """The hidden fields of the form that accepts all suggestions."""
+    return dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', page.partition('class="all ')[2]))
+
+
+async def import_products(merchant: Stocking) -> None:
+    """Import what the platform has now."""
+    await merchant.send("/console/sync", do="import")
+    await merchant.at_platform.imported()
+
+
+async def test_a_pool_begins_with_the_sum_that_was_said_and_the_shop_shows_what_was_said(merchant: Stocking) -> None:
+    merchant.at_platform.platform.add_product(DOMAIN, "Lavender soap", SOAP)
+    await import_products(merchant)
+    page = await merchant.get("/console/suggestions")
+    assert (
+        "60 + 5 \N{MULTIPLICATION SIGN} 4 + 2 \N{MULTIPLICATION SIGN} 12 = 104. Your shop will then show 104, 26 and 8."
+        in main_text(page)
+    )
+    [_, form] = forms(page.text)
+
+    await merchant.http.post(merchant.at("/console/suggestions"), data=form, headers=SAME_SITE)
+
+    [pool] = (await merchant.shop.call("list_pools"))["pools"]
+    assert (pool["name"], pool["on_hand"]) == ("Lavender soap", 104)
+    await merchant.at_platform.attend()
+    soap = [variant for variant in merchant.at_platform.platform.variants(DOMAIN) if "soap" in variant.product_title]
+    assert [merchant.at_platform.platform.available(DOMAIN, variant.id) for variant in soap] == [104, 26, 8]
+
+
+async def test_a_sale_since_the_page_was_shown_is_said_before_a_pool_is_made(merchant: Stocking) -> None:
+    [form] = forms((await merchant.get("/console/suggestions")).text)
+    merchant.at_platform.count("Single", 49)
+    await import_products(merchant)
+
+    outdated = await merchant.http.post(merchant.at("/console/suggestions"), data=form, headers=SAME_SITE)
+
+    assert outdated.status_code == 200
+    assert "Your shop has other numbers than a moment ago." in main_text(outdated)
+    assert (
+        "49. The 8 \N{MULTIPLICATION SIGN} 6 and 4 \N{MULTIPLICATION SIGN} 12 are the same goods shown again"
+        in main_text(outdated)
+    )
+    assert (await merchant.shop.call("list_pools"))["pools"] == []
+    [form] = forms(outdated.text)
+    await merchant.http.post(merchant.at("/console/suggestions"), data=form, headers=SAME_SITE)
+    assert [pool["on_hand"] for pool in (await merchant.shop.call("list_pools"))["pools"]] == [49]
+
+
+async def test_all_suggestions_are_accepted_by_one_click_below_what_changes(merchant: Stocking) -> None:
+    merchant.at_platform.platform.add_product(DOMAIN, "Lavender soap", SOAP)
+    await import_products(merchant)
+    page = await merchant.get("/console/suggestions")
+    changes = "3 numbers in your shop change: Lavender soap · Single 60, then 104 Lavender soap · 4-pack 5, then 26"
+    assert changes in main_text(page)
+    all_of_them = fields_of_all(page.text)
+
+    outdated = {**all_of_them, "said": "0" * 64, "do": "all"}
+    refused = await merchant.http.post(merchant.at("/console/suggestions"), data=outdated, headers=SAME_SITE)
+    assert "Your shop has other numbers than a moment ago." in main_text(refused)
+    assert (await merchant.shop.call("list_pools"))["pools"] == []
+    for _ in range(2):  # the second click changes nothing
+        await merchant.http.post(
+            merchant.at("/console/suggestions"), data={**all_of_them, "do": "all"}, headers=SAME_SITE
+        )
+
+    pools = (await merchant.shop.call("list_pools"))["pools"]
+    assert [(pool["name"], pool["on_hand"]) for pool in pools] == [("Honey jars", 50), ("Lavender soap", 104)]
+
+
+async def test_accept_all_says_which_names_other_pools_have(merchant: Stocking) -> None:
+    merchant.at_platform.platform.add_product(DOMAIN, "Lavender soap", SOAP)
+    await import_products(merchant)
+    await merchant.shop.pool(3, name="Honey jars")
+    page = await merchant.get("/console/suggestions")
+    fields = fields_of_all(page.text)
+
+    done = await merchant.http.post(
+        merchant.at("/console/suggestions"), data={**fields, "do": "all"}, headers=SAME_SITE
+    )
+
+    assert "Other pools have these names: Honey jars. The rest are pools now." in main_text(done)
+    pools = (await merchant.shop.call("list_pools"))["pools"]
+    assert [(pool["name"], pool["on_hand"]) for pool in pools] == [("Honey jars", 3), ("Lavender soap", 104)]
+
+
+async def test_pictures_of_products_come_from_the_platform_and_from_nowhere_else(place: Settings | Place) -> None:
+    async with stocking(place) as merchant:
+        settings = merchant.inventory.settings
+        files = settings.platform_address.partition("/{shop}")[0]
+        page = await merchant.get("/console/suggestions")
+        # The platform's servers of files are where its script comes from.
+        assert "https://cdn.shopify.com" in page.headers["content-security-policy"].partition("img-src")[2]
+        assert '<img class="product"' not in page.text
+        [(picture,)] = await merchant.inventory.sql(
+            "select distinct picture from catalog_variants where title = 'Single'"
+        )
+        assert picture.startswith(f"{files}/{DOMAIN}/files/products/")
+        drawn = await merchant.scene.browser.get(picture)
+        assert (drawn.status_code, drawn.headers["content-type"]) == (200, "image/svg+xml")
+        await merchant.inventory.sql("update catalog_variants set picture = 'https://cdn.shopify.com/jar.png'")
+        assert 'src="https://cdn.shopify.com/jar.png" alt=""' in (await merchant.get("/console/suggestions")).text
+        await merchant.inventory.sql(
+            "update catalog_variants set picture = 'https://cdn.shopify.com.evil.example/jar.png'"
+        )
+        assert '<img class="product"' not in (await merchant.get("/console/suggestions")).text
 
 
 async def test_a_name_that_a_pool_has_is_refused_and_nothing_is_made(merchant: Stocking) -> None:

@@ -31,12 +31,33 @@ async def follow(merchant: Stocking) -> None:
 async def test_the_state_is_shown(pooled: Stocking) -> None:
     text = main_text(await pooled.get(PATH))
 
-    assert "Your shop is connected. Numbers kept in sync 3 Waiting to be set 0" in text
+    assert "Your shop is connected. All in sync: the platform shows 3 numbers, as your pools say." in text
+    assert "Numbers kept in sync 3 Waiting to be set 0" in text
     assert "From a sale to the last number no sale in the last hour" in text
     assert "As far as is known, the platform has what your pools say." in text
     assert "One location gets all that can be sold. Warehouse 100 percent" in text
     assert "Done at" in text
     assert "10 lines." in text
+
+
+async def test_the_first_line_says_whether_anything_needs_the_merchant(pooled: Stocking) -> None:
+    async def first_line() -> str:
+        return main_text(await pooled.get(PATH)).partition("Your shop is connected. ")[2].partition(".")[0]
+
+    await pooled.at_platform.adjust(-6)
+    await pooled.at_platform.rested()
+    on_the_way = await first_line()
+    await pooled.at_platform.attend()
+    calm = await first_line()
+    await pooled.inventory.sql("update levels set available = available + 1 where target is not null")
+    different = await first_line()
+    await pooled.inventory.sql("update levels set parked = 'The platform refused it.' where target is not null")
+    parked = await first_line()
+
+    assert on_the_way == "3 numbers are on their way to the platform"
+    assert calm == "All in sync: the platform shows 3 numbers, as your pools say"
+    assert different == "Some numbers at the platform are different: see below"
+    assert parked == "Something needs you: see below"
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,8 @@ async def test_variants_are_searched_and_what_people_wrote_is_no_markup(merchant
 
     assert "<bdi>&lt;b&gt;Honey&lt;/b&gt;</bdi>" in everything.text
     assert "draws on this pool" in main_text(everything)
-    assert "Variants that draw on it Honey jars · Single HONEY-1 · 50 can be sold" in main_text(everything)
+    rows = "Variants that draw on it Variant Can be sold Units per sale Honey jars · Single HONEY-1 Can be sold: 50"
+    assert rows in main_text(everything)
     assert f"units:{SINGLE}" not in everything.text
     assert [gid for gid in (SIX_PACK, TWELVE_PACK) if f"units:{gid}" in results.text] == [SIX_PACK]
     assert "When a 6-pack is sold, 44 jars are left. Then 44 jars, 7 6-packs or 3 12-packs" in main_text(everything)

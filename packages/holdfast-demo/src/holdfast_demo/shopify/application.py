@@ -19,6 +19,7 @@ from holdfast_demo.shopify import (
     orders,
     pages,
     payloads,
+    product_images,
     seed,
     shops,
     storefront,
@@ -63,6 +64,7 @@ class ShopifyDouble:
             *admin_frame.routes(self.world, self.oauth),
             *merchant_page.routes(self.world, self.oauth, self.webhooks),
             *storefront.routes(self.world),
+            *product_images.routes(self.world),
         ]
         self.app = Starlette(routes=routes, lifespan=self._lifespan)
 
@@ -90,6 +92,7 @@ class ShopifyDouble:
             seed.fill(self.world, domain)
             if with_more:
                 seed.add_more(self.world, domain)
+                seed.add_past(self.world, domain)
 
     def shop(self, domain: str) -> Shop:
         """A shop. Raises `ShopifyRefusal`."""

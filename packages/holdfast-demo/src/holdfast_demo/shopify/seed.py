@@ -2,7 +2,10 @@
 for people who try the app.
 """
 
+from collections.abc import Sequence
+
 from holdfast_demo.shopify.model import Variant
+from holdfast_demo.shopify.orders import SaleLine, sell
 from holdfast_demo.shopify.platform_state import PlatformState
 from holdfast_demo.shopify.shops import NewVariant, add_product
 
@@ -33,6 +36,22 @@ MORE = {
 }
 """Products for which the app can suggest pools."""
 
+PAST = {
+    # Its 6-packs are sold out after twelve days, while singles lie there.
+    "Chestnut honey": (
+        (NewVariant("Single", "CHESTNUT-1", "8.00", stock=84), NewVariant("6-pack", "CHESTNUT-6", "44.00", stock=6)),
+        [(2 * day, 1, 1) for day in range(1, 7)] + [(3 * day, 0, 4) for day in range(1, 10)] + [(29, 0, 6)],
+    ),
+    # 48 bottles, which the shop shows as 48 singles and as 12 4-packs: 54 are sold.
+    "Elderflower syrup": (
+        (NewVariant("Single", "SYRUP-1", "6.50", stock=48), NewVariant("4-pack", "SYRUP-4", "24.00", stock=12)),
+        [(3, 1, 2), (6, 0, 8), (9, 1, 2), (12, 0, 7), (16, 1, 2), (20, 0, 6), (24, 0, 5), (27, 0, 4)],
+    ),
+}
+"""Products with orders of the last 30 days: on which of the days, which of the variants, and how many."""
+
+PAST_DAYS = 30
+
 
 def fill(world: PlatformState, shop: str) -> list[Variant]:
     """Put the products of a new demo shop into a shop. Returns the variants of the first."""
@@ -47,3 +66,18 @@ def add_more(world: PlatformState, shop: str) -> None:
     with world.happening():
         for title, variants in MORE.items():
             add_product(world, shop, title, variants)
+
+
+def add_past(world: PlatformState, shop: str) -> None:
+    """Put products into a shop that have been sold for 30 days."""
+    variants = {title: add_product(world, shop, title, variants) for title, (variants, _) in PAST.items()}
+    past: Sequence[tuple[float, SaleLine]] = sorted(
+        (day, SaleLine(variants[title][variant].id, quantity))
+        for title, (_, sales) in PAST.items()
+        for day, variant, quantity in sales
+    )
+    for day, line in past:
+        seconds = (PAST_DAYS - day) * 86_400
+        world.clock.advance(-seconds)
+        sell(world, shop, [line], even_if_sold_out=True)
+        world.clock.advance(seconds)

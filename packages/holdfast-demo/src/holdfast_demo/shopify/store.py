@@ -35,7 +35,7 @@ class ThingQuery(NamedTuple):
     """A query for things: conditions, order and limit.
 
     where    conditions on columns, with their values
-    by       the sort column: `id`, or `updated`
+    by       the sort column: `id`, `created` or `updated`
     after    the sort values after which the part begins
     """
 

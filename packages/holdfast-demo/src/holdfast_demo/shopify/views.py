@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from holdfast_demo.shopify import metafields, shops
+from holdfast_demo.shopify import metafields, product_images, shops
 from holdfast_demo.shopify.connections import Fields, Info, Key, Paging, Slice, Source, field, lazy, list_source, terms
 from holdfast_demo.shopify.errors import graphql_error
 from holdfast_demo.shopify.levels import Level
@@ -20,9 +20,10 @@ QUANTITIES = ("available", "committed", "on_hand", "reserved", "incoming", "dama
 _SORT_COLUMNS: dict[str, str] = {
     "ID": "id",
     "UPDATED_AT": "updated",
+    "CREATED_AT": "created",
     "POSITION": "id",
     "PROCESSED_AT": "id",
-} | dict.fromkeys(("CREATED_AT", "ORDER_NUMBER"), "id")
+} | dict.fromkeys(("ORDER_NUMBER",), "id")
 _LEVEL = re.compile(r"gid://shopify/InventoryLevel/(\d{1,18})\?inventory_item_id=\d{1,18}")
 
 
@@ -61,7 +62,7 @@ class Views:
         def source(part: Slice) -> Sequence[tuple[Key, Any]]:
             query = ThingQuery(conditions, by, part.reverse, part.after, part.most)
             things = self.world.store.select(type, self.domain, query)
-            return [((thing.updated if by == "updated" else thing.id, thing.id), thing) for thing in things]
+            return [((thing.id if by == "id" else getattr(thing, by), thing.id), thing) for thing in things]
 
         return source
 
@@ -88,6 +89,18 @@ class Views:
             "vendor": self.shop.name,
             "tracksInventory": True,
             "hasOnlyDefaultVariant": False,
+            "featuredMedia": {
+                "__typename": "MediaImage",
+                "id": gid("MediaImage", product.id),
+                "alt": product.title,
+                "preview": {
+                    "image": {
+                        "id": gid("ImageSource", product.id),
+                        "altText": product.title,
+                        "url": lazy(lambda: product_images.address(self.world, self.domain, product)),
+                    }
+                },
+            },
             "totalInventory": lazy(lambda: self._stock(shops.variants_of(self.world, self.domain, product.id))),
             "variantsCount": lazy(
                 lambda: {"count": self.world.store.count(Variant, self.domain, [variants]), "precision": "EXACT"}

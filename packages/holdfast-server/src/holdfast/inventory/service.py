@@ -36,6 +36,7 @@ from holdfast.inventory.orders import catching_up
 from holdfast.inventory.orders import handling as orders
 from holdfast.inventory.pages import part as pages
 from holdfast.inventory.problems import error_body
+from holdfast.inventory.replays import part as replays
 from holdfast.inventory.resources import IDEMPOTENCY, Database, Steps
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shops import operations as shops
@@ -129,6 +130,7 @@ PARTS: Sequence[Part[Any]] = (
     pages.PART,
     mails.PART,
     catalog.PART,
+    replays.PART,
     sync.PART,
     WEBHOOKS,
     availability.PART,

@@ -53,8 +53,9 @@ async def current_versions(reader: Reader, shop_ids: Collection[int]) -> list[tu
     """
     return await reader.tuples(
         """
-        select shop_id, version, concat(catalogs.xmin, ' ', syncs.xmin) from shared_inventories
+        select shop_id, version, concat(catalogs.xmin, ' ', syncs.xmin, ' ', replays.xmin) from shared_inventories
           left join catalogs using (shop_id)
+          left join replays using (shop_id)
           left join syncs using (shop_id)
           left join installs using (shop_id)
          where shop_id = any(%(shop_ids)s) and uninstalled_at is null

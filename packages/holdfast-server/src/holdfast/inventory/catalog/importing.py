@@ -33,7 +33,10 @@ query {
   productVariants {
     edges { node {
       __typename id title sku
-      product { id title updatedAt }
+      product {
+        id title updatedAt
+        featuredMedia { preview { image { url(transform: { maxWidth: 240, maxHeight: 240 }) } } }
+      }
       inventoryItem {
         id tracked
         inventoryLevels {
@@ -59,14 +62,37 @@ query ReadLocations($after: String) {
 """
 
 
+MAX_ADDRESS_CHARACTERS = 2_000
+"""The most characters in the address of a picture."""
+
+
 class _NodeReference(Struct):
     id: str
+
+
+class _Image(Struct):
+    url: str
+
+
+class _Preview(Struct):
+    image: _Image | None = None
+
+
+class _Media(Struct):
+    preview: _Preview | None = None
 
 
 class _ProductNode(Struct, rename="camel"):
     id: str
     updated_at: dt.datetime
     title: Any = None
+    featured_media: _Media | None = None
+
+    @property
+    def picture(self) -> str | None:
+        """The address of the product's picture, if it can be stored."""
+        image = self.featured_media and self.featured_media.preview and self.featured_media.preview.image
+        return image.url if image and len(image.url) <= MAX_ADDRESS_CHARACTERS else None
 
 
 class _ItemNode(Struct):
@@ -133,6 +159,7 @@ class ImportLines(NamedTuple):
                         item.id,
                         item.tracked is not False,
                         product.updated_at,
+                        product.picture,
                     )
                 case _LevelLine() as node if node.quantities:
                     levels[node.id] = ObservedLevel(

@@ -17,6 +17,7 @@ class CatalogVariant(Struct, frozen=True):
 
     item_gid     its inventory item, to which levels belong
     tracked      whether the platform counts it; None: not known
+    picture      the address of a picture of its product; None: not known, or there is none
     """
 
     gid: str
@@ -27,6 +28,7 @@ class CatalogVariant(Struct, frozen=True):
     item_gid: str
     tracked: bool | None
     updated_at: dt.datetime | None = None
+    picture: str | None = None
 
 
 class Location(Struct, frozen=True):

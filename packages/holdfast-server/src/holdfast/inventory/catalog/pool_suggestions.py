@@ -3,8 +3,9 @@
 Pack sizes are read from titles: "6-pack", "Pack of 12", "12 Stück", "2x", "x3", "Single", "Dozen".
 """
 
+import datetime as dt
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -12,6 +13,7 @@ from msgspec import Struct
 from holdfast.inventory.catalog.model import ONLY_VARIANT
 from holdfast.inventory.cursor import CursorPage, cursor_after
 from holdfast.inventory.resources import Reader
+from holdfast.inventory.stock.ledger_rules import Stock, StockPool
 from holdfast.kit.contract.caller import Caller
 
 MAX_SIZE = 1_000
@@ -74,12 +76,17 @@ MAX_VARIANTS = 2_500
 """The most variants that are read for one page of suggestions. A product of the platform has at most 2,048."""
 
 MAX_SUGGESTIONS = 20
-MAX_MEMBERS = 50
-"""The most variants of a suggestion: each is a field of its form."""
+MAX_MEMBERS = 40
+"""The most variants of a suggestion: each is a field of its form, and a form has at most 50."""
 
 
 class ProductVariant(Struct, frozen=True):
-    """A variant of the shop at the platform. `available`: there, over all locations; `linked`: to any pool."""
+    """A variant of the shop at the platform.
+
+    available    how many there are at all settable locations
+    linked       whether it draws on any pool
+    picture      the address of a picture of its product; None: there is none
+    """
 
     gid: str
     product_gid: str
@@ -89,6 +96,7 @@ class ProductVariant(Struct, frozen=True):
     tracked: bool
     available: int
     linked: bool
+    picture: str | None = None
 
 
 class SuggestedMember(Struct, frozen=True):
@@ -98,12 +106,29 @@ class SuggestedMember(Struct, frozen=True):
     units_per_sale: int
 
 
+class FirstStock(Struct, frozen=True):
+    """How many single units seem to be there, and the sum that says so.
+
+    terms          how many packs there are, and of how many units each is: the smallest packs first
+    counts_once    whether the packs are the same goods, shown several times: then only the first term counts, which is
+                   the largest
+    """
+
+    quantity: int
+    terms: Sequence[tuple[int, int]] = ()
+    counts_once: bool = False
+
+
 class PoolSuggestion(Struct, frozen=True):
-    """A pool that could be made. `quantity`: what seems to be there, in single units."""
+    """A pool that could be made. `first_stock`: what seems to be there."""
 
     name: str
-    quantity: int
+    first_stock: FirstStock
     members: Sequence[SuggestedMember]
+
+    @property
+    def quantity(self) -> int:
+        return self.first_stock.quantity
 
 
 class SuggestPools(CursorPage):
@@ -151,11 +176,14 @@ def suggest(variants: Iterable[ProductVariant]) -> list[PoolSuggestion]:
 
 def _suggestions(groups: Iterable[PackGroup]) -> list[PoolSuggestion]:
     return [
-        PoolSuggestion(name, first_quantity(members), sorted(members, key=lambda member: member.units_per_sale))
+        PoolSuggestion(group.name, first_stock(group.members), _smallest_first(group.members))
         for group in groups
         if not group.is_linked and not group.is_too_large
-        for name, members in [group]
     ]
+
+
+def _smallest_first(members: Iterable[SuggestedMember]) -> list[SuggestedMember]:
+    return sorted(members, key=lambda member: member.units_per_sale)
 
 
 def group_packs(variants: Iterable[ProductVariant]) -> list[PackGroup]:
@@ -179,19 +207,30 @@ def group_packs(variants: Iterable[ProductVariant]) -> list[PackGroup]:
     ]
 
 
-def first_quantity(members: Sequence[SuggestedMember]) -> int:
-    """How many single units seem to be there.
+def first_stock(members: Iterable[SuggestedMember]) -> FirstStock:
+    """How many single units seem to be there: each pack counts as many units as are in it, and all are added up.
 
-    If there are as many packs as could be made of the smallest ones, the platform shows the same goods several times:
-    they are counted once. Else each pack holds goods of its own, and all are added up.
+    But if there are exactly as many packs as could be made of one stock, the platform shows the same goods several
+    times: they are counted once.
     """
-    counted = [(member.units_per_sale, member.variant.available) for member in members if member.variant.tracked]
-    units = [size * max(available, 0) for size, available in counted]
-    if not units:
-        return 0
-    most = max(units)
-    is_one_stock = all(max(available, 0) == most // size for size, available in counted)
-    return most if is_one_stock else sum(units)
+    counted = [
+        (max(member.variant.available, 0), member.units_per_sale)
+        for member in _smallest_first(members)
+        if member.variant.tracked
+    ]
+    most = max((packs * size for packs, size in counted), default=0)
+    terms = [(packs, size) for packs, size in counted if packs]
+    counts_once = len(terms) > 1 and all(packs == most // size for packs, size in counted)
+    if counts_once:
+        terms.sort(key=lambda term: term[0] * term[1] < most)
+    return FirstStock(most if counts_once else sum(packs * size for packs, size in counted), terms, counts_once)
+
+
+def quantities_after(quantity: int, units_by_variant: Mapping[str, int]) -> dict[str, int]:
+    """How many of each variant can be sold of a new pool with this quantity, by the rules of the ledger."""
+    pool = StockPool(0, "", "", quantity, 0, 0, None, False, "active", 0, 0, {**units_by_variant})
+    stock = Stock(0, 0, dt.datetime.min, [pool])
+    return {gid: available for gid in units_by_variant if (available := stock.available(gid)) is not None}
 
 
 def _option(variant: ProductVariant, product: str) -> tuple[str, int | None]:
@@ -223,8 +262,11 @@ async def suggest_pools(reader: Reader, caller: Caller, command: SuggestPools) -
         """
         select gid, product_gid, product_title, title, sku, tracked,
                (select coalesce(sum(available), 0)::bigint from levels
+                  join settable_locations as place
+                    on place.shop_id = %(shop_id)s and place.gid = levels.location_gid
                  where levels.shop_id = %(shop_id)s and levels.item_gid = known.item_gid) as available,
-               exists (select from members where members.shop_id = %(shop_id)s and variant_gid = gid) as linked
+               exists (select from members where members.shop_id = %(shop_id)s and variant_gid = gid) as linked,
+               picture
           from catalog_variants as known
          where shop_id = %(shop_id)s and product_title > %(after)s
          order by product_title, title, gid limit %(limit)s

@@ -19,13 +19,13 @@ async def store_variants(
     await tx.run(
         """
         insert into catalog_variants (shop_id, gid, product_gid, product_title, title, sku, item_gid, tracked,
-                                      updated_at, import_id)
+                                      updated_at, picture, import_id)
         select %(shop_id)s, gid, product_gid, left(product_title, 300), left(title, 300), left(sku, 300), item_gid,
-               coalesce(tracked, true), updated_at,
+               coalesce(tracked, true), updated_at, picture,
                coalesce(%(import_id)s::bigint, (select import_id from catalogs where shop_id = %(shop_id)s), 0)
           from json_to_recordset(%(variants)s) as variant (
                gid text, product_gid text, product_title text, title text, sku text, item_gid text, tracked boolean,
-               updated_at timestamptz)
+               updated_at timestamptz, picture text)
          order by gid
             on conflict (shop_id, gid) do update
            set (product_gid, product_title, title, sku, item_gid, tracked, updated_at) = (
@@ -39,6 +39,9 @@ async def store_variants(
                           catalog_variants.sku, catalog_variants.item_gid, catalog_variants.tracked,
                           catalog_variants.updated_at
                     where excluded.updated_at < catalog_variants.updated_at),
+               -- Only imports read pictures.
+               picture = case when %(import_id)s::bigint is null then catalog_variants.picture
+                              else excluded.picture end,
                import_id = greatest(catalog_variants.import_id, excluded.import_id)
         """,
         {

@@ -5,15 +5,18 @@ The console is shown in a frame of the platform's admin, and in a window of its 
 """
 
 from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
 
 from holdfast.accounts.sessions import Session
 from holdfast.accounts.signed_in_pages import ACCOUNT, HOME, Console
 from holdfast.inventory.merchants.model import Merchant
+from holdfast.inventory.settings import Settings
 from holdfast.kit.contract.caller import Caller, person
 from holdfast.kit.contract.messages import translatable
 from holdfast.kit.pages.site import Place
 
-__all__ = ["HINT", "HOME", "MORE", "Console", "merchant", "places", "shop_of"]
+__all__ = ["HINT", "HOME", "MORE", "Console", "merchant", "picture_values", "places", "shop_of"]
 
 MORE = "console/account.html"
 """The template of the inventory part of the account page."""
@@ -44,6 +47,13 @@ def merchant(session: Session) -> Caller:
     """The signed-in merchant: the caller for operations, whom the history names."""
     assert session.account.tenant_id, "every merchant has a shop"
     return person(session.account_id, session.account.tenant_id)
+
+
+def picture_values(settings: Settings) -> Mapping[str, Any]:
+    """The values of a page that shows pictures of products: they come from where the platform's script comes from."""
+    address = urlsplit(settings.app_bridge)
+    origin = f"{address.scheme}://{address.netloc}"
+    return {"images": origin, "pictures_from": origin}
 
 
 def shop_of(session: Session) -> str:

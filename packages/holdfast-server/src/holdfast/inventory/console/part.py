@@ -12,6 +12,7 @@ from holdfast.inventory.console.pools.pool_form import PoolForms
 from holdfast.inventory.console.pools.pool_status import PoolStatusPages
 from holdfast.inventory.console.pools.pools import PoolsPage
 from holdfast.inventory.console.pools.quantities import QuantityPages
+from holdfast.inventory.console.pools.replay import ReplayPage
 from holdfast.inventory.console.pools.spreadsheets import SpreadsheetsPage
 from holdfast.inventory.console.pools.suggestions import SuggestionsPage
 from holdfast.inventory.console.pools.undo import UndoPage
@@ -22,6 +23,7 @@ from holdfast.inventory.console.variants.variant import VariantPage
 from holdfast.inventory.console.variants.variants import VariantsPage
 from holdfast.inventory.context import Context
 from holdfast.inventory.merchants import operations as merchants
+from holdfast.inventory.replays import operations as replays
 from holdfast.inventory.stock import pool_page
 from holdfast.inventory.sync import pool_figures
 from holdfast.kit.process.part import Endpoints, Part
@@ -35,6 +37,8 @@ OPERATIONS = (
     Operation("list_unsynced_pools", None, read(pool_figures.list_unsynced_pools)),
     Operation("suggest_pools", None, read(pool_suggestions.suggest_pools)),
     Operation("import_products", None, single(importing.import_products)),
+    Operation("begin_replay", None, single(replays.begin)),
+    Operation("get_replay", None, read(replays.get)),
     Operation("name_variants", None, read(model.name_variants)),
     Operation("list_undone", None, read(pool_page.list_reverted_entries)),
     Operation("list_units_per_sale", None, read(pool_page.list_units_per_sale)),
@@ -59,8 +63,9 @@ def endpoints(context: Context) -> Endpoints:
     return Endpoints(
         [
             *LiveConsole(console, context.live, context.streams).routes(),
-            *PoolsPage(console).routes(),
-            *SuggestionsPage(console, platform, settings.client_id).routes(),
+            *PoolsPage(console, settings).routes(),
+            *SuggestionsPage(console, platform, settings).routes(),
+            *ReplayPage(console).routes(),
             *PoolForms(console).routes(),
             *PoolStatusPages(console).routes(),
             *PoolPage(console, platform).routes(),

@@ -1,5 +1,6 @@
 """Reads orders from the platform whose webhooks do not say how they are now."""
 
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any
 
@@ -71,7 +72,9 @@ class _RefundNode(Struct, rename="camel"):
     refund_line_items: _RefundLinesPage
 
 
-class _OrderNode(Struct, rename="camel"):
+class OrderNode(Struct, rename="camel"):
+    """An order as the platform shows it."""
+
     created_at: Moment
     updated_at: Moment
     line_items: OrderLinesPage
@@ -80,7 +83,7 @@ class _OrderNode(Struct, rename="camel"):
 
 
 class _OrderAnswer(Struct):
-    order: _OrderNode | None
+    order: OrderNode | None
 
 
 class _RefundAnswer(Struct):
@@ -148,28 +151,57 @@ async def read_order(steps: Steps, shop_id: int, id: int) -> Order | None:
         for refund in sorted(first.refunds, key=lambda refund: gid_number(refund.id)):
             for line in await _refund_lines(steps, shop_id, refund):
                 refunded.setdefault(line.line_item_id, []).append(line)
-        lines: list[OrderedLine] = []
-        for line in (line for page in pages for line in page.line_items.nodes):
-            line_id = gid_number(line.id)
-            gid = line.variant and line.variant.id
-            back = refunded.get(line_id, ())
-            lines.append(OrderedLine(line_id, gid, taken_units(line.current_quantity, back), returned_units(back)))
-        refund_ids = frozenset(gid_number(refund.id) for refund in first.refunds)
-        return Order(
-            id,
-            display_text(first.name)[:MAX_NAME_CHARACTERS],
-            first.created_at,
-            first.updated_at,
-            lines,
-            refund_ids,
-            revision,
-        )
+        lines = [line for page in pages for line in page.line_items.nodes]
+        return order_of(id, first, lines, refunded, revision)
     raise PlatformUnreachable(f"Order {id} changes while it is read.")
 
 
-async def _pages(steps: Steps, shop_id: int, gid: str) -> list[_OrderNode]:
+def order_of(
+    id: int,
+    node: OrderNode,
+    lines: Sequence[OrderLineNode],
+    refunded: Mapping[int, Sequence[RefundedLine]],
+    revision: int | None = None,
+) -> Order:
+    """The order of a node.
+
+    lines       all of its lines
+    refunded    by line, what was refunded of it
+    revision    of the stored order before it was read
+    """
+    ordered_lines: list[OrderedLine] = []
+    for line in lines:
+        line_id = gid_number(line.id)
+        gid = line.variant and line.variant.id
+        back = refunded.get(line_id, ())
+        ordered_lines.append(OrderedLine(line_id, gid, taken_units(line.current_quantity, back), returned_units(back)))
+    return Order(
+        id,
+        display_text(node.name)[:MAX_NAME_CHARACTERS],
+        node.created_at,
+        node.updated_at,
+        ordered_lines,
+        frozenset(gid_number(refund.id) for refund in node.refunds),
+        revision,
+    )
+
+
+def refunded_lines(node: OrderNode) -> dict[int, list[RefundedLine]]:
+    """By line, what was refunded of it, as far as the node shows it."""
+    refunded: dict[int, list[RefundedLine]] = {}
+    for refund in sorted(node.refunds, key=lambda refund: gid_number(refund.id)):
+        for line in _refunded(refund.refund_line_items):
+            refunded.setdefault(line.line_item_id, []).append(line)
+    return refunded
+
+
+def _refunded(page: _RefundLinesPage) -> list[RefundedLine]:
+    return [RefundedLine(gid_number(line.line_item.id), line.quantity, line.restock_type) for line in page.nodes]
+
+
+async def _pages(steps: Steps, shop_id: int, gid: str) -> list[OrderNode]:
     """All pages of an order; none if the platform does not show it."""
-    pages: list[_OrderNode] = []
+    pages: list[OrderNode] = []
     after, page_sizes = None, PAGE_SIZES
     while True:
         order = (await ask(steps, shop_id, READ_ORDER, {"id": gid, "after": after, **page_sizes})).order
@@ -191,7 +223,7 @@ async def _refund_lines(steps: Steps, shop_id: int, refund: _RefundNode) -> list
     lines: list[RefundedLine] = []
     while True:
         page = refund.refund_line_items
-        lines += [RefundedLine(gid_number(line.line_item.id), line.quantity, line.restock_type) for line in page.nodes]
+        lines += _refunded(page)
         if not page.page_info.has_next_page:
             return lines
         more = (await ask(steps, shop_id, READ_REFUND, {"id": refund.id, "after": page.page_info.end_cursor})).node

@@ -525,7 +525,9 @@ CREATE TABLE catalog_variants (
     import_id bigint DEFAULT 0 NOT NULL,
     searched text GENERATED ALWAYS AS (lower(((((product_title || ' '::text) || title) || ' '::text) || COALESCE(sku, ''::text)))) STORED,
     sku_key text GENERATED ALWAYS AS (lower(NULLIF(sku, ''::text))) STORED,
-    CONSTRAINT catalog_variants_gid_check CHECK ((gid ~ '^gid://[A-Za-z0-9_-]+/ProductVariant/[0-9]{1,20}$'::text))
+    picture text,
+    CONSTRAINT catalog_variants_gid_check CHECK ((gid ~ '^gid://[A-Za-z0-9_-]+/ProductVariant/[0-9]{1,20}$'::text)),
+    CONSTRAINT catalog_variants_picture_check CHECK ((length(picture) <= 2000))
 )
 WITH (fillfactor='50');
 ALTER TABLE ONLY catalog_variants
@@ -1342,6 +1344,46 @@ CREATE UNIQUE INDEX one_push_a_shop ON pushes USING btree (shop_id);
 ALTER TABLE pushes ENABLE ROW LEVEL SECURITY;
 CREATE POLICY own_shop ON pushes TO holdfast_shop USING ((shop_id = ( SELECT current_shop() AS current_shop)));
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE pushes TO holdfast_shop;
+
+-- replay_pages --------------------------------------------------------------------------------------------------------
+
+CREATE TABLE replay_pages (
+    shop_id bigint NOT NULL,
+    number integer NOT NULL,
+    orders jsonb NOT NULL
+);
+ALTER TABLE ONLY replay_pages
+    ADD CONSTRAINT replay_pages_pkey PRIMARY KEY (shop_id, number);
+ALTER TABLE ONLY replay_pages
+    ADD CONSTRAINT replay_pages_shop_id_fkey FOREIGN KEY (shop_id) REFERENCES shops(id);
+ALTER TABLE replay_pages ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own_shop ON replay_pages TO holdfast_shop USING ((shop_id = ( SELECT current_shop() AS current_shop)));
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE replay_pages TO holdfast_shop;
+
+-- replays -------------------------------------------------------------------------------------------------------------
+
+CREATE TABLE replays (
+    shop_id bigint NOT NULL,
+    replay_id bigint NOT NULL,
+    requested_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    since timestamp with time zone NOT NULL,
+    pools jsonb NOT NULL,
+    cursor text DEFAULT ''::text NOT NULL,
+    pages integer DEFAULT 0 NOT NULL,
+    read integer DEFAULT 0 NOT NULL,
+    gone_lines integer DEFAULT 0 NOT NULL,
+    result jsonb,
+    error text,
+    CONSTRAINT replays_cursor_check CHECK ((length(cursor) <= 2000)),
+    CONSTRAINT replays_error_check CHECK ((length(error) <= 1000))
+);
+ALTER TABLE ONLY replays
+    ADD CONSTRAINT replays_pkey PRIMARY KEY (shop_id);
+ALTER TABLE ONLY replays
+    ADD CONSTRAINT replays_shop_id_fkey FOREIGN KEY (shop_id) REFERENCES shops(id);
+ALTER TABLE replays ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own_shop ON replays TO holdfast_shop USING ((shop_id = ( SELECT current_shop() AS current_shop)));
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE replays TO holdfast_shop;
 
 -- sessions ------------------------------------------------------------------------------------------------------------
 

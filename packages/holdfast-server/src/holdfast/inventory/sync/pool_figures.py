@@ -31,6 +31,7 @@ class PoolFigures(Struct):
     sold            units that sales took in these days, less those that came back
     sales_days      days since the first known sale, this one included; 0: there was none
     sync            whether the platform has what the pool has; `pending`: it is being told; None: nothing is told
+    picture         the address of a picture of what draws on it; None: there is none
     """
 
     pool_id: int
@@ -38,6 +39,7 @@ class PoolFigures(Struct):
     sold: int
     sales_days: int
     sync: Literal["same", "pending", "different"] | None
+    picture: str | None
 
     def days_of_cover(self, available: int) -> float | None:
         """For how many days a quantity lasts at the pace since the first sale; None if too little is known."""
@@ -85,7 +87,11 @@ async def get_pool_figures(reader: Reader, caller: Caller, command: GetPoolFigur
                   from members
                   join catalog_variants as known on known.shop_id = %(shop_id)s and known.gid = variant_gid
                   join levels on levels.shop_id = %(shop_id)s and levels.item_gid = known.item_gid
-                 where members.shop_id = %(shop_id)s and members.pool_id = pool.id and target is not null) as sync
+                 where members.shop_id = %(shop_id)s and members.pool_id = pool.id and target is not null) as sync,
+               (select picture from members
+                  join catalog_variants as known on known.shop_id = %(shop_id)s and known.gid = variant_gid
+                 where members.shop_id = %(shop_id)s and members.pool_id = pool.id and picture is not null
+                 order by units_per_sale, variant_gid limit 1) as picture
           from unnest(%(ids)s::bigint[]) as pool (id) cross join today
         """,
         {"shop_id": caller.tenant, "ids": [*command.pool_ids], "days": DAYS},

@@ -4,8 +4,9 @@ import asyncio
 from collections.abc import Mapping, Sequence
 
 from holdfast.accounts.sessions import Session
-from holdfast.inventory.console.frame import HOME, Console, merchant
+from holdfast.inventory.console.frame import HOME, Console, merchant, picture_values
 from holdfast.inventory.pools.model import GetPool, ListPools, Pool, PoolList
+from holdfast.inventory.settings import Settings
 from holdfast.inventory.sync.pool_figures import GetPoolFigures, ListUnsyncedPools, PoolFigures, UnsyncedPools
 from holdfast.kit.contract.command import check
 from holdfast.kit.contract.messages import translatable
@@ -26,8 +27,9 @@ FILTERS = {
 class PoolsPage:
     """Answers requests for the list of pools."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, settings: Settings) -> None:
         self._console = console
+        self._settings = settings
         self._list, self._pool = console.run["list_pools"], console.run["get_pool"]
         self._figures, self._list_unsynced = console.run["get_pool_figures"], console.run["list_unsynced_pools"]
 
@@ -53,6 +55,7 @@ class PoolsPage:
             values={"q": search, "status": pool_filter},
             filters=FILTERS,
             scripts=["live.js"],
+            **picture_values(self._settings),
         )
 
     async def _pools(

@@ -1,25 +1,32 @@
 """The page that suggests pools for the products of the shop. Each is made by a click, in one transaction; products that
 are not there yet are imported.
+
+Each suggestion says how many units its pool begins with, by which sum, and what the shop then shows. A pool is made of
+numbers that were said alone: if others were typed, or the shop has others by now, the page says the new ones first.
 """
 
+import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from holdfast.accounts.sessions import Session
 from holdfast.inventory.catalog.importing import ImportProducts
 from holdfast.inventory.catalog.model import ONLY_VARIANT
 from holdfast.inventory.catalog.pool_suggestions import (
+    FirstStock,
     PoolSuggestion,
     PoolSuggestions,
     ProductVariant,
     SuggestPools,
+    quantities_after,
 )
-from holdfast.inventory.console.frame import HOME, Console, merchant, shop_of
+from holdfast.inventory.console.frame import HOME, Console, merchant, picture_values, shop_of
 from holdfast.inventory.console.number_fields import NumberField, read_numbers
 from holdfast.inventory.console.variants.variants import UNITS_PER_SALE, UNITS_PREFIX, incomplete, storable_label
 from holdfast.inventory.pools.model import CreatePool, GetPool, ListPools, PoolChange, PoolList, PoolWithMembers
 from holdfast.inventory.problems import NAME_TAKEN, SHOP_NOT_CONNECTED
+from holdfast.inventory.settings import Settings
 from holdfast.inventory.shopify.platform import Platform
 from holdfast.inventory.stock.model import MAX_QUANTITY, PoolId
 from holdfast.inventory.sync.model import GetSyncStatus, SyncStatus
@@ -50,10 +57,11 @@ class NewPool(Command):
 class SuggestionsPage:
     """Answers requests for the suggestions of pools."""
 
-    def __init__(self, console: Console, platform: Platform, client_id: str) -> None:
+    def __init__(self, console: Console, platform: Platform, settings: Settings) -> None:
         self._console = console
         self._platform = platform
-        self._client_id = client_id
+        self._client_id = settings.client_id
+        self._settings = settings
         self._suggest, self._create = console.run["suggest_pools"], console.run["create_pool"]
         self._import, self._status = console.run["import_products"], console.run["get_sync_status"]
         self._pool, self._list = console.run["get_pool"], console.run["list_pools"]
@@ -71,15 +79,54 @@ class SuggestionsPage:
             if isinstance(started, FormRefusal):
                 return await self._page(session, request, fields, started)
             return self._console.to(request, SUGGESTIONS)
-        suggestions = await self._suggestions(session, fields.get("cursor", ""))
-        known = {member.variant.gid: member.variant for pool in suggestions.suggestions for member in pool.members}
-        done = await try_form(
-            lambda: forms.run_once(self._create, merchant(session), _create_command(fields, known), fields, PoolChange),
-            NAME_TAKEN,
+        suggestions = (await self._suggestions(session, fields.get("cursor", ""))).suggestions
+        if fields.get("do") == "all":
+            return await self._accept_all(session, request, fields, suggestions)
+        return await self._accept(session, request, fields, suggestions)
+
+    async def _accept(
+        self, session: Session, request: Request, fields: Mapping[str, str], suggestions: Sequence[PoolSuggestion]
+    ) -> Reply:
+        """Make the pool of one suggestion, unless its numbers are to be said first."""
+        known = {member.variant.gid: member.variant for pool in suggestions for member in pool.members}
+
+        async def make() -> PoolChange | None:
+            command = _create_command(fields, known)
+            for suggestion in suggestions:
+                if _key(suggestion) == fields.get("suggestion") and _numbers(suggestion, fields) != fields.get("said"):
+                    return None
+            return await forms.run_once(self._create, merchant(session), command, fields, PoolChange)
+
+        if is_outdated := _is_outdated(fields, suggestions):
+            fields = {"cursor": fields.get("cursor", "")}
+        done = None if is_outdated else await try_form(make, NAME_TAKEN)
+        if isinstance(done, PoolChange):
+            return self._console.to(request, f"{SUGGESTIONS}?new_pool={done.pool.id}")
+        is_changed = done is None and not is_outdated
+        return await self._page(
+            session, request, fields, done or NOT_REFUSED, is_outdated=is_outdated, is_changed=is_changed
         )
-        if isinstance(done, FormRefusal):
-            return await self._page(session, request, fields, done)
-        return self._console.to(request, f"{SUGGESTIONS}?new_pool={done.pool.id}")
+
+    async def _accept_all(
+        self, session: Session, request: Request, fields: Mapping[str, str], suggestions: Sequence[PoolSuggestion]
+    ) -> Reply:
+        """Make the pools of all suggestions of a page, if the page has said their numbers."""
+        cursor = {"cursor": fields.get("cursor", "")}
+        if fields.get("said") != _numbers_of_all(suggestions):
+            return await self._page(session, request, cursor, is_outdated=True)
+        taken_names: list[str] = []
+        for suggestion in suggestions:
+            values = {**_values(suggestion), "once": fields.get("once", "")}
+            command = _create_command(values, {member.variant.gid: member.variant for member in suggestion.members})
+            try:
+                await forms.run_once(self._create, merchant(session), command, values, PoolChange)
+            except Problem as problem:
+                if problem.type is not NAME_TAKEN:
+                    raise
+                taken_names.append(suggestion.name)
+        if taken_names:
+            return await self._page(session, request, cursor, taken_names=taken_names)
+        return self._console.to(request, SUGGESTIONS)
 
     async def _page(
         self,
@@ -87,10 +134,15 @@ class SuggestionsPage:
         request: Request,
         fields: Mapping[str, str] | None = None,
         refusal: FormRefusal = NOT_REFUSED,
+        *,
+        is_outdated: bool = False,
+        is_changed: bool = False,
+        taken_names: Sequence[str] = (),
     ) -> Reply:
         query = read_query(request.query)
         cursor = (fields or query).get("cursor", "")
         suggestions = await self._suggestions(session, cursor)
+        cards = [_card(suggestion, fields or {}, refusal) for suggestion in suggestions.suggestions]
         pools: PoolList = await self._list(merchant(session), ListPools(limit=1))
         state: SyncStatus = await self._status(merchant(session), GetSyncStatus())
         is_imported = bool(suggestions.variants) or state.imported.status == "done"
@@ -102,15 +154,19 @@ class SuggestionsPage:
             "pools/suggestions.html",
             refusal.status,
             read=suggestions,
-            suggestions=[(_key(suggestion), suggestion, _values(suggestion)) for suggestion in suggestions.suggestions],
+            cards=sorted(cards, key=lambda card: not card.is_sent),
+            said_of_all=_numbers_of_all(suggestions.suggestions),
+            changes=[change for card in cards for change in card.changes],
+            is_outdated=is_outdated,
+            is_changed=is_changed,
+            taken_names=taken_names,
             imported=state.imported,
             is_connected=state.connected,
             is_unconnected=refusal.code == SHOP_NOT_CONNECTED.code,
             done=done,
-            step=2 if suggestions.suggestions else next(number for number in (1, 2, 3) if number not in done),
+            step=2 if cards else next(number for number in (1, 2, 3) if number not in done),
             after=suggestions.next_cursor,
             cursor=cursor,
-            sent=fields or {},
             errors=refusal.errors,
             is_name_taken=refusal.code == NAME_TAKEN.code,
             labels=LABELS,
@@ -122,6 +178,7 @@ class SuggestionsPage:
             theme_editor=self._theme_editor(shop_of(session)),
             shop=shop_of(session) if self._client_id else "",
             once=forms.new_token(),
+            **picture_values(self._settings),
         )
 
     async def _suggestions(self, session: Session, cursor: str) -> PoolSuggestions:
@@ -150,6 +207,67 @@ class SuggestionsPage:
             raise
 
 
+class ShownChange(NamedTuple):
+    """What the shop shows of a variant now, and with a pool."""
+
+    variant: ProductVariant
+    now: int
+    after: int
+
+
+class Card(NamedTuple):
+    """A suggestion as its form shows it.
+
+    values         of its fields: those that were sent, or the suggested ones
+    first_stock    the sum of the quantity; None: somebody has typed another one
+    quantity       the typed or suggested one; None: it cannot be read
+    shop_numbers   what the shop shows of each variant that it counts, now and with the pool
+    numbers        all numbers that the card says, as one text
+    """
+
+    key: str
+    suggestion: PoolSuggestion
+    values: Mapping[str, str]
+    is_sent: bool
+    first_stock: FirstStock | None
+    quantity: int | None
+    shop_numbers: Sequence[ShownChange]
+    numbers: str
+    errors: Mapping[str, Sequence[str]]
+
+    @property
+    def changes(self) -> Sequence[ShownChange]:
+        return [change for change in self.shop_numbers if change.now != change.after]
+
+
+def _card(suggestion: PoolSuggestion, fields: Mapping[str, str], refusal: FormRefusal) -> Card:
+    is_sent = fields.get("suggestion") == _key(suggestion)
+    values = fields if is_sent else _values(suggestion)
+    units = {member.variant.gid: f"{UNITS_PREFIX}{member.variant.gid}" for member in suggestion.members}
+    numbers, unread = read_numbers(values, {"quantity": QUANTITY, **dict.fromkeys(units.values(), UNITS_PER_SALE)})
+    quantity = None if unread else numbers.get("quantity", 0)
+    after = (
+        {}
+        if quantity is None
+        else quantities_after(quantity, {gid: numbers[name] for gid, name in units.items() if name in numbers})
+    )
+    return Card(
+        key=_key(suggestion),
+        suggestion=suggestion,
+        values=values,
+        is_sent=is_sent,
+        first_stock=suggestion.first_stock if _numbers(suggestion, values) == _numbers(suggestion) else None,
+        quantity=quantity,
+        shop_numbers=[
+            ShownChange(member.variant, member.variant.available, after[member.variant.gid])
+            for member in suggestion.members
+            if member.variant.gid in after and member.variant.tracked
+        ],
+        numbers=_numbers(suggestion, values),
+        errors=refusal.errors if is_sent else {},
+    )
+
+
 def _key(suggestion: PoolSuggestion) -> str:
     """What tells a suggestion from the others of a page."""
     return suggestion.members[0].variant.gid
@@ -159,6 +277,28 @@ def _values(suggestion: PoolSuggestion) -> dict[str, str]:
     """The values in the form of a suggestion."""
     units = {f"{UNITS_PREFIX}{member.variant.gid}": str(member.units_per_sale) for member in suggestion.members}
     return {"name": suggestion.name, "quantity": str(suggestion.quantity), **units}
+
+
+def _numbers(suggestion: PoolSuggestion, fields: Mapping[str, str] | None = None) -> str:
+    """The quantity and the units of each variant in the form of a suggestion. None: the suggested ones."""
+    values = _values(suggestion) if fields is None else fields
+    names = ["quantity", *(f"{UNITS_PREFIX}{member.variant.gid}" for member in suggestion.members)]
+    return " ".join(values.get(name) or "-" for name in names)
+
+
+def _numbers_of_all(suggestions: Sequence[PoolSuggestion]) -> str:
+    """What tells all numbers of a page from others."""
+    numbers = [f"{_key(suggestion)} {_numbers(suggestion)}" for suggestion in suggestions]
+    return hashlib.sha256(repr(numbers).encode()).hexdigest()
+
+
+def _is_outdated(fields: Mapping[str, str], suggestions: Sequence[PoolSuggestion]) -> bool:
+    """Whether the quantity in a form is the suggested one of its page, and another one is suggested by now."""
+    return any(
+        _key(suggestion) == fields.get("suggestion")
+        and fields.get("quantity") == fields.get("suggested") != str(suggestion.quantity)
+        for suggestion in suggestions
+    )
 
 
 def _title_of(variant: ProductVariant) -> str:

@@ -1,0 +1,15 @@
+"""A shop that has the app, with 50 singles, 8 6-packs and 4 12-packs of honey at the platform, and no pool."""
+
+from collections.abc import AsyncGenerator
+
+import pytest
+
+from holdfast.inventory.settings import Settings
+from tests.inventory.installs.merchants import Place
+from tests.inventory.sync.scene import Scene, installed
+
+
+@pytest.fixture
+async def scene(place: Settings | Place) -> AsyncGenerator[Scene]:
+    async with installed(place) as scene:
+        yield scene
