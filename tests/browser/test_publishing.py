@@ -49,7 +49,7 @@ async def test_an_event_with_a_photo_is_published_from_one_screen_in_a_minute(ch
         await person.choose_file(page.get_by_label("Photos from this device"), "clay.jpg", picture())
         await person.enter(page.get_by_label("Description"), "We make cups. Bring an apron.")
         # The preview follows, in the time zone of the browser.
-        await expect(page.get_by_text("Time zone: Europe/Berlin, that of this browser.")).to_be_visible()
+        await expect(page.get_by_text("Time zone: Europe/Berlin, as in this browser.")).to_be_visible()
         await expect(preview.get_by_text("Pottery evening")).to_be_visible()
         await expect(preview).to_contain_text("Saturday, July 12, 2036")
         await expect(preview).to_contain_text("CEST")
