@@ -3,7 +3,7 @@
 from playwright.async_api import Browser, Page, expect
 
 from holdfast.events.settings import Settings
-from tests.browser.following import open_live
+from tests.browser.link_following import open_live
 from tests.browser.registering import Stage, staged
 from tests.browser.test_embedding import MOVING, confirm, with_payments
 
