@@ -248,7 +248,7 @@ async def test_people_reach_the_form_and_the_calendar_by_keyboard(chromium: Brow
             await page.evaluate("(document.activeElement.name || document.activeElement.textContent).trim()")
         )
 
-    assert reached[:3] == ["Studio am Fluss", "Add to calendar", "Show on a map"]
+    assert reached[:4] == ["Skip to the content", "Studio am Fluss", "Add to calendar", "Show on a map"]
     assert reached.index("email") < reached.index("name") < reached.index("Register")
     assert "website" not in reached
     await context.close()
