@@ -33,8 +33,8 @@ async def test_it_says_first_who_gets_a_seat_and_gives_it_with_one_click(service
     assert "1 person who waited has a seat now." in main_text(done)
     assert "There is nothing to give away." in main_text(done)
     listed = main_text(await table.browser.get(path.replace("check-in/no-shows", "registrations")))
-    assert "ann@example.com Ann Example No-show: the seat was given away " in listed
-    assert "bob@example.com Bob Example Seat " in listed
+    assert "Ann Example ann@example.com No-show: the seat was given away " in listed
+    assert "Bob Example bob@example.com Seat " in listed
 
 
 async def test_before_the_event_begins_it_gives_nothing(service: Service) -> None:
@@ -88,8 +88,8 @@ async def test_lists_and_files_say_who_is_in(service: Service) -> None:
 
     text = main_text(await table.browser.get(registrations))
 
-    assert re.search(r"Ann Example Seat In: \d+:\d\d [AP]M UTC ", text)
-    assert "Bob Example Seat not in yet " in text
+    assert re.search(r"Ann Example ann@example.com Seat In: \d+:\d\d [AP]M ", text)
+    assert "Bob Example bob@example.com Seat not in yet " in text
     file = await table.page(f"{registrations}.csv")
     header, first, second = (line.split(",") for line in file.removeprefix("\ufeff").splitlines())
     assert header[-1] == "In since (UTC)"

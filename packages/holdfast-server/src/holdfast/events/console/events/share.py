@@ -1,13 +1,13 @@
 """The page on which an organizer shares an event: its link, a QR code of it, and its form in another site."""
 
 from io import BytesIO
+from urllib.parse import quote, urlencode
 
 from markupsafe import Markup
 from msgspec import Struct
 
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.events.event_operations import READ_EVENT, EventDetails
-from holdfast.events.console.events.messengers import mail_address, messengers
 from holdfast.events.console.frame import HOME, Console, organizer
 from holdfast.events.events.model import EventRow, GetEvent, to_api
 from holdfast.events.pages.registration.own_registration import qr
@@ -42,6 +42,30 @@ def share_of(event: EventRow, settings: Settings) -> Share:
     """What an organizer gives to people who shall find an event."""
     public = to_api(event, settings)
     return Share(public.public_url, qr(public.public_url), public.embed_code)
+
+
+class Messenger(Struct, frozen=True):
+    """A service by which people send links, and its address that begins a message."""
+
+    name: str
+    address: str
+
+
+def messengers(title: str, url: str) -> list[Messenger]:
+    """The addresses that begin a message about an event: plain links, which load nothing before they are followed."""
+    text = f"{title} {url}"
+    return [
+        Messenger("WhatsApp", f"https://wa.me/?{urlencode({'text': text}, quote_via=quote)}"),
+        Messenger("Telegram", f"https://t.me/share/url?{urlencode({'url': url, 'text': title}, quote_via=quote)}"),
+        Messenger("Facebook", f"https://www.facebook.com/sharer/sharer.php?{urlencode({'u': url})}"),
+        Messenger("LinkedIn", f"https://www.linkedin.com/sharing/share-offsite/?{urlencode({'url': url})}"),
+        Messenger("X", f"https://x.com/intent/post?{urlencode({'url': url, 'text': title}, quote_via=quote)}"),
+    ]
+
+
+def mail_address(title: str, url: str) -> str:
+    """The address that begins a mail about an event."""
+    return f"mailto:?{urlencode({'subject': title, 'body': url}, quote_via=quote)}"
 
 
 class SharePages:
