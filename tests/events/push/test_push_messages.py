@@ -259,8 +259,13 @@ async def test_old_subscriptions_are_forgotten(service: Service, pushes: PushSer
     await subscribed(service, pushes, ben)
 
     assert await service.database.transact(forget_old) == 0
-    await service.run_sql("update events set datetime = now() - interval '2 days'")
+    await service.run_sql("update push_subscriptions set forget_at = now() - interval '1 minute'")
     assert await service.database.transact(forget_old) == 1
+    assert await stored(service) == 1  # the event was put off
+    await service.run_sql("update events set datetime = now() - interval '2 days'")
+    await service.run_sql("update push_subscriptions set forget_at = now() - interval '1 minute'")
+    assert await service.database.transact(forget_old) == 1
+    assert await stored(service) == 0
 
 
 async def test_organizers_have_their_turns(service: Service, pushes: PushServiceDouble) -> None:

@@ -80,13 +80,14 @@ async def subscribe(tx: Tx, caller: Caller, command: Subscribe) -> None:
     is_stored = await tx.value(
         """
         with waiting as materialized (
-            select registrations.event_id, registrations.user_id from registrations join users on users.id = user_id
+            select registrations.event_id, registrations.user_id, datetime + interval '1 day' as forget_at
+              from registrations join users on users.id = user_id join events on events.id = event_id
              where event_id = %(event_id)s and public_id = %(public_id)s and arrival = %(arrival)s
                and status = 'waitlisted' and reason is null
                for no key update of registrations),
         stored as (
-            insert into push_subscriptions (event_id, user_id, digest, sealed, language)
-            select event_id, user_id, %(digest)s, %(sealed)s, %(language)s from waiting
+            insert into push_subscriptions (event_id, user_id, digest, sealed, language, forget_at)
+            select event_id, user_id, %(digest)s, %(sealed)s, %(language)s, forget_at from waiting
                 on conflict (event_id, user_id, digest)
                 do update set sealed = excluded.sealed, language = excluded.language, inserted_at = now()),
         surplus as (
@@ -126,15 +127,26 @@ def _digest(endpoint: str) -> bytes:
 
 
 async def forget_old(tx: Tx) -> int:
-    """Delete a batch of the subscriptions for events that began a day ago. Returns the number deleted."""
+    """Delete a batch of the subscriptions for events that began a day ago. Returns the number looked at.
+
+    Those of an event that was put off are looked at again then.
+    """
     return await tx.value(
         """
         with old as (
-            select push_subscriptions.id from push_subscriptions join events on events.id = event_id
-             where datetime < now() - interval '1 day' limit %(limit)s for update of push_subscriptions skip locked),
+            select id, event_id from push_subscriptions
+             where forget_at < now() order by forget_at limit %(limit)s for update skip locked),
+        checked as (
+            select old.id, event.forget_at from old
+             cross join lateral (select datetime + interval '1 day' as forget_at from events
+                                  where id = old.event_id limit 1) as event),
         deleted as (
-            delete from push_subscriptions using old where push_subscriptions.id = old.id returning 1)
-        select count(*) from deleted
+            delete from push_subscriptions using checked
+             where push_subscriptions.id = checked.id and checked.forget_at < now()),
+        delayed as (
+            update push_subscriptions set forget_at = checked.forget_at from checked
+             where push_subscriptions.id = checked.id and checked.forget_at >= now())
+        select count(*) from old
         """,
         {"limit": 1_000},
     )

@@ -2192,6 +2192,7 @@ CREATE TABLE push_subscriptions (
     sealed bytea NOT NULL,
     language text NOT NULL,
     inserted_at timestamp with time zone DEFAULT now() NOT NULL,
+    forget_at timestamp with time zone NOT NULL,
     due_at timestamp with time zone,
     attempts integer DEFAULT 0 NOT NULL,
     lease_id uuid,
@@ -2214,6 +2215,7 @@ ALTER TABLE ONLY push_subscriptions
     ADD CONSTRAINT push_subscriptions_event_id_user_id_fkey FOREIGN KEY (event_id, user_id) REFERENCES registrations(event_id, user_id) ON UPDATE CASCADE ON DELETE CASCADE;
 CREATE INDEX push_subscriptions_due ON push_subscriptions USING btree (due_at) WHERE (due_at IS NOT NULL);
 CREATE INDEX push_subscriptions_of_user ON push_subscriptions USING btree (user_id);
+CREATE INDEX push_subscriptions_old ON push_subscriptions USING btree (forget_at);
 
 -- queue_draws ---------------------------------------------------------------------------------------------------------
 

@@ -41,6 +41,7 @@ create table push_subscriptions (
     sealed bytea not null,
     language text not null check (language ~ '^[a-z]{2}$'),
     inserted_at timestamptz not null default now(),
+    forget_at timestamptz not null,
     due_at timestamptz,
     attempts integer not null default 0,
     lease_id uuid,
@@ -52,7 +53,10 @@ comment on table push_subscriptions is
     'Browsers that are told by a push message when a registration moves up from the waiting list.';
 comment on column push_subscriptions.digest is 'SHA-256 of the address that the push service gave the browser.';
 comment on column push_subscriptions.sealed is 'That address and the keys of the browser, sealed.';
+comment on column push_subscriptions.forget_at is
+    'A day after the event begins, as it was planned: when it is looked up whether the subscription is still needed.';
 comment on column push_subscriptions.due_at is
     'When it is sent, or until when it is leased; null: the person still waits.';
+create index push_subscriptions_old on push_subscriptions (forget_at);
 create index push_subscriptions_of_user on push_subscriptions (user_id);
 create index push_subscriptions_due on push_subscriptions (due_at) where due_at is not null;
