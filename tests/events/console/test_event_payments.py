@@ -48,7 +48,7 @@ async def test_what_stays_after_a_part_went_back_is_said_and_exported(shop: Scen
 
     assert "Yours €8.55" in text
     assert "Given back €3.00 Fee of the platform €0.45" in text
-    assert header[:6] == ["E-mail address", "State", "Paid", "Given back", "Fee of the platform", "Yours"]
+    assert header[:6] == ["E-mail address", "Status", "Paid", "Refunded", "Fee of the platform", "Yours"]
     assert row[:7] == ["ann@example.com", "Paid", "12.00", "3.00", "0.45", "8.55", "EUR"]
 
 

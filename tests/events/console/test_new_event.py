@@ -137,7 +137,7 @@ async def test_a_kind_of_price_that_does_not_exist_is_refused(service: Service) 
 
     answer = await browser.send(PAGE, **form(pricing_mode="barter"))
 
-    assert (answer.status_code, "Choose one of the list." in answer.text) == (422, True)
+    assert (answer.status_code, "Choose one from the list." in answer.text) == (422, True)
     assert await rows(service) == []
 
 

@@ -38,7 +38,7 @@ async def test_the_mail_is_sent_again_at_most_once_an_hour(service: Service) -> 
     first = main_text(await browser.get((await browser.send(path, do="mail")).headers["location"]))
     second = main_text(await browser.get((await browser.send(path, do="mail")).headers["location"]))
 
-    assert "The mail is on its way again." in first
+    assert "The e-mail is on its way again." in first
     assert "The mail was sent again within the last hour." in second
     assert await service.run_sql("select count(*) from mails") == [(before + 1,)]
 
@@ -50,8 +50,8 @@ async def test_no_mail_goes_to_who_wants_none(service: Service) -> None:
     page = await browser.get(path)
     sent = await browser.send(path, do="mail")
 
-    assert "Send the mail again" not in page.text
-    assert "No mails go to this person." in main_text(await browser.get(sent.headers["location"]))
+    assert "Send the e-mail again" not in page.text
+    assert "No e-mails go to this person." in main_text(await browser.get(sent.headers["location"]))
 
 
 @pytest.mark.parametrize("action", ["in", "mail"])

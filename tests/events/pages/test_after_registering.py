@@ -27,7 +27,7 @@ async def test_who_has_a_seat_sees_the_masked_address_and_what_happens_next(serv
     ):
         assert sentence in text(page).replace("\N{NARROW NO-BREAK SPACE}", " ")
     assert "ann.lee" not in page.text
-    assert f'<a href="/events/{event["id"]}/embed">To the registration form</a>' in page.text
+    assert f'<a href="/events/{event["id"]}/embed">Go to the registration form</a>' in page.text
     assert re.search(r'<div class="picture">\s*<svg class="cover"', page.text)
 
 

@@ -66,7 +66,7 @@ LABELS = {
     "longitude": translatable("Map pin: degrees east (optional)"),
     "capacity": translatable("Seats"),
     "waitinglist_capacity": translatable("Waiting list"),
-    "cancellation_hours": translatable("People can cancel until so many hours before"),
+    "cancellation_hours": translatable("Cancelling is possible until (hours before it begins)"),
     "opens_at": translatable("Draw lots among all who register by (optional)"),
     "public_log": translatable("Publish the order of registrations"),
     "pricing_mode": translatable("The price moves with demand"),

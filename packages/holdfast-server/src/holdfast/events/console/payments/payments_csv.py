@@ -62,7 +62,7 @@ class PaymentsFile:
 def _columns(language: Language) -> Sequence[str]:
     _ = SITE.texts(language).gettext
     return (
-        *(_("E-mail address"), _("State"), _("Paid"), _("Given back"), _("Fee of the platform"), _("Yours")),
+        *(_("E-mail address"), _("Status"), _("Paid"), _("Refunded"), _("Fee of the platform"), _("Yours")),
         *(_("Currency"), _("When (UTC)"), _("Id")),
     )
 
@@ -70,7 +70,7 @@ def _columns(language: Language) -> Sequence[str]:
 def _row(payment: ListedPayment, language: Language) -> Sequence[Any]:
     _ = SITE.texts(language).gettext
     states = {
-        "opening": _("Being made ready"),
+        "opening": _("Being prepared"),
         "open": _("Not paid yet"),
         "paid": _("Paid"),
         "ended": _("Not paid in time"),
