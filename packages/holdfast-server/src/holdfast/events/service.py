@@ -56,7 +56,7 @@ DRAWING = drawing.drawing_loop("service.draw", (QUEUE_DRAWS, EVENT_DRAWS), drawn
 """Draws queues and events whenever they are due, and places the entries of events."""
 
 PARTS: Sequence[Part[Context]] = (
-    account_part("users", UserDirectory(), Context),
+    account_part("users", UserDirectory(), key_operations.LIMITS, Context),
     console.PART,
     pages.PART,
     mails.PART,

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from holdfast.accounts import sessions
+from holdfast.accounts.agent_limits import LimitOperations, refuse_agent_with_limit
 from holdfast.events.keys import sql
 from holdfast.events.keys.model import ApiKey, CreateKey, KeyRow, KeyUse, ListKeys, RevokeKey
 from holdfast.events.oauth_server import grants
@@ -15,6 +16,9 @@ from holdfast.kit.contract.problems import FORBIDDEN, INVALID_API_KEY, NOT_FOUND
 from holdfast.kit.security import api_keys
 
 find_callers = sql.find_callers
+
+LIMITS = LimitOperations("user_id")
+"""The operations on the daily limits of keys and apps."""
 
 VISIBLE_CHARACTERS = 8
 """Characters of a key that remain visible in lists."""
@@ -36,6 +40,7 @@ async def list_uses(reader: Reader, caller: Caller, command: ListKeys) -> Sequen
 @refuses(INVALID_API_KEY, FORBIDDEN, VALIDATION_FAILED, QUOTA_EXCEEDED)
 async def create(tx: Tx, caller: Caller, command: CreateKey) -> ApiKey:
     """Create an API key; the answer shows its secret, once."""
+    refuse_agent_with_limit(caller, "create API keys")
     organizer_id = await _owner(tx, caller, command.user_id)
     most = tx.resources.settings.keys_per_organizer
     await require_room(tx, organizer_id, message("active API keys"), most, sql.COUNT)

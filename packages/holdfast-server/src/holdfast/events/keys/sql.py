@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, LiteralString
 
+from holdfast.accounts.agent_limits import LIMIT_OF_KEY
 from holdfast.events.keys.model import KeyRow, KeyUse
 from holdfast.events.resources import Reader, Tx
 from holdfast.kit.contract.caller import Caller, api_key
@@ -18,19 +19,22 @@ async def find_callers(reader: database.Reader[Any], hashes: Sequence[bytes]) ->
     Stores the use of a key once an hour, and later if another transaction has locked the key.
     """
     rows = await reader.tuples(
-        """
+        f"""
         with used as (
             update api_keys set used_at = now()
              where id = any(array(select id from api_keys
                                    where hash = any(%(hashes)s) and active
                                      and (used_at is null or used_at < now() - interval '1 hour')
                                      for no key update skip locked)))
-        select hash, id, user_id, owner_verified from api_keys
+        select hash, id, user_id, owner_verified, {LIMIT_OF_KEY} from api_keys
          where hash = any(%(hashes)s) and (active or owner_verified)
         """,
         {"hashes": list(hashes)},
     )
-    return {hash: _ended() if owner_verified else api_key(id, user_id) for hash, id, user_id, owner_verified in rows}
+    return {
+        hash: _ended() if owner_verified else api_key(id, user_id, limit_id=limit_id)
+        for hash, id, user_id, owner_verified, limit_id in rows
+    }
 
 
 def _ended() -> Problem:

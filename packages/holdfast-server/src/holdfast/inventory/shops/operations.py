@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from holdfast.accounts.agent_limits import LimitOperations, move_limit
 from holdfast.inventory.resources import Reader, Tx
 from holdfast.inventory.shopify.domains import is_domain
 from holdfast.inventory.shops import sql
@@ -11,6 +12,9 @@ from holdfast.kit.security import api_keys
 
 find_callers = sql.find_callers
 find_active = sql.find_active
+
+LIMITS = LimitOperations("shop_id")
+"""The operations on the daily limit of the key of a shop. No transaction of a shop can read keys."""
 
 ENDED_SHOPS = "ended_shops"
 """The channel on which the end of a shop is announced, so that processes drop what they cache of it. The payload is the
@@ -61,14 +65,15 @@ async def show_key(tx: Tx, shop_id: int) -> str:
 async def regenerate_key(tx: Tx, shop_id: int, scopes: Sequence[str] | None = None) -> str:
     """Make a new key for a shop, with the scopes of the old one unless some are named.
 
-    The old key, and every identity and token derived from it, is invalid at once, everywhere.
+    The old key, and every identity and token derived from it, is invalid at once, everywhere. The new key has the daily
+    limit of the old one.
     """
     if unknown := set(scopes or ()) - set(SCOPES):
         raise invalid({"scopes": [f"unknown: {', '.join(sorted(unknown))}"]})
     old = await end_key(tx, shop_id)
     if scopes is None:
         scopes = old.scopes if old else SCOPES
-    return await _mint(tx, shop_id, scopes)
+    return await _mint(tx, shop_id, scopes, old)
 
 
 async def end_key(tx: Tx, shop_id: int) -> ShopKey | None:
@@ -87,7 +92,9 @@ async def end(tx: Tx, shop_id: int, domain: str) -> None:
     await tx.revoke(ENDED_SHOPS, f"{shop_id} {domain}")
 
 
-async def _mint(tx: Tx, shop_id: int, scopes: Sequence[str]) -> str:
+async def _mint(tx: Tx, shop_id: int, scopes: Sequence[str], old: ShopKey | None = None) -> str:
     key = api_keys.mint()
-    await sql.insert_key(tx, shop_id, api_keys.digest(key), tx.resources.secret.seal(key), scopes)
+    id = await sql.insert_key(tx, shop_id, api_keys.digest(key), tx.resources.secret.seal(key), scopes)
+    if old:
+        await move_limit(tx, old.id, id)
     return key

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from holdfast.accounts.agent_limits import LIMIT_OF_KEY
 from holdfast.inventory.resources import Reader, Tx
 from holdfast.inventory.shops.model import Shop, ShopKey
 from holdfast.kit.contract.caller import Caller, api_key
@@ -90,11 +91,12 @@ async def deactivate_key(tx: Tx, id: int) -> list[bytes]:
     return [hash for (hash,) in rows]
 
 
-async def insert_key(tx: Tx, shop_id: int, hash: bytes, sealed: bytes, scopes: Sequence[str]) -> None:
-    await tx.run(
+async def insert_key(tx: Tx, shop_id: int, hash: bytes, sealed: bytes, scopes: Sequence[str]) -> int:
+    """Store a key. Returns its id."""
+    return await tx.value(
         """
         insert into api_keys (shop_id, hash, sealed, scopes)
-        values (%(shop_id)s, %(hash)s, %(sealed)s, %(scopes)s)
+        values (%(shop_id)s, %(hash)s, %(sealed)s, %(scopes)s) returning id
         """,
         {"shop_id": shop_id, "hash": hash, "sealed": sealed, "scopes": list(scopes)},
     )
@@ -103,13 +105,13 @@ async def insert_key(tx: Tx, shop_id: int, hash: bytes, sealed: bytes, scopes: S
 async def find_callers(reader: database.Reader[Any], hashes: Sequence[bytes]) -> Mapping[bytes, Caller]:
     """The callers by hash, for hashes of an active key, or of an agent registered with one."""
     rows = await reader.tuples(
-        """
-        select hash, id, shop_id, scopes from api_keys where hash = any(%(hashes)s) and active
+        f"""
+        select hash, id, shop_id, scopes, {LIMIT_OF_KEY} from api_keys where hash = any(%(hashes)s) and active
         union all
-        select agent.hash, api_keys.id, api_keys.shop_id, api_keys.scopes
+        select agent.hash, api_keys.id, api_keys.shop_id, api_keys.scopes, {LIMIT_OF_KEY}
           from agent_registrations as agent join api_keys on api_keys.id = agent.api_key_id
          where agent.hash = any(%(hashes)s) and api_keys.active
         """,
         {"hashes": list(hashes)},
     )
-    return {hash: api_key(id, shop_id, frozenset(scopes)) for hash, id, shop_id, scopes in rows}
+    return {hash: api_key(id, shop_id, frozenset(scopes), limit_id) for hash, id, shop_id, scopes, limit_id in rows}
