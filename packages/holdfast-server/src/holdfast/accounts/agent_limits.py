@@ -40,11 +40,11 @@ LIMIT_OF_GRANT: LiteralString = """
 """SQL: the id of the limit of a row of `oauth_grants as grants`; null: it has none."""
 
 
-class CredentialWithLimit(Command):
+class GetLimit(Command):
     """Names a credential: an API key by its id, or a connected app by the id of its client."""
 
     key_id: int | None = None
-    client_id: Annotated[str | None, Meta(max_length=500)] = None
+    client_id: Annotated[str, Meta(max_length=500)] | None = None
 
     @rule("key_id", "client_id")
     def one_credential(self) -> str | None:
@@ -55,10 +55,10 @@ class ListLimits(Command):
     """Lists the limits of a tenant."""
 
 
-class SetLimit(CredentialWithLimit):
+class SetLimit(GetLimit):
     """Sets the daily limit of a credential. None: from now on it has no limit."""
 
-    daily_limit: Annotated[int | None, Meta(ge=0, le=MAX_DAILY_LIMIT)] = None
+    daily_limit: Annotated[int, Meta(ge=0, le=MAX_DAILY_LIMIT)] | None = None
 
 
 class AgentLimit(Struct, frozen=True):
@@ -72,6 +72,18 @@ class AgentLimit(Struct, frozen=True):
 
     key_id: int | None
     client_id: str | None
+    daily_limit: int | None
+    used: int
+    starts_again_at: dt.datetime
+
+
+class LimitOfCredential(Struct, frozen=True):
+    """The limit of a credential, with the name that people know it by.
+
+    name    empty: it has none
+    """
+
+    name: str
     daily_limit: int | None
     used: int
     starts_again_at: dt.datetime
@@ -183,20 +195,29 @@ class LimitOperations:
     """The operations on the limits of one service, for its console. They have no routes and no tools.
 
     tenant_column    the column of `api_keys` with the tenant of a key
+    name_column      SQL: the name of a row of `api_keys`
     """
 
-    def __init__(self, tenant_column: LiteralString) -> None:
-        self._exists: Mapping[str, LiteralString] = {
+    def __init__(self, tenant_column: LiteralString, name_column: LiteralString) -> None:
+        self._find: Mapping[str, LiteralString] = {
             "key_id": f"""
-                select from api_keys
-                 where id = %(key_id)s and {tenant_column} = %(tenant_id)s and active for key share
+                select {name_column}, daily_limit, coalesce({_USED}, 0), {_TOMORROW}
+                  from api_keys left join agent_limits on key_id = api_keys.id
+                 where api_keys.id = %(key_id)s and {tenant_column} = %(tenant_id)s and active
                 """,
-            "client_id": """
-                select from oauth_grants
+            "client_id": f"""
+                select coalesce(name, ''), daily_limit, coalesce({_USED}, 0), {_TOMORROW}
+                  from oauth_grants join oauth_clients on oauth_clients.id = oauth_grants.client_id
+                  left join agent_limits using (tenant_id, client_id)
                  where client_id = %(client_id)s and tenant_id = %(tenant_id)s and ended_at is null
                    and expires_at > now() limit 1
                 """,
         }
+
+        @refuses(NOT_FOUND)
+        async def get_limit(reader: Reader[Any], caller: Caller, command: GetLimit) -> LimitOfCredential:
+            """Read the daily limit of an API key or of a connected app, and what was used of it today."""
+            return await self._require(reader, caller, command)
 
         @refuses(NOT_FOUND, FORBIDDEN)
         async def set_limit(steps: Steps[Any], caller: Caller, command: SetLimit) -> Conclusion[AgentLimit]:
@@ -217,31 +238,39 @@ class LimitOperations:
             return concluded
 
         self.list = Operation("list_agent_limits", None, read(list_limits))
+        self.get = Operation("get_agent_limit", None, read(get_limit))
         self.set = Operation("set_agent_limit", None, steps(set_limit))
-        self.all = (self.list, self.set)
+        self.all = (self.list, self.get, self.set)
+
+    async def _require(self, reader: Reader[Any], caller: Caller, command: GetLimit) -> LimitOfCredential:
+        """The limit of a credential of the caller. Raises `not_found`."""
+        kind = "key_id" if command.key_id is not None else "client_id"
+        parameters = {"tenant_id": caller.tenant, "key_id": command.key_id, "client_id": command.client_id}
+        rows = await reader.tuples(self._find[kind], parameters)
+        if not rows:
+            raise NOT_FOUND("You have no such key or app.")
+        return LimitOfCredential(*rows[0])
 
     async def store(self, tx: Tx[Any], caller: Caller, command: SetLimit) -> tuple[AgentLimit, bool]:
         """Store the limit of a credential. Returns it, and whether the credential had none before.
 
         What was used today stays counted. If it is more than a new limit, nothing more can be used today.
         """
-        kind = "key_id" if command.key_id is not None else "client_id"
         parameters = {
             "tenant_id": caller.tenant,
             "key_id": command.key_id,
             "client_id": command.client_id,
             "daily_limit": command.daily_limit,
         }
-        if not await tx.tuples(self._exists[kind], parameters):
-            raise NOT_FOUND("You have no such key or app.")
-        was_limited = await tx.value(
+        await tx.run(
             """
-            select daily_limit is not null from agent_limits
+            select from agent_limits
              where tenant_id = %(tenant_id)s and (key_id = %(key_id)s or client_id = %(client_id)s) for no key update
             """,
             parameters,
         )
-        conflict: LiteralString = "(key_id)" if kind == "key_id" else "(tenant_id, client_id)"
+        was_limited = (await self._require(tx, caller, command)).daily_limit is not None
+        conflict: LiteralString = "(key_id)" if command.key_id is not None else "(tenant_id, client_id)"
         limit = await tx.row(
             AgentLimit,
             f"""

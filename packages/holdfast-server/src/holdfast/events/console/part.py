@@ -1,13 +1,14 @@
 """What the console of signed-in organizers registers: its pages and their operations."""
 
+from holdfast.accounts.agent_limit_page import AgentLimitPage
 from holdfast.accounts.signed_in_pages import ACCOUNT
 from holdfast.events import api
 from holdfast.events.check_in import no_shows
 from holdfast.events.check_in import operations as check_in
 from holdfast.events.console.account import account, keys, look, start
 from holdfast.events.console.account.account import AccountPages
-from holdfast.events.console.account.apps import AppsPages
-from holdfast.events.console.account.keys import KeysPages
+from holdfast.events.console.account.apps import APPS, AppsPages
+from holdfast.events.console.account.keys import KEYS, KeysPages
 from holdfast.events.console.account.look import LookPage
 from holdfast.events.console.account.start import StartPages
 from holdfast.events.console.check_in.check_in import CheckInPage
@@ -22,7 +23,7 @@ from holdfast.events.console.events.new_event import NewEventPage
 from holdfast.events.console.events.photos import PhotosPage
 from holdfast.events.console.events.share import SharePages
 from holdfast.events.console.events.uploads import Uploads
-from holdfast.events.console.frame import HOME, Console
+from holdfast.events.console.frame import HOME, Console, organizer
 from holdfast.events.console.live_changes import LiveChanges, LiveConsole
 from holdfast.events.console.mails import mail_paragraphs, mails
 from holdfast.events.console.mails.mail_paragraphs import MailParagraphsPage
@@ -39,6 +40,7 @@ from holdfast.events.console.people.registrations import RegistrationsPage
 from holdfast.events.console.people.registrations_csv import RegistrationsFile
 from holdfast.events.console.queues import queues
 from holdfast.events.console.queues.queues import QueuesPages
+from holdfast.events.keys.operations import LIMITS
 from holdfast.events.resources import Context
 from holdfast.events.site import SITE
 from holdfast.kit.process.part import Endpoints, Part
@@ -90,6 +92,15 @@ def endpoints(context: Context) -> Endpoints:
         *MailParagraphsPage(console, runner).routes(),
         *KeysPages(console, runner).routes(),
         *AppsPages(console, runner).routes(),
+        *AgentLimitPage(
+            console,
+            context.account_runner,
+            LIMITS,
+            organizer,
+            counts="people",
+            layout="console.html",
+            lists={"key": KEYS, "app": APPS},
+        ).routes(),
         *LookPage(console, runner, uploads).routes(),
         *QueuesPages(console, runner, settings.queue_interval).routes(),
         *MailsPage(console, runner).routes(),

@@ -17,7 +17,7 @@ from holdfast.kit.security import api_keys
 
 find_callers = sql.find_callers
 
-LIMITS = LimitOperations("user_id")
+LIMITS = LimitOperations("user_id", "api_keys.name")
 """The operations on the daily limits of keys and apps."""
 
 VISIBLE_CHARACTERS = 8

@@ -1,9 +1,10 @@
 """What the merchants' console registers: its pages and their operations."""
 
+from holdfast.accounts.agent_limit_page import AgentLimitPage
 from holdfast.accounts.signed_in_pages import ACCOUNT
 from holdfast.inventory import api
 from holdfast.inventory.catalog import importing, model, pool_suggestions
-from holdfast.inventory.console.frame import HOME, Console
+from holdfast.inventory.console.frame import HOME, Console, merchant
 from holdfast.inventory.console.live_changes import LiveConsole
 from holdfast.inventory.console.pools.holds import HoldsPage
 from holdfast.inventory.console.pools.low_stock import LowStockPage
@@ -22,6 +23,7 @@ from holdfast.inventory.console.variants.variant import VariantPage
 from holdfast.inventory.console.variants.variants import VariantsPage
 from holdfast.inventory.context import Context
 from holdfast.inventory.merchants import operations as merchants
+from holdfast.inventory.shops.operations import LIMITS
 from holdfast.inventory.stock import pool_page
 from holdfast.inventory.sync import pool_figures
 from holdfast.kit.process.part import Endpoints, Part
@@ -72,7 +74,16 @@ def endpoints(context: Context) -> Endpoints:
             *LowStockPage(console).routes(),
             *SyncPage(console).routes(),
             *SpreadsheetsPage(console).routes(),
-            *SettingsPages(console, settings.base_url).routes(),
+            *SettingsPages(console, settings.base_url, context.account_runner).routes(),
+            *AgentLimitPage(
+                console,
+                context.account_runner,
+                LIMITS,
+                merchant,
+                counts="units",
+                layout="console/page.html",
+                lists={"key": settings_pages.SETTINGS, "app": settings_pages.SETTINGS},
+            ).routes(),
             signed_in.missing(HOME, "console_missing"),
             signed_in.missing(ACCOUNT, "account_missing"),
         ]

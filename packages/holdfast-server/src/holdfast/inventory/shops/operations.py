@@ -13,7 +13,7 @@ from holdfast.kit.security import api_keys
 find_callers = sql.find_callers
 find_active = sql.find_active
 
-LIMITS = LimitOperations("shop_id")
+LIMITS = LimitOperations("shop_id", "''")
 """The operations on the daily limit of the key of a shop. No transaction of a shop can read keys."""
 
 ENDED_SHOPS = "ended_shops"

@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 
+from holdfast.accounts.agent_limits import ListLimits
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.frame import Console, organizer
+from holdfast.events.keys.operations import LIMITS
 from holdfast.events.oauth.model import SCOPES
 from holdfast.events.oauth_server import grants
 from holdfast.events.oauth_server.model import Connection, Disconnect, ListConnections
@@ -24,6 +26,7 @@ class AppsPages:
     def __init__(self, console: Console, runner: Runner) -> None:
         self._console = console
         self._list, self._disconnect = runner[grants.LIST], runner[grants.DISCONNECT]
+        self._limits = runner[LIMITS.list]
 
     def routes(self) -> list[Route]:
         return [
@@ -35,8 +38,15 @@ class AppsPages:
         """List the apps that act for the organizer, with the scopes of each."""
         texts = SITE.texts(language_of(request))
         meanings = {scope: texts.gettext(meaning) for scope, meaning in SCOPES.items()}
+        limits = await self._limits(organizer(session), ListLimits())
         return self._console.page(
-            session, request, "account/apps.html", here=APPS, apps=await self._apps(session), meanings=meanings
+            session,
+            request,
+            "account/apps.html",
+            here=APPS,
+            apps=await self._apps(session),
+            meanings=meanings,
+            limits={limit.client_id: limit for limit in limits},
         )
 
     async def disconnect(self, session: Session, request: Request) -> Reply:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from holdfast.accounts.agent_limits import ListLimits
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.events.share import COPY_SCRIPT
 from holdfast.events.console.frame import Console, organizer
@@ -37,7 +38,7 @@ class KeysPages:
         self._console = console
         self._list, self._create = console.run["list_api_keys"], console.run["create_api_key"]
         self._revoke = hide_forbidden(console.run["revoke_api_key"])
-        self._uses = runner[LIST_USES]
+        self._uses, self._limits = runner[LIST_USES], runner[operations.LIMITS.list]
 
     def routes(self) -> list[Route]:
         return [
@@ -96,6 +97,7 @@ class KeysPages:
             refusal.status,
             keys=keys,
             used={use.id: use.used_at for use in uses},
+            limits={limit.key_id: limit for limit in await self._limits(organizer(session), ListLimits())},
             values=values,
             errors=refusal.errors,
             is_full=refusal.code == QUOTA_EXCEEDED.code,

@@ -5,12 +5,14 @@ for.
 from collections.abc import Sequence
 from typing import Any
 
+from holdfast.accounts.agent_limits import ListLimits
 from holdfast.accounts.sessions import Session
 from holdfast.inventory.agents import access
 from holdfast.inventory.agents.access import Key, RenewKey, ShowAccess
 from holdfast.inventory.console.frame import Console, merchant, shop_of
 from holdfast.inventory.merchants.model import GetLowStockMails, SetLowStockMails
 from holdfast.inventory.shops.model import SCOPES
+from holdfast.inventory.shops.operations import LIMITS
 from holdfast.inventory.site import SITE
 from holdfast.inventory.sync.model import GetSyncStatus
 from holdfast.kit.contract.command import check
@@ -21,6 +23,7 @@ from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, try_form
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.run_modes import read, single
+from holdfast.kit.running.runner import Runner
 
 SETTINGS = "/console/settings"
 NEW_KEY = f"{SETTINGS}/key"
@@ -48,8 +51,9 @@ ACROSS = (
 class SettingsPages:
     """Answers requests for the settings of the shop."""
 
-    def __init__(self, console: Console, base_url: str) -> None:
+    def __init__(self, console: Console, base_url: str, account_runner: Runner) -> None:
         self._console = console
+        self._limits = account_runner[LIMITS.list]
         self._show, self._renew = console.run["show_access"], console.run["renew_key"]
         self._status = console.run["get_sync_status"]
         self._get_low_stock, self._want = console.run["ask_low_stock"], console.run["want_low_stock"]
@@ -72,6 +76,7 @@ class SettingsPages:
             request,
             "settings/settings.html",
             key=good[0] if good else None,
+            limits={limit.key_id: limit for limit in await self._limits(merchant(session), ListLimits())},
             former=[key for key in keys if not key.active],
             base_url=self._base_url,
             state=await self._status(merchant(session), GetSyncStatus()),
