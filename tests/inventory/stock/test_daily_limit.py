@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from holdfast.accounts.agent_limits import SetLimit
-from holdfast.inventory.shops.operations import LIMITS, regenerate_key
+from holdfast.inventory.shops.operations import LIMITS, end_key, regenerate_key
 from holdfast.kit.contract.caller import system
 from tests.inventory.support import PACKS, SIX_PACK, Inventory, Shop, ToolRefusal, run_sql
 
@@ -136,6 +136,17 @@ async def test_a_new_key_has_the_limit_of_the_old_one_and_its_count(inventory: I
 
     assert await attempt(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=-3) == "daily_limit_reached"
     assert await attempt(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=-2) == "done"
+
+
+async def test_a_key_that_is_made_after_the_old_one_was_ended_has_its_limit_too(inventory: Inventory) -> None:
+    shop = await inventory.shop()
+    pool = await shop.pool(50)
+    await limit(inventory, shop, 0)
+
+    await inventory.database.transact(lambda tx: end_key(tx, shop.id))
+    shop.key = await inventory.database.transact(lambda tx: regenerate_key(tx, shop.id))
+
+    assert await attempt(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=-1) == "daily_limit_reached"
 
 
 async def test_an_agent_that_has_an_identity_for_the_key_has_its_limit(inventory: Inventory) -> None:

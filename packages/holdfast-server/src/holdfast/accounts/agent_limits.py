@@ -176,10 +176,14 @@ async def list_limits(reader: Reader[Any], caller: Caller, command: ListLimits) 
     )
 
 
-async def move_limit(tx: Tx[Any], old_key_id: int, new_key_id: int) -> None:
-    """Give the limit of a key, and the count of today, to the key that replaces it."""
+async def move_limit(tx: Tx[Any], tenant_id: int, key_id: int) -> None:
+    """Give the limit of a tenant's former key, and the count of today, to the key that replaces it.
+
+    For a service in which a tenant has one key at a time.
+    """
     await tx.run(
-        "update agent_limits set key_id = %(new)s where key_id = %(old)s", {"old": old_key_id, "new": new_key_id}
+        "update agent_limits set key_id = %(key_id)s where tenant_id = %(tenant_id)s and key_id is not null",
+        {"tenant_id": tenant_id, "key_id": key_id},
     )
 
 

@@ -65,15 +65,15 @@ async def show_key(tx: Tx, shop_id: int) -> str:
 async def regenerate_key(tx: Tx, shop_id: int, scopes: Sequence[str] | None = None) -> str:
     """Make a new key for a shop, with the scopes of the old one unless some are named.
 
-    The old key, and every identity and token derived from it, is invalid at once, everywhere. The new key has the daily
-    limit of the old one.
+    The old key, and every identity and token derived from it, is invalid at once, everywhere. Its daily limit goes over
+    to the new one.
     """
     if unknown := set(scopes or ()) - set(SCOPES):
         raise invalid({"scopes": [f"unknown: {', '.join(sorted(unknown))}"]})
     old = await end_key(tx, shop_id)
     if scopes is None:
         scopes = old.scopes if old else SCOPES
-    return await _mint(tx, shop_id, scopes, old)
+    return await _mint(tx, shop_id, scopes)
 
 
 async def end_key(tx: Tx, shop_id: int) -> ShopKey | None:
@@ -92,9 +92,8 @@ async def end(tx: Tx, shop_id: int, domain: str) -> None:
     await tx.revoke(ENDED_SHOPS, f"{shop_id} {domain}")
 
 
-async def _mint(tx: Tx, shop_id: int, scopes: Sequence[str], old: ShopKey | None = None) -> str:
+async def _mint(tx: Tx, shop_id: int, scopes: Sequence[str]) -> str:
     key = api_keys.mint()
     id = await sql.insert_key(tx, shop_id, api_keys.digest(key), tx.resources.secret.seal(key), scopes)
-    if old:
-        await move_limit(tx, old.id, id)
+    await move_limit(tx, shop_id, id)
     return key
