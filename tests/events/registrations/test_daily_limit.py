@@ -4,12 +4,13 @@ import asyncio
 import datetime as dt
 
 import pytest
+from psycopg.errors import CheckViolation
 
 from holdfast.accounts.agent_limits import SetLimit
-from holdfast.events.keys.operations import LIMITS
+from holdfast.events.keys.operations import LIMITS, forget_keys
 from holdfast.kit.contract.caller import access_token, system
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, Problem
-from tests.support import Client, Service
+from tests.support import Client, Service, running
 
 
 async def key_of(service: Service, client: Client) -> int:
@@ -180,3 +181,35 @@ async def test_nobody_sets_the_limit_of_the_key_of_another_organizer(service: Se
         await service.runner[LIMITS.set](system(ben.id), SetLimit(key_id=await key_of(service, ada), daily_limit=0))
 
     assert refused.value.type is NOT_FOUND
+
+
+async def test_the_first_limit_holds_in_every_process_as_soon_as_it_is_answered(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event(capacity=100)
+    async with running(service.database.resources.settings) as other:
+        at_other = Client(other.http, ada.key)
+        assert await attempt(at_other, event["id"], "ann@example.com") == "accepted"
+
+        command = SetLimit(key_id=await key_of(service, ada), daily_limit=0)
+        await service.runner[LIMITS.set](system(ada.id), command)
+
+        assert await attempt(at_other, event["id"], "ben@example.com") == "daily_limit_reached"
+
+
+async def test_the_schema_refuses_more_than_the_limit(service: Service) -> None:
+    ada = await service.organizer()
+    await limit(service, ada, 2)
+
+    with pytest.raises(CheckViolation, match="never_beyond_the_limit"):
+        await service.run_sql("update agent_limits set used = 3")
+
+
+async def test_the_limit_goes_with_its_key(service: Service) -> None:
+    ada = await service.organizer()
+    await limit(service, ada, 2)
+    await ada.request("DELETE", f"/api/keys/{await key_of(service, ada)}")
+    await service.run_sql("update api_keys set revoked_at = now() - interval '31 days' where not active")
+
+    await service.database.transact(forget_keys)
+
+    assert await service.run_sql("select count(*) from agent_limits") == [(0,)]
