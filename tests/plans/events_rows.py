@@ -234,6 +234,10 @@ def _rest(connection: Any) -> None:
         insert into oauth_grants (account_id, tenant_id, client_id, scopes, expires_at)
         select 99 + g % 1000, 99 + g % 1000, 'client-' || (1 + g % 5000), '{read_events}', now() + interval '30 days'
           from generate_series(1, 20000) as g;
+        insert into agent_limits (tenant_id, client_id, daily_limit, allowed)
+        select distinct tenant_id, client_id, 20, 20 from oauth_grants where client_id <> 'app';
+        insert into agent_limits (tenant_id, key_id, daily_limit, allowed)
+        select user_id, id, 20, 20 from api_keys where id > 1000;
         insert into oauth_access_tokens (hash, grant_id, scopes, expires_at)
         select sha256(('access ' || g)::bytea), g, '{read_events}', now() + interval '1 hour'
           from generate_series(1, 20000) as g;

@@ -44,6 +44,8 @@ def _shops(connection: Any) -> None:
     other("syncs", planned_version="1000000", planned_changes="1000000", due_at="null", leased_until="null")
     connection.execute(
         """
+        insert into agent_limits (tenant_id, key_id, daily_limit, allowed)
+        select shop_id, id, 20, 20 from api_keys where id > 999;
         insert into order_catches select 999 + g, now() from generate_series(1, 1000) as g;
         insert into pushes (shop_id) select 999 + g from generate_series(1, 1000) as g;
         insert into agent_registrations (id, shop_id, api_key_id, hash)
