@@ -214,6 +214,14 @@ def _logs(connection: Any) -> None:
 
 def _rest(connection: Any) -> None:
     connection.execute(
+        f"""
+        insert into agent_actions (organizer_id, by_key_id, operation, event_id, user_id, done_at)
+        select case g % 2 when 0 then 1 else {OTHER} end, 1, 'create_registration', 1000 + g % {EVENTS}, 10000 + g,
+               now() - g * interval '1 minute'
+          from generate_series(1, {REGISTRATIONS}) as g
+        """
+    )
+    connection.execute(
         """
         insert into mails (kind, thread, recipient, arguments, ended_at, outcome)
         select 'seat', 'registration 1 ' || g, 'person' || g || '@example.com',

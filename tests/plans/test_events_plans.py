@@ -187,6 +187,7 @@ ALONE: dict[str, dict[str, Any]] = {
         **dict.fromkeys(("seat", "waitlisted", "promoted", "payment_due", "refused", "removed", "refund"), "Hello."),
         **dict.fromkeys(("event_changed", "event_cancelled"), "Hello."),
     },
+    "list_agent_actions": {"limit": 20, "before": 40_000},
     "list_key_uses": {},
     "look_at_queue": {"queue_id": 1},
     "list_mails": {"limit": 50},

@@ -1076,6 +1076,36 @@ CREATE FUNCTION word_parts(event bigint, whole text) RETURNS bigint[]
                   cross join unnest(parts(event, word)) as part)
 $$;
 
+-- agent_actions -------------------------------------------------------------------------------------------------------
+
+CREATE TABLE agent_actions (
+    id bigint NOT NULL,
+    organizer_id bigint NOT NULL,
+    by_key_id bigint,
+    by_grant_id bigint,
+    agent_name text,
+    operation text NOT NULL,
+    event_id bigint,
+    queue_id bigint,
+    user_id bigint,
+    key_id bigint,
+    done_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT agent_actions_agent_name_check CHECK (((length(agent_name) >= 1) AND (length(agent_name) <= 300))),
+    CONSTRAINT one_credential_did_it CHECK ((num_nonnulls(by_key_id, by_grant_id) = 1))
+);
+ALTER TABLE agent_actions ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME agent_actions_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+ALTER TABLE ONLY agent_actions
+    ADD CONSTRAINT agent_actions_pkey PRIMARY KEY (id);
+CREATE INDEX agent_actions_of_organizer ON agent_actions USING btree (organizer_id, id);
+CREATE INDEX agent_actions_over ON agent_actions USING btree (done_at);
+
 -- agent_limits --------------------------------------------------------------------------------------------------------
 
 CREATE TABLE agent_limits (

@@ -29,6 +29,7 @@ class Caller(Struct, frozen=True):
     scopes     the scopes that it has; None: everything that its tenant may do
     program    what the program of an agent calls itself, unchecked, at most 64 characters; empty: not stated
     limit_id   the id of the daily limit that a person has set for its credential; 0: it has none
+    is_agent   whether it calls a tool of the endpoint for agents
     """
 
     principal: Principal
@@ -38,6 +39,7 @@ class Caller(Struct, frozen=True):
     scopes: frozenset[str] | None = None
     program: str = ""
     limit_id: int = 0
+    is_agent: bool = False
 
     @property
     def is_admin(self) -> bool:
