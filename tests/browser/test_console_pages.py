@@ -122,10 +122,10 @@ async def test_every_page_is_accessible_and_fits(
     )
 
     for path in (
-        "console/keys",
-        f"console/keys/{key}/revoke",
-        "console/apps",
-        f"console/apps/disconnect?app={office.app}",
+        "console/agents",
+        f"console/agents/keys/{key}/revoke",
+        "console/agents",
+        f"console/agents/disconnect?app={office.app}",
         "console/queues",
         "console/queues/new",
         f"console/queues/{office.queue}",
@@ -143,7 +143,7 @@ async def test_every_page_is_accessible_and_fits(
         await page.goto(f"{office.base_url}/{path}")
         assert await too_wide(page) == [], path
         assert await violations(page) == [], path
-    await page.goto(f"{office.base_url}/console/keys")
+    await page.goto(f"{office.base_url}/console/agents")
     await submit(page.get_by_role("button").last)
     assert await page.locator('[aria-invalid="true"]').count() == 1
     assert await violations(page) == []
@@ -175,7 +175,7 @@ async def test_keys_and_queues_are_managed_without_scripts(chromium: Browser, of
     watch = Watch(context)
     page = await context.new_page()
 
-    await page.goto(f"{office.base_url}/console/keys")
+    await page.goto(f"{office.base_url}/console/agents")
     await page.get_by_label("What it is for").fill("Ticket machine")
     await page.get_by_role("button", name="Make a key").click()
     secret = await page.locator("#key").text_content()

@@ -22,11 +22,11 @@ async def test_a_limit_holds_from_the_moment_that_it_is_saved_and_stands_on_the_
 
     saved = await at.post(await page_of_key(at), daily_limit="1")
 
-    assert (saved.status_code, saved.headers["location"]) == (303, "/console/keys")
+    assert (saved.status_code, saved.headers["location"]) == (303, "/console/agents")
     await at.ada.register(event["id"], email="ben@example.com")
     body = {"registration": {"event_id": event["id"], "email": "cal@example.com"}}
     assert (await at.ada.post("/api/registrations", body)).json()["code"] == "daily_limit_reached"
-    listed = main_text(await at.browser.get("/console/keys"))
+    listed = main_text(await at.browser.get("/console/agents"))
     assert "1 of 1 person registered today." in listed
     assert "Change the daily limit" in listed
 
@@ -39,7 +39,7 @@ async def test_an_empty_field_takes_the_limit_away(service: Service) -> None:
     await at.post(await page_of_key(at), daily_limit="")
 
     await at.ada.register(event["id"], email="ann@example.com")
-    assert "Set a daily limit" in main_text(await at.browser.get("/console/keys"))
+    assert "Set a daily limit" in main_text(await at.browser.get("/console/agents"))
 
 
 @pytest.mark.parametrize("text", ["many", "-1", "1.5", "1,50"])

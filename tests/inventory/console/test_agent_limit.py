@@ -13,5 +13,5 @@ async def test_a_merchant_sets_the_limit_of_the_key_of_the_shop_and_sees_it_in_t
     saved = await admin.send(path, daily_limit="20")
 
     assert saved.status_code == 303
-    assert "0 of 20 units moved today." in main_text(await admin.get("/console/settings"))
+    assert "0 of 20 units moved today." in main_text(await admin.get("/console/agents"))
     assert await run_sql(admin.inventory.database, "select key_id, daily_limit from agent_limits") == [(key_id, 20)]

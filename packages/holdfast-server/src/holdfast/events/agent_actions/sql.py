@@ -9,7 +9,6 @@ from holdfast.events.agent_actions.model import AgentAction, ListAgentActions
 from holdfast.events.resources import Reader, Tx
 from holdfast.events.users.model import EMAIL
 
-
 MAX_ID = 2**63 - 1
 
 

@@ -6,6 +6,7 @@ The console is shown in a frame of the platform's admin, and in a window of its 
 
 from collections.abc import Mapping
 
+from holdfast.accounts.agents.agents_page import AGENTS
 from holdfast.accounts.sessions import Session
 from holdfast.accounts.signed_in_pages import ACCOUNT, HOME, Console
 from holdfast.inventory.merchants.model import Merchant
@@ -27,6 +28,7 @@ PLACES = {
     "/console/holds": Place(translatable("Holds"), "hand"),
     "/console/spreadsheets": Place(translatable("Spreadsheets"), "sheet"),
     "/console/sync": Place(translatable("Sync"), "refresh-cw"),
+    AGENTS: Place(translatable("Agents"), "bot"),
     "/console/settings": Place(translatable("Settings"), "settings"),
 }
 """The entries of the navigation, by path."""

@@ -1,9 +1,12 @@
 """What the merchants' console registers: its pages and their operations."""
 
 from holdfast.accounts.agent_limit_page import AgentLimitPage
+from holdfast.accounts.agents.agents_page import AGENTS
 from holdfast.accounts.signed_in_pages import ACCOUNT
 from holdfast.inventory import api
 from holdfast.inventory.catalog import importing, model, pool_suggestions
+from holdfast.inventory.console.agents import agents
+from holdfast.inventory.console.agents.agents import AgentPages
 from holdfast.inventory.console.frame import HOME, Console, merchant
 from holdfast.inventory.console.live_changes import LiveConsole
 from holdfast.inventory.console.pools.holds import HoldsPage
@@ -16,7 +19,6 @@ from holdfast.inventory.console.pools.quantities import QuantityPages
 from holdfast.inventory.console.pools.spreadsheets import SpreadsheetsPage
 from holdfast.inventory.console.pools.suggestions import SuggestionsPage
 from holdfast.inventory.console.pools.undo import UndoPage
-from holdfast.inventory.console.settings import settings as settings_pages
 from holdfast.inventory.console.settings.settings import SettingsPages
 from holdfast.inventory.console.sync.sync import SyncPage
 from holdfast.inventory.console.variants.variant import VariantPage
@@ -45,7 +47,7 @@ OPERATIONS = (
 )
 """The operations of the console that agents do not have. They run for the shop of the merchant."""
 
-ACROSS = settings_pages.ACROSS
+ACROSS = agents.ACROSS
 """Operations that run for no shop, because they use what no transaction of a shop can reach."""
 
 
@@ -74,7 +76,7 @@ def endpoints(context: Context) -> Endpoints:
             *LowStockPage(console).routes(),
             *SyncPage(console).routes(),
             *SpreadsheetsPage(console).routes(),
-            *SettingsPages(console, settings.base_url, context.account_runner).routes(),
+            *AgentPages(console, platform, settings.base_url, context.account_runner).routes(),
             *AgentLimitPage(
                 console,
                 context.account_runner,
@@ -82,8 +84,9 @@ def endpoints(context: Context) -> Endpoints:
                 merchant,
                 counts="units",
                 layout="console/page.html",
-                lists={"key": settings_pages.SETTINGS, "app": settings_pages.SETTINGS},
+                lists={"key": AGENTS, "app": AGENTS},
             ).routes(),
+            *SettingsPages(console).routes(),
             signed_in.missing(HOME, "console_missing"),
             signed_in.missing(ACCOUNT, "account_missing"),
         ]
