@@ -122,9 +122,10 @@ async def test_every_page_is_accessible_and_fits(
     )
 
     for path in (
+        "agents",
         "console/agents",
+        "console/agents/done",
         f"console/agents/keys/{key}/revoke",
-        "console/agents",
         f"console/agents/disconnect?app={office.app}",
         "console/queues",
         "console/queues/new",

@@ -253,7 +253,11 @@ PAGES = (
     "/console/spreadsheets",
     "/console/sync",
     "/console/settings",
-    "/console/settings/key",
+    "/console/agents",
+    "/console/agents/done",
+    "/console/agents/key",
+    "/console/agents/key/end",
+    "/agents",
     "/account",
 )
 

@@ -110,8 +110,9 @@ async def test_what_people_did_is_not_told_as_what_agents_did(admin: Admin, shop
     pool = await shop.pool(10)
     before = main_text(await admin.get("/console/agents/done"))
 
-    await admin.send(f"/console/pools/{pool['id']}/adjust", direction="take", amount="3", why="")
+    await admin.send(f"/console/pools/{pool['id']}/adjust", way="take", delta="3")
 
+    assert await shop.on_hand(pool["id"]) == 7
     assert main_text(await admin.get("/console/agents/done")) == before
 
 
