@@ -181,7 +181,7 @@ async def test_keys_and_queues_are_managed_without_scripts(chromium: Browser, of
     await page.get_by_role("button", name="Make a key").click()
     secret = await page.locator("#key").text_content()
     await page.get_by_role("link", name="I have copied it").click()
-    await page.get_by_role("link", name="Revoke Ticket machine").click()
+    await page.get_by_role("link", name="Remove Ticket machine").click()
     await submit(page.get_by_role("button", name="Revoke this key"))
     await page.get_by_role("link", name="Waiting rooms").click()
     await page.get_by_role("link", name="Make a waiting room").click()

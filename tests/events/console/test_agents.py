@@ -65,9 +65,9 @@ async def test_what_is_between_them_keeps_their_order(scene: Scene) -> None:
     for event, name in ((one, "ann"), (two, "ben"), (one, "cleo")):
         await agent.call("create_registration", event_id=event, email=f"{name}@example.com")
 
-    told = re.findall(r"registered (\w+)@example.com for (\w+)", text(await desk(scene.person)))
+    registered = re.findall(r"registered (\w+)@example.com for (\w+)", text(await desk(scene.person)))
 
-    assert list(dict.fromkeys(told)) == [("cleo", "One"), ("ben", "Two"), ("ann", "One")]
+    assert list(dict.fromkeys(registered)) == [("cleo", "One"), ("ben", "Two"), ("ann", "One")]
 
 
 async def test_undoing_a_registration_asks_first_who_loses_what(scene: Scene) -> None:

@@ -72,8 +72,8 @@ class Connection(Struct, frozen=True):
     def vscode_settings(self) -> str:
         """The contents of `mcp.json` of VS Code, which asks for the key."""
         server = {"type": "http", "url": self.address, "headers": {"Authorization": "Bearer ${input:key}"}}
-        asked = {"type": "promptString", "id": "key", "description": "API key", "password": True}
-        return _indented({"servers": {self.name: server}, "inputs": [asked]})
+        key_input = {"type": "promptString", "id": "key", "description": "API key", "password": True}
+        return _indented({"servers": {self.name: server}, "inputs": [key_input]})
 
     @property
     def bridge_settings(self) -> str:
