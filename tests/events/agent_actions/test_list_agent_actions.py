@@ -1,5 +1,6 @@
 """What agents did is stored with what they did: by tool, once, for their own organizer only."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -157,3 +158,23 @@ async def test_it_is_kept_for_ninety_days(service: Service) -> None:
 
     assert deleted == 1
     assert [action.event_title for action in await actions(service, ada)] == ["new"]
+
+
+async def test_what_agents_did_among_many_programs_is_told_exactly_once(service: Service) -> None:
+    ada = await service.organizer()
+    agent = agent_of(service, ada)
+    event = (await ada.create_event(capacity=100))["id"]
+    registered = [{"event_id": event, "email": f"agent{number}@example.com"} for number in range(20)]
+
+    await asyncio.gather(
+        *(ada.register(event, email=f"program{number}@example.com") for number in range(20)),
+        *(
+            agent.call("create_registration", event_id=event, email=f"agent{number}@example.com")
+            for number in range(20)
+        ),
+    )
+    await service.settle()
+
+    emails = sorted(action.email or "" for action in await actions(service, ada))
+    assert emails == sorted(registration["email"] for registration in registered)
+    assert await service.run_sql("select count(*) from registrations where status = 'registered'") == [(40,)]
