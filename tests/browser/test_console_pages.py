@@ -10,7 +10,7 @@ from playwright.async_api import Browser, BrowserContext, expect
 
 from holdfast.accounts import sessions
 from holdfast.events.settings import Settings
-from tests.browser.looking import looking, looks, session_cookie, submit, too_wide, violations
+from tests.browser.looking import looking, looks, open_boxes, session_cookie, submit, too_wide, violations
 from tests.browser.registering import Watch
 from tests.events.oauth_server.scene import VERIFIER, registered, signed_in
 from tests.serving import listener, running_already, serving
@@ -142,6 +142,11 @@ async def test_every_page_is_accessible_and_fits(
         "account/secure",
     ):
         await page.goto(f"{office.base_url}/{path}")
+        assert await too_wide(page) == [], path
+        assert await violations(page) == [], path
+    for path in ("console/agents", "agents"):
+        await page.goto(f"{office.base_url}/{path}")
+        await open_boxes(page)
         assert await too_wide(page) == [], path
         assert await violations(page) == [], path
     await page.goto(f"{office.base_url}/console/agents")
