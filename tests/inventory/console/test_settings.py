@@ -1,8 +1,16 @@
-"""Settings: the cart check, and who is told of low stock."""
+"""Settings: the key, the cart check, and who is told of low stock."""
 
 from tests.inventory.console.scene import Admin, main_text
 from tests.inventory.installs.merchants import DOMAIN
 from tests.inventory.support import Shop
+
+
+async def test_the_key_is_copied_or_made_under_api_access(admin: Admin, own_shop: Shop) -> None:
+    page = await admin.get("/console/settings")
+
+    assert "API access" in main_text(page)
+    assert f'<code id="key">{own_shop.key}</code>' in page.text
+    assert admin.at("/console/agents/key").replace("&", "&amp;") in page.text
 
 
 async def test_people_from_the_platform_get_no_mails(admin: Admin, own_shop: Shop) -> None:
