@@ -96,6 +96,7 @@ ALONE: dict[str, dict[str, Any]] = {
     "want_low_stock": {"enabled": True, "language": "de"},
     "show_access": {},
     "renew_key": {"scopes": ["read_pools"]},
+    "end_key": {},
     "name_keys": {"key_ids": [1, 2]},
     "list_agent_limits": {},
     "get_agent_limit": {"key_id": 1},
