@@ -197,7 +197,7 @@ def lists(of: Crowded, port: int, deep: int) -> Mapping[str, bytes]:
         "mails": "/console/mails",
         "mails that failed": "/console/mails?fate=failed",
         "queues": "/console/queues",
-        "keys": "/console/keys",
+        "keys": "/console/agents",
     }.items():
         requests[f"console: {name}"] = load.request("GET", path, Cookie=f"session-{port}={of.session}")
     return requests

@@ -68,6 +68,18 @@ async def submit(button: Locator) -> None:
         await button.click()
 
 
+async def open_boxes(page: Page) -> None:
+    """Open everything that opens by a click, also what opens only one at a time."""
+    await page.evaluate(
+        """
+        for (const box of document.querySelectorAll("details")) {
+          box.removeAttribute("name");
+          box.open = true;
+        }
+        """
+    )
+
+
 async def violations(page: Page) -> list[tuple[str, str]]:
     """The rules of accessibility that a page breaks, each with the first place where it does."""
     await page.evaluate(AXE_SCRIPT)

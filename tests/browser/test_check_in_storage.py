@@ -102,7 +102,7 @@ async def test_the_list_of_an_event_that_is_over_is_deleted_by_any_page_of_the_c
     assert "Ann Example" in await stored_text(page)
 
     async def is_deleted() -> bool:
-        await page.goto(f"{stage.base_url}/console/keys")
+        await page.goto(f"{stage.base_url}/console/agents")
         return "Ann Example" not in await stored_text(page)
 
     await eventually(is_deleted, 20)

@@ -10,7 +10,7 @@ from playwright.async_api import Browser, BrowserContext, expect
 
 from holdfast.accounts import sessions
 from holdfast.events.settings import Settings
-from tests.browser.looking import looking, looks, session_cookie, submit, too_wide, violations
+from tests.browser.looking import looking, looks, open_boxes, session_cookie, submit, too_wide, violations
 from tests.browser.registering import Watch
 from tests.events.oauth_server.scene import VERIFIER, registered, signed_in
 from tests.serving import listener, running_already, serving
@@ -122,10 +122,11 @@ async def test_every_page_is_accessible_and_fits(
     )
 
     for path in (
-        "console/keys",
-        f"console/keys/{key}/revoke",
-        "console/apps",
-        f"console/apps/disconnect?app={office.app}",
+        "agents",
+        "console/agents",
+        "console/agents/done",
+        f"console/agents/keys/{key}/revoke",
+        f"console/agents/disconnect?app={office.app}",
         "console/queues",
         "console/queues/new",
         "console/queues/new?event=",
@@ -145,7 +146,12 @@ async def test_every_page_is_accessible_and_fits(
         await page.goto(f"{office.base_url}/{path}")
         assert await too_wide(page) == [], path
         assert await violations(page) == [], path
-    await page.goto(f"{office.base_url}/console/keys")
+    for path in ("console/agents", "agents"):
+        await page.goto(f"{office.base_url}/{path}")
+        await open_boxes(page)
+        assert await too_wide(page) == [], path
+        assert await violations(page) == [], path
+    await page.goto(f"{office.base_url}/console/agents")
     await submit(page.get_by_role("button").last)
     assert await page.locator('[aria-invalid="true"]').count() == 1
     assert await violations(page) == []
@@ -177,12 +183,12 @@ async def test_keys_and_queues_are_managed_without_scripts(chromium: Browser, of
     watch = Watch(context)
     page = await context.new_page()
 
-    await page.goto(f"{office.base_url}/console/keys")
+    await page.goto(f"{office.base_url}/console/agents")
     await page.get_by_label("What it is for").fill("Ticket machine")
     await page.get_by_role("button", name="Make a key").click()
     secret = await page.locator("#key").text_content()
     await page.get_by_role("link", name="I have copied it").click()
-    await page.get_by_role("link", name="Revoke Ticket machine").click()
+    await page.get_by_role("link", name="Remove Ticket machine").click()
     await submit(page.get_by_role("button", name="Revoke this key"))
     await page.get_by_role("link", name="Waiting rooms").click()
     await page.get_by_role("link", name="Make a waiting room").click()

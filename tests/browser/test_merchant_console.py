@@ -15,7 +15,7 @@ from holdfast.inventory.service import INVENTORY
 from holdfast.inventory.shops.model import SCOPES
 from holdfast_demo.shopify.admin_frame import BRIDGE
 from holdfast_demo.shopify.seed import add_more, add_past
-from tests.browser.looking import looking, looks, submit, too_wide, violations
+from tests.browser.looking import looking, looks, open_boxes, submit, too_wide, violations
 from tests.browser.person import at_task
 from tests.databases import scratch_database, template_database
 from tests.inventory.console.signing_in import Owner, add_merchant
@@ -296,7 +296,11 @@ PAGES = (
     "/console/spreadsheets",
     "/console/sync",
     "/console/settings",
-    "/console/settings/key",
+    "/console/agents",
+    "/console/agents/done",
+    "/console/agents/key",
+    "/console/agents/key/end",
+    "/agents",
     "/account",
 )
 
@@ -324,6 +328,10 @@ async def test_an_owner_reads_every_page_of_the_console(
         forms = [*(f"{pool}/{form}" for form in FORMS), "/console/pools/new"]
         for path in (*pages, *forms, *PAGES, f"{pool}/variants"):
             await page.goto(base_url + path)
+            await looked_at(page)
+        for path in ("/console/agents", "/agents"):
+            await page.goto(base_url + path)
+            await open_boxes(page)
             await looked_at(page)
         await page.goto(f"{base_url}{pool}/variants")
         await page.locator("button[value=change]").first.click()

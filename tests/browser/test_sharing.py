@@ -55,7 +55,7 @@ async def test_a_new_key_is_copied(chromium: Browser, stage: Stage) -> None:
     secret = await stage.service.database.transact(lambda tx: sessions.begin(tx, stage.ada.id, "link", "Chromium"))
     await context.add_cookies([session_cookie(stage.base_url, secret)])
     page = await context.new_page()
-    await page.goto(f"{stage.base_url}/console/keys")
+    await page.goto(f"{stage.base_url}/console/agents")
     await page.locator("#name").fill("Till")
     await page.locator("#name").press("Enter")
 

@@ -36,7 +36,7 @@ async def test_a_sale_on_the_shelf_changes_what_is_left_of_every_pack(
         ):
             context = await looking(chromium, scheme, width, language)
             page = await context.new_page()
-            for path in ("/agents", "/"):
+            for path in ("/agents", "/developers", "/"):
                 await page.goto(f"{address}{path}?lang={language}")
                 assert await violations(page) == []
                 assert await too_wide(page) == []

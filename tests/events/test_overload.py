@@ -117,7 +117,7 @@ async def test_the_console_does_not_wait_behind_programs_of_the_same_organizer(s
 
         await eventually(are_waiting)
         async with asyncio.timeout(SLOT_TIMEOUT_SECONDS - 1):
-            page = await at_desk.page("/console/keys")
+            page = await at_desk.page("/console/agents")
         await blocker.rollback()
 
     assert "Keys" in page

@@ -133,7 +133,7 @@ async def test_a_key_is_made_and_visitors_wait_in_a_waiting_room(service: Servic
     ada, guest = await signed_in(service), browser(service)
     for place in {link.get("href") for link in ada.page.find("a", href="^/(console|account)")}:
         await ada.open(place)
-    await ada.open("/console/keys")
+    await ada.open("/console/agents")
     await ada.send(name="Our site")
     assert ada.page.one("code", id="^key$").text.startswith("hf_")
     await ada.open("/console/queues/new?site=")

@@ -7,17 +7,17 @@ from tests.inventory.support import Inventory
 
 async def test_the_start_page_leads_people_and_agents_on(inventory: Inventory) -> None:
     page = await inventory.http.get("/")
-    agents = await inventory.http.get("/agents")
+    developers = await inventory.http.get("/developers")
 
     assert page.status_code == 200
     assert page.headers["content-type"] == "text/html; charset=utf-8"
     links = {*re.findall(r'href="(/[\w.-]+)"', page.text)}
-    assert {"/sign-in", "/agents"} <= links
-    more = {*re.findall(r'href="(/[\w.]+)"', agents.text)}
+    assert {"/sign-in", "/agents", "/developers"} <= links
+    more = {*re.findall(r'href="(/[\w.]+)"', developers.text)}
     assert {"/auth.md", "/llms.txt"} <= more
     for link in links | more:
         assert (await inventory.http.get(link)).status_code == 200
-    assert "/mcp</code>" in agents.text
+    assert "/mcp</code>" in developers.text
 
 
 async def test_the_start_page_speaks_the_language_of_the_browser(inventory: Inventory) -> None:

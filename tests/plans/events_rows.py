@@ -220,6 +220,14 @@ def _logs(connection: Any) -> None:
 
 def _rest(connection: Any) -> None:
     connection.execute(
+        f"""
+        insert into agent_actions (organizer_id, by_key_id, operation, event_id, user_id, done_at)
+        select case g % 2 when 0 then 1 else {OTHER} end, 1, 'create_registration', 1000 + g % {EVENTS}, 10000 + g,
+               now() - g * interval '1 minute'
+          from generate_series(1, {REGISTRATIONS}) as g
+        """
+    )
+    connection.execute(
         """
         insert into mails (kind, thread, recipient, arguments, ended_at, outcome)
         select 'seat', 'registration 1 ' || g, 'person' || g || '@example.com',
@@ -240,6 +248,10 @@ def _rest(connection: Any) -> None:
         insert into oauth_grants (account_id, tenant_id, client_id, scopes, expires_at)
         select 99 + g % 1000, 99 + g % 1000, 'client-' || (1 + g % 5000), '{read_events}', now() + interval '30 days'
           from generate_series(1, 20000) as g;
+        insert into agent_limits (tenant_id, client_id, daily_limit, allowed)
+        select distinct tenant_id, client_id, 20, 20 from oauth_grants where client_id <> 'app';
+        insert into agent_limits (tenant_id, key_id, daily_limit, allowed)
+        select user_id, id, 20, 20 from api_keys where id > 1000;
         insert into oauth_access_tokens (hash, grant_id, scopes, expires_at)
         select sha256(('access ' || g)::bytea), g, '{read_events}', now() + interval '1 hour'
           from generate_series(1, 20000) as g;

@@ -44,6 +44,8 @@ def _shops(connection: Any) -> None:
     other("syncs", planned_version="1000000", planned_changes="1000000", due_at="null", leased_until="null")
     connection.execute(
         """
+        insert into agent_limits (tenant_id, key_id, daily_limit, allowed)
+        select shop_id, id, 20, 20 from api_keys where id > 999;
         insert into order_catches select 999 + g, now() from generate_series(1, 1000) as g;
         insert into replays (shop_id, replay_id, since, pools, result)
         select 999 + g, 1, now(), '[]', '{}' from generate_series(1, 1000) as g;

@@ -13,6 +13,7 @@ import pytest_asyncio
 from holdfast.events import api, ownership, service
 from holdfast.events.console.account.start import PROVE
 from holdfast.events.console.people.registrations import SEARCH
+from holdfast.events.keys.operations import LIMITS
 from holdfast.events.log import head_log, sealing
 from holdfast.events.ownership import CancelEventsArguments
 from holdfast.events.pages.part import READ_ORGANIZER
@@ -20,7 +21,7 @@ from holdfast.events.push.encryption import sender_keys
 from holdfast.events.registrations import search, substring_search
 from holdfast.events.registrations.substring_search import IndexArguments
 from holdfast.events.settings import Settings
-from holdfast.kit.contract.caller import api_key, system
+from holdfast.kit.contract.caller import api_key, person, system
 from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.steps import Steps
 from tests.accounts.browser import Browser
@@ -106,6 +107,8 @@ STORED = """
         insert into check_in_scans (event_id, id, user_id, device, told_at, is_entry, changed)
         select 1, %(scan)s, id, 'Door', now(), true, 1 from users where email = 'ann@example.com'),
     logged as (insert into logs (event_id) values (1) on conflict do nothing),
+    limited as (
+        insert into agent_limits (tenant_id, key_id, daily_limit, allowed) values (1, 1, 1000000, 1000000)),
     client as (
         insert into oauth_clients (id, name, redirect_uris) values ('app', 'App', '{https://app.example/}')
         returning id)
@@ -166,6 +169,9 @@ ALONE: dict[str, dict[str, Any]] = {
     "refresh_payouts": {},
     "look_at_removed_payment": OWN,
     **of_accounts("person7@example.com", 10007),
+    "list_agent_limits": {},
+    "get_agent_limit": {"client_id": "app"},
+    "set_agent_limit": {"client_id": "app", "daily_limit": 20},
     "list_connected_clients": {},
     "disconnect_client": {"client_id": "app"},
     "become_organizer": {"account_id": 10007, "name": "Somebody", "slug": "somebody"},
@@ -195,6 +201,7 @@ ALONE: dict[str, dict[str, Any]] = {
         **dict.fromkeys(("seat", "waitlisted", "promoted", "payment_due", "refused", "removed", "refund"), "Hello."),
         **dict.fromkeys(("event_changed", "event_cancelled"), "Hello."),
     },
+    "list_agent_actions": {"limit": 20, "before": 40_000},
     "list_key_uses": {},
     "look_at_queue": {"queue_id": 1},
     "list_events_without_queue": {},
@@ -314,7 +321,8 @@ class Work(running.Work):
         arguments |= {name: value for name, value in self.ann.items() if name in fields}
         if "sender_key" in fields:
             arguments |= {"sender_key": sender_keys(self.database.resources.secret)[0].public_key}
-        refused = await attempt(self.database, operation, api_key(1, self.ada.id), arguments)
+        caller = person(1, self.ada.id) if operation in LIMITS.all else api_key(1, self.ada.id)
+        refused = await attempt(self.database, operation, caller, arguments)
         if refused:
             self.refused[operation.name] = refused.code
 

@@ -30,7 +30,7 @@ from tests.databases import scratch_database
 from tests.inventory.console.stocking import Stocking
 from tests.inventory.installs.merchants import DOMAIN
 from tests.inventory.samples import ARGUMENTS
-from tests.inventory.support import SINGLE, SIX_PACK, unlimited
+from tests.inventory.support import SINGLE, SIX_PACK, run_sql, unlimited
 from tests.inventory.sync.scene import Scene, pooled
 from tests.plans import running
 from tests.plans.filling import filling
@@ -102,7 +102,11 @@ ALONE: dict[str, dict[str, Any]] = {
     "want_low_stock": {"enabled": True, "language": "de"},
     "show_access": {},
     "renew_key": {"scopes": ["read_pools"]},
+    "end_key": {},
     "name_keys": {"key_ids": [1, 2]},
+    "list_agent_limits": {},
+    "get_agent_limit": {"key_id": 1},
+    "set_agent_limit": {"key_id": 1, "daily_limit": 1_000_000},
     **of_accounts("merchant7@example.com", 1007),
 }
 """Arguments of the operations that agents do not have."""
@@ -119,6 +123,12 @@ SEARCHES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("import_csv", {"kind": "members", "text": "pool,sku,units_per_sale,pool_id\nJars,HONEY-1,1,1\n"}),
 )
 """What operations are asked for besides their arguments among the samples."""
+
+LIMITED = """
+    insert into agent_limits (tenant_id, key_id, daily_limit, allowed)
+    select shop_id, id, 1000000, 1000000 from api_keys where active
+"""
+"""Gives the key of the shop a daily limit."""
 
 IN_PATHS = {"pool_id": "1", "entry_id": "1", "link": "no-link"}
 ORDER = {
@@ -169,7 +179,7 @@ class Work(running.Work):
         if operation in service.ACROSS:
             caller, database = person(1, self.shop.id), self.database.across_tenants()
         else:
-            caller, database = api_key(1, self.shop.id), self.database
+            caller, database = api_key(1, self.shop.id, limit_id=1), self.database
         refused = await attempt(database, operation, caller, arguments or self.arguments[operation.name])
         assert not refused or operation in service.ACROSS, (operation.name, refused)
 
@@ -238,6 +248,7 @@ async def work(url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncItera
         await scene.shop.pool(0, name="Old")
         await scene.shop.call("archive_pool", pool_id=3)
         await scene.shop.call("hold_quantity", pool_id=2, quantity=5, reference="cart 7")
+        await run_sql(scene.inventory.database, LIMITED)
         async with Work(scene, merchant.http.cookies).filled(fill) as work:
             yield work
 

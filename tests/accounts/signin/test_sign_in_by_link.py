@@ -25,11 +25,11 @@ async def test_a_link_signs_in_and_leads_to_where_one_wanted_to_go(service: Serv
 
 async def test_a_page_in_another_language_leads_to_the_same_place(service: Service) -> None:
     ann = Browser(service)
-    link = 'href="?return_to=%2Fconsole%2Fkeys%3Foffset%3D1&amp;lang=de"'
-    page = "/sign-in?return_to=%2Fconsole%2Fkeys%3Foffset%3D1"
+    link = 'href="?return_to=%2Fconsole%2Fagents%3Foffset%3D1&amp;lang=de"'
+    page = "/sign-in?return_to=%2Fconsole%2Fagents%3Foffset%3D1"
 
     response = await ann.get(page)
-    refused = await ann.send(page, "/sign-in?lang=en", email="§", return_to="/console/keys?offset=1")
+    refused = await ann.send(page, "/sign-in?lang=en", email="§", return_to="/console/agents?offset=1")
     foreign = await ann.send(page, "/sign-in", email="§", return_to="//evil.example")
 
     assert link in response.text

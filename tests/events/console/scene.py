@@ -30,12 +30,12 @@ class Desk:
 
     async def post(self, path: str, **fields: str) -> httpx2.Response:
         """Send a form that was not shown: with the token of another one."""
-        page = await self.browser.get("/console/keys")
+        page = await self.browser.get("/console/agents")
         return await self.browser.http.post(path, data={"token": token(page), **fields})
 
     async def foreign(self, path: str, **fields: str) -> httpx2.Response:
         """Send a form from a page of another site, with a token that is good."""
-        page = await self.browser.get("/console/keys")
+        page = await self.browser.get("/console/agents")
         return await self.browser.http.post(path, data={"token": token(page), **fields}, headers=FOREIGN)
 
 

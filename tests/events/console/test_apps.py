@@ -1,4 +1,4 @@
-"""The pages of connected apps: what each may do in plain words, and how it is cut off; never those of others."""
+"""Connected apps: what each may do in plain words, and how it is removed; never those of others."""
 
 from collections.abc import AsyncIterator
 from urllib.parse import quote
@@ -18,14 +18,14 @@ async def scene(settings: Settings) -> AsyncIterator[Scene]:
 
 
 async def apps(person: Person) -> str:
-    return (await person.http.get("/console/apps")).text
+    return (await person.http.get("/console/agents")).text
 
 
 async def disconnect(person: Person, app: str, **headers: str) -> httpx2.Response:
     """Send the form, with the token of another one."""
-    page = await person.http.get("/console/keys")
+    page = await person.http.get("/console/agents")
     form = {"token": token_in(page), "app": app}
-    return await person.http.post("/console/apps/disconnect", data=form, headers=headers)
+    return await person.http.post("/console/agents/disconnect", data=form, headers=headers)
 
 
 async def test_it_is_said_in_plain_words_what_an_app_may_do(scene: Scene) -> None:
@@ -34,11 +34,11 @@ async def test_it_is_said_in_plain_words_what_an_app_may_do(scene: Scene) -> Non
 
     page = await apps(scene.person)
 
-    assert "No app acts for you." in empty
+    assert "<bdi>Example App</bdi>" not in empty
     assert "<bdi>Example App</bdi>" in page
     assert "Reading events, prices, registrations and the people in them." in page
     assert "Publishing and changing events" not in page
-    assert "It has registered itself. Nobody has checked its name." in page
+    assert "It chose its name itself. Nobody has checked it." in page
 
 
 async def test_it_is_said_in_german_too(scene: Scene) -> None:
@@ -47,28 +47,28 @@ async def test_it_is_said_in_german_too(scene: Scene) -> None:
 
     page = await apps(scene.person)
 
-    assert "Verbundene Apps" in page
+    assert "Den Namen hat die App selbst gewählt." in page
     assert "Publishing" not in page
 
 
 async def test_an_app_is_disconnected_after_a_question(scene: Scene) -> None:
     tokens = await scene.connected()
 
-    question = await scene.person.http.get(f"/console/apps/disconnect?app={quote(scene.app.id, safe='')}")
+    question = await scene.person.http.get(f"/console/agents/disconnect?app={quote(scene.app.id, safe='')}")
     before = await scene.works(tokens)
     done = await disconnect(scene.person, scene.app.id)
 
     assert "<bdi>Example App</bdi> can no longer act for you" in question.text
     assert before
-    assert (done.status_code, done.headers["location"]) == (303, "/console/apps")
+    assert (done.status_code, done.headers["location"]) == (303, "/console/agents")
     assert not await scene.works(tokens)
-    assert "No app acts for you." in await apps(scene.person)
+    assert "<bdi>Example App</bdi>" not in await apps(scene.person)
 
 
 async def test_apps_of_another_organizer_are_neither_shown_nor_disconnected(scene: Scene) -> None:
     tokens = await scene.connected()
     _, bob = await scene.somebody()
-    page = f"/console/apps/disconnect?app={scene.app.id}"
+    page = f"/console/agents/disconnect?app={scene.app.id}"
 
     question, sent = await bob.http.get(page), await disconnect(bob, scene.app.id)
 
@@ -103,7 +103,7 @@ async def test_a_form_of_another_site_changes_nothing(scene: Scene) -> None:
 async def test_an_app_that_cannot_exist_is_no_page(scene: Scene, app: str) -> None:
     tokens = await scene.connected()
 
-    question = await scene.person.http.get(f"/console/apps/disconnect?app={quote(app)}")
+    question = await scene.person.http.get(f"/console/agents/disconnect?app={quote(app)}")
     sent = await disconnect(scene.person, app)
 
     assert (question.status_code, sent.status_code) == (404, 404)

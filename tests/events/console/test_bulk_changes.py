@@ -102,7 +102,7 @@ async def test_nobody_reaches_people_of_another_organizer_or_chooses_nobody(serv
     await sign_up(service, event, "ann")
     [path, foreign] = [f"/console/events/{one['id']}/several-registrations" for one in (mine, event)]
     handle = await handle_of(service, "ann@example.com")
-    form = token(await browser.get("/console/keys"))
+    form = token(await browser.get("/console/agents"))
 
     for action in ("in", "wait", "remove"):
         fields = {"token": form, "people": handle, "do": action}
@@ -121,7 +121,7 @@ async def test_an_event_that_is_handed_over_meanwhile_is_left_alone(service: Ser
     event = await ada.create_event(waitinglist_capacity=5)
     await sign_up(service, event, "ann")
     path = f"/console/events/{event['id']}/several-registrations"
-    form = token(await browser.get("/console/keys"))
+    form = token(await browser.get("/console/agents"))
     people = await handle_of(service, "ann@example.com")
 
     for action in ("in", "wait", "remove"):

@@ -15,9 +15,9 @@ KEY = re.compile(r"hf_[A-Za-z0-9_-]{43}")
 
 async def made(at: Desk, name: str, **fields: str) -> httpx2.Response:
     """Fill in the form for a new key, and send it."""
-    page = await at.browser.get("/console/keys")
+    page = await at.browser.get("/console/agents")
     form = {"token": token(page), "once": hidden(page, "once"), "name": name, **fields}
-    return await at.browser.http.post("/console/keys/new", data=form)
+    return await at.browser.http.post("/console/agents/keys/new", data=form)
 
 
 async def ids(of: Client) -> list[int]:
@@ -31,7 +31,7 @@ async def test_a_key_is_made_shown_once_and_works(service: Service) -> None:
 
     [key] = KEY.findall(answer.text)
     assert (await Client(service.http, key).get("/api/events")).status_code == 200
-    listed = await at.page("/console/keys")
+    listed = await at.page("/console/agents")
     assert "Ticket machine" in listed
     assert f"{key[:8]}…" in listed
     assert KEY.findall(listed) == []
@@ -39,11 +39,11 @@ async def test_a_key_is_made_shown_once_and_works(service: Service) -> None:
 
 async def test_a_form_that_is_sent_twice_makes_one_key(service: Service) -> None:
     at = await desk(service)
-    form_page = await at.browser.get("/console/keys")
+    form_page = await at.browser.get("/console/agents")
     form = {"token": token(form_page), "once": hidden(form_page, "once"), "name": "Ticket machine"}
 
-    first, second = [await at.browser.http.post("/console/keys/new", data=form) for _ in range(2)]
-    third = await at.browser.http.post("/console/keys/new", data={**form, "name": "Another one"})
+    first, second = [await at.browser.http.post("/console/agents/keys/new", data=form) for _ in range(2)]
+    third = await at.browser.http.post("/console/agents/keys/new", data={**form, "name": "Another one"})
 
     assert KEY.findall(first.text) == KEY.findall(second.text)
     assert KEY.findall(third.text) != KEY.findall(first.text)
@@ -55,26 +55,26 @@ async def test_a_key_is_revoked_after_a_question(service: Service) -> None:
     [key] = KEY.findall((await made(at, "Ticket machine")).text)
     [_, id] = await ids(at.ada)
 
-    question = await at.page(f"/console/keys/{id}/revoke")
+    question = await at.page(f"/console/agents/keys/{id}/revoke")
     before = await Client(service.http, key).get("/api/events")
-    done = await at.browser.send(f"/console/keys/{id}/revoke")
+    done = await at.browser.send(f"/console/agents/keys/{id}/revoke")
 
     assert "“<bdi>Ticket machine</bdi>”" in question
     assert before.status_code == 200
-    assert (done.status_code, done.headers["location"]) == (303, "/console/keys")
+    assert (done.status_code, done.headers["location"]) == (303, "/console/agents")
     assert (await Client(service.http, key).get("/api/events")).status_code == 401
-    assert "Ticket machine" not in await at.page("/console/keys")
+    assert "Ticket machine" not in await at.page("/console/agents")
 
 
 async def test_it_is_said_when_a_key_was_used(service: Service) -> None:
     at = await desk(service)
-    unused = await at.page("/console/keys")
+    unused = await at.page("/console/agents")
     await at.ada.get("/api/events")
 
-    used = await at.page("/console/keys")
+    used = await at.page("/console/agents")
 
-    assert "UTC</time>. No use is known." in unused
-    assert "No use is known." not in used
+    assert "UTC</time>. Not used yet." in unused
+    assert "Not used yet." not in used
     assert "UTC</time>. Last used" in used
 
 
@@ -108,9 +108,9 @@ async def test_keys_of_another_organizer_are_neither_shown_nor_revoked(service: 
     at = await desk(service)
     [theirs] = await ids(at.bob)
 
-    page = await at.page("/console/keys")
-    question = await at.browser.get(f"/console/keys/{theirs}/revoke")
-    sent = await at.post(f"/console/keys/{theirs}/revoke")
+    page = await at.page("/console/agents")
+    question = await at.browser.get(f"/console/agents/keys/{theirs}/revoke")
+    sent = await at.post(f"/console/agents/keys/{theirs}/revoke")
 
     assert str(at.bob.key)[:8] not in page
     assert (question.status_code, sent.status_code) == (404, 404)
@@ -130,12 +130,12 @@ async def test_no_key_is_made_for_another_organizer(service: Service) -> None:
 async def test_a_form_of_another_site_or_session_changes_nothing(service: Service) -> None:
     at = await desk(service)
     [mine] = await ids(at.ada)
-    stranger = await at.browser.http.post("/console/keys/new", data={"token": "1-x", "name": "Theirs"})
+    stranger = await at.browser.http.post("/console/agents/keys/new", data={"token": "1-x", "name": "Theirs"})
 
     answers = [
         stranger,
-        await at.foreign("/console/keys/new", name="Theirs", once="x" * 22),
-        await at.foreign(f"/console/keys/{mine}/revoke"),
+        await at.foreign("/console/agents/keys/new", name="Theirs", once="x" * 22),
+        await at.foreign(f"/console/agents/keys/{mine}/revoke"),
     ]
 
     assert [answer.status_code for answer in answers] == [403, 403, 403]
@@ -166,7 +166,7 @@ async def test_a_name_is_shown_as_text_only(service: Service) -> None:
 
     answer = await made(at, '<script>alert("1")</script>')
 
-    for page in (answer.text, await at.page("/console/keys")):
+    for page in (answer.text, await at.page("/console/agents")):
         assert "<script>alert" not in page
         assert "<bdi>&lt;script&gt;alert" in page
 
@@ -175,7 +175,10 @@ async def test_a_name_is_shown_as_text_only(service: Service) -> None:
 async def test_an_id_that_cannot_exist_is_no_page(service: Service, id: str) -> None:
     at = await desk(service)
 
-    question, sent = await at.browser.get(f"/console/keys/{id}/revoke"), await at.post(f"/console/keys/{id}/revoke")
+    question, sent = (
+        await at.browser.get(f"/console/agents/keys/{id}/revoke"),
+        await at.post(f"/console/agents/keys/{id}/revoke"),
+    )
 
     assert (question.status_code, sent.status_code) == (404, 404)
     assert len(await ids(at.ada)) == 1
@@ -204,5 +207,5 @@ async def test_keys_made_here_count_among_those_of_the_api(settings: Settings) -
 async def test_the_pages_are_in_german_too(service: Service) -> None:
     at = await desk(service, language="de")
 
-    assert "Ein Programm, das einen Ihrer Schlüssel hat" in await at.page("/console/keys")
+    assert "Ein Schlüssel darf alles, was Sie hier selbst tun können." in await at.page("/console/agents")
     assert "Kopieren Sie ihn jetzt" in (await made(at, "Kasse")).text

@@ -123,7 +123,7 @@ async def test_payments_of_anothers_event_are_not_there(shop: Scene) -> None:
     _, bob = await organizer(shop.service, "Bob Events")
     payments_page = await ada.get(page)
     form = {"once": hidden(payments_page, "once"), "payment": hidden(payments_page, "payment"), "amount-1": "1"}
-    keys_page = await bob.get("/console/keys")
+    keys_page = await bob.get("/console/agents")
 
     assert (await bob.get(page)).status_code == 404
     assert (await bob.http.post(page, data={**form, "token": hidden(keys_page, "token")})).status_code == 404

@@ -108,7 +108,7 @@ async def test_without_a_processor_the_page_says_so(service: Service) -> None:
 
     assert "takes no payments yet" in page_text(await browser.get(PAYOUTS))
 
-    keys_page = await browser.get("/console/keys")
+    keys_page = await browser.get("/console/agents")
     for path, more in (("connect", {}), ("confirm", {"account": "acct_1"}), ("rule", {"refund_days": "1"})):
         answer = await browser.http.post(f"{PAYOUTS}/{path}", data={"token": hidden(keys_page, "token"), **more})
         assert answer.status_code == 503

@@ -88,7 +88,7 @@ async def test_the_forms_of_keys_and_of_photos_and_of_registrations(service: Ser
     both = Both(browser.http)
 
     for name in ("", "x" * 101, "a\x00b"):
-        await both.send("/console/keys", "/console/keys/new", name=name)
+        await both.send("/console/agents", "/console/agents/keys/new", name=name)
     page = f"/console/events/{event['id']}/photos"
     for url in ("", "x" * 2_001, "§", "ftp://a.test/", "http://a@a.test/", "http://a.test:99/", "http://127.0.0.1/"):
         await both.send(page, do="add", url=url)
@@ -172,7 +172,7 @@ async def test_as_many_as_there_may_be(settings: Settings) -> None:
         both = Both(browser.http)
 
         await both.send("/console/events/new", **event_scene.form())
-        await both.send("/console/keys", "/console/keys/new", name="Till")
+        await both.send("/console/agents", "/console/agents/keys/new", name="Till")
         await both.send("/console/queues/new?site=", **QUEUE)
 
         both.check(

@@ -148,11 +148,11 @@ async def test_it_is_asked_once(service: Service) -> None:
 async def test_in_another_language_one_still_goes_where_one_wanted_to_go(service: Service) -> None:
     ann = Browser(service)
     await ann.sign_in(ANN)
-    led = (await ann.get("/console/keys?q=%22%3E")).headers["location"]
-    link = 'href="?return_to=%2Fconsole%2Fkeys%3Fq%3D%2522%253E&amp;lang=de"'
+    led = (await ann.get("/console/agents?q=%22%3E")).headers["location"]
+    link = 'href="?return_to=%2Fconsole%2Fagents%3Fq%3D%2522%253E&amp;lang=de"'
 
     response = await ann.get(led)
-    refused = await ann.send(led, "/console/start", name="Ann", return_to="/console/keys?q=%22%3E")
+    refused = await ann.send(led, "/console/start", name="Ann", return_to="/console/agents?q=%22%3E")
 
     assert link in response.text
     assert (refused.status_code, link in refused.text) == (422, True)

@@ -57,12 +57,12 @@ async def test_who_says_that_it_is_theirs_keeps_them(scene: Scene) -> None:
 async def test_somebody_who_is_being_signed_out_makes_no_key_that_lasts(scene: Scene) -> None:
     thief = Browser(scene.service)
     await thief.sign_in(ADA)
-    keys_page = await thief.get("/console/keys")
+    keys_page = await thief.get("/console/agents")
     form = {"token": hidden(keys_page, "token"), "once": hidden(keys_page, "once"), "name": "A way back in"}
 
     async with ending(scene.service) as this:
         await end_access(this.tx, scene.ada.id)
-        making = await this.meanwhile(thief.http.post("/console/keys/new", data=form))
+        making = await this.meanwhile(thief.http.post("/console/agents/keys/new", data=form))
 
     assert (await making).status_code == 403
     assert await keys(scene) == []

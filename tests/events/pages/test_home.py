@@ -12,18 +12,18 @@ async def test_the_start_page_leads_people_and_agents_on(service: Service) -> No
 
     assert page.status_code == 200
     assert page.headers["content-type"] == "text/html; charset=utf-8"
-    agents = await service.http.get("/agents")
+    developers = await service.http.get("/developers")
     links = {*re.findall(r'href="(/[\w.]+)"', page.text)}
-    assert {"/agents", "/docs", "/console"} <= links
-    more = {*re.findall(r'href="(/[\w.]+)"', agents.text)}
+    assert {"/agents", "/developers", "/console"} <= links
+    more = {*re.findall(r'href="(/[\w.]+)"', developers.text)}
     assert {"/agents.md", "/llms.txt", "/docs", "/api"} <= more
     for link in links | more:
         assert (await service.http.get(link, follow_redirects=True)).status_code == 200
-    assert "http://events.test/mcp" in agents.text
+    assert "http://events.test/mcp" in developers.text
 
 
-async def test_the_request_on_the_page_for_agents_makes_an_organizer(service: Service) -> None:
-    page = await service.http.get("/agents")
+async def test_the_request_on_the_page_for_programs_makes_an_organizer(service: Service) -> None:
+    page = await service.http.get("/developers")
     (body,) = re.findall(r"-d '([^']+)'</code>", page.text)
 
     answer = await service.anonymous.post("/api/organizers/register", json.loads(body))

@@ -143,7 +143,7 @@ async def test_whoever_signed_in_with_a_password_gets_nothing_of_the_person(serv
     await planted(service, password=PASSWORD)
     stranger = Browser(service)
     await stranger.send("/sign-in", email=EMAIL, password=PASSWORD)
-    form = await stranger.get("/console/keys")
+    form = await stranger.get("/console/agents")
 
     answers = [
         await stranger.get("/account/data"),

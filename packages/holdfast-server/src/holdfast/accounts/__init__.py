@@ -6,7 +6,7 @@ A service that has accounts finds `schema/migrations` and templates in `FOLDER`,
 
 from pathlib import Path
 
-PARAMETERS = frozenset({"return_to"})
-"""The query parameters that the sign-in pages read."""
+PARAMETERS = frozenset({"app", "key", "return_to"})
+"""The query parameters that the pages of this package read."""
 
 FOLDER = Path(__file__).parent

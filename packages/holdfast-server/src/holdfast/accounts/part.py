@@ -3,6 +3,7 @@
 from typing import LiteralString, Protocol, TypeVar
 
 from holdfast.accounts import known_browsers, sessions
+from holdfast.accounts.agent_limits import LimitOperations
 from holdfast.accounts.directory import Directory
 from holdfast.accounts.identities import unifying_loop
 from holdfast.accounts.signed_in_pages import SignedInPages
@@ -31,8 +32,11 @@ class AccountContext(Protocol):
 C = TypeVar("C", bound=AccountContext)
 
 
-def account_part(table: LiteralString, directory: Directory, context: type[C]) -> Part[C]:
-    """The part of accounts in a service whose accounts are the rows of `table`."""
+def account_part(table: LiteralString, directory: Directory, limits: LimitOperations, context: type[C]) -> Part[C]:
+    """The part of accounts in a service whose accounts are the rows of `table`.
+
+    limits    the operations on the daily limits of agents
+    """
     operations = SignInOperations(directory)
 
     def endpoints(context: C) -> Endpoints:
@@ -44,7 +48,7 @@ def account_part(table: LiteralString, directory: Directory, context: type[C]) -
         )
 
     return Part(
-        operations=(*operations.all, *mailboxes.OPERATIONS),
+        operations=(*operations.all, *mailboxes.OPERATIONS, *limits.all),
         endpoints=endpoints,
         loops=(unifying_loop(table),),
         timed_tasks=(

@@ -8,6 +8,8 @@ from holdfast.accounts.part import account_part
 from holdfast.accounts.sessions import Sessions
 from holdfast.accounts.signed_in_pages import SessionGate, SignedInPages
 from holdfast.events import ownership, resources
+from holdfast.events.agent_actions import part as agent_actions
+from holdfast.events.agent_actions.operations import AgentActionLog
 from holdfast.events.api import DESCRIPTION, INSTRUCTIONS, OPERATIONS, TITLE, VERSION
 from holdfast.events.bounds import STREAMS
 from holdfast.events.console import part as console
@@ -57,7 +59,7 @@ DRAWING = drawing.drawing_loop("service.draw", (QUEUE_DRAWS, EVENT_DRAWS), drawn
 """Draws queues and events whenever they are due, and places the entries of events."""
 
 PARTS: Sequence[Part[Context]] = (
-    account_part("users", UserDirectory(), Context),
+    account_part("users", UserDirectory(), key_operations.LIMITS, Context),
     console.PART,
     pages.PART,
     mails.PART,
@@ -73,6 +75,7 @@ PARTS: Sequence[Part[Context]] = (
     oauth.PART,
     photos.PART,
     keys.PART,
+    agent_actions.PART,
     pricing.PART,
 )
 
@@ -83,7 +86,7 @@ EVERY = (*OPERATIONS, *(operation for part in PARTS for operation in part.operat
 def service(database: Database) -> Service:
     """The events service on its database."""
     settings, limits = database.resources.settings, database.resources.limits
-    runner = Runner(EVERY, database, IDEMPOTENCY)
+    runner = Runner(EVERY, database, IDEMPOTENCY, AgentActionLog())
     # Under a crowd those who wait until their key is found are work that waits, too.
     ring = KeyRing(database, key_operations.find_callers, waiting=runner.admission.work)
     context = Context(

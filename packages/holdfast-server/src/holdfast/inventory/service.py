@@ -122,7 +122,7 @@ ANSWERS: Part[Context] = Part(
 
 API_KEYS: Part[Context] = Part(sealed=(SealedTable("api_keys", "id", "bigint"),))
 
-ACCOUNTS = account_part("merchants", MerchantDirectory(), Context)
+ACCOUNTS = account_part("merchants", MerchantDirectory(), shops.LIMITS, Context)
 
 PARTS: Sequence[Part[Any]] = (
     ACCOUNTS,

@@ -7,7 +7,20 @@ from holdfast.inventory.unit_words import counted_unit
 from holdfast.kit.pages.site import Site
 
 PARAMETERS = frozenset(
-    {"cart_check", "cursor", "days_of_cover", "gid", "kind", "new_pool", "q", "shop", "status", "threshold", "unlinked"}
+    {
+        "cart_check",
+        "cursor",
+        "days_of_cover",
+        "gid",
+        "before",
+        "kind",
+        "new_pool",
+        "q",
+        "shop",
+        "status",
+        "threshold",
+        "unlinked",
+    }
     | accounts.PARAMETERS
 )
 """The query parameters that pages read."""

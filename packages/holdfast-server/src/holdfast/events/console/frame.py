@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from holdfast.accounts.agents.agents_page import AGENTS
 from holdfast.accounts.sessions import Session
 from holdfast.accounts.signed_in_pages import ACCOUNT, HOME, Console
 from holdfast.kit.contract.caller import Caller
@@ -19,8 +20,7 @@ HINT = "console/sign_in_hint.html"
 PLACES = {
     HOME: Place(translatable("Events"), "calendar-days"),
     "/console/queues": Place(translatable("Waiting rooms"), "list-ordered"),
-    "/console/keys": Place(translatable("Keys"), "key-round"),
-    "/console/apps": Place(translatable("Apps"), "plug"),
+    AGENTS: Place(translatable("Agents"), "bot"),
     "/console/mails": Place(translatable("E-mails"), "mail"),
     "/console/look": Place(translatable("Appearance"), "palette"),
     "/console/payouts": Place(translatable("Payouts"), "wallet"),

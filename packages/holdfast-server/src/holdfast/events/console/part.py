@@ -1,15 +1,18 @@
 """What the console of signed-in organizers registers: its pages and their operations."""
 
+from holdfast.accounts.agent_limit_page import AgentLimitPage
+from holdfast.accounts.agents.agents_page import AGENTS, public_page
 from holdfast.accounts.signed_in_pages import ACCOUNT
 from holdfast.events import api
 from holdfast.events.check_in import no_shows
 from holdfast.events.check_in import operations as check_in
-from holdfast.events.console.account import account, keys, look, start
+from holdfast.events.console.account import account, look, start
 from holdfast.events.console.account.account import AccountPages
-from holdfast.events.console.account.apps import AppsPages
-from holdfast.events.console.account.keys import KeysPages
 from holdfast.events.console.account.look import LookPage
 from holdfast.events.console.account.start import StartPages
+from holdfast.events.console.agents import agents
+from holdfast.events.console.agents.apps import AppsPages
+from holdfast.events.console.agents.keys import KeysPages
 from holdfast.events.console.check_in.check_in import CheckInPage
 from holdfast.events.console.check_in.check_in_device import CheckInDevice
 from holdfast.events.console.check_in.no_shows import NoShowsPage
@@ -24,7 +27,7 @@ from holdfast.events.console.events.poster import PosterPage
 from holdfast.events.console.events.publication import PublicationPage
 from holdfast.events.console.events.share import SharePages
 from holdfast.events.console.events.uploads import Uploads
-from holdfast.events.console.frame import HOME, Console
+from holdfast.events.console.frame import HOME, Console, organizer
 from holdfast.events.console.live_changes import LiveChanges, LiveConsole
 from holdfast.events.console.mails import mail_paragraphs, mails
 from holdfast.events.console.mails.mail_paragraphs import MailParagraphsPage
@@ -42,6 +45,8 @@ from holdfast.events.console.people.registrations import RegistrationsPage
 from holdfast.events.console.people.registrations_csv import RegistrationsFile
 from holdfast.events.console.queues import queues
 from holdfast.events.console.queues.queues import QueuesPages
+from holdfast.events.keys.operations import LIMITS
+from holdfast.events.oauth.model import SCOPES
 from holdfast.events.resources import Context
 from holdfast.events.site import SITE
 from holdfast.kit.process.part import Endpoints, Part
@@ -57,7 +62,7 @@ OPERATIONS = (
     *uploads.OPERATIONS,
     *new_event.OPERATIONS,
     *mail_paragraphs.OPERATIONS,
-    *keys.OPERATIONS,
+    *agents.OPERATIONS,
     *queues.OPERATIONS,
     *mails.OPERATIONS,
     *registrations.OPERATIONS,
@@ -82,6 +87,7 @@ def endpoints(context: Context) -> Endpoints:
     console = Console(signed_in, {operation.name: runner[operation] for operation in api.OPERATIONS})
     uploads = Uploads(console, runner)
     event_page = ConsoleEventPage(console, runner, settings, secret)
+    agents_page = agents.agents_page(console, runner, settings)
     routes = [
         *SITE.assets("live.js"),
         *LiveConsole(console, changes, context.streams).routes(),
@@ -97,8 +103,27 @@ def endpoints(context: Context) -> Endpoints:
         *CancelEventPage(console, runner).routes(),
         *PhotosPage(console, runner, uploads).routes(),
         *MailParagraphsPage(console, runner).routes(),
-        *KeysPages(console, runner).routes(),
-        *AppsPages(console, runner).routes(),
+        public_page(
+            SITE,
+            signed_in.limits,
+            agents.connection_of(settings),
+            settings.base_url,
+            [*SCOPES.values()],
+            manual="/agents.md",
+            reference="/docs",
+        ),
+        *agents_page.routes(),
+        *KeysPages(console, agents_page).routes(),
+        *AppsPages(console, runner, agents_page).routes(),
+        *AgentLimitPage(
+            console,
+            context.account_runner,
+            LIMITS,
+            organizer,
+            counts="people",
+            layout="console.html",
+            lists={"key": AGENTS, "app": AGENTS},
+        ).routes(),
         *LookPage(console, runner, uploads).routes(),
         *QueuesPages(console, runner, settings.queue_interval, settings.base_url).routes(),
         *MailsPage(console, runner).routes(),

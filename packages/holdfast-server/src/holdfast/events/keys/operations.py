@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from holdfast.accounts import sessions
+from holdfast.accounts.agent_limits import LIMIT_OF_KEY, LimitOperations, refuse_agent_with_limit
 from holdfast.events.keys import sql
 from holdfast.events.keys.model import ApiKey, CreateKey, KeyRow, KeyUse, ListKeys, RevokeKey
 from holdfast.events.oauth_server import grants
@@ -24,6 +25,9 @@ from holdfast.kit.contract.problems import (
 from holdfast.kit.postgres import database
 from holdfast.kit.security import api_keys
 
+LIMITS = LimitOperations("user_id", "api_keys.name")
+"""The operations on the daily limits of keys and apps."""
+
 VISIBLE_CHARACTERS = 8
 """Characters of a key that remain visible in lists."""
 
@@ -34,19 +38,22 @@ async def find_callers(reader: database.Reader[Any], hashes: Sequence[bytes]) ->
     Stores the use of a key once an hour, and later if another transaction has locked the key.
     """
     rows = await reader.tuples(
-        """
+        f"""
         with used as (
             update api_keys set used_at = now()
              where id = any(array(select id from api_keys
                                    where hash = any(%(hashes)s) and active
                                      and (used_at is null or used_at < now() - interval '1 hour')
                                      for no key update skip locked)))
-        select hash, id, user_id, owner_verified from api_keys
+        select hash, id, user_id, owner_verified, {LIMIT_OF_KEY} from api_keys
          where hash = any(%(hashes)s) and (active or owner_verified)
         """,
         {"hashes": [*hashes]},
     )
-    return {hash: _ended() if owner_verified else api_key(id, user_id) for hash, id, user_id, owner_verified in rows}
+    return {
+        hash: _ended() if owner_verified else api_key(id, user_id, limit_id=limit_id)
+        for hash, id, user_id, owner_verified, limit_id in rows
+    }
 
 
 def _ended() -> Problem:
@@ -72,6 +79,7 @@ async def list_uses(reader: Reader, caller: Caller, command: ListKeys) -> Sequen
 @refuses(INVALID_API_KEY, FORBIDDEN, VALIDATION_FAILED, QUOTA_EXCEEDED)
 async def create(tx: Tx, caller: Caller, command: CreateKey) -> ApiKey:
     """Create an API key; the answer shows its secret, once."""
+    refuse_agent_with_limit(caller, "create API keys")
     organizer_id = await _owner(tx, caller, command.user_id)
     most = tx.resources.settings.keys_per_organizer
     await require_room(tx, organizer_id, message("active API keys"), most, sql.COUNT)

@@ -19,6 +19,7 @@ import msgspec
 from cryptography.fernet import Fernet
 from msgspec.structs import replace
 
+from holdfast.accounts.agent_limits import LIMIT_OF_GRANT
 from holdfast.events.oauth_server import grants
 from holdfast.events.oauth_server.model import ACCESS_SECONDS, INVALID_GRANT, INVALID_SCOPE, REFRESH_DAYS, OAuthTokens
 from holdfast.kit.contract.caller import Caller
@@ -201,16 +202,18 @@ def _opened(token: str, sealed: bytes, age: float) -> OAuthTokens:
 async def find_callers(reader: Reader[Any], hashes: Sequence[bytes]) -> Mapping[bytes, Caller]:
     """The callers, with their scopes, by the hashes that belong to a valid access token."""
     rows = await reader.tuples(
-        """
-        select hash, tokens.scopes, grants.id, tenant_id
+        f"""
+        select hash, tokens.scopes, grants.id, tenant_id, {LIMIT_OF_GRANT}
           from oauth_access_tokens as tokens join oauth_grants as grants on grants.id = grant_id
          where hash = any(%(hashes)s) and tokens.expires_at > clock_timestamp() and ended_at is null
         """,
         {"hashes": list(hashes)},
     )
     return {
-        hash: Caller("access_token", f"grant {grant_id}", grant_id, tenant_id, frozenset(scopes))
-        for hash, scopes, grant_id, tenant_id in rows
+        hash: Caller(
+            "access_token", f"grant {grant_id}", grant_id, tenant_id, frozenset(scopes), limit_id=limit_id or 0
+        )
+        for hash, scopes, grant_id, tenant_id, limit_id in rows
     }
 
 

@@ -84,7 +84,7 @@ def endpoints(context: Context) -> Endpoints:
         constant_page(
             SITE, "/", "pages/home.html", limits, "home", base_url=settings.base_url, cover=cover_svg(EXAMPLE)
         ),
-        constant_page(SITE, "/agents", "pages/agents.html", limits, "agents", base_url=settings.base_url),
+        constant_page(SITE, "/developers", "pages/developers.html", limits, "developers", base_url=settings.base_url),
         document("/robots.txt", ROBOTS, "text/plain"),
         *status.routes(database, runner, limits),
         *own_registration.routes(database, runner, limits),

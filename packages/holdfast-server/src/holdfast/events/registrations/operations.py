@@ -3,8 +3,11 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
+from holdfast.accounts import agent_limits
 from holdfast.accounts.addresses import canonical
+from holdfast.accounts.agent_limits import LockedLimit
 from holdfast.events.pricing.operations import reprice
 from holdfast.events.problems import (
     EVENT_CANCELLED,
@@ -35,6 +38,7 @@ from holdfast.events.seats import intake, seats, settlement
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import (
+    DAILY_LIMIT_REACHED,
     FORBIDDEN,
     NOT_FOUND,
     SERVICE_UNAVAILABLE,
@@ -81,7 +85,10 @@ async def get(reader: Reader, batch: Batch[GetRegistration]) -> Sequence[Registr
     ]
 
 
-@refuses(NOT_FOUND, FORBIDDEN, EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, QUEUE_REQUIRED, VALIDATION_FAILED)
+@refuses(
+    *(NOT_FOUND, FORBIDDEN, EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, QUEUE_REQUIRED, VALIDATION_FAILED),
+    DAILY_LIMIT_REACHED,
+)
 async def accept(tx: Tx, batch: Batch[AcceptRegistration]) -> Sequence[Accepted | Problem | LockedRow]:
     """Register a person for an event.
 
@@ -157,6 +164,9 @@ async def _find_settled(tx: Tx, caller: Caller, command: UpdateRegistration) -> 
         raise answer
     return answer
 
+
+Limits = Mapping[int, LockedLimit | None]
+"""The locked daily limits of callers by their ids. None: the credential has no limit any more."""
 
 RegistrationCommand = GetRegistration | UpdateRegistration | DeleteRegistration
 
@@ -238,7 +248,11 @@ def _request(caller: Caller, command: AcceptRegistration, settings: Settings) ->
         command.amount_paid,
         notify=settings.notify if command.notify is None else command.notify,
         released_from=None if command.queue_token is None else event_releases.NOT_RELEASED,
+        limit_id=caller.limit_id or None,
     )
+
+
+LIMIT_SENTENCE = "This API key or app may register {limit} people a day, and {used} are registered today."
 
 
 async def _store(
@@ -249,11 +263,65 @@ async def _store(
     waits: bool,
     with_receipts: bool = False,
 ) -> Sequence[Accepted | Problem | LockedRow]:
+    if any(request.limit_id for request in requests):
+        return await _store_within_limits(tx, requests, tokens, waits=waits, with_receipts=with_receipts)
+    return await _store_requests(tx, requests, tokens, waits=waits, with_receipts=with_receipts)
+
+
+async def _store_within_limits(
+    tx: Tx,
+    requests: Sequence[intake.IntakeRequest],
+    tokens: Sequence[str | None],
+    *,
+    waits: bool,
+    with_receipts: bool,
+) -> Sequence[Accepted | Problem | LockedRow]:
+    """Store registrations, some of them for callers with a daily limit. Calls whose limit is locked wait for it.
+
+    The limits are locked first: a transaction that waits for one must not have the intake lock.
+    """
+    ids = {request.limit_id for request in requests if request.limit_id}
+    limits = await agent_limits.lock(tx, ids, waits=waits)
+    free: list[intake.IntakeRequest] = []
+    free_tokens: list[str | None] = []
+    for request, token in zip(requests, tokens, strict=True):
+        if request.limit_id is None or request.limit_id in limits:
+            if request.limit_id and limits[request.limit_id] is None:
+                request.limit_id = None
+            free.append(request)
+            free_tokens.append(token)
+    stored = iter(await _store_requests(tx, free, free_tokens, waits=waits, with_receipts=with_receipts, limits=limits))
+    return [
+        next(stored)
+        if request.limit_id is None or request.limit_id in limits
+        else LockedRow(f"limit {request.limit_id}", request.tenant_id)
+        for request in requests
+    ]
+
+
+async def _store_requests(
+    tx: Tx,
+    requests: Sequence[intake.IntakeRequest],
+    tokens: Sequence[str | None],
+    *,
+    waits: bool,
+    with_receipts: bool,
+    limits: Limits | None = None,
+) -> Sequence[Accepted | Problem | LockedRow]:
+    if not requests:
+        return []
     results = await event_releases.accept(tx, requests, tokens, waits=waits, commits=not waits)
     rooms = await find_required_rooms(tx, requests, results)
     if any(result.stored for result in results):
         await tx.notify(settlement.CHANNEL)
     base_url = tx.resources.settings.base_url if with_receipts else None
+    if limits:
+        return [
+            _limit_refusal(request, requests, results, limits)
+            if result.code == "limit_reached"
+            else refusal(request.event_id, result, rooms) or _accepted(request.event_id, result, base_url)
+            for request, result in zip(requests, results, strict=True)
+        ]
     return [
         refusal(request.event_id, result, rooms) or _accepted(request.event_id, result, base_url)
         for request, result in zip(requests, results, strict=True)
@@ -270,6 +338,25 @@ async def find_required_rooms(
         if result.code == event_releases.QUEUE_REQUIRED_CODE
     }
     return await event_releases.find_waiting_rooms(tx, event_ids) if event_ids else {}
+
+
+def _limit_refusal(
+    request: intake.IntakeRequest,
+    requests: Sequence[intake.IntakeRequest],
+    results: Sequence[intake.IntakeResult],
+    limits: Limits,
+) -> Problem | LockedRow:
+    """The refusal of a call beyond a limit. While another call of the limit waits for a locked row, it waits too."""
+    limit_id = request.limit_id
+    limit = limits[limit_id] if limit_id else None
+    assert limit
+    theirs = [
+        (other.event_id, result) for other, result in zip(requests, results, strict=True) if other.limit_id == limit_id
+    ]
+    if any(result.code in ("event_locked", "person_locked", event_releases.LOCKED) for _, result in theirs):
+        return LockedRow(f"limit {limit_id}", request.tenant_id)
+    stored = {(event_id, result.public_id) for event_id, result in theirs if result.stored}
+    return replace(limit, used=limit.used + len(stored)).refusal(LIMIT_SENTENCE)
 
 
 def refusal(event_id: int, result: intake.IntakeResult, rooms: Mapping[int, str]) -> Problem | LockedRow | None:

@@ -1125,6 +1125,73 @@ CREATE FUNCTION word_parts(event bigint, whole text) RETURNS bigint[]
                   cross join unnest(parts(event, word)) as part)
 $$;
 
+-- agent_actions -------------------------------------------------------------------------------------------------------
+
+CREATE TABLE agent_actions (
+    id bigint NOT NULL,
+    organizer_id bigint NOT NULL,
+    by_key_id bigint,
+    by_grant_id bigint,
+    agent_name text,
+    operation text NOT NULL,
+    event_id bigint,
+    queue_id bigint,
+    user_id bigint,
+    key_id bigint,
+    done_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT agent_actions_agent_name_check CHECK (((length(agent_name) >= 1) AND (length(agent_name) <= 300))),
+    CONSTRAINT one_credential_did_it CHECK ((num_nonnulls(by_key_id, by_grant_id) = 1))
+);
+ALTER TABLE agent_actions ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME agent_actions_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+ALTER TABLE ONLY agent_actions
+    ADD CONSTRAINT agent_actions_pkey PRIMARY KEY (id);
+CREATE INDEX agent_actions_of_organizer ON agent_actions USING btree (organizer_id, id);
+CREATE INDEX agent_actions_over ON agent_actions USING btree (done_at);
+
+-- agent_limits --------------------------------------------------------------------------------------------------------
+
+CREATE TABLE agent_limits (
+    id bigint NOT NULL,
+    tenant_id bigint NOT NULL,
+    key_id bigint,
+    client_id text,
+    daily_limit bigint,
+    day date DEFAULT ((clock_timestamp() AT TIME ZONE 'UTC'::text))::date NOT NULL,
+    used bigint DEFAULT 0 NOT NULL,
+    allowed bigint,
+    set_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT agent_limits_daily_limit_check CHECK (((daily_limit >= 0) AND (daily_limit <= '1000000000000'::bigint))),
+    CONSTRAINT allowed_with_a_limit CHECK ((((allowed IS NULL) = (daily_limit IS NULL)) AND (allowed >= daily_limit))),
+    CONSTRAINT never_beyond_the_limit CHECK (((used >= 0) AND (used <= allowed))),
+    CONSTRAINT one_credential CHECK ((num_nonnulls(key_id, client_id) = 1))
+);
+ALTER TABLE agent_limits ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME agent_limits_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+ALTER TABLE ONLY agent_limits
+    ADD CONSTRAINT agent_limits_key_id_key UNIQUE (key_id);
+ALTER TABLE ONLY agent_limits
+    ADD CONSTRAINT agent_limits_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY agent_limits
+    ADD CONSTRAINT agent_limits_tenant_id_client_id_key UNIQUE (tenant_id, client_id);
+ALTER TABLE ONLY agent_limits
+    ADD CONSTRAINT agent_limits_client_id_fkey FOREIGN KEY (client_id) REFERENCES oauth_clients(id) ON DELETE CASCADE;
+ALTER TABLE ONLY agent_limits
+    ADD CONSTRAINT agent_limits_key_id_fkey FOREIGN KEY (key_id) REFERENCES api_keys(id) ON DELETE CASCADE;
+CREATE INDEX agent_limits_of_client ON agent_limits USING btree (client_id) WHERE (client_id IS NOT NULL);
+
 -- api_keys ------------------------------------------------------------------------------------------------------------
 
 CREATE TABLE api_keys (

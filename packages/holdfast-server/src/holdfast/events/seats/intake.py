@@ -108,6 +108,37 @@ LOCK_REJECTED: LiteralString = f"""
        and user_id = any(array(select id from users where {_IS_NAMED})) order by event_id, user_id for no key update
 """
 
+# What the statement has more if a caller has a daily limit. The transaction has locked the rows of these limits.
+_KEEP_LIMITS: LiteralString = """
+    -- The people that the calls of each limit would register: a person who is registered is not counted again.
+    counted_person as materialized (
+        select limit_id, event_id, coalesce(user_id::text, email) as person, min(index) as index
+          from found_request
+         where limit_id is not null and code is null and not is_full
+           and (previous_status is null or previous_status = 'rejected')
+         group by 1, 2, 3),
+    beyond_limit as materialized (
+        select limit_id, event_id, person
+          from (select *, row_number() over (partition by limit_id order by index) as place
+                  from counted_person) as placed
+          join agent_limits on agent_limits.id = limit_id
+         where place > allowed - used),
+    checked_request as materialized (
+        select index, event_id, email, new_public_id, amount_paid, must_pay_online, name, language, notify, form_digest,
+               organizer_id, current_price, is_full, user_id, public_id, previous_status, limit_id,
+               case when code is null and (previous_status is null or previous_status = 'rejected')
+                         and (limit_id, event_id, coalesce(user_id::text, email)) in (select * from beyond_limit)
+                    then 'limit_reached' else code end as code
+          from found_request),"""
+
+_COUNT: LiteralString = """
+    counted as (
+        update agent_limits set used = used + number
+          from (select limit_id, count(*) as number
+                  from stamped join ({stored}) as stored using (event_id, user_id)
+                 where limit_id is not null group by limit_id) as made
+         where agent_limits.id = limit_id)"""
+
 _RENEW: LiteralString = """
     -- If two transactions deadlock here, PostgreSQL ends one of them, and it is run again.
     renewed as (
@@ -119,19 +150,22 @@ _RENEW: LiteralString = """
           from stamped
          where registrations.event_id = stamped.event_id and registrations.user_id = stamped.user_id
            and stamped.previous_status = 'rejected' and registrations.status = 'rejected'
-     returning 1),"""
+     returning registrations.event_id, registrations.user_id),"""
 
 
 # In this statement `user_id` is the internal id of a person. Other people see only the `public_id`.
-def _accept(*, renews: bool) -> LiteralString:
+def _accept(*, renews: bool, limited: bool = False) -> LiteralString:
     """The statement that accepts a batch.
 
     renews    whether it also accepts people whom it rejected before. To begin that update costs as much as three
               registrations, and few batches need it. Without it nothing is stored if there is such a person in the
               batch, whose code is then `rejected_before`.
+    limited    whether it counts what is stored for the daily limits of callers, and stores nothing beyond them
     """
     renews_too: LiteralString = "true" if renews else "false"
     stored: LiteralString = "select from inserted union all select from renewed" if renews else "select from inserted"
+    stored_rows: LiteralString = stored.replace("select from", "select event_id, user_id from")
+    limit_id: LiteralString = ", limit_id" if limited else ""
     return f"""
     -- Many requests name few events. What is the same for all of them is looked up once.
     with event as materialized (
@@ -144,7 +178,7 @@ def _accept(*, renews: bool) -> LiteralString:
           from events where id = any(%(event_ids)s)),
     unproved_organizer as materialized (
         select id from users where id = any(array(select organizer_id from event)) and proved_at is null),
-    checked_request as materialized (
+    {"found_request" if limited else "checked_request"} as materialized (
         select request.index, request.event_id, request.email, request.new_public_id, request.amount_paid,
                request.must_pay_online, request.name, request.language, coalesce(request.notify, true) as notify,
                request.form_digest,
@@ -157,11 +191,12 @@ def _accept(*, renews: bool) -> LiteralString:
                     -- Null, and so not refused: there is no waiting room, or the organizer itself asks.
                     when request.released_from <> event.queue_id and not is_full
                          and (previous.status is null or previous.status = 'rejected') then 'queue_required'
-               end as code
+               end as code{limit_id}
           from json_to_recordset(%(requests)s::json)
                as request (index integer, tenant_id bigint, event_id bigint, public_id text, email text,
                            new_public_id text, amount_paid bigint, must_pay_online boolean, name text, language text,
-                           notify boolean, form_digest uuid, released_from bigint)
+                           notify boolean, form_digest uuid, released_from bigint
+                           {", limit_id bigint" if limited else ""})
           left join event on event.id = request.event_id
           left join lateral (select id, public_id from users where users.email = request.email and {OWNS_EMAIL}
                              union all
@@ -176,6 +211,7 @@ def _accept(*, renews: bool) -> LiteralString:
           left join lateral (select status from registrations
                               where event_id = request.event_id and user_id = person.id
                               limit 1) as previous on true),
+{_KEEP_LIMITS if limited else ""}
     -- The rows that have to be locked to store the registrations, as far as no other transaction has locked them.
     candidate as (
         select event_id, user_id, previous_status from checked_request
@@ -232,7 +268,7 @@ def _accept(*, renews: bool) -> LiteralString:
                          or request.previous_status = 'rejected'
                             and (request.event_id, request.user_id) not in (select * from free_rejections)
                     then 'person_locked'
-               end as code
+               end as code{limit_id}
           from checked_request as request
           left join free_events on free_events.id = request.event_id
           left join created on created.email = request.email),
@@ -241,7 +277,7 @@ def _accept(*, renews: bool) -> LiteralString:
         select *, nextval('registration_arrivals') as arrival, clock_timestamp() as received_at,
                encode(substr(%(nonces)s::bytea, 16 * index + 1, 16), 'hex')::uuid as nonce
           from (select distinct on (event_id, user_id) event_id, organizer_id, user_id, amount_paid, amount_due, name,
-                       language, notify, form_digest, previous_status, index from checked
+                       language, notify, form_digest, previous_status, index{limit_id} from checked
                  where code is null and (previous_status is null or previous_status = 'rejected')
                  order by event_id, user_id, index) as first
          order by index),
@@ -255,7 +291,7 @@ def _accept(*, renews: bool) -> LiteralString:
           from stamped where previous_status is null
          order by event_id, user_id
             on conflict do nothing
-     returning 1)
+     returning event_id, user_id){"," + _COUNT.replace("{stored}", stored_rows) if limited else ""}
     select code, public_id, organizer_id, code is null and (previous_status is null or previous_status = 'rejected'),
            code is null and notify and organizer_id in (select id from unproved_organizer),
            code is null and event_id in (select id from event where takes_entries),
@@ -270,6 +306,7 @@ def _accept(*, renews: bool) -> LiteralString:
 
 ACCEPT = _accept(renews=False)
 ACCEPT_AND_RENEW = _accept(renews=True)
+ACCEPT_WITHIN_LIMITS = _accept(renews=True, limited=True)
 
 
 LOCK_TIMEOUT = "200ms"
@@ -298,6 +335,7 @@ class IntakeRequest(Struct, omit_defaults=True):
     form_digest       the digest of the secret of the form that asks for it; None: no form does
     released_from     the id of the waiting room that has released the visitor who asks; 0: none has; None: the
                       organizer itself asks, and needs no release
+    limit_id          the id of the daily limit of the caller, whose row the transaction has locked; None: it has none
     index             its index in the batch; `accept` sets it
     new_public_id     the public id of the account if a new one is created; each attempt has another
     """
@@ -313,6 +351,7 @@ class IntakeRequest(Struct, omit_defaults=True):
     notify: bool = True
     form_digest: str | None = None
     released_from: int | None = None
+    limit_id: int | None = None
     index: int = -1
     new_public_id: str = ""
 
@@ -410,6 +449,8 @@ async def _store(tx: Tx, requests: Sequence[IntakeRequest], commits: bool) -> li
         "event_ids": list({request.event_id for request in requests}),
         "nonces": nonces,
     }
+    if any(request.limit_id for request in requests):
+        return await _run(tx, ACCEPT_WITHIN_LIMITS, parameters, commits)
     results = await _run(tx, ACCEPT, parameters, commits)
     if any(result.code == "rejected_before" for result in results):
         results = await _run(tx, ACCEPT_AND_RENEW, parameters, commits)

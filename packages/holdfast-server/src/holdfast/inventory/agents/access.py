@@ -31,6 +31,10 @@ class RenewKey(Command):
     scopes: Annotated[list[Scope], Meta(min_length=1)]
 
 
+class EndKey(Command):
+    """End the key of the caller's shop, without a new one."""
+
+
 class NameKeys(Command):
     """Get by what merchants recognize keys of the shop."""
 
@@ -41,9 +45,8 @@ class Key(Struct, frozen=True):
     """A key of a shop.
 
     text           the key; only the beginning of an invalid one; empty if it cannot be decrypted any more
-    agent_since    when an agent got an identity for it; None: none did
     changes        how many of the newest entries of the history were made with it, the last of them at `changed_at`
-    tools          the tools of these entries
+    programs       what the programs call themselves that made them
     """
 
     id: int
@@ -51,10 +54,9 @@ class Key(Struct, frozen=True):
     scopes: list[str]
     active: bool
     made_at: dt.datetime
-    agent_since: dt.datetime | None
     changes: int
     changed_at: dt.datetime | None
-    tools: list[str]
+    programs: list[str]
 
 
 async def show(reader: Reader, caller: Caller, command: ShowAccess) -> list[Key]:
@@ -62,16 +64,15 @@ async def show(reader: Reader, caller: Caller, command: ShowAccess) -> list[Key]
     rows = await reader.tuples(
         """
         with recent as (
-            select actor, actor_id, source, created_at from ledger where shop_id = %(shop_id)s
+            select actor, actor_id, agent_name, created_at from ledger where shop_id = %(shop_id)s
              order by id desc limit %(looked_at)s),
         made as (
             select actor_id, count(*) as changes, max(created_at) as changed_at,
-                   array_agg(distinct source order by source) as tools
+                   coalesce(array_agg(distinct agent_name) filter (where agent_name is not null), '{}') as programs
               from recent where actor = 'agent' group by actor_id)
         select api_keys.id, sealed, scopes, active, api_keys.inserted_at,
-               agent.inserted_at, coalesce(changes, 0), changed_at, coalesce(tools, '{}')
+               coalesce(changes, 0), changed_at, coalesce(programs, '{}')
           from api_keys
-          left join agent_registrations as agent on agent.api_key_id = api_keys.id
           left join made on made.actor_id = api_keys.id
          where api_keys.shop_id = %(shop_id)s
          order by active desc, api_keys.id desc limit %(most)s
@@ -96,6 +97,11 @@ async def name_keys(reader: Reader, caller: Caller, command: NameKeys) -> dict[i
 async def renew(tx: Tx, caller: Caller, command: RenewKey) -> None:
     """Make a new key. The old one, and every identity and token derived from it, is invalid at once, everywhere."""
     await shops.regenerate_key(tx, caller.tenant, sorted({*command.scopes}))
+
+
+async def end(tx: Tx, caller: Caller, command: EndKey) -> None:
+    """End the key. It, and every identity and token derived from it, is invalid at once, everywhere."""
+    await shops.end_key(tx, caller.tenant)
 
 
 def _text(reader: Reader, sealed: bytes, *, active: bool) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from holdfast.accounts.agents.agents_page import AGENTS
 from holdfast.accounts.sessions import Session
 from holdfast.accounts.signed_in_pages import ACCOUNT, HOME, Console
 from holdfast.inventory.merchants.model import Merchant
@@ -30,6 +31,7 @@ PLACES = {
     "/console/holds": Place(translatable("Holds"), "hand"),
     "/console/spreadsheets": Place(translatable("Spreadsheets"), "sheet"),
     "/console/sync": Place(translatable("Sync"), "refresh-cw"),
+    AGENTS: Place(translatable("Agents"), "bot"),
     "/console/settings": Place(translatable("Settings"), "settings"),
 }
 """The entries of the navigation, by path."""

@@ -1,9 +1,13 @@
 """What the merchants' console registers: its pages and their operations."""
 
+from holdfast.accounts.agent_limit_page import AgentLimitPage
+from holdfast.accounts.agents.agents_page import AGENTS
 from holdfast.accounts.signed_in_pages import ACCOUNT
 from holdfast.inventory import api
 from holdfast.inventory.catalog import importing, model, pool_suggestions
-from holdfast.inventory.console.frame import HOME, Console
+from holdfast.inventory.console.agents import agents
+from holdfast.inventory.console.agents.agents import AgentPages
+from holdfast.inventory.console.frame import HOME, Console, merchant
 from holdfast.inventory.console.live_changes import LiveConsole
 from holdfast.inventory.console.pools.holds import HoldsPage
 from holdfast.inventory.console.pools.low_stock import LowStockPage
@@ -16,7 +20,6 @@ from holdfast.inventory.console.pools.replay import ReplayPage
 from holdfast.inventory.console.pools.spreadsheets import SpreadsheetsPage
 from holdfast.inventory.console.pools.suggestions import SuggestionsPage
 from holdfast.inventory.console.pools.undo import UndoPage
-from holdfast.inventory.console.settings import settings as settings_pages
 from holdfast.inventory.console.settings.settings import SettingsPages
 from holdfast.inventory.console.sync.sync import SyncPage
 from holdfast.inventory.console.variants.variant import VariantPage
@@ -24,6 +27,7 @@ from holdfast.inventory.console.variants.variants import VariantsPage
 from holdfast.inventory.context import Context
 from holdfast.inventory.merchants import operations as merchants
 from holdfast.inventory.replays import operations as replays
+from holdfast.inventory.shops.operations import LIMITS
 from holdfast.inventory.stock import pool_page
 from holdfast.inventory.sync import pool_figures
 from holdfast.kit.process.part import Endpoints, Part
@@ -47,7 +51,7 @@ OPERATIONS = (
 )
 """The operations of the console that agents do not have. They run for the shop of the merchant."""
 
-ACROSS = settings_pages.ACROSS
+ACROSS = agents.ACROSS
 """Operations that run for no shop, because they use what no transaction of a shop can reach."""
 
 
@@ -77,7 +81,17 @@ def endpoints(context: Context) -> Endpoints:
             *LowStockPage(console).routes(),
             *SyncPage(console).routes(),
             *SpreadsheetsPage(console).routes(),
-            *SettingsPages(console, settings.base_url).routes(),
+            *AgentPages(console, platform, settings.base_url, context.account_runner).routes(),
+            *AgentLimitPage(
+                console,
+                context.account_runner,
+                LIMITS,
+                merchant,
+                counts="units",
+                layout="console/page.html",
+                lists={"key": AGENTS, "app": AGENTS},
+            ).routes(),
+            *SettingsPages(console).routes(),
             signed_in.missing(HOME, "console_missing"),
             signed_in.missing(ACCOUNT, "account_missing"),
         ]

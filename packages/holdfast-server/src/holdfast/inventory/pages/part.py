@@ -15,7 +15,9 @@ def endpoints(context: Context) -> Endpoints:
     return Endpoints(
         [
             constant_page(SITE, "/", "pages/home.html", context.limits, "home", base_url=base_url),
-            constant_page(SITE, "/agents", "pages/agents.html", context.limits, "agents", base_url=base_url),
+            constant_page(
+                SITE, "/developers", "pages/developers.html", context.limits, "developers", base_url=base_url
+            ),
             document("/robots.txt", ROBOTS, "text/plain"),
             *SITE.assets("icon.svg", "pages/home.css"),
         ]

@@ -35,7 +35,15 @@ from holdfast.inventory.resources import Reader, Tx
 from holdfast.inventory.stock.stock_changes import CHANGES, increase_version, lock
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Repeatable, sent_fields
-from holdfast.kit.contract.problems import INSUFFICIENT_SCOPE, NOT_FOUND, VALIDATION_FAILED, Problem, invalid, refuses
+from holdfast.kit.contract.problems import (
+    DAILY_LIMIT_REACHED,
+    INSUFFICIENT_SCOPE,
+    NOT_FOUND,
+    VALIDATION_FAILED,
+    Problem,
+    invalid,
+    refuses,
+)
 from holdfast.kit.running.run_modes import Batch
 
 
@@ -129,7 +137,7 @@ async def find_variant(reader: Reader, caller: Caller, command: FindVariant) -> 
     return VariantList(await membership.find_variants(reader, caller.tenant, command))
 
 
-@refuses(INSUFFICIENT_SCOPE, VALIDATION_FAILED, NAME_TAKEN)
+@refuses(INSUFFICIENT_SCOPE, VALIDATION_FAILED, NAME_TAKEN, DAILY_LIMIT_REACHED)
 async def create(tx: Tx, caller: Caller, command: CreatePool) -> PoolChange:
     """Create a pool, with its first quantity and the variants that draw on it.
 
@@ -215,7 +223,7 @@ async def restore(tx: Tx, caller: Caller, command: RestorePool) -> PoolChange:
     return await _configure(tx, caller, command, make, archived=True)
 
 
-@refuses(NOT_FOUND, POOL_NOT_ACTIVE, STALE, INSUFFICIENT_SCOPE, VALIDATION_FAILED)
+@refuses(NOT_FOUND, POOL_NOT_ACTIVE, STALE, INSUFFICIENT_SCOPE, VALIDATION_FAILED, DAILY_LIMIT_REACHED)
 async def link(tx: Tx, caller: Caller, command: LinkVariants) -> PoolChange:
     """Let variants draw on a pool. A variant that draws on several pools is a kit.
 

@@ -11,11 +11,11 @@ from holdfast.inventory.stock.ledger_rules import MAX_POOL_QUANTITY, ChangeCause
 from holdfast.inventory.stock.model import StockChange, StoredHold
 from holdfast.inventory.stock.stock_changes import Draft, TouchedRows, read_stock, touched_rows, write
 from holdfast.kit.contract.caller import Caller
-from holdfast.kit.contract.problems import NOT_FOUND, VALIDATION_FAILED, Problem, invalid, refuses
+from holdfast.kit.contract.problems import DAILY_LIMIT_REACHED, NOT_FOUND, VALIDATION_FAILED, Problem, invalid, refuses
 from holdfast.kit.running.run_modes import Batch
 
 
-@refuses(NOT_FOUND, POOL_NOT_ACTIVE, STALE, HOLD_ENDED, NOT_ENOUGH_STOCK, VALIDATION_FAILED)
+@refuses(NOT_FOUND, POOL_NOT_ACTIVE, STALE, HOLD_ENDED, NOT_ENOUGH_STOCK, VALIDATION_FAILED, DAILY_LIMIT_REACHED)
 async def record(tx: Tx, batch: Batch[RecordSale]) -> Sequence[StockChange | Problem]:
     """Record a sale of a variant, or of a quantity of a pool. A variant in several pools is taken from each of them.
 

@@ -425,6 +425,49 @@ GRANT ALL ON FUNCTION variants_containing(part text) TO holdfast_shop;
 
 GRANT USAGE ON SCHEMA public TO holdfast_shop;
 
+-- agent_limits --------------------------------------------------------------------------------------------------------
+
+CREATE TABLE agent_limits (
+    id bigint NOT NULL,
+    tenant_id bigint NOT NULL,
+    key_id bigint,
+    client_id text,
+    daily_limit bigint,
+    day date DEFAULT ((clock_timestamp() AT TIME ZONE 'UTC'::text))::date NOT NULL,
+    used bigint DEFAULT 0 NOT NULL,
+    allowed bigint,
+    set_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT agent_limits_daily_limit_check CHECK (((daily_limit >= 0) AND (daily_limit <= '1000000000000'::bigint))),
+    CONSTRAINT allowed_with_a_limit CHECK ((((allowed IS NULL) = (daily_limit IS NULL)) AND (allowed >= daily_limit))),
+    CONSTRAINT never_beyond_the_limit CHECK (((used >= 0) AND (used <= allowed))),
+    CONSTRAINT one_credential CHECK ((num_nonnulls(key_id, client_id) = 1))
+);
+ALTER TABLE agent_limits ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME agent_limits_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+ALTER TABLE ONLY agent_limits
+    ADD CONSTRAINT agent_limits_key_id_key UNIQUE (key_id);
+ALTER TABLE ONLY agent_limits
+    ADD CONSTRAINT agent_limits_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY agent_limits
+    ADD CONSTRAINT agent_limits_tenant_id_client_id_key UNIQUE (tenant_id, client_id);
+ALTER TABLE ONLY agent_limits
+    ADD CONSTRAINT agent_limits_client_id_fkey FOREIGN KEY (client_id) REFERENCES oauth_clients(id) ON DELETE CASCADE;
+ALTER TABLE ONLY agent_limits
+    ADD CONSTRAINT agent_limits_key_id_fkey FOREIGN KEY (key_id) REFERENCES api_keys(id) ON DELETE CASCADE;
+CREATE INDEX agent_limits_of_client ON agent_limits USING btree (client_id) WHERE (client_id IS NOT NULL);
+ALTER TABLE agent_limits ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own_shop ON agent_limits TO holdfast_shop USING ((tenant_id = ( SELECT current_shop() AS current_shop)));
+GRANT UPDATE(allowed) ON TABLE agent_limits TO holdfast_shop;
+GRANT UPDATE(day) ON TABLE agent_limits TO holdfast_shop;
+GRANT UPDATE(used) ON TABLE agent_limits TO holdfast_shop;
+GRANT SELECT ON TABLE agent_limits TO holdfast_shop;
+
 -- agent_registrations -------------------------------------------------------------------------------------------------
 
 CREATE TABLE agent_registrations (

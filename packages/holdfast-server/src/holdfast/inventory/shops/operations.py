@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from holdfast.accounts.agent_limits import LIMIT_OF_KEY, LimitOperations, move_limit
 from holdfast.inventory.resources import Reader, Tx
 from holdfast.inventory.shopify.domains import is_domain
 from holdfast.inventory.shops import sql
@@ -12,20 +13,23 @@ from holdfast.kit.contract.problems import NOT_FOUND, invalid
 from holdfast.kit.postgres import database
 from holdfast.kit.security import api_keys
 
+LIMITS = LimitOperations("shop_id", "''")
+"""The operations on the daily limit of the key of a shop. No transaction of a shop can read keys."""
+
 
 async def find_callers(reader: database.Reader[Any], hashes: Sequence[bytes]) -> Mapping[bytes, Caller]:
     """The callers by hash, for hashes of an active key, or of an agent registered with one."""
     rows = await reader.tuples(
-        """
-        select hash, id, shop_id, scopes from api_keys where hash = any(%(hashes)s) and active
+        f"""
+        select hash, id, shop_id, scopes, {LIMIT_OF_KEY} from api_keys where hash = any(%(hashes)s) and active
         union all
-        select agent.hash, api_keys.id, api_keys.shop_id, api_keys.scopes
+        select agent.hash, api_keys.id, api_keys.shop_id, api_keys.scopes, {LIMIT_OF_KEY}
           from agent_registrations as agent join api_keys on api_keys.id = agent.api_key_id
          where agent.hash = any(%(hashes)s) and api_keys.active
         """,
         {"hashes": [*hashes]},
     )
-    return {hash: api_key(id, shop_id, frozenset(scopes)) for hash, id, shop_id, scopes in rows}
+    return {hash: api_key(id, shop_id, frozenset(scopes), limit_id) for hash, id, shop_id, scopes, limit_id in rows}
 
 
 async def find_active(reader: Reader, domain: str) -> Shop | None:
@@ -91,7 +95,8 @@ async def show_key(tx: Tx, shop_id: int) -> str:
 async def regenerate_key(tx: Tx, shop_id: int, scopes: Sequence[str] | None = None) -> str:
     """Make a new key for a shop, with the scopes of the old one unless some are named.
 
-    The old key, and every identity and token derived from it, is invalid at once, everywhere.
+    The old key, and every identity and token derived from it, is invalid at once, everywhere. Its daily limit goes over
+    to the new one.
     """
     if unknown := set(scopes or ()) - set(SCOPES):
         raise invalid({"scopes": [f"unknown: {', '.join(sorted(unknown))}"]})
@@ -119,5 +124,6 @@ async def end(tx: Tx, shop_id: int, domain: str) -> None:
 
 async def _mint(tx: Tx, shop_id: int, scopes: Sequence[str]) -> str:
     key = api_keys.mint()
-    await sql.insert_key(tx, shop_id, api_keys.digest(key), tx.resources.secret.seal(key), scopes)
+    id = await sql.insert_key(tx, shop_id, api_keys.digest(key), tx.resources.secret.seal(key), scopes)
+    await move_limit(tx, shop_id, id)
     return key

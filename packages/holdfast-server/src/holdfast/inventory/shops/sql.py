@@ -73,11 +73,12 @@ async def deactivate_key(tx: Tx, id: int) -> list[bytes]:
     return [hash for (hash,) in rows]
 
 
-async def insert_key(tx: Tx, shop_id: int, hash: bytes, sealed: bytes, scopes: Sequence[str]) -> None:
-    await tx.run(
+async def insert_key(tx: Tx, shop_id: int, hash: bytes, sealed: bytes, scopes: Sequence[str]) -> int:
+    """Store a key. Returns its id."""
+    return await tx.value(
         """
         insert into api_keys (shop_id, hash, sealed, scopes)
-        values (%(shop_id)s, %(hash)s, %(sealed)s, %(scopes)s)
+        values (%(shop_id)s, %(hash)s, %(sealed)s, %(scopes)s) returning id
         """,
         {"shop_id": shop_id, "hash": hash, "sealed": sealed, "scopes": list(scopes)},
     )

@@ -18,7 +18,7 @@ from holdfast.inventory.stock import operations as stock
 from holdfast.inventory.stock.model import Entry, GetStockHistory
 from holdfast.inventory.stock.stock_changes import lock
 from holdfast.kit.contract.caller import Caller
-from holdfast.kit.contract.problems import INSUFFICIENT_SCOPE, VALIDATION_FAILED, refuses
+from holdfast.kit.contract.problems import DAILY_LIMIT_REACHED, INSUFFICIENT_SCOPE, VALIDATION_FAILED, refuses
 
 POOLS = ("name", "unit", "quantity", "buffer", "low_stock_at", "version", "pool_id")
 MEMBERS = ("pool", "variant_gid", "units_per_sale", "sku", "title", "pool_id")
@@ -48,7 +48,7 @@ async def export(reader: Reader, caller: Caller, command: ExportCsv) -> Exported
     return _exported(command, POOLS, rows, pool_page.next_cursor)
 
 
-@refuses(INSUFFICIENT_SCOPE, VALIDATION_FAILED, NOT_ENOUGH_STOCK)
+@refuses(INSUFFICIENT_SCOPE, VALIDATION_FAILED, NOT_ENOUGH_STOCK, DAILY_LIMIT_REACHED)
 async def load(tx: Tx, caller: Caller, command: ImportCsv) -> Imported:
     """Import pools or variants from CSV: all rows, or none. A dry run unless you say `dry_run: false`.
 

@@ -40,7 +40,7 @@ from holdfast.inventory.stock.model import (
 from holdfast.inventory.stock.pool_page import DAYS
 from holdfast.inventory.stock.stock_changes import Draft, TouchedRows, lock, touched_rows, write
 from holdfast.kit.contract.caller import Caller
-from holdfast.kit.contract.problems import NOT_FOUND, VALIDATION_FAILED, Problem, invalid, refuses
+from holdfast.kit.contract.problems import DAILY_LIMIT_REACHED, NOT_FOUND, VALIDATION_FAILED, Problem, invalid, refuses
 from holdfast.kit.postgres import database
 from holdfast.kit.running.run_modes import Batch, Call
 
@@ -49,7 +49,7 @@ A = TypeVar("A")
 REVERTIBLE = frozenset({"restock", "set", "adjust", "transfer", "import"})
 
 
-@refuses(NOT_FOUND, POOL_NOT_ACTIVE, STALE, NOT_ENOUGH_STOCK)
+@refuses(NOT_FOUND, POOL_NOT_ACTIVE, STALE, NOT_ENOUGH_STOCK, DAILY_LIMIT_REACHED)
 async def set(tx: Tx, batch: Batch[SetPoolQuantity]) -> Sequence[StockChange | Problem]:
     """Set what a pool has on hand, as after counting it.
 
@@ -68,7 +68,7 @@ async def set(tx: Tx, batch: Batch[SetPoolQuantity]) -> Sequence[StockChange | P
     return await write(tx, batch, "set_pool_quantity", lambda command: TouchedRows([command.pool_id]), draft)
 
 
-@refuses(NOT_FOUND, POOL_NOT_ACTIVE, STALE, NOT_ENOUGH_STOCK, VALIDATION_FAILED)
+@refuses(NOT_FOUND, POOL_NOT_ACTIVE, STALE, NOT_ENOUGH_STOCK, VALIDATION_FAILED, DAILY_LIMIT_REACHED)
 async def adjust(tx: Tx, batch: Batch[AdjustPoolQuantity]) -> Sequence[StockChange | Problem]:
     """Add to what a pool has on hand, or take from it.
 
@@ -86,7 +86,7 @@ async def adjust(tx: Tx, batch: Batch[AdjustPoolQuantity]) -> Sequence[StockChan
     return await write(tx, batch, "adjust_pool_quantity", lambda command: TouchedRows([command.pool_id]), draft)
 
 
-@refuses(NOT_FOUND, POOL_NOT_ACTIVE, STALE, NOT_ENOUGH_STOCK, VALIDATION_FAILED)
+@refuses(NOT_FOUND, POOL_NOT_ACTIVE, STALE, NOT_ENOUGH_STOCK, VALIDATION_FAILED, DAILY_LIMIT_REACHED)
 async def adjust_many(tx: Tx, batch: Batch[BulkAdjust]) -> Sequence[StockChange | Problem]:
     """Adjust up to 250 pools at once: all of them, or none."""
 
@@ -101,7 +101,7 @@ async def adjust_many(tx: Tx, batch: Batch[BulkAdjust]) -> Sequence[StockChange 
     return await write(tx, batch, "bulk_adjust", touched, draft)
 
 
-@refuses(NOT_FOUND, POOL_NOT_ACTIVE, STALE, NOT_ENOUGH_STOCK, VALIDATION_FAILED)
+@refuses(NOT_FOUND, POOL_NOT_ACTIVE, STALE, NOT_ENOUGH_STOCK, VALIDATION_FAILED, DAILY_LIMIT_REACHED)
 async def transfer(tx: Tx, batch: Batch[TransferQuantity]) -> Sequence[StockChange | Problem]:
     """Move a quantity from one pool to another of the same unit."""
 
@@ -124,7 +124,7 @@ async def transfer(tx: Tx, batch: Batch[TransferQuantity]) -> Sequence[StockChan
     return await write(tx, batch, "transfer_quantity", touched, draft)
 
 
-@refuses(NOT_FOUND, POOL_NOT_ACTIVE, NOT_ENOUGH_STOCK, VALIDATION_FAILED)
+@refuses(NOT_FOUND, POOL_NOT_ACTIVE, NOT_ENOUGH_STOCK, VALIDATION_FAILED, DAILY_LIMIT_REACHED)
 async def hold(tx: Tx, batch: Batch[HoldQuantity]) -> Sequence[StockChange | Problem]:
     """Keep a quantity for somebody until a moment; it is no longer available to others.
 
@@ -166,7 +166,15 @@ async def list_holds(reader: Reader, caller: Caller, command: ListHolds) -> Hold
     return HoldList(holds, cursor)
 
 
-@refuses(NOT_FOUND, NOT_REVERTIBLE, ALREADY_REVERTED, POOL_NOT_ACTIVE, NOT_ENOUGH_STOCK, VALIDATION_FAILED)
+@refuses(
+    NOT_FOUND,
+    NOT_REVERTIBLE,
+    ALREADY_REVERTED,
+    POOL_NOT_ACTIVE,
+    NOT_ENOUGH_STOCK,
+    VALIDATION_FAILED,
+    DAILY_LIMIT_REACHED,
+)
 async def revert(tx: Tx, caller: Caller, command: RevertEntry) -> StockChange:
     """Undo an entry of the history by its opposite; an entry can be undone once.
 

@@ -10,12 +10,14 @@ and it does not matter whether the transaction that is remembered was committed:
 """
 
 import secrets
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import timedelta
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
+from holdfast.accounts import agent_limits
+from holdfast.accounts.agent_limits import LockedLimit
 from holdfast.inventory.resources import MAX_REMEMBERED_POOLS, Reader, Tx
 from holdfast.inventory.stock import entry_rows, hold_sql, sql
 from holdfast.inventory.stock.entry_rows import EntryRows
@@ -193,7 +195,8 @@ async def write(
     hold_ids = {id for need in needs for id in need.hold_ids}
     remembered = await lock_stock(tx, shop_id, TouchedRows(pool_ids, variant_gids, hold_ids))
     stock = remembered.stock
-    pending = PendingEntries(stock, source)
+    limits = await lock_limits(tx, batch.calls) if any(call.caller.limit_id for call in batch.calls) else NO_LIMITS
+    pending = PendingEntries(stock, source, limits)
     answers: list[StockChange | Problem] = []
     for call in batch.calls:
         try:
@@ -202,6 +205,30 @@ async def write(
             answers.append(problem)
     await pending.flush(tx, shop_id, remembered)
     return answers
+
+
+NO_LIMITS: Mapping[int, LockedLimit] = {}
+
+
+async def lock_limits(tx: Tx, calls: Sequence[Call[Any]]) -> Mapping[int, LockedLimit]:
+    """Lock the daily limits of the callers, which are of the same shop. Those without a limit any more are left out."""
+    locked = await agent_limits.lock(tx, {call.caller.limit_id for call in calls if call.caller.limit_id})
+    return {id: limit for id, limit in locked.items() if limit}
+
+
+LIMIT_SENTENCE = (
+    "This agent may move {limit} units a day. {used} are moved today, and this would move {requested} more."
+)
+
+
+def moved_units(postings: Collection[Posting]) -> int:
+    """The units that a change moves: what it puts into pools, or takes or holds of them, whichever is more.
+
+    So a transfer counts once. The units of a hold that becomes a sale count as sold; the end of a hold moves nothing.
+    """
+    units_in = sum(posting.delta for posting in postings if posting.delta > 0)
+    units_out = sum(max(0, -posting.delta or posting.held_delta) for posting in postings)
+    return max(units_in, units_out)
 
 
 async def read_stock(reader: Reader, shop_id: int, touched: TouchedRows) -> Stock:
@@ -217,7 +244,8 @@ async def read_stock(reader: Reader, shop_id: int, touched: TouchedRows) -> Stoc
 class PendingEntries:
     """The entries and holds of the calls that were applied, until they are stored."""
 
-    def __init__(self, stock: Stock, source: str) -> None:
+    def __init__(self, stock: Stock, source: str, limits: Mapping[int, LockedLimit]) -> None:
+        self._limits = limits
         self._stock = stock
         self._source = source
         self._entries = EntryRows(stock.now)
@@ -236,7 +264,13 @@ class PendingEntries:
             # A hold has the id of the first entry it makes.
             stock.entry_count + 1 if draft.hold_for else draft.ends and draft.ends.id,
         )
+        limit = self._limits.get(call.caller.limit_id) if self._limits else None
+        units = moved_units(draft.postings) if limit else 0
+        if limit and limit.used + units > limit.allowed:
+            raise limit.refusal(LIMIT_SENTENCE, units)
         entries, pools, affected = stock.apply(draft.postings, cause)
+        if limit:
+            limit.used += units
         for entry in entries:
             pool = stock.pools[entry.pool_id]
             self._entries.add(
@@ -262,6 +296,8 @@ class PendingEntries:
         if not self._entries.count:
             remember(tx, shop_id, remembered)
             return
+        if self._limits:
+            await agent_limits.store_use(tx, self._limits.values())
         remembered.stamp = new_stamp()
         await entry_rows.insert_entries(tx, shop_id, self._stock.version, remembered.stamp, self._entries)
         if self._new_holds:

@@ -28,6 +28,8 @@ class Caller(Struct, frozen=True):
     tenant_id  the organizer or shop that the caller belongs to; None: it is unrestricted
     scopes     the scopes that it has; None: everything that its tenant may do
     program    what the program of an agent calls itself, unchecked, at most 64 characters; empty: not stated
+    limit_id   the id of the daily limit that a person has set for its credential; 0: it has none
+    is_agent   whether it calls a tool of the endpoint for agents
     """
 
     principal: Principal
@@ -36,6 +38,8 @@ class Caller(Struct, frozen=True):
     tenant_id: int | None
     scopes: frozenset[str] | None = None
     program: str = ""
+    limit_id: int = 0
+    is_agent: bool = False
 
     @property
     def is_admin(self) -> bool:
@@ -66,9 +70,11 @@ class Caller(Struct, frozen=True):
         return scope is None or self.scopes is None or scope in self.scopes
 
 
-def api_key(id: int, tenant_id: int | None, scopes: frozenset[str] | None = None) -> Caller:
+def api_key(
+    id: int, tenant_id: int | None, scopes: frozenset[str] | None = None, limit_id: int | None = None
+) -> Caller:
     """The caller with an API key. A key without a tenant is an admin key, which is unrestricted."""
-    return Caller("api_key", f"key {id}", id, tenant_id, scopes)
+    return Caller("api_key", f"key {id}", id, tenant_id, scopes, limit_id=limit_id or 0)
 
 
 def access_token(tenant_id: int, scopes: frozenset[str] | None = None) -> Caller:

@@ -154,6 +154,12 @@ IDEMPOTENCY_KEY_REUSED = ProblemType(
 RATE_LIMITED = ProblemType(
     "rate_limited", 429, "Too many requests.", "Wait for the number of seconds in Retry-After, then go on more slowly."
 )
+DAILY_LIMIT_REACHED = ProblemType(
+    "daily_limit_reached",
+    429,
+    "The daily limit that a person has set for this API key or app is reached.",
+    "Wait until `starts_again_at`, or ask the person. Only a person can change the limit, in the console.",
+)
 INTERNAL_ERROR = ProblemType(
     "internal_error",
     500,

@@ -181,6 +181,7 @@ class McpEndpoint:
     ) -> Reply | ChangeStream:
         """The answer to a body, in the era that the body belongs to."""
         headers, every_header = request.headers, request.scope["headers"]
+        caller = replace(caller, is_agent=True)
         version = _version(headers)
         repeated = _repeated_headers(every_header) if len(headers) < len(every_header) else ()
         older = (version is None or version in handshake.VERSIONS) and ROUTING[0] not in repeated

@@ -18,7 +18,14 @@ from msgspec import UNSET, MsgspecError, Raw, Struct, UnsetType
 
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import NOTHING_READ_ONLY, Command, Errors, Repeatable, broken_rules, check, has_times
-from holdfast.kit.contract.problems import IDEMPOTENCY_KEY_REUSED, VALIDATION_FAILED, Problem, ProblemType, invalid
+from holdfast.kit.contract.problems import (
+    DAILY_LIMIT_REACHED,
+    IDEMPOTENCY_KEY_REUSED,
+    VALIDATION_FAILED,
+    Problem,
+    ProblemType,
+    invalid,
+)
 from holdfast.kit.http.handler import Access, admit
 from holdfast.kit.mcp import jsonrpc as rpc
 from holdfast.kit.running.operation import Operation, Operations
@@ -284,9 +291,10 @@ def definition(operation: Operation, reused: ProblemType = IDEMPOTENCY_KEY_REUSE
 
 
 def _refusals(operation: Operation, reused: ProblemType) -> str:
-    """The codes of the problems of this tool, without those that every tool has."""
+    """The codes of the problems of this tool, without those of every tool, and of every tool that changes something."""
     keyed = (reused,) if issubclass(operation.command, Repeatable) else ()
-    codes = sorted({problem_type.code for problem_type in (*operation.mode.refuses, *keyed)} - {VALIDATION_FAILED.code})
+    types = {*operation.mode.refuses, *keyed} - {VALIDATION_FAILED, DAILY_LIMIT_REACHED}
+    codes = sorted(problem_type.code for problem_type in types)
     return f" Errors: {', '.join(codes)}." if codes else ""
 
 

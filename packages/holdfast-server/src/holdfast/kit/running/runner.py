@@ -84,15 +84,36 @@ class AnswerCalls(Protocol):
     ) -> Awaitable[Sequence[Any]]: ...
 
 
+class AgentLog(Protocol):
+    """Stores what agents did, in the transaction that does it."""
+
+    def covers(self, operation: Operation) -> bool:
+        """Whether calls of this operation are stored."""
+        ...
+
+    async def store(self, tx: Tx[Any], operation: Operation, done: Sequence[tuple[Call[Any], Any]]) -> None:
+        """Store the calls of agents that were done, each with its answer."""
+        ...
+
+
 class Runner:
     """Runs the operations of one service on its database.
+
+    agent_log    stores what agents did; None: nothing does
 
     A change is answered after its commit. One tenant's work holds at most a part of the connections; further work waits
     without a connection. In a service with row-level security, every transaction and every batch belongs to one tenant.
     """
 
-    def __init__(self, operations: Operations, database: Database[Any], idempotency: Idempotency | None = None) -> None:
+    def __init__(
+        self,
+        operations: Operations,
+        database: Database[Any],
+        idempotency: Idempotency | None = None,
+        agent_log: AgentLog | None = None,
+    ) -> None:
         self._database = database
+        self._agent_log = agent_log
         self.idempotency = idempotency or Idempotency()
         connections = database.pool.max_size
         part = max(1, connections // TENANT_SHARE_DIVISOR)
@@ -145,8 +166,12 @@ class Runner:
         slots = self._reads if mode.reads else self._writes
         answer_mode = _answer_batch if isinstance(mode, Batched) else _answer_singly
         answer_calls: AnswerCalls = partial(answer_mode, operation, mode.function)
+        is_whole = _always
+        if self._agent_log and not mode.reads and self._agent_log.covers(operation):
+            answer_calls = partial(_answer_and_log, operation, self._agent_log, answer_calls)
+            is_whole = _is_without_agents
         answer_once = partial(self._answer_once, answer_calls)
-        transact: TransactCalls = partial(self._transact, mode.reads, answer_calls, is_whole=True)
+        transact: TransactCalls = partial(self._transact, mode.reads, answer_calls, is_whole=is_whole)
         transact_once: TransactCalls = partial(self._transact, False, answer_once)
         if isinstance(mode, Batched):
             complete, complete_kept = (
@@ -178,13 +203,26 @@ class Runner:
 
     def _in_steps(self, operation: Operation, mode: Stepwise[Any, Any]) -> Run:
         idempotency = self.idempotency
+        agent_log = self._agent_log if self._agent_log and self._agent_log.covers(operation) else None
+
+        def log_of(caller: Caller, command: Any) -> Callable[[Tx[Any], Any], Awaitable[None]] | None:
+            if agent_log is None or not caller.is_agent:
+                return None
+            store = agent_log.store
+            return lambda tx, answer: store(tx, operation, [(Call(caller, command), answer)])
 
         async def run(caller: Caller, command: Any, key: str | None = None) -> Any:
             if isinstance(command, Repeatable):
                 # Steps cannot be rolled back: the function itself changes nothing in a dry run.
                 key = None if command.dry_run else key or command.idempotency_key
             if key is None:
-                opened = Steps(self._database, caller.tenant_id, self._writes, lane_owner(operation.lane, caller))
+                opened = Steps(
+                    self._database,
+                    caller.tenant_id,
+                    self._writes,
+                    lane_owner(operation.lane, caller),
+                    log=log_of(caller, command),
+                )
                 return (await _count_problem(operation, mode.function(opened, caller, command))).answer
             request = idempotency.request(operation.name, caller, command, key)
             async with self._repeats.of((request.id,)):
@@ -195,6 +233,7 @@ class Runner:
                     lane_owner(operation.lane, caller),
                     idempotency,
                     request,
+                    log_of(caller, command),
                 )
                 answer = await opened.read(lambda reader: idempotency.replay(reader, request))
                 if answer is not None:
@@ -273,14 +312,14 @@ class Runner:
         *,
         waits: bool = True,
         keep: bool = True,
-        is_whole: bool = False,
+        is_whole: Callable[[Sequence[Any]], bool] | None = None,
     ) -> Sequence[Any]:
         def work(tx: Any) -> Awaitable[Sequence[Any]]:
             return answer_calls(tx, tenant, calls, waits=waits)
 
         if reads:
             return await self._database.read(work, tenant)
-        return await self._database.transact(work, tenant, keep=keep, is_whole=is_whole)
+        return await self._database.transact(work, tenant, keep=keep, is_whole=bool(is_whole and is_whole(calls)))
 
 
 def lane_owner(lane: str, caller: Caller) -> Owner:
@@ -317,6 +356,37 @@ async def _answer_batch(
         if isinstance(result, Problem):
             counter(REFUSALS, operation.name, result.code).inc()
     return results
+
+
+async def _answer_and_log(
+    operation: Operation,
+    agent_log: AgentLog,
+    answer_calls: AnswerCalls,
+    tx: Tx[Any],
+    tenant: int | None,
+    calls: Sequence[Call[Any]],
+    *,
+    waits: bool,
+) -> Sequence[Any]:
+    """The answers to calls. What agents did by them is stored in the same transaction."""
+    answers = await answer_calls(tx, tenant, calls, waits=waits)
+    done = [
+        (call, answer)
+        for call, answer in zip(calls, answers, strict=True)
+        if call.caller.is_agent and not isinstance(answer, Problem | LockedRow)
+    ]
+    if done:
+        await agent_log.store(tx, operation, done)
+    return answers
+
+
+def _always(calls: Sequence[Any]) -> bool:
+    return True
+
+
+def _is_without_agents(calls: Sequence[Call[Any]]) -> bool:
+    """Whether no agent made any of the calls: then nothing follows the last statement of the operation."""
+    return not any(call.caller.is_agent for call in calls)
 
 
 async def _count_problem(operation: Operation, answering: Awaitable[Any]) -> Any:

@@ -30,6 +30,7 @@ class Steps(Generic[R]):
     slots      limits the concurrent transactions of an owner; None: these transactions follow each other
     owner      the owner of the work; None: the tenant
     fence      runs the last statement of each transaction, and raises if the work must stop
+    log        stores in the last transaction what an operation did, by its answer
     """
 
     def __init__(
@@ -39,6 +40,7 @@ class Steps(Generic[R]):
         slots: Slots | None = None,
         owner: Owner | None = None,
         fence: Callable[[Tx[R]], Awaitable[None]] | None = None,
+        log: Callable[[Tx[R], Any], Awaitable[None]] | None = None,
     ) -> None:
         self.resources = database.resources
         self._database = database
@@ -47,6 +49,7 @@ class Steps(Generic[R]):
         self._slots = slots
         self._alone = asyncio.Lock()
         self._fence = fence
+        self._log = log
 
     async def read(self, work: Callable[[Reader[R]], Awaitable[T]]) -> T:
         return await self._database.read(work, self._tenant)
@@ -69,7 +72,13 @@ class Steps(Generic[R]):
 
     async def conclude(self, work: Callable[[Tx[R]], Awaitable[A]]) -> Conclusion[A]:
         """Run the last transaction of an operation. The result of `work` is the answer."""
-        return Conclusion(await self.transact(work))
+        return Conclusion(await self.transact(lambda tx: self._answer(tx, work)))
+
+    async def _answer(self, tx: Tx[R], work: Callable[[Tx[R]], Awaitable[A]]) -> A:
+        answer = await work(tx)
+        if self._log:
+            await self._log(tx, answer)
+        return answer
 
 
 class KeyedSteps(Steps[Any]):
@@ -83,8 +92,9 @@ class KeyedSteps(Steps[Any]):
         owner: Owner,
         idempotency: Idempotency,
         request: RepeatableRequest,
+        log: Callable[[Tx[Any], Any], Awaitable[None]] | None = None,
     ) -> None:
-        super().__init__(database, tenant, slots, owner)
+        super().__init__(database, tenant, slots, owner, log=log)
         self._idempotency = idempotency
         self._request = request
 
@@ -93,7 +103,7 @@ class KeyedSteps(Steps[Any]):
 
         async def once(tx: Tx[Any]) -> A | Problem:
             async def answer_new(_: object) -> list[A]:
-                return [await work(tx)]
+                return [await self._answer(tx, work)]
 
             await self._idempotency.lock(tx, [self._request])
             [answer] = await self._idempotency.once(tx, [self._request], answer_new)

@@ -1,0 +1,296 @@
+"""Daily limits that a person sets for an agent: what the calls of one API key or of one connected app may do in a day.
+
+Events count registrations, inventory counts units of stock. A call is counted in the transaction that stores what it
+does, by an update of the row of its limit, which the transaction has locked. So calls of any number of processes never
+go beyond a limit together, a failed call is not counted, and the schema refuses more. A day is one of UTC.
+
+The caller of a request carries the id of its limit (`Caller.limit_id`), which comes with the look-up of its credential.
+Calls of credentials without a limit do nothing of this. See `docs/decisions/0108`.
+"""
+
+import asyncio
+import datetime as dt
+from collections.abc import Collection, Mapping, Sequence
+from typing import Annotated, Any, LiteralString
+
+from msgspec import Meta, Struct
+
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.command import Command, rule
+from holdfast.kit.contract.problems import DAILY_LIMIT_REACHED, FORBIDDEN, NOT_FOUND, Problem, refuses
+from holdfast.kit.postgres.database import Reader, Tx
+from holdfast.kit.postgres.lookup_cache import TTL_SECONDS
+from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.run_modes import read, steps
+from holdfast.kit.running.steps import Conclusion, Steps
+from holdfast.kit.security import api_keys
+
+MAX_DAILY_LIMIT = 10**12
+
+LIMIT_OF_KEY: LiteralString = """
+    (select agent_limits.id from agent_limits where key_id = api_keys.id and daily_limit is not null)
+"""
+"""SQL: the id of the limit of a row of `api_keys`; null: it has none."""
+
+LIMIT_OF_GRANT: LiteralString = """
+    (select agent_limits.id from agent_limits
+      where agent_limits.tenant_id = grants.tenant_id and agent_limits.client_id = grants.client_id
+        and daily_limit is not null)
+"""
+"""SQL: the id of the limit of a row of `oauth_grants as grants`; null: it has none."""
+
+
+class GetLimit(Command):
+    """Names a credential: an API key by its id, or a connected app by the id of its client."""
+
+    key_id: int | None = None
+    client_id: Annotated[str, Meta(max_length=500)] | None = None
+
+    @rule("key_id", "client_id")
+    def one_credential(self) -> str | None:
+        return None if (self.key_id is None) != (self.client_id is None) else "name either a key or an app"
+
+
+class ListLimits(Command):
+    """Lists the limits of a tenant."""
+
+
+class SetLimit(GetLimit):
+    """Sets the daily limit of a credential. None: from now on it has no limit."""
+
+    daily_limit: Annotated[int, Meta(ge=0, le=MAX_DAILY_LIMIT)] | None = None
+
+
+class AgentLimit(Struct, frozen=True):
+    """The limit of a credential, and what was used of it today.
+
+    key_id             the API key, or
+    client_id          the client of the connected app
+    daily_limit        None: no limit
+    starts_again_at    when the count of this day ends
+    """
+
+    key_id: int | None
+    client_id: str | None
+    daily_limit: int | None
+    used: int
+    starts_again_at: dt.datetime
+
+
+class LimitOfCredential(Struct, frozen=True):
+    """The limit of a credential, with the name that people know it by.
+
+    name    empty: it has none
+    """
+
+    name: str
+    daily_limit: int | None
+    used: int
+    starts_again_at: dt.datetime
+
+
+class LockedLimit(Struct):
+    """A limit whose row this transaction has locked.
+
+    used       what was used today, with what this transaction has used so far
+    allowed    what may be used today
+    """
+
+    id: int
+    daily_limit: int
+    used: int
+    allowed: int
+    starts_again_at: dt.datetime
+    seconds_left: int
+
+    def refusal(self, sentence: str, requested: int = 1) -> Problem:
+        """The refusal of a call that would go beyond the limit.
+
+        sentence    what is limited, with the placeholders `limit`, `used` and `requested`
+        """
+        text = sentence.format(limit=f"{self.daily_limit:,}", used=f"{self.used:,}", requested=f"{requested:,}")
+        return DAILY_LIMIT_REACHED(
+            f"{text} The count starts again at {self.starts_again_at:%Y-%m-%d %H:%M} UTC.",
+            daily_limit=self.daily_limit,
+            used=self.used,
+            requested=requested,
+            starts_again_at=self.starts_again_at.isoformat().replace("+00:00", "Z"),
+            retry_after=self.seconds_left,
+        )
+
+
+_TODAY: LiteralString = "(clock_timestamp() at time zone 'UTC')::date"
+_TOMORROW: LiteralString = f"(({_TODAY} + 1)::timestamp at time zone 'UTC')"
+_USED: LiteralString = f"case when agent_limits.day >= {_TODAY} then agent_limits.used else 0 end"
+
+_LOCK: LiteralString = f"""
+    select id, daily_limit, used, allowed, day < {_TODAY}, {_TOMORROW},
+           ceil(extract(epoch from {_TOMORROW} - clock_timestamp()))::bigint
+      from agent_limits where id = any(%(ids)s) order by id for no key update
+"""
+
+
+async def lock(tx: Tx[Any], ids: Collection[int], *, waits: bool = True) -> Mapping[int, LockedLimit | None]:
+    """Lock limits until the transaction ends. None: the credential has no limit any more.
+
+    waits    whether to wait for limits that other transactions have locked. If not, they are left out
+    """
+    rows = await tx.tuples(_LOCK if waits else _LOCK + " skip locked", {"ids": list(ids)})
+    limits: dict[int, LockedLimit | None] = dict.fromkeys(ids) if waits else {}
+    yesterdays = [id for id, _, _, _, is_over, *_ in rows if is_over]
+    if yesterdays:
+        await tx.run(
+            f"""
+            update agent_limits set day = {_TODAY}, used = 0, allowed = daily_limit
+             where id = any(%(ids)s) and day < {_TODAY}
+            """,
+            {"ids": yesterdays},
+        )
+    for id, daily_limit, used, allowed, is_over, starts_again_at, seconds in rows:
+        today = (0, daily_limit) if is_over else (used, allowed)
+        limits[id] = None if daily_limit is None else LockedLimit(id, daily_limit, *today, starts_again_at, seconds)
+    return limits
+
+
+async def store_use(tx: Tx[Any], limits: Collection[LockedLimit]) -> None:
+    """Store what was used of locked limits."""
+    await tx.run(
+        """
+        update agent_limits set used = now_used
+          from unnest(%(ids)s::bigint[], %(used)s::bigint[]) as counted (limit_id, now_used) where id = limit_id
+        """,
+        {"ids": [limit.id for limit in limits], "used": [limit.used for limit in limits]},
+    )
+
+
+async def list_limits(reader: Reader[Any], caller: Caller, command: ListLimits) -> Sequence[AgentLimit]:
+    """List the limits of a tenant's keys and apps, with what was used of them today."""
+    return await reader.rows(
+        AgentLimit,
+        f"""
+        select key_id, client_id, daily_limit, {_USED} as used, {_TOMORROW} as starts_again_at
+          from agent_limits where tenant_id = %(tenant_id)s and daily_limit is not null
+         order by key_id, client_id
+        """,
+        {"tenant_id": caller.tenant},
+    )
+
+
+async def move_limit(tx: Tx[Any], tenant_id: int, key_id: int) -> None:
+    """Give the limit of a tenant's former key, and the count of today, to the key that replaces it.
+
+    For a service in which a tenant has one key at a time.
+    """
+    await tx.run(
+        "update agent_limits set key_id = %(key_id)s where tenant_id = %(tenant_id)s and key_id is not null",
+        {"tenant_id": tenant_id, "key_id": key_id},
+    )
+
+
+def refuse_agent_with_limit(caller: Caller, deed: str) -> None:
+    """Raise `forbidden` for a credential with a limit: it must not make itself another one without a limit."""
+    if caller.limit_id:
+        raise FORBIDDEN(
+            f"This API key or app has a daily limit, so it cannot {deed}.", hint="Ask the person who set the limit."
+        )
+
+
+class LimitOperations:
+    """The operations on the limits of one service, for its console. They have no routes and no tools.
+
+    tenant_column    the column of `api_keys` with the tenant of a key
+    name_column      SQL: the name of a row of `api_keys`
+    """
+
+    def __init__(self, tenant_column: LiteralString, name_column: LiteralString) -> None:
+        self._find: Mapping[str, LiteralString] = {
+            "key_id": f"""
+                select {name_column}, daily_limit, coalesce({_USED}, 0), {_TOMORROW}
+                  from api_keys left join agent_limits on key_id = api_keys.id
+                 where api_keys.id = %(key_id)s and {tenant_column} = %(tenant_id)s and active
+                """,
+            "client_id": f"""
+                select coalesce(name, ''), daily_limit, coalesce({_USED}, 0), {_TOMORROW}
+                  from oauth_grants join oauth_clients on oauth_clients.id = oauth_grants.client_id
+                  left join agent_limits using (tenant_id, client_id)
+                 where client_id = %(client_id)s and tenant_id = %(tenant_id)s and ended_at is null
+                   and expires_at > now() limit 1
+                """,
+        }
+
+        @refuses(NOT_FOUND)
+        async def get_limit(reader: Reader[Any], caller: Caller, command: GetLimit) -> LimitOfCredential:
+            """Read the daily limit of an API key or of a connected app, and what was used of it today."""
+            return await self._require(reader, caller, command)
+
+        @refuses(NOT_FOUND, FORBIDDEN)
+        async def set_limit(steps: Steps[Any], caller: Caller, command: SetLimit) -> Conclusion[AgentLimit]:
+            """Set the daily limit of an API key or of a connected app. Only a person may."""
+            if caller.principal not in ("person", "system"):
+                raise FORBIDDEN("Only a person sets the limits of agents.", hint="Set it in the console.")
+            begins = False
+
+            async def store(tx: Tx[Any]) -> AgentLimit:
+                nonlocal begins
+                limit, begins = await self.store(tx, caller, command)
+                return limit
+
+            concluded = await steps.conclude(store)
+            if begins:
+                # A process that misses the notice goes on for so long with a caller that has no limit yet.
+                await asyncio.sleep(TTL_SECONDS)
+            return concluded
+
+        self.list = Operation("list_agent_limits", None, read(list_limits))
+        self.get = Operation("get_agent_limit", None, read(get_limit))
+        self.set = Operation("set_agent_limit", None, steps(set_limit))
+        self.all = (self.list, self.get, self.set)
+
+    async def _require(self, reader: Reader[Any], caller: Caller, command: GetLimit) -> LimitOfCredential:
+        """The limit of a credential of the caller. Raises `not_found`."""
+        kind = "key_id" if command.key_id is not None else "client_id"
+        parameters = {"tenant_id": caller.tenant, "key_id": command.key_id, "client_id": command.client_id}
+        rows = await reader.tuples(self._find[kind], parameters)
+        if not rows:
+            raise NOT_FOUND("You have no such key or app.")
+        return LimitOfCredential(*rows[0])
+
+    async def store(self, tx: Tx[Any], caller: Caller, command: SetLimit) -> tuple[AgentLimit, bool]:
+        """Store the limit of a credential. Returns it, and whether the credential had none before.
+
+        What was used today stays counted. If it is more than a new limit, nothing more can be used today.
+        """
+        parameters = {
+            "tenant_id": caller.tenant,
+            "key_id": command.key_id,
+            "client_id": command.client_id,
+            "daily_limit": command.daily_limit,
+        }
+        await tx.run(
+            """
+            select from agent_limits
+             where tenant_id = %(tenant_id)s and (key_id = %(key_id)s or client_id = %(client_id)s) for no key update
+            """,
+            parameters,
+        )
+        was_limited = (await self._require(tx, caller, command)).daily_limit is not None
+        conflict: LiteralString = "(key_id)" if command.key_id is not None else "(tenant_id, client_id)"
+        limit = await tx.row(
+            AgentLimit,
+            f"""
+            insert into agent_limits (tenant_id, key_id, client_id, daily_limit, allowed)
+            values (%(tenant_id)s, %(key_id)s, %(client_id)s, %(daily_limit)s, %(daily_limit)s)
+                on conflict {conflict} do update
+               set daily_limit = excluded.daily_limit, set_at = excluded.set_at,
+                   day = greatest(agent_limits.day, {_TODAY}), used = {_USED},
+                   allowed = case when excluded.daily_limit is not null
+                                  then greatest(excluded.daily_limit, {_USED}) end
+            returning key_id, client_id, daily_limit, used, {_TOMORROW} as starts_again_at
+            """,
+            parameters,
+        )
+        assert limit
+        begins = command.daily_limit is not None and not was_limited
+        if begins or (was_limited and command.daily_limit is None):
+            await tx.revoke(api_keys.CHANNEL)
+        return limit, begins

@@ -1,0 +1,203 @@
+"""The page "Agents" of a console: how agents connect, which are connected, and what they did.
+
+A service says which credentials there are and what was done with them (`AgentDesk`). The page is the same in both.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple, Protocol
+
+from msgspec import Struct
+
+from holdfast.accounts.agent_limits import AgentLimit
+from holdfast.accounts.agents.clients import Connection
+from holdfast.accounts.sessions import Session
+from holdfast.accounts.signed_in_pages import Console
+from holdfast.kit.http.handler import Reply, Request, read_query
+from holdfast.kit.http.index import Route
+from holdfast.kit.pages.page_cache import constant_page
+from holdfast.kit.pages.site import Site
+from holdfast.kit.running.rate_limits import Limits
+
+AGENTS = "/console/agents"
+DONE = f"{AGENTS}/done"
+
+COPY_SCRIPT = "copy.js"
+
+MAX_LINES = 8
+"""The most lines of what agents did on the page itself; older ones are on pages of their own."""
+
+PAGE_LINES = 40
+
+
+class AgentCard(Struct, kw_only=True):
+    """A credential of agents: an API key, or an app that a person has connected.
+
+    key_id       the id of the key; None for an app
+    client_id    the id of the app; None for a key
+    origin       where it comes from, as a sentence; empty: unknown
+    abilities    what it may do, each as a sentence
+    programs     what the programs call themselves that used it
+    remove       the path of the page that asks whether to remove it
+    limit        what it may do in a day; None: any number
+    """
+
+    key_id: int | None = None
+    client_id: str | None = None
+    name: str
+    origin: str = ""
+    abilities: Sequence[str]
+    programs: Sequence[str] = ()
+    since: datetime
+    used_at: datetime | None
+    remove: str
+    limit: AgentLimit | None
+
+
+class AgentLine(Struct, kw_only=True):
+    """One line of what agents did.
+
+    action       what the template of the service writes the sentence from
+    undo         the path of the page that asks whether to undo it; empty: it cannot be undone
+    is_undone    whether it was undone
+    """
+
+    icon: str
+    at: datetime
+    action: Any
+    undo: str = ""
+    is_undone: bool = False
+
+
+class AgentLines(NamedTuple):
+    """A page of lines, the newest first. `older`: where the next page begins; empty: there is none."""
+
+    lines: Sequence[AgentLine]
+    older: str
+
+
+class AgentDesk(Protocol):
+    """What a service knows of agents."""
+
+    async def cards(self, session: Session, request: Request) -> Sequence[AgentCard]:
+        """The credentials that work now, the one used last first."""
+        ...
+
+    async def lines(self, session: Session, request: Request, before: str, limit: int) -> AgentLines:
+        """What agents did. `before`: where the page begins; empty: with the newest. Raises `validation_failed`."""
+        ...
+
+    async def values(self, session: Session, request: Request) -> Mapping[str, Any]:
+        """Further values of the page, for the templates of the service."""
+        ...
+
+
+class AgentTemplates(NamedTuple):
+    """The templates of a service for the page.
+
+    base    the layout of its console
+    deed    has the macros `deed(action)`: what an agent did as a sentence, `more(action)`: paragraphs below it, and
+            `note(action)`: what follows the time in the same line
+    keys    the section about keys
+    counts  what a daily limit counts: `people` or `units`
+    """
+
+    base: str
+    deed: str
+    keys: str
+    counts: str
+
+
+class AgentsPage:
+    """Answers requests for the page, and for older lines of what agents did."""
+
+    def __init__(self, console: Console, desk: AgentDesk, connection: Connection, templates: AgentTemplates) -> None:
+        self._console = console
+        self._desk = desk
+        self._connection = connection
+        self._templates = templates
+
+    def routes(self) -> list[Route]:
+        return [
+            self._console.route(AGENTS, "agents", self.show),
+            self._console.route(DONE, "agents_done", self.done),
+        ]
+
+    async def show(self, session: Session, request: Request) -> Reply:
+        """Show the page."""
+        return await self.page(session, request)
+
+    async def page(self, session: Session, request: Request, status: int = 200, **values: Any) -> Reply:
+        """The page. `values` replace those of the service, such as after a form that was refused."""
+        lines, older = await self._desk.lines(session, request, "", MAX_LINES)
+        return self.render(
+            session,
+            request,
+            "agents/agents.html",
+            status,
+            cards=await self._desk.cards(session, request),
+            lines=lines,
+            older=older,
+            connection=self._connection,
+            scripts=[COPY_SCRIPT],
+            **{**await self._desk.values(session, request), **values},
+        )
+
+    async def done(self, session: Session, request: Request) -> Reply:
+        """Show what agents did, the newest first."""
+        before = read_query(request.query).get("before", "")
+        lines, older = await self._desk.lines(session, request, before, PAGE_LINES)
+        return self.render(session, request, "agents/agents_done.html", lines=lines, older=older, is_first=not before)
+
+    def render(self, session: Session, request: Request, template: str, status: int = 200, **values: Any) -> Reply:
+        """A page below "Agents", named by its path among all templates."""
+        return self._console.signed_in.page(
+            session,
+            request,
+            template,
+            status,
+            here=AGENTS,
+            base=self._templates.base,
+            deeds=self._templates.deed,
+            key_section=self._templates.keys,
+            counts=self._templates.counts,
+            **values,
+        )
+
+    def moved(self, path: str, name: str) -> Route:
+        """The route of an address that this page had before: it leads to the page."""
+
+        async def answer(_: Session, request: Request) -> Reply:
+            return self._console.to(request, AGENTS)
+
+        return self._console.route(path, name, answer)
+
+
+def public_page(
+    site: Site,
+    limits: Limits,
+    connection: Connection,
+    base_url: str,
+    abilities: Sequence[str],
+    *,
+    manual: str,
+    reference: str = "",
+) -> Route:
+    """The route of the public page that says how agents connect.
+
+    abilities    what a person can allow an agent, as English sentences
+    manual       the path of the text for agents
+    reference    the path of the reference; empty: there is none
+    """
+    return constant_page(
+        site,
+        "/agents",
+        "agents/how_agents_connect.html",
+        limits,
+        "how_agents_connect",
+        base_url=base_url,
+        connection=connection,
+        abilities=abilities,
+        manual=manual,
+        reference=reference,
+    )

@@ -1,0 +1,82 @@
+"""Statements on what agents did."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from holdfast.events.agent_actions.model import AgentAction, ListAgentActions
+from holdfast.events.resources import Reader, Tx
+from holdfast.events.users.model import EMAIL
+
+MAX_ID = 2**63 - 1
+
+
+async def insert_actions(tx: Tx, actions: Sequence[Mapping[str, Any]]) -> None:
+    """Store actions, each with the name that its key or app has now."""
+    await tx.run(
+        """
+        insert into agent_actions (organizer_id, by_key_id, by_grant_id, agent_name, operation, event_id, queue_id,
+                                   key_id, user_id)
+        select action.organizer_id, action.by_key_id, action.by_grant_id,
+               left(coalesce(key.name, app.name, app.host, nullif(action.program, '')), 300), action.operation,
+               action.event_id, action.queue_id, action.key_id, person.id
+          from json_to_recordset(%(actions)s::json)
+               as action (organizer_id bigint, by_key_id bigint, by_grant_id bigint, operation text, event_id bigint,
+                          queue_id bigint, key_id bigint, public_id text, program text)
+          left join lateral (select name from api_keys where id = action.by_key_id limit 1) as key on true
+          left join lateral (
+               select nullif(name, '') as name, substring(oauth_clients.id from '^https://([^/:?#]+)') as host
+                 from oauth_grants join oauth_clients on oauth_clients.id = client_id
+                where oauth_grants.id = action.by_grant_id limit 1) as app on true
+          left join lateral (select id from users where public_id = action.public_id limit 1) as person on true
+        """,
+        {"actions": msgspec.json.encode(actions).decode()},
+    )
+
+
+async def list_actions(reader: Reader, organizer_id: int, command: ListAgentActions) -> list[AgentAction]:
+    """Actions for an organizer, the newest first, with what they were about as it is now."""
+    return await reader.rows(
+        AgentAction,
+        f"""
+        select action.id, coalesce('key ' || by_key_id, 'app ' || by_grant_id) as credential, agent_name, operation,
+               event_id, queue_id, action.key_id, done_at, person.public_id as user_id, person.email, person.status,
+               event.title as event_title, coalesce(event.is_open, false) as is_event_open,
+               queue.title as queue_title, coalesce(queue.is_open, false) as is_queue_open,
+               key.name as key_name, coalesce(key.active, false) as is_key_active
+          from (select * from agent_actions
+                 where organizer_id = %(organizer_id)s and id < %(before)s order by id desc limit %(limit)s) as action
+          left join lateral (
+               select title, cancelled_at is null and datetime > now() as is_open from events
+                where events.id = action.event_id and organizer_id = %(organizer_id)s limit 1) as event on true
+          left join lateral (
+               select users.public_id, {EMAIL} as email, registrations.status::text as status
+                 from registrations join users on users.id = registrations.user_id
+                where registrations.event_id = action.event_id and registrations.user_id = action.user_id
+                  and registrations.organizer_id = %(organizer_id)s limit 1) as person on true
+          left join lateral (
+               select title, deleted_at is null as is_open from queues
+                where queues.id = action.queue_id and organizer_id = %(organizer_id)s limit 1) as queue on true
+          left join lateral (
+               select name, active from api_keys
+                where api_keys.id = action.key_id and api_keys.user_id = %(organizer_id)s limit 1) as key on true
+         order by action.id desc
+        """,
+        {"organizer_id": organizer_id, "before": command.before or MAX_ID, "limit": command.limit},
+    )
+
+
+async def delete_old_actions(tx: Tx, limit: int) -> int:
+    """Delete actions that are older than 90 days. Returns the number deleted."""
+    return await tx.value(
+        """
+        with deleted as (
+            delete from agent_actions
+             where id = any(array(select id from agent_actions where done_at < now() - interval '90 days'
+                                   order by done_at limit %(limit)s for update skip locked))
+         returning 1)
+        select count(*) from deleted
+        """,
+        {"limit": limit},
+    )

@@ -1,0 +1,221 @@
+"""The page "Agents" of merchants: the key of the shop, which agents used it, and what they did to the stock."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from holdfast.accounts.agent_limits import AgentLimit, ListLimits
+from holdfast.accounts.agents.agents_page import (
+    AGENTS,
+    AgentCard,
+    AgentLine,
+    AgentLines,
+    AgentsPage,
+    AgentTemplates,
+    public_page,
+)
+from holdfast.accounts.agents.clients import Connection
+from holdfast.accounts.sessions import Session
+from holdfast.inventory.agents import access
+from holdfast.inventory.agents.access import EndKey, Key, RenewKey, ShowAccess
+from holdfast.inventory.console.frame import Console, merchant
+from holdfast.inventory.console.pools.pool import ACTORS, HistoryRow, HistoryRows
+from holdfast.inventory.pools.model import GetPool, PoolWithMembers
+from holdfast.inventory.shopify.platform import Platform
+from holdfast.inventory.shops.model import SCOPES
+from holdfast.inventory.shops.operations import LIMITS
+from holdfast.inventory.site import SITE
+from holdfast.inventory.stock.model import GetStockHistory
+from holdfast.kit.contract.command import check
+from holdfast.kit.contract.messages import translatable
+from holdfast.kit.http.handler import Reply, Request
+from holdfast.kit.http.index import Route
+from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, try_form
+from holdfast.kit.pages.language import language_of
+from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.run_modes import read, single
+from holdfast.kit.running.runner import Runner
+
+NEW_KEY = f"{AGENTS}/key"
+END_KEY = f"{AGENTS}/key/end"
+
+ALLOWED = {
+    "read_inventory": translatable("See quantities, the history and what can be sold."),
+    "write_inventory": translatable("Sell, count, hold and move stock."),
+    "read_pools": translatable("See pools and their variants."),
+    "write_pools": translatable("Make and change pools, and link variants."),
+}
+"""The words for what each scope allows."""
+
+SUGGESTED_SCOPES = ("read_inventory", "read_pools")
+"""The scopes that the form of a new key suggests: to look at stock. What changes something is chosen on purpose."""
+
+ACROSS = (
+    Operation("show_access", None, read(access.show)),
+    Operation("renew_key", None, single(access.renew)),
+    Operation("end_key", None, single(access.end)),
+    Operation("name_keys", None, read(access.name_keys)),
+)
+"""Operations on keys. No transaction of a shop can read keys, so these run in none, and name the shop."""
+
+TEMPLATES = AgentTemplates(
+    base="console/page.html",
+    deed="console/agents/deeds.html",
+    keys="console/agents/key_section.html",
+    counts="units",
+)
+
+ICONS: Mapping[str, str] = {
+    "sale": "shopping-cart",
+    "cancel": "undo-2",
+    "restock": "truck",
+    "set": "clipboard-check",
+    "transfer": "arrow-right-left",
+    "hold": "hand",
+    "release": "hand",
+    "reconcile": "refresh-cw",
+    "import": "sheet",
+    "revert": "undo-2",
+}
+"""The icon of each kind of entry; a pencil for any other."""
+
+
+class PoolDeed(Struct, frozen=True):
+    """An entry that an agent made, with its pool. `actors`: the words for those who have no name."""
+
+    row: HistoryRow
+    pool: PoolWithMembers
+    actors: Mapping[str, str]
+
+
+class ShopAgents:
+    """What the service knows of the agents of a shop, as `AgentDesk`."""
+
+    def __init__(self, console: Console, platform: Platform, account_runner: Runner) -> None:
+        self._limits = account_runner[LIMITS.list]
+        self._show, self._get_pool = console.run["show_access"], console.run["get_pool"]
+        self._rows = HistoryRows(console, platform)
+
+    async def cards(self, session: Session, request: Request) -> Sequence[AgentCard]:
+        """The key of the shop, if it has one."""
+        texts = SITE.texts(language_of(request))
+        limits: Sequence[AgentLimit] = await self._limits(merchant(session), ListLimits())
+        limit_of = {limit.key_id: limit for limit in limits}
+        return [
+            AgentCard(
+                key_id=key.id,
+                name=texts.gettext("The key of your shop"),
+                origin=f"{key.text[: access.SHOWN_CHARACTERS]}…" if key.text else "",
+                abilities=[texts.gettext(ALLOWED[scope]) for scope in key.scopes],
+                programs=key.programs,
+                since=key.made_at,
+                used_at=key.changed_at,
+                remove=END_KEY,
+                limit=limit_of.get(key.id),
+            )
+            for key in await self._keys(session)
+            if key.active
+        ]
+
+    async def lines(self, session: Session, request: Request, before: str, limit: int) -> AgentLines:
+        """What agents did to the stock, the newest first."""
+        command = check(GetStockHistory, {"actor": "agent", "limit": limit, "cursor": before or None})
+        rows, older = await self._rows.read(session, request, command)
+        ids = sorted({row.entry.pool_id for row in rows})
+        pools: Sequence[PoolWithMembers] = await asyncio.gather(
+            *(self._get_pool(merchant(session), GetPool(pool_id=id)) for id in ids)
+        )
+        by_id = dict(zip(ids, pools, strict=True))
+        lines = [
+            AgentLine(
+                icon=ICONS.get(row.entry.kind, "pencil"),
+                at=row.entry.created_at,
+                action=PoolDeed(row, by_id[row.entry.pool_id], ACTORS),
+                undo=f"/console/pools/{row.entry.pool_id}/entries/{row.entry.id}/undo" if row.can_be_undone else "",
+                is_undone=row.is_undone,
+            )
+            for row in rows
+        ]
+        return AgentLines(lines, older or "")
+
+    async def values(self, session: Session, request: Request) -> Mapping[str, Any]:
+        """The key of the shop, and the keys before it."""
+        keys = await self._keys(session)
+        active = [key for key in keys if key.active]
+        return {"key": active[0] if active else None, "former": [key for key in keys if not key.active]}
+
+    async def _keys(self, session: Session) -> Sequence[Key]:
+        return await self._show(merchant(session), ShowAccess())
+
+
+class AgentPages:
+    """Answers requests for the page, for a new key, and for the end of the key."""
+
+    def __init__(self, console: Console, platform: Platform, base_url: str, account_runner: Runner) -> None:
+        self._console = console
+        self._show, self._renew = console.run["show_access"], console.run["renew_key"]
+        self._end = console.run["end_key"]
+        self._connection = Connection(f"{base_url}/mcp", "holdfast-inventory", by_oauth=False)
+        self._base_url = base_url
+        self._agents = AgentsPage(console, ShopAgents(console, platform, account_runner), self._connection, TEMPLATES)
+
+    def routes(self) -> list[Route]:
+        return [
+            *SITE.assets("copy.js"),
+            public_page(
+                SITE,
+                self._console.signed_in.limits,
+                self._connection,
+                self._base_url,
+                [*ALLOWED.values()],
+                manual="/auth.md",
+            ),
+            *self._agents.routes(),
+            self._agents.moved("/console/settings/key", "former_new_key"),
+            self._console.route(NEW_KEY, "new_key", self.renew, "POST"),
+            self._console.route(END_KEY, "end_key", self.end, "POST"),
+        ]
+
+    async def renew(self, session: Session, request: Request) -> Reply:
+        """Show the form for the scopes of a new key, or make it: the old one ends."""
+        if request.method != "POST":
+            return await self._new_key_page(session, request, SUGGESTED_SCOPES)
+        fields = await self._console.signed_in.read(session, request)
+        scopes = [scope for scope in SCOPES if scope in fields]
+        done = await try_form(lambda: self._renew_key(session, scopes))
+        if isinstance(done, FormRefusal):
+            return await self._new_key_page(session, request, scopes, done)
+        return self._console.to(request, AGENTS)
+
+    async def end(self, session: Session, request: Request) -> Reply:
+        """Ask whether to end the key, or end it."""
+        if request.method != "POST":
+            return self._page(session, request, "agents/end_key.html")
+        await self._console.signed_in.read(session, request)
+        await self._end(merchant(session), EndKey())
+        return self._console.to(request, AGENTS)
+
+    async def _renew_key(self, session: Session, scopes: Sequence[str]) -> None:
+        await self._renew(merchant(session), check(RenewKey, {"scopes": scopes}))
+
+    async def _new_key_page(
+        self, session: Session, request: Request, scopes: Sequence[str], refusal: FormRefusal = NOT_REFUSED
+    ) -> Reply:
+        keys: Sequence[Key] = await self._show(merchant(session), ShowAccess())
+        present = [scope for key in keys if key.active for scope in key.scopes]
+        return self._page(
+            session,
+            request,
+            "agents/new_key.html",
+            refusal.status,
+            chosen=scopes,
+            has_key=any(key.active for key in keys),
+            present=present,
+            lost=[scope for scope in present if scope not in scopes],
+            refused=bool(refusal.errors),
+        )
+
+    def _page(self, session: Session, request: Request, template: str, status: int = 200, **values: Any) -> Reply:
+        return self._console.page(session, request, template, status, here=AGENTS, allowed=ALLOWED, **values)

@@ -1,0 +1,130 @@
+"""An organizer connects an agent from nothing, in Chromium, by the steps of the page "Agents".
+
+The agent is the official client. It gets the address that the page shows, and opens the page on which the organizer
+allows it. Then it calls a tool, and the page tells what it did, with a way back.
+"""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import httpx2
+import pytest_asyncio
+from mcp import Client
+from mcp.client.auth import OAuthClientProvider
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.auth import AuthorizationCodeResult, OAuthClientMetadata
+from playwright.async_api import Browser, Page, expect
+from pydantic import AnyUrl
+
+from holdfast.accounts import sessions
+from holdfast.events.settings import Settings
+from tests.browser.looking import session_cookie
+from tests.events.oauth_server.test_official_client import Storage
+from tests.outside_servers import says
+from tests.outside_servers import serving as serving_outside
+from tests.serving import listener, running_already, serving
+from tests.support import Client as Organizer
+from tests.support import Service, running
+
+
+@dataclass
+class Desk:
+    """The service behind a port, with an organizer who has an event.
+
+    callback    where the client waits for the browser
+    """
+
+    service: Service
+    base_url: str
+    ada: Organizer
+    event: int
+    callback: str
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def desk(settings: Settings) -> AsyncIterator[Desk]:
+    at = listener()
+    base_url = f"http://127.0.0.1:{at.getsockname()[1]}"
+    settings = settings.model_copy(update={"base_url": base_url, "oauth_builtin": True})
+    back = says("200 OK\r\nContent-Type: text/html\r\nContent-Length: 35", b"<!doctype html><title>Done</title>\n")
+    async with (
+        running(settings) as service,
+        serving(running_already(service.app), at),
+        serving_outside(back) as program,
+    ):
+        ada = await service.organizer()
+        event = await ada.create_event(title="Jazz night")
+        yield Desk(service, base_url, ada, event["id"], f"http://localhost:{program.port}/callback")
+
+
+class Program:
+    """The official client as a program on the organizer's computer: it opens pages in the organizer's browser."""
+
+    def __init__(self, page: Page, address: str, callback: str) -> None:
+        self._page = page
+        self._address = address
+        self._callback = callback
+
+    async def call(self, tool: str, arguments: dict[str, Any]) -> Any:
+        """Connect, and call a tool."""
+        about = OAuthClientMetadata(client_name="Mira", redirect_uris=[AnyUrl(self._callback)])
+        provider = OAuthClientProvider(self._address, about, Storage(), self._open, self._back)
+        async with (
+            httpx2.AsyncClient(auth=provider, timeout=60) as http,
+            Client(streamable_http_client(self._address, http_client=http)) as client,
+        ):
+            result = await client.call_tool(tool, arguments)
+        assert not result.is_error, result
+        return result
+
+    async def _open(self, address: str) -> None:
+        await self._page.goto(address)
+        await expect(self._page.get_by_role("heading", level=1)).to_have_text("Let Mira act for you?")
+        await self._page.get_by_role("button", name="Allow").click()
+        await self._page.wait_for_url(f"{self._callback}?**")
+
+    async def _back(self) -> AuthorizationCodeResult:
+        return AuthorizationCodeResult.model_validate(dict(parse_qsl(urlsplit(self._page.url).query)))
+
+
+async def test_an_agent_is_connected_from_nothing_and_what_it_did_is_undone(chromium: Browser, desk: Desk) -> None:
+    context = await chromium.new_context()
+    secret = await desk.service.database.transact(lambda tx: sessions.begin(tx, desk.ada.id, "link", "a test"))
+    await context.add_cookies([session_cookie(desk.base_url, secret)])
+    page = await context.new_page()
+    await page.goto(f"{desk.base_url}/console")
+    await page.get_by_role("link", name="Agents").first.click()
+
+    await page.locator("summary", has_text="Another agent").click()
+    await expect(page.get_by_text("Add one, and paste the address.")).to_be_visible()
+    address = await page.locator("#mcp-address").inner_text()
+    program = Program(page, address, desk.callback)
+    await program.call("create_registration", {"event_id": desk.event, "email": "ben@example.com"})
+    await desk.service.settle()
+
+    await page.goto(f"{desk.base_url}/console/agents")
+    card = page.locator("li.card", has=page.get_by_role("heading", name="Mira"))
+    await expect(card).to_contain_text("Publishing and changing events, and registering people.")
+    line = page.locator(".timeline li").first
+    await expect(line).to_contain_text("Mira registered ben@example.com for Jazz night")
+    await line.get_by_role("link", name="Undo").click()
+    await page.get_by_role("button", name="Remove now").click()
+    await page.goto(f"{desk.base_url}/console/agents")
+    await expect(page.locator(".timeline li").first).to_contain_text("was undone")
+
+    await card.get_by_role("link", name="Remove").click()
+    await page.get_by_role("button", name="Remove this app").click()
+    await expect(page.get_by_role("heading", name="Mira")).to_have_count(0)
+
+
+async def test_steps_can_be_read_without_scripts(chromium: Browser, desk: Desk) -> None:
+    context = await chromium.new_context(java_script_enabled=False)
+    page = await context.new_page()
+
+    await page.goto(f"{desk.base_url}/agents")
+    await page.locator("summary", has_text="Claude Code").click()
+
+    await expect(page.locator("#claude-code-command")).to_contain_text(f"{desk.base_url}/mcp")
+    await expect(page.locator("#mcp-address")).to_have_text(f"{desk.base_url}/mcp")

@@ -1,0 +1,180 @@
+"""What agents did is stored with what they did: by tool, once, for their own organizer only."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from holdfast.events.agent_actions.model import OPERATIONS, AgentAction, ListAgentActions
+from holdfast.events.agent_actions.operations import forget_actions, list_actions
+from holdfast.events.api import OPERATIONS as TABLE
+from holdfast.kit.contract.caller import person
+from tests.kit.mcp.wire import Agent
+from tests.support import Client, Service, event_fields, queue_fields
+
+
+def agent_of(service: Service, organizer: Client) -> Agent:
+    assert organizer.key
+    return Agent(service.app, organizer.key, "2025-11-25")
+
+
+async def actions(service: Service, organizer: Client, **fields: Any) -> Sequence[AgentAction]:
+    caller, command = person(1, organizer.id), ListAgentActions(**fields)
+    return await service.database.read(lambda reader: list_actions(reader, caller, command))
+
+
+async def test_what_an_agent_did_is_told_with_the_event_and_the_person(service: Service) -> None:
+    ada = await service.organizer()
+    agent = agent_of(service, ada)
+    event = (await agent.call("create_event", **event_fields(title="Jazz night")))["structuredContent"]
+    await agent.call("create_registration", event_id=event["id"], email="ben@example.com")
+    await service.settle()
+
+    registered, created = await actions(service, ada)
+
+    assert (created.operation, created.event_title, created.is_event_open) == ("create_event", "Jazz night", True)
+    assert (registered.operation, registered.event_title) == ("create_registration", "Jazz night")
+    assert (registered.email, registered.status) == ("ben@example.com", "registered")
+    assert created.agent_name
+    assert {created.credential, registered.credential} == {f"key {await key_id(service, ada)}"}
+
+
+async def key_id(service: Service, organizer: Client) -> int:
+    [(id,)] = await service.run_sql("select id from api_keys where user_id = %(id)s", id=organizer.id)
+    return id
+
+
+async def test_every_tool_that_changes_something_is_told(service: Service) -> None:
+    untold = {
+        operation.name
+        for operation in TABLE
+        if operation.tool and not operation.mode.reads and operation.name not in OPERATIONS
+    }
+
+    assert untold == {"presign_upload"}
+
+
+async def test_each_of_them_names_what_it_was_about(service: Service) -> None:
+    ada = await service.organizer()
+    agent = agent_of(service, ada)
+    event = (await agent.call("create_event", **event_fields()))["structuredContent"]["id"]
+    registration = {"event_id": event, "email": "ben@example.com"}
+    await agent.call("create_registration", **registration)
+    await service.settle()
+    [user] = (await ada.get("/api/registrations")).json()["data"]
+    ben = {"event_id": event, "user_id": user["user_id"]}
+    await agent.call("update_registration", **{**ben, "status": "waitlisted"})
+    await agent.call("delete_registration", **ben)
+    queue = (await agent.call("create_queue", **queue_fields()))["structuredContent"]["id"]
+    await agent.call("update_queue", queue_id=queue, active=False)
+    await agent.call("delete_queue", queue_id=queue)
+    key = (await agent.call("create_api_key", name="Till"))["structuredContent"]["id"]
+    await agent.call("revoke_api_key", id=key)
+    await agent.call("update_event", event_id=event, capacity=20)
+    await agent.call("cancel_event", event_id=event)
+
+    subjects = [
+        (action.operation, action.event_id, action.queue_id, action.key_id)
+        for action in reversed(await actions(service, ada))
+    ]
+
+    assert subjects == [
+        ("create_event", event, None, None),
+        ("create_registration", event, None, None),
+        ("update_registration", event, None, None),
+        ("delete_registration", event, None, None),
+        ("create_queue", None, queue, None),
+        ("update_queue", None, queue, None),
+        ("delete_queue", None, queue, None),
+        ("create_api_key", None, None, key),
+        ("revoke_api_key", None, None, key),
+        ("update_event", event, None, None),
+        ("cancel_event", event, None, None),
+    ]
+
+
+async def test_what_was_refused_is_not_told_nor_what_only_reads(service: Service) -> None:
+    ada = await service.organizer()
+    agent = agent_of(service, ada)
+
+    await agent.call("list_events")
+    refused = await agent.call("create_registration", event_id=999_999, email="ben@example.com")
+    failed = await agent.call("create_event", **event_fields(capacity=-1))
+
+    assert (refused["isError"], failed["isError"]) == (True, True)
+    assert await actions(service, ada) == []
+
+
+async def test_a_program_that_uses_the_key_without_mcp_is_not_told(service: Service) -> None:
+    ada = await service.organizer()
+
+    await ada.create_event()
+
+    assert await actions(service, ada) == []
+
+
+async def test_nobody_reads_what_agents_of_another_organizer_did(service: Service) -> None:
+    ada, bob = await service.organizer(), await service.organizer()
+    event = (await agent_of(service, bob).call("create_event", **event_fields()))["structuredContent"]["id"]
+    await agent_of(service, ada).call("create_registration", event_id=event, email="ben@example.com")
+    await agent_of(service, ada).call("update_event", event_id=event, capacity=1)
+
+    assert await actions(service, ada) == []
+    assert [action.operation for action in await actions(service, bob)] == ["create_event"]
+
+
+async def test_a_person_who_is_not_registered_any_more_is_not_named(service: Service) -> None:
+    ada = await service.organizer()
+    agent = agent_of(service, ada)
+    event = (await agent.call("create_event", **event_fields()))["structuredContent"]["id"]
+    user = (await ada.register(event, email="ben@example.com")).rpartition("/")[2]
+    await service.settle()
+    await agent.call("delete_registration", event_id=event, user_id=user)
+
+    [removed, _] = await actions(service, ada)
+
+    assert (removed.operation, removed.email, removed.user_id) == ("delete_registration", None, None)
+
+
+async def test_pages_follow_each_other(service: Service) -> None:
+    ada = await service.organizer()
+    agent = agent_of(service, ada)
+    for title in ("one", "two", "three"):
+        await agent.call("create_event", **event_fields(title=title))
+
+    first = await actions(service, ada, limit=2)
+    second = await actions(service, ada, limit=2, before=first[-1].id)
+
+    assert [action.event_title for action in (*first, *second)] == ["three", "two", "one"]
+
+
+async def test_it_is_kept_for_ninety_days(service: Service) -> None:
+    ada = await service.organizer()
+    agent = agent_of(service, ada)
+    await agent.call("create_event", **event_fields(title="old"))
+    await service.run_sql("update agent_actions set done_at = now() - interval '91 days'")
+    await agent.call("create_event", **event_fields(title="new"))
+
+    deleted = await service.database.transact(forget_actions)
+
+    assert deleted == 1
+    assert [action.event_title for action in await actions(service, ada)] == ["new"]
+
+
+async def test_what_agents_did_among_many_programs_is_told_exactly_once(service: Service) -> None:
+    ada = await service.organizer()
+    agent = agent_of(service, ada)
+    event = (await ada.create_event(capacity=100))["id"]
+    registered = [{"event_id": event, "email": f"agent{number}@example.com"} for number in range(20)]
+
+    await asyncio.gather(
+        *(ada.register(event, email=f"program{number}@example.com") for number in range(20)),
+        *(
+            agent.call("create_registration", event_id=event, email=f"agent{number}@example.com")
+            for number in range(20)
+        ),
+    )
+    await service.settle()
+
+    emails = sorted(action.email or "" for action in await actions(service, ada))
+    assert emails == sorted(registration["email"] for registration in registered)
+    assert await service.run_sql("select count(*) from registrations where status = 'registered'") == [(40,)]

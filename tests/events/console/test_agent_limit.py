@@ -1,0 +1,87 @@
+"""The page of a daily limit: an organizer sets how many people a key or an app registers in a day."""
+
+import pytest
+
+from tests.events.console.organizing import main_text
+from tests.events.console.scene import Desk, desk
+from tests.support import Service
+
+
+async def page_of_key(at: Desk) -> str:
+    """The page of the limit of Ada's key."""
+    [key] = (await at.ada.get("/api/keys")).json()["data"]
+    return f"/console/agents/limit?key={key['id']}"
+
+
+async def test_a_limit_holds_from_the_moment_that_it_is_saved_and_stands_on_the_card_of_the_key(
+    service: Service,
+) -> None:
+    at = await desk(service)
+    event = await at.ada.create_event()
+    await at.ada.register(event["id"], email="ann@example.com")
+
+    saved = await at.post(await page_of_key(at), daily_limit="1")
+
+    assert (saved.status_code, saved.headers["location"]) == (303, "/console/agents")
+    await at.ada.register(event["id"], email="ben@example.com")
+    body = {"registration": {"event_id": event["id"], "email": "cal@example.com"}}
+    assert (await at.ada.post("/api/registrations", body)).json()["code"] == "daily_limit_reached"
+    listed = main_text(await at.browser.get("/console/agents"))
+    assert "1 of 1 person registered today." in listed
+    assert "Change the daily limit" in listed
+
+
+async def test_an_empty_field_takes_the_limit_away(service: Service) -> None:
+    at = await desk(service)
+    event = await at.ada.create_event()
+    await at.post(await page_of_key(at), daily_limit="0")
+
+    await at.post(await page_of_key(at), daily_limit="")
+
+    await at.ada.register(event["id"], email="ann@example.com")
+    assert "Set a daily limit" in main_text(await at.browser.get("/console/agents"))
+
+
+@pytest.mark.parametrize("text", ["many", "-1", "1.5", "1,50"])
+async def test_what_is_no_whole_number_is_refused_beside_the_field_and_stays_there(service: Service, text: str) -> None:
+    at = await desk(service)
+
+    refused = await at.post(await page_of_key(at), daily_limit=text)
+
+    assert refused.status_code == 422
+    assert "Enter a whole number, such as 20, or leave it empty." in refused.text
+    assert f'value="{text}"' in refused.text
+
+
+async def test_a_number_may_have_groups_of_three_digits(service: Service) -> None:
+    at = await desk(service)
+
+    await at.post(await page_of_key(at), daily_limit="1.500")
+
+    assert await service.run_sql("select daily_limit from agent_limits") == [(1_500,)]
+
+
+async def test_the_key_of_another_organizer_and_what_is_no_key_have_no_page(service: Service) -> None:
+    at = await desk(service)
+    [key] = (await at.bob.get("/api/keys")).json()["data"]
+
+    for query in (f"key={key['id']}", "key=x", "key=999999", "app=unknown", "", f"key={key['id']}&app=x"):
+        path = f"/console/agents/limit?{query}"
+        assert (await at.browser.get(path)).status_code == 404, query
+        assert (await at.post(path, daily_limit="3")).status_code == 404, query
+    assert await service.run_sql("select count(*) from agent_limits") == [(0,)]
+
+
+async def test_another_site_sets_no_limit(service: Service) -> None:
+    at = await desk(service)
+
+    assert (await at.foreign(await page_of_key(at), daily_limit="3")).status_code == 403
+
+
+async def test_the_page_is_there_in_german(service: Service) -> None:
+    at = await desk(service, language="de")
+
+    page = main_text(await at.browser.get(await page_of_key(at)))
+
+    assert "Tageslimit" in page
+    assert "Personen pro Tag" in page

@@ -1,0 +1,201 @@
+"""The page "Agents" of a merchant: the address and the steps, the key of the shop, and what agents did, with Undo."""
+
+import json
+import re
+
+import pytest
+
+from holdfast.inventory.agents.access import SHOWN_CHARACTERS
+from tests.inventory.console.scene import FOREIGN, Admin, hidden, main_text
+from tests.inventory.support import Shop
+
+ALL = {
+    "read_inventory": "See quantities, the history and what can be sold.",
+    "write_inventory": "Sell, count, hold and move stock.",
+    "read_pools": "See pools and their variants.",
+    "write_pools": "Make and change pools, and link variants.",
+}
+
+
+@pytest.fixture
+async def shop(admin: Admin) -> Shop:
+    """The shop, and its agent with the key that the page shows."""
+    await admin.open()
+    return await admin.scene.shop(await shown_key(admin))
+
+
+async def shown_key(admin: Admin) -> str:
+    """The key that the page shows."""
+    page = await admin.get("/console/agents")
+    assert page.status_code == 200, page.text
+    match = re.search(r'<code id="key">([^<]*)</code>', page.text)
+    assert match, page.text
+    return match[1]
+
+
+async def test_the_key_of_the_shop_is_shown_and_works(admin: Admin, shop: Shop) -> None:
+    page = await admin.get("/console/agents")
+
+    assert await shop.call("list_pools") == {"pools": [], "next_cursor": None}
+    assert [scope for scope in ALL if ALL[scope] in page.text] == [*ALL]
+    assert f"{admin.inventory.settings.base_url}/mcp" in page.text
+    assert page.headers["cache-control"] == "no-store"
+
+
+async def test_a_new_key_has_the_scopes_that_were_chosen_and_the_old_one_is_out_at_once(
+    admin: Admin, shop: Shop
+) -> None:
+    old = shop.key
+    identity = await shop.http.post("/api/agent/identity", json={"type": "service_auth", "api_key": old})
+    form = await admin.get("/console/agents/key")
+    # What only looks is suggested, and the page says what the present key allows.
+    assert re.findall(r'name="(\w+)" value="on" checked>', form.text) == ["read_inventory", "read_pools"]
+    assert form.text.count("The key that you have now allows it.") == len(ALL)
+    assert "Your shop has one key, so the new one replaces it." in main_text(form)
+    assert (
+        "The key that you have now also allows the following, and it is not chosen below:"
+        " Sell, count, hold and move stock. Make and change pools, and link variants."
+    ) in main_text(form)
+
+    done = await admin.send("/console/agents/key", read_pools="on")
+
+    assert (done.status_code, done.headers["location"]) == (303, admin.at("/console/agents"))
+    for credential in (old, identity.json()["identity_assertion"]):
+        shop.key = credential
+        refused = await shop.ask("list_pools", {})
+        assert refused.status_code == 401
+    shop.key = await shown_key(admin)
+    assert shop.key != old
+    assert (await shop.ask("list_pools", {})).status_code == 200
+    assert (await shop.ask("get_availability", {})).status_code == 403
+    page = await admin.get("/console/agents")
+    assert old not in page.text
+    assert f"<code>{old[:SHOWN_CHARACTERS]}…</code>" in page.text
+
+
+async def test_asking_for_a_new_key_changes_nothing_until_it_is_confirmed(admin: Admin, shop: Shop) -> None:
+    token = hidden(await admin.get("/console/agents/key"), "token")
+
+    without_scopes = await admin.send("/console/agents/key")
+    foreign = await admin.http.post(
+        admin.at("/console/agents/key"), data={"token": token, "read_pools": "on"}, headers=FOREIGN
+    )
+    forged = await admin.http.post(admin.at("/console/agents/key"), data={"token": "1-x", "read_pools": "on"})
+
+    assert without_scopes.status_code == 422
+    assert "Choose what the key allows, at least one thing." in main_text(without_scopes)
+    assert (foreign.status_code, forged.status_code) == (403, 403)
+    assert await shown_key(admin) == shop.key
+
+
+async def test_what_agents_did_is_told_with_the_pool_the_reason_and_undo(admin: Admin, shop: Shop) -> None:
+    empty = main_text(await admin.get("/console/agents"))
+    pool = await shop.pool(10)
+    await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-1, reason="<b>broken</b>")
+
+    page = await admin.get("/console/agents")
+
+    assert "Nothing yet. What an agent changes stands here" in empty
+    assert "An agent took 1 unit" in main_text(page)
+    assert "“ <b>broken</b> ”" in main_text(page)
+    [entry, _] = await shop.entries(pool_id=pool["id"])
+    path = f"/console/pools/{pool['id']}/entries/{entry['id']}/undo"
+    assert admin.at(path).replace("&", "&amp;") in page.text
+    await admin.send(path)
+    assert await shop.on_hand(pool["id"]) == 10
+    assert "was undone" in main_text(await admin.get("/console/agents"))
+
+
+async def test_what_people_did_is_not_told_as_what_agents_did(admin: Admin, shop: Shop) -> None:
+    pool = await shop.pool(10)
+    before = main_text(await admin.get("/console/agents/done"))
+
+    await admin.send(f"/console/pools/{pool['id']}/adjust", way="take", delta="3")
+
+    assert await shop.on_hand(pool["id"]) == 7
+    assert main_text(await admin.get("/console/agents/done")) == before
+
+
+async def test_older_lines_are_on_pages_of_their_own(admin: Admin, shop: Shop) -> None:
+    pool = await shop.pool(0)
+    for number in range(1, 46):
+        await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=number, reason=f"number {number}.")
+
+    first = await admin.get("/console/agents/done")
+    [older] = re.findall(r'href="([^"]*before=[^"]*)" rel="next"', first.text)
+    second = await admin.http.get(older.replace("&amp;", "&"))
+
+    assert "number 45." in first.text
+    assert "number 1." not in first.text
+    assert "number 1." in second.text
+    assert (await admin.get("/console/agents/done?before=x")).status_code == 422
+
+
+async def test_agents_of_another_shop_are_not_told(admin: Admin, shop: Shop) -> None:
+    other = await admin.inventory.shop()
+    pool = await other.pool(10)
+    await other.call("adjust_pool_quantity", pool_id=pool["id"], delta=-1, reason="of another shop")
+
+    assert "of another shop" not in (await admin.get("/console/agents/done")).text
+
+
+async def test_the_key_is_removed_after_a_question(admin: Admin, shop: Shop) -> None:
+    question = main_text(await admin.get("/console/agents/key/end"))
+    before = await shop.ask("list_pools", {})
+
+    await admin.send("/console/agents/key/end")
+
+    assert "Every agent that uses it is refused at once." in question
+    assert (before.status_code, (await shop.ask("list_pools", {})).status_code) == (200, 401)
+    assert "Your shop has no key" in main_text(await admin.get("/console/agents"))
+
+
+async def test_the_steps_have_the_address_and_no_key(admin: Admin, shop: Shop) -> None:
+    page = await admin.get("/console/agents")
+
+    address = f"{admin.inventory.settings.base_url}/mcp"
+    assert f'<code id="mcp-address">{address}</code>' in page.text
+    assert page.text.count(shop.key) == 1
+    settings = re.search(r'<code id="vscode-settings">([^<]*)</code>', page.text)
+    assert settings
+    assert json.loads(settings[1].replace("&#34;", '"'))["servers"]["holdfast-inventory"]["url"] == address
+
+
+async def test_the_address_that_keys_had_before_leads_here(admin: Admin, shop: Shop) -> None:
+    moved = await admin.get("/console/settings/key")
+
+    assert (moved.status_code, moved.headers["location"]) == (303, admin.at("/console/agents"))
+
+
+async def test_a_shop_sees_its_own_key_alone(admin: Admin, shop: Shop) -> None:
+    other = await admin.inventory.shop()
+    [(before,)] = await admin.inventory.sql("select count(*) from api_keys")
+
+    await admin.send("/console/agents/key", **dict.fromkeys(ALL, "on"))
+
+    assert (await other.ask("list_pools", {})).status_code == 200
+    assert await admin.inventory.sql("select count(*) from api_keys") == [(before + 1,)]
+    assert other.key not in (await admin.get("/console/agents")).text
+
+
+async def test_a_key_that_cannot_be_read_any_more_can_be_replaced(admin: Admin, shop: Shop) -> None:
+    await admin.inventory.sql("update api_keys set sealed = 'x'")
+
+    page = await admin.get("/console/agents")
+
+    assert "The key cannot be read any more" in main_text(page)
+    await admin.send("/console/agents/key", read_pools="on")
+    assert await shown_key(admin) != shop.key
+
+
+async def test_a_shop_without_a_key_can_have_one_made(admin: Admin, shop: Shop) -> None:
+    await admin.inventory.sql("delete from api_keys")
+
+    page = await admin.get("/console/agents")
+
+    assert "Your shop has no key, and agents need one." in main_text(page)
+    form = main_text(await admin.get("/console/agents/key"))
+    assert "replaces it" not in form
+    assert "also allows" not in form
+    await admin.send("/console/agents/key", **dict.fromkeys(ALL, "on"))
+    assert (await shown_key(admin)).startswith("hf_")

@@ -1,0 +1,180 @@
+"""The daily limit that a merchant sets for the key of the shop: so many units it may move in a day, and never more."""
+
+import asyncio
+from typing import Any
+
+from holdfast.accounts.agent_limits import SetLimit
+from holdfast.inventory.shops.operations import LIMITS, end_key, regenerate_key
+from holdfast.kit.contract.caller import system
+from tests.inventory.support import PACKS, SIX_PACK, Inventory, Shop, ToolRefusal, run_sql
+
+LIMIT = 10
+
+
+async def limit(inventory: Inventory, shop: Shop, daily_limit: int | None = LIMIT) -> None:
+    """Set the limit of the key of a shop."""
+    [(key_id,)] = await run_sql(
+        inventory.database, "select id from api_keys where shop_id = %(id)s and active", id=shop.id
+    )
+    command = SetLimit(key_id=key_id, daily_limit=daily_limit)
+    await inventory.database.transact(lambda tx: LIMITS.store(tx, system(shop.id), command))
+
+
+async def used(inventory: Inventory, shop: Shop) -> int:
+    [(count,)] = await run_sql(inventory.database, "select used from agent_limits where tenant_id = %(id)s", id=shop.id)
+    return count
+
+
+async def attempt(shop: Shop, tool: str, **arguments: Any) -> str:
+    """Call a tool; the code of the refusal, or `done`."""
+    try:
+        await shop.call(tool, **arguments)
+    except ToolRefusal as refusal:
+        return refusal.code
+    return "done"
+
+
+async def test_units_are_moved_up_to_the_limit_and_the_refusal_says_when_more_may_be(inventory: Inventory) -> None:
+    shop = await inventory.shop()
+    pool = await shop.pool(50)
+    await limit(inventory, shop)
+    await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-8)
+
+    refused = await shop.refused("adjust_pool_quantity", pool_id=pool["id"], delta=-3)
+
+    assert (refused["code"], refused["daily_limit"], refused["used"], refused["requested"]) == (
+        "daily_limit_reached",
+        10,
+        8,
+        3,
+    )
+    assert "may move 10 units a day. 8 are moved today, and this would move 3 more" in refused["message"]
+    assert 0 < refused["retry_after"] <= 86_400
+    assert await shop.on_hand(pool["id"]) == 42
+    assert await attempt(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=2) == "done"
+    assert await used(inventory, shop) == 10
+
+
+async def test_every_tool_that_moves_stock_counts_the_units_that_it_moves(inventory: Inventory) -> None:
+    shop = await inventory.shop()
+    pool = await shop.pool(500, members=PACKS)
+    other = await shop.pool(500)
+    await limit(inventory, shop, 1_000_000)
+    ids = {"pool_id": pool["id"]}
+
+    async def moved(tool: str, **arguments: Any) -> int:
+        before = await used(inventory, shop)
+        change = await shop.call(tool, **arguments)
+        holds.extend([change["hold"]["id"]] if change.get("hold") else [])
+        entries.extend(entry["id"] for entry in change.get("entries", ()))
+        return await used(inventory, shop) - before
+
+    holds: list[int] = []
+    entries: list[int] = []
+    assert await moved("set_pool_quantity", **ids, quantity=493) == 7
+    assert await moved("set_pool_quantity", **ids, quantity=493) == 0
+    assert await moved("adjust_pool_quantity", **ids, delta=-2) == 2
+    assert await moved("revert_entry", entry_id=entries[-1]) == 2
+    items = [{"pool_id": pool["id"], "delta": 3}, {"pool_id": other["id"], "delta": -5}]
+    assert await moved("bulk_adjust", items=items) == 5
+    assert await moved("transfer_quantity", from_pool_id=pool["id"], to_pool_id=other["id"], quantity=4) == 4
+    assert await moved("hold_quantity", variant_gid=SIX_PACK, quantity=2, ttl_s=600) == 12
+    assert await moved("record_sale", variant_gid=SIX_PACK, quantity=1, hold_id=holds[-1]) == 6
+    assert await moved("hold_quantity", **ids, quantity=5, ttl_s=600) == 5
+    assert await moved("release_hold", hold_id=holds[-1]) == 0
+    assert await moved("record_sale", **ids, quantity=3) == 3
+    assert await moved("create_pool", name="New", quantity=9, members=[]) == 9
+    text = f"pool_id,name,unit,quantity\n{other['id']},{other['name']},units,510\n"
+    expected = abs(510 - await shop.on_hand(other["id"]))
+    assert await moved("import_csv", kind="pools", text=text, mode="set", dry_run=False) == expected
+
+
+async def test_of_many_calls_at_once_exactly_so_many_succeed(inventory: Inventory) -> None:
+    shop = await inventory.shop()
+    pool = await shop.pool(500)
+    await limit(inventory, shop)
+
+    calls = (attempt(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=-1) for _ in range(64))
+    codes = await asyncio.gather(*calls)
+
+    assert codes.count("done") == 10
+    assert codes.count("daily_limit_reached") == 54
+    assert await shop.on_hand(pool["id"]) == 490
+
+
+async def test_what_was_refused_or_only_tried_is_not_counted(inventory: Inventory) -> None:
+    shop = await inventory.shop()
+    pool = await shop.pool(5)
+    await limit(inventory, shop)
+
+    assert await attempt(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=-6) == "not_enough_stock"
+    assert await attempt(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=-3, dry_run=True) == "done"
+    assert await used(inventory, shop) == 0
+    refused = await shop.refused("adjust_pool_quantity", pool_id=pool["id"], delta=11, dry_run=True)
+    assert refused["code"] == "daily_limit_reached"
+
+
+async def test_a_repeated_call_is_counted_once(inventory: Inventory) -> None:
+    shop = await inventory.shop()
+    pool = await shop.pool(50)
+    await limit(inventory, shop)
+
+    for _ in range(3):
+        await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-6, idempotency_key="once")
+
+    assert await used(inventory, shop) == 6
+
+
+async def test_a_new_key_has_the_limit_of_the_old_one_and_its_count(inventory: Inventory) -> None:
+    shop = await inventory.shop()
+    pool = await shop.pool(50)
+    await limit(inventory, shop)
+    await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-8)
+
+    key = await inventory.database.transact(lambda tx: regenerate_key(tx, shop.id))
+    shop.key = key
+
+    assert await attempt(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=-3) == "daily_limit_reached"
+    assert await attempt(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=-2) == "done"
+
+
+async def test_a_key_that_is_made_after_the_old_one_was_ended_has_its_limit_too(inventory: Inventory) -> None:
+    shop = await inventory.shop()
+    pool = await shop.pool(50)
+    await limit(inventory, shop, 0)
+
+    await inventory.database.transact(lambda tx: end_key(tx, shop.id))
+    shop.key = await inventory.database.transact(lambda tx: regenerate_key(tx, shop.id))
+
+    assert await attempt(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=-1) == "daily_limit_reached"
+
+
+async def test_an_agent_that_has_an_identity_for_the_key_has_its_limit(inventory: Inventory) -> None:
+    shop = await inventory.shop()
+    pool = await shop.pool(50)
+    answer = await inventory.http.post("/api/agent/identity", json={"type": "service_auth", "api_key": shop.key})
+    await limit(inventory, shop)
+    shop.key = answer.json()["identity_assertion"]
+
+    assert await attempt(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=-9) == "done"
+    assert await attempt(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=-2) == "daily_limit_reached"
+
+
+async def test_the_limit_of_another_shop_is_another_one(inventory: Inventory) -> None:
+    shop, other = await inventory.shop(), await inventory.shop()
+    pool, others = await shop.pool(50), await other.pool(50)
+    await limit(inventory, shop, 0)
+    await limit(inventory, other, 5)
+
+    assert await attempt(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=-1) == "daily_limit_reached"
+    assert await attempt(other, "adjust_pool_quantity", pool_id=others["id"], delta=-5) == "done"
+    assert (await used(inventory, shop), await used(inventory, other)) == (0, 5)
+
+
+async def test_no_limit_lets_go_on(inventory: Inventory) -> None:
+    shop = await inventory.shop()
+    pool = await shop.pool(50)
+    await limit(inventory, shop, 0)
+    await limit(inventory, shop, None)
+
+    assert await attempt(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=-20) == "done"
