@@ -62,6 +62,7 @@ class RegistrableEvent(Struct, frozen=True):
     registered_count: int
     waitinglist_capacity: int
     waitlisted_count: int
+    seats_passed_on: int
     payouts_ready: bool
     organizer_slug: str
     current_price: int | None
@@ -162,7 +163,7 @@ async def find_linked_events(reader: Reader, event_ids: Sequence[int]) -> list[L
                                       from photos where key = any(events.image_keys)) end),
                events.id, events.title, events.datetime, events.end_datetime, events.timezone, {STATUS},
                events.pricing_mode, events.capacity, events.registered_count,
-               events.waitinglist_capacity, events.waitlisted_count,
+               events.waitinglist_capacity, events.waitlisted_count, events.seats_passed_on,
                organizers.payouts_ready, organizers.slug,
                events.current_price, events.min_price, events.max_price, events.currency,
                coalesce(rule.refund_days, 0),
