@@ -32,8 +32,8 @@ async def test_an_app_that_is_connected_again_goes_on_with_the_same_count(scene:
     assert await register(scene, first, event["id"], "cal@example.com") == "daily_limit_reached"
     assert await register(scene, second, event["id"], "cal@example.com") == "daily_limit_reached"
     [listed] = await scene.service.database.read(lambda reader: list_limits(reader, system(scene.ada.id), ListLimits()))
-    shown = await scene.service.runner[LIMITS.get](system(scene.ada.id), GetLimit(client_id=scene.app.id))
-    assert (shown.daily_limit, shown.used) == (2, 2)
+    read_limit = await scene.service.runner[LIMITS.get](system(scene.ada.id), GetLimit(client_id=scene.app.id))
+    assert (read_limit.daily_limit, read_limit.used) == (2, 2)
     assert (listed.client_id, listed.daily_limit, listed.used) == (scene.app.id, 2, 2)
 
 

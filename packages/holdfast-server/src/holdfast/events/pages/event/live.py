@@ -302,8 +302,8 @@ class LiveEvents:
         form_part = SITE.render("pages/form_part.html", language=language, **values)
         parts: dict[str, tuple[str, str]] = {"form_part": (state, form_part)}
         names = ("places", "fair_order") if framed else ("places", "register_bar", "fair_order")
-        shown = {name: SITE.render(f"pages/{name}.html", language=language, **values) for name in names}
-        return {**{name: (html, html) for name, html in shown.items()}, **parts}
+        rendered = {name: SITE.render(f"pages/{name}.html", language=language, **values) for name in names}
+        return {**{name: (html, html) for name, html in rendered.items()}, **parts}
 
 
 def _retrieve_error(task: asyncio.Task[None]) -> None:
