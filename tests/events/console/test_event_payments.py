@@ -47,7 +47,7 @@ async def test_what_stays_after_a_part_went_back_is_said_and_exported(shop: Scen
     header, row = cells(await browser.get(f"{page}.csv"))
 
     assert "Yours €8.55" in text
-    assert "Given back €3.00 Fee of the platform €0.45" in text
+    assert "Refunded €3.00 Fee of the platform €0.45" in text
     assert header[:6] == ["E-mail address", "Status", "Paid", "Refunded", "Fee of the platform", "Yours"]
     assert row[:7] == ["ann@example.com", "Paid", "12.00", "3.00", "0.45", "8.55", "EUR"]
 

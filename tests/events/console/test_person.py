@@ -39,7 +39,7 @@ async def test_the_mail_is_sent_again_at_most_once_an_hour(service: Service) -> 
     second = main_text(await browser.get((await browser.send(path, do="mail")).headers["location"]))
 
     assert "The e-mail is on its way again." in first
-    assert "The mail was sent again within the last hour." in second
+    assert "The e-mail was sent again within the last hour." in second
     assert await service.run_sql("select count(*) from mails") == [(before + 1,)]
 
 

@@ -61,7 +61,7 @@ OWN = {
         "draw_void_at",
         "draw_placed",
     ),
-    *("takes_entries", "clock_length"),
+    *("takes_entries", "clock_length", "seats_passed_on", "queue_id"),
 }
 """The columns in which an occurrence begins anew; whoever adds one decides which kind it is."""
 SAME = {

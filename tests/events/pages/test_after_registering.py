@@ -20,9 +20,9 @@ async def test_who_has_a_seat_sees_the_masked_address_and_what_happens_next(serv
 
     assert "What happens next" not in text(pending)
     for sentence in (
-        "A mail with this code comes to a•••@example.com .",
+        "An e-mail with this code comes to a•••@example.com .",
         "Be there on July 1, 2031, 8:00 PM CEST, and show the code at the entrance.",
-        "The link in the mail cancels until July 1, 2031, 8:00 PM CEST",
+        "The link in the e-mail cancels until July 1, 2031, 8:00 PM CEST",
         "Not a•••@example.com ? Change it",
     ):
         assert sentence in text(page).replace("\N{NARROW NO-BREAK SPACE}", " ")
@@ -42,7 +42,7 @@ async def test_who_waits_is_told_that_two_mails_come(service: Service) -> None:
 
     page = text(await visitor.http.get(outcome))
 
-    assert "A mail comes to b•••@example.com , and another one as soon as you have a seat." in page
+    assert "An e-mail comes to b•••@example.com , and another one as soon as you have a seat." in page
     assert "show the code" not in page
 
 
@@ -55,5 +55,5 @@ async def test_no_mail_is_promised_while_mails_wait_for_the_organizer(service: S
 
     page = text(await visitor.http.get(outcome))
 
-    assert "A mail with this code comes" not in page
+    assert "An e-mail with this code comes" not in page
     assert "The organizer has not confirmed their address yet." in page

@@ -85,7 +85,7 @@ ABOUT_OTHER_THINGS = (
     *("/console", "/account", "/people/", "/payouts/", "/uploads/", "/mcp/", "/stripe/", "/log/keys", "/token"),
     # Behind a signed link to one registration, which a draft does not have.
     *("/registrations/{link}", "/robots.txt", "/llms.txt", "/agents.md", "/docs", "/api", "/openapi.json", "/verify"),
-    "/embed.js",
+    *("/embed.js", "/agents", "/developers", "/registrations/push-worker.js"),
 )
 """Prefixes of the routes that say nothing about events, or only to those who are signed in or have a signed link."""
 
