@@ -132,7 +132,7 @@ async def test_whoever_has_just_signed_in_by_mail_reaches_the_data_before_saying
     exported = file.json()
     assert exported["account"]["email"] == EMAIL
     assert exported["unconfirmed_organizer"]["slug"] == "planted-bank"
-    assert "Somebody registered an organizer with your address, /organizers/planted-bank" in page_text(question)
+    assert "Somebody set up an organizer with your address, /organizers/planted-bank" in page_text(question)
     assert EMAIL not in await stored(service)
     assert not await ann.is_signed_in()
 
