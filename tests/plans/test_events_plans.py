@@ -16,6 +16,7 @@ from holdfast.events.console.people.registrations import SEARCH
 from holdfast.events.keys.operations import LIMITS
 from holdfast.events.log import head_log, sealing
 from holdfast.events.ownership import CancelEventsArguments
+from holdfast.events.pages.event.page import previews
 from holdfast.events.pages.part import READ_ORGANIZER
 from holdfast.events.push.encryption import sender_keys
 from holdfast.events.registrations import search, substring_search
@@ -327,7 +328,8 @@ class Work(running.Work):
             self.refused[operation.name] = refused.code
 
     async def page(self, path: str) -> None:
-        await self.get(path.format(**IN_PATHS), range(200, 500))
+        signature = previews(self.database.resources.secret).sign(IN_PATHS["event_id"])
+        await self.get(path.format(**IN_PATHS, signature=signature), range(200, 500))
 
     async def enter(self) -> None:
         """Register somebody for event 4, which opens with a draw."""
