@@ -117,10 +117,10 @@ async def test_the_console_does_not_wait_behind_programs_of_the_same_organizer(s
 
         await eventually(are_waiting)
         async with asyncio.timeout(SLOT_TIMEOUT_SECONDS - 1):
-            page = await at_desk.page("/console/agents")
+            page = await at_desk.page("/console/look")
         await blocker.rollback()
 
-    assert "Keys" in page
+    assert "Appearance" in page
     assert {answer.status_code for answer in await asyncio.gather(*reads)} == {200}
 
 

@@ -11,7 +11,7 @@ async def test_the_start_page_leads_people_and_agents_on(inventory: Inventory) -
 
     assert page.status_code == 200
     assert page.headers["content-type"] == "text/html; charset=utf-8"
-    links = {*re.findall(r'href="(/[\w.-]+)"', page.text)}
+    links = {*re.findall(r'href="(/[\w.-]+)(?:#\w+)?"', page.text)}
     assert {"/sign-in", "/agents", "/developers"} <= links
     more = {*re.findall(r'href="(/[\w.]+)"', developers.text)}
     assert {"/auth.md", "/llms.txt"} <= more

@@ -58,7 +58,7 @@ async def test_an_app_is_disconnected_after_a_question(scene: Scene) -> None:
     before = await scene.works(tokens)
     done = await disconnect(scene.person, scene.app.id)
 
-    assert "<bdi>Example App</bdi> can no longer act for you" in question.text
+    assert "<bdi>Example App</bdi> can do nothing for you any more, at once." in question.text
     assert before
     assert (done.status_code, done.headers["location"]) == (303, "/console/agents")
     assert not await scene.works(tokens)
