@@ -34,7 +34,7 @@ def add_shop(
             await merchants.add_owner(tx, shop.id, owner)
         return shop, key
 
-    shop, key = INVENTORY.change(add)
+    shop, key = INVENTORY.transact_ready(add)
     typer.echo(f"Shop {shop.id}, {shop.domain}, shared inventory {shop.shared_inventory_id}.")
     typer.echo(key)
 
@@ -57,7 +57,7 @@ def add_owner(
         await merchants.add_owner(tx, shop.id, address)
         return shop
 
-    shop, _ = INVENTORY.look(add)
+    shop, _ = INVENTORY.transact_existing(add)
     settings = INVENTORY.configured()
     served = served_address.served_address(settings, USUAL_PORT)
     typer.echo(f"{address.strip().lower()} signs in to {shop.domain} at {served}/console.")
@@ -76,7 +76,7 @@ def list_shops() -> None:
     async def look(tx: "Tx") -> "tuple[Sequence[Shop], dict[int, str]]":
         return await operations.list(tx), await connection_statuses(tx)
 
-    (stored_shops, connected), place = INVENTORY.look(look)
+    (stored_shops, connected), place = INVENTORY.transact_existing(look)
     for shop in stored_shops:
         status = connected.get(shop.id, "not connected")
         typer.echo(f"{shop.id}\t{shop.domain}\t{shop.shared_inventory_id}\t{status}")
@@ -117,7 +117,7 @@ def show_locations(
     async def spread(tx: "Tx") -> "Spreading":
         return await sync.spread(tx, (await operations.find(tx, domain)).id, shares)
 
-    spreading = INVENTORY.change(spread) if shares or everywhere else INVENTORY.look(look)[0]
+    spreading = INVENTORY.transact_ready(spread) if shares or everywhere else INVENTORY.transact_existing(look)[0]
     for location in spreading.locations:
         percent = "all" if spreading.rule == "all" and location.percent else location.percent
         typer.echo(f"{location.gid}\t{location.name}\t{percent}")
@@ -162,10 +162,10 @@ def show_key(
             raise CannotStart(f"The shop {domain} has no key.")
 
     if revoke:
-        INVENTORY.look(end)
+        INVENTORY.transact_existing(end)
         typer.echo(f"The key of {domain} is revoked. A new one: holdfast inventory shop key {domain} --regenerate")
         return
-    typer.echo(INVENTORY.change(renew) if regenerate else INVENTORY.look(show)[0])
+    typer.echo(INVENTORY.transact_ready(renew) if regenerate else INVENTORY.transact_existing(show)[0])
 
 
 def webhooks(
@@ -180,10 +180,10 @@ def webhooks(
     from holdfast.inventory.webhooks import inbox
 
     if retry is not None or retry_all:
-        again, _ = INVENTORY.look(lambda tx: inbox.retry(tx, retry))
+        again, _ = INVENTORY.transact_existing(lambda tx: inbox.retry(tx, retry))
         typer.echo(f"Tried again: {again}.")
         return
-    deliveries, place = INVENTORY.look(inbox.list_retrying_and_parked)
+    deliveries, place = INVENTORY.transact_existing(inbox.list_retrying_and_parked)
     for delivery in deliveries:
         again = (
             f", again at {delivery.next_attempt_at.isoformat(timespec='seconds')}" if delivery.next_attempt_at else ""
@@ -218,7 +218,7 @@ def console_link(
     async def make(tx: "Tx") -> int:
         return await merchants.console_link(tx, (await operations.find(tx, domain)).id)
 
-    id, _ = INVENTORY.look(make)
+    id, _ = INVENTORY.transact_existing(make)
     settings = INVENTORY.configured()
     served = base_url.rstrip("/") or served_address.served_address(settings, USUAL_PORT)
     typer.echo(links.link_url(build(settings).secret, served, id))

@@ -31,7 +31,7 @@ def list_apps(slug: Slug) -> None:
     async def look(tx: "Tx") -> "Sequence[Connection]":
         return await grants.list_connections(tx, system(await find(tx, slug)), ListConnections())
 
-    app_list, place = EVENTS.look(look)
+    app_list, place = EVENTS.transact_existing(look)
     for app in app_list:
         times = (f"{moment:%Y-%m-%dT%H:%M:%SZ}" for moment in (app.since, app.used_at))
         typer.echo("\t".join([app.client_id, app.name or "-", " ".join(app.scopes), *times]))
@@ -55,5 +55,5 @@ def disconnect(
     async def end(tx: "Tx") -> None:
         await grants.disconnect(tx, system(await find(tx, slug)), command)
 
-    EVENTS.change(end)
+    EVENTS.transact_ready(end)
     typer.echo(f"{id} acts for {slug} no more.")

@@ -39,7 +39,7 @@ def draw(
         except (drawing.DrawRefusal, InvalidRound) as error:
             raise CannotStart(str(error)) from error
 
-    result, place = EVENTS.do(work)
+    result, place = EVENTS.run_steps(work)
     name = f"{subject.noun} {id}"
     typer.echo(
         {

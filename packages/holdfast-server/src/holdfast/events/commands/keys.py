@@ -38,7 +38,7 @@ def create_key(
         id = int(organizer) if organizer.isdecimal() else await find(tx, organizer)
         return await create(tx, ADMIN, check(CreateKey, {"name": name, "user_id": id}))
 
-    key = EVENTS.change(make)
+    key = EVENTS.transact_ready(make)
     typer.echo(f"Key {key.id}, {name}. It is not shown again.")
     typer.echo(key.key)
 
@@ -54,7 +54,7 @@ def list_keys() -> None:
     from holdfast.events.service import EVENTS
     from holdfast.kit.contract.caller import ADMIN
 
-    active, place = EVENTS.look(lambda tx: list(tx, ADMIN, ListKeys()))
+    active, place = EVENTS.transact_existing(lambda tx: list(tx, ADMIN, ListKeys()))
     for key in active:
         owner = "admin" if key.user_id is None else str(key.user_id)
         typer.echo(tab_line(key.id, owner, key.key, iso_time(key.inserted_at), key.name))
@@ -73,6 +73,6 @@ def revoke_key(
     from holdfast.kit.contract.command import check
 
     command = check(RevokeKey, {"id": id})
-    _, place = EVENTS.look(lambda tx: revoke(tx, ADMIN, command))
+    _, place = EVENTS.transact_existing(lambda tx: revoke(tx, ADMIN, command))
     typer.echo(f"Key {id} is revoked.")
     typer.echo(f"Looked in {place}.", err=True)

@@ -43,7 +43,7 @@ def add_organizer(
     async def add(tx: "Tx") -> "Registered":
         return await register(tx, ADMIN, command)
 
-    registered = EVENTS.change(add)
+    registered = EVENTS.transact_ready(add)
     organizer, key = registered.organizer, registered.api_key
     address = served_address.served_address(EVENTS.configured(), USUAL_PORT)
     typer.echo(f"Organizer {organizer.id}, {organizer.name}: {address}{organizer.public_path}")
@@ -81,7 +81,7 @@ def list_organizers() -> None:
             if not page.pagination.has_more:
                 return users
 
-    users, place = EVENTS.look(pages)
+    users, place = EVENTS.transact_existing(pages)
     for user in users:
         typer.echo(tab_line(user.id, user.slug, user.email, user.name))
     typer.echo(f"Looked in {place}.", err=True)
@@ -101,7 +101,7 @@ def console_link(
     from holdfast.events.service import EVENTS
     from holdfast.kit.process import served_address
 
-    id, _ = EVENTS.look(lambda tx: operations.console_link(tx, slug))
+    id, _ = EVENTS.transact_existing(lambda tx: operations.console_link(tx, slug))
     settings = EVENTS.configured()
     served = base_url.rstrip("/") or served_address.served_address(settings, USUAL_PORT)
     typer.echo(links.link_url(build(settings).secret, served, id))
@@ -125,7 +125,7 @@ def link(
 
     command = check(LinkSubject, {"slug": slug, "subject": subject, "move": move})
     issuer = _issuer()
-    organizer = EVENTS.change(lambda tx: operations.link(tx, issuer, command))
+    organizer = EVENTS.transact_ready(lambda tx: operations.link(tx, issuer, command))
     typer.echo(f"{command.subject} of {issuer} acts for {organizer.slug}, organizer {organizer.id}.")
 
 
@@ -143,7 +143,7 @@ def unlink(subject: Subject) -> None:
 
     command = check(UnlinkSubject, {"subject": subject})
     issuer = _issuer()
-    organizer = EVENTS.change(lambda tx: operations.unlink(tx, issuer, command))
+    organizer = EVENTS.transact_ready(lambda tx: operations.unlink(tx, issuer, command))
     typer.echo(f"{command.subject} of {issuer} acts for nobody any more; it did for {organizer.slug}.")
 
 
@@ -160,7 +160,7 @@ def subjects(slug: Slug) -> None:
     from holdfast.kit.contract.command import check
 
     command = check(ListSubjects, {"slug": slug})
-    rows, place = EVENTS.look(lambda tx: operations.list_subjects(tx, command))
+    rows, place = EVENTS.transact_existing(lambda tx: operations.list_subjects(tx, command))
     for row in rows:
         typer.echo(tab_line(row.issuer, row.subject, row.email, iso_time(row.since)))
     typer.echo(f"Looked in {place}.", err=True)

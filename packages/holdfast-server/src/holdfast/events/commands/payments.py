@@ -40,7 +40,7 @@ def reconcile(
         except (ProcessorRefusal, ProcessorUnreachable) as error:
             raise CannotStart(f"The payment processor did not answer: {error}") from error
 
-    report, place = EVENTS.do(compare)
+    report, place = EVENTS.run_steps(compare)
     for row in report.differences:
         fields = (row.kind, row.intent_id, row.payment_id, row.ours, row.theirs, row.currency, row.meaning)
         typer.echo("\t".join("-" if field is None else str(field) for field in fields))

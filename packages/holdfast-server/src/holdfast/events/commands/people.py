@@ -30,7 +30,7 @@ def export_person(address: Address) -> None:
     from holdfast.events.people import operations
     from holdfast.events.service import EVENTS
 
-    exported, place = EVENTS.look(lambda tx: operations.export(tx, _person(address)))
+    exported, place = EVENTS.transact_existing(lambda tx: operations.export(tx, _person(address)))
     text = msgspec.json.format(msgspec.json.encode(exported), indent=2).decode()
     # Escaped like this it is the same JSON, and acts on no terminal.
     typer.echo("".join(char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text))
@@ -53,7 +53,7 @@ def erase_person(
     from holdfast.events.service import EVENTS
 
     person = _person(address)
-    done, place = EVENTS.look(lambda tx: erase(tx, person) if yes else preview(tx, person))
+    done, place = EVENTS.transact_existing(lambda tx: erase(tx, person) if yes else preview(tx, person))
     cancelled, are_kept, mails = (
         ("were cancelled", "are kept", "were deleted")
         if yes

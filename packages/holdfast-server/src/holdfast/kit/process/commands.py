@@ -102,7 +102,7 @@ def mail_commands(process: "Callable[[], ServiceProcess[Any, Any]]", title: str)
         """
         from holdfast.kit.mail import outbox
 
-        mails, place = process().look(partial(outbox.unsent_mails, limit=limit + 1))
+        mails, place = process().transact_existing(partial(outbox.unsent_mails, limit=limit + 1))
         if mails:
             _print_mails(mails, limit, process().name)
         typer.echo(f"Looked in {place}.", err=True)
@@ -117,7 +117,7 @@ def mail_commands(process: "Callable[[], ServiceProcess[Any, Any]]", title: str)
         """
         from holdfast.kit.mail import outbox
 
-        process().look(lambda tx: outbox.retry_mail(tx, id))
+        process().transact_existing(lambda tx: outbox.retry_mail(tx, id))
         typer.echo(f"Mail {id} is tried again.")
 
     @group.command("test")

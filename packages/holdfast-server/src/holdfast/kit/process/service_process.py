@@ -181,12 +181,12 @@ class ServiceProcess(Generic[S, R]):
         finally:
             await database.close()
 
-    def change(self, work: Callable[[Tx[R]], Awaitable[T]]) -> T:
-        """Run a command's work in a transaction. Raises `CannotStart`."""
+    def transact_ready(self, work: Callable[[Tx[R]], Awaitable[T]]) -> T:
+        """Run the work of a command in a transaction, and make the database if there is none. Raises `CannotStart`."""
         return asyncio.run(self.transact(self.ready(self.configured()), work))
 
-    def do(self, work: Callable[[Steps[R]], Awaitable[T]]) -> tuple[T, str]:
-        """Run a command's work in steps on an existing database. Returns its result, and the location of the data.
+    def run_steps(self, work: Callable[[Steps[R]], Awaitable[T]]) -> tuple[T, str]:
+        """Run the work of a command in steps, on an existing database. Returns its result, and the location.
 
         Raises `CannotStart`, also for a `Problem` of the work.
         """
@@ -197,8 +197,8 @@ class ServiceProcess(Generic[S, R]):
         except Problem as problem:
             raise CannotStart(problem.message) from problem
 
-    def look(self, work: Callable[[Tx[R]], Awaitable[T]]) -> tuple[T, str]:
-        """Run a command's work in a transaction on an existing database. Returns its result, and the data's location.
+    def transact_existing(self, work: Callable[[Tx[R]], Awaitable[T]]) -> tuple[T, str]:
+        """Run the work of a command in a transaction, on an existing database. Returns its result, and the location.
 
         Raises `CannotStart`, also for a `Problem` of the work.
         """
