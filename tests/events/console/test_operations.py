@@ -14,7 +14,8 @@ from holdfast.events.console.events.event_operations import EditEvent
 from holdfast.events.console.events.new_event import CopyEvent
 from holdfast.events.console.mails import mail_paragraphs
 from holdfast.events.console.payments import event_payments, payments
-from holdfast.events.console.people import add_registration
+from holdfast.events.console.people import add_registration, resent_mails
+from holdfast.events.console.people.resent_mails import ResendMail
 from holdfast.events.console.queues import queues
 from holdfast.events.events.model import CreateEvent, GetEvent, UpdateEvent
 from holdfast.events.mails.paragraphs import UpdateMailParagraphs
@@ -26,6 +27,7 @@ from holdfast.events.registrations import bulk_changes
 from holdfast.events.registrations.bulk_changes import BulkCommand, MoveRegistrations, RemoveRegistrations
 from holdfast.events.registrations.model import AddPerson
 from holdfast.events.settings import Settings
+from holdfast.events.users.model import new_public_ids
 from holdfast.kit.contract.caller import person
 from holdfast.kit.contract.command import check
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, VALIDATION_FAILED, Problem, ProblemType
@@ -96,6 +98,21 @@ async def test_nobody_changes_the_people_of_somebody_elses_event_or_of_none(
     assert await refusal(service, operation, bob, command(event_id=event["id"], user_ids=people)) is FORBIDDEN
     assert await refusal(service, operation, bob, command(event_id=NOWHERE, user_ids=people)) is NOT_FOUND
     assert (await ada.get(poll)).json()["data"]["status"] == "registered"
+
+
+async def test_nobody_sends_a_mail_about_somebody_elses_registration_or_about_none(service: Service) -> None:
+    ada, bob = await service.organizer(), await service.organizer()
+    event = await ada.create_event()
+    poll = await ada.register(event["id"], email="ann@example.com")
+    await service.settle()
+    ann, [nobody] = poll.rpartition("/")[2], new_public_ids(1)
+
+    for who, command, problem in (
+        (bob, ResendMail(event_id=event["id"], user_id=ann), FORBIDDEN),
+        (ada, ResendMail(event_id=NOWHERE, user_id=ann), NOT_FOUND),
+        (ada, ResendMail(event_id=event["id"], user_id=nobody), NOT_FOUND),
+    ):
+        assert await refusal(service, resent_mails.RESEND_MAIL, who, command) is problem
 
 
 async def test_nobody_looks_at_the_queue_of_somebody_else(service: Service) -> None:

@@ -79,6 +79,15 @@ async def test_a_shop_without_orders_is_told_so(merchant: Stocking) -> None:
     assert "Your shop had no orders in the last 30 days." in main_text(await merchant.get("/console/replay"))
 
 
+async def test_a_shop_whose_variants_all_have_a_pool_has_nothing_to_replay(merchant: Stocking) -> None:
+    await merchant.at_platform.link()
+
+    refused = await merchant.send("/console/suggestions", "/console/replay", cursor="")
+
+    assert refused.status_code == 404
+    assert await merchant.inventory.sql("select from replays") == []
+
+
 async def test_a_shop_that_is_not_connected_is_told_so(inventory: Inventory, shop: Shop) -> None:
     await add_merchant(inventory, shop)
     owner = await Owner(inventory).sign_in()

@@ -89,6 +89,31 @@ async def test_every_tool_that_moves_stock_counts_the_units_that_it_moves(invent
     assert await moved("import_csv", kind="pools", text=text, mode="set", dry_run=False) == expected
 
 
+async def test_every_tool_that_moves_stock_is_refused_beyond_the_limit(inventory: Inventory) -> None:
+    shop = await inventory.shop()
+    pool, other = await shop.pool(50), await shop.pool(50)
+    [entry, *_] = await shop.entries()
+    await limit(inventory, shop)
+    ids = {"pool_id": pool["id"]}
+    text = f"pool_id,name,unit,quantity\n{other['id']},{other['name']},units,90\n"
+
+    calls: dict[str, dict[str, Any]] = {
+        "set_pool_quantity": {**ids, "quantity": 80},
+        "bulk_adjust": {"items": [{**ids, "delta": 6}, {"pool_id": other["id"], "delta": 5}]},
+        "transfer_quantity": {"from_pool_id": pool["id"], "to_pool_id": other["id"], "quantity": 11},
+        "hold_quantity": {**ids, "quantity": 11, "ttl_s": 600},
+        "record_sale": {**ids, "quantity": 11},
+        "revert_entry": {"entry_id": entry["id"]},
+        "create_pool": {"name": "New", "quantity": 11, "members": []},
+        "import_csv": {"kind": "pools", "text": text, "mode": "set", "dry_run": False},
+    }
+
+    codes = {tool: await attempt(shop, tool, **arguments) for tool, arguments in calls.items()}
+
+    assert codes == dict.fromkeys(codes, "daily_limit_reached")
+    assert await used(inventory, shop) == 0
+
+
 async def test_of_many_calls_at_once_exactly_so_many_succeed(inventory: Inventory) -> None:
     shop = await inventory.shop()
     pool = await shop.pool(500)

@@ -7,6 +7,8 @@ import pytest
 
 from holdfast.inventory.settings import Settings
 from tests.inventory.installs.merchants import Place
+from tests.inventory.stock.test_daily_limit import limit
+from tests.inventory.support import ToolRefusal
 from tests.inventory.sync.scene import PACKS, Scene, installed
 
 
@@ -34,6 +36,16 @@ async def test_the_pool_gets_what_the_platform_has_and_the_levels_follow(scene: 
     assert (entry["kind"], entry["delta"], entry["source"], entry["actor"]) == ("import", 146, "link_variants", "agent")
     assert scene.levels() == (146, 24, 12)
     assert await scene.inventory.differences() == []
+
+
+async def test_the_first_stock_counts_against_the_daily_limit_of_the_key(scene: Scene) -> None:
+    await limit(scene.inventory, scene.shop, 145)
+
+    with pytest.raises(ToolRefusal) as refused:
+        await link(scene, *PACKS)
+
+    assert refused.value.code == "daily_limit_reached"
+    assert await scene.shop.on_hand(scene.pool_id) == 0
 
 
 async def test_only_what_is_newly_linked_is_added(scene: Scene) -> None:
