@@ -112,7 +112,7 @@ async def find_waiting_rooms(tx: Tx, event_ids: Collection[int]) -> dict[int, st
 
 async def _read_releases(tx: Tx, tokens: Sequence[str | None]) -> list[Release | None]:
     """The release in each valid token; None for other texts."""
-    keys = await KEYS.read_or_create(tx)
+    keys = await KEYS.find_usable(tx)
     is_issuer = tx.resources.settings.is_issuer
 
     def read(token: str | None) -> Release | None:
