@@ -109,9 +109,9 @@ def _registrations(connection: Any) -> None:
         insert into given_up_places (event_id, arrival, given_up_at, had_seat, next_arrival)
         select 1001 + g % {EVENTS}, 10000000 + g, now() - interval '1 day', true, 20000000 + g
           from generate_series(1, {REGISTRATIONS // 2}) as g;
-        insert into push_subscriptions (event_id, user_id, digest, sealed, language, forget_at)
-        select 1, 10000 + g, sha256(g::text::bytea), '', 'en', now() + g * interval '1 minute'
-          from generate_series(1, {REGISTRATIONS // 2}) as g
+        insert into push_subscriptions (event_id, user_id, organizer_id, digest, sealed, language, forget_at)
+        select events.id, 10000 + g, organizer_id, sha256(g::text::bytea), '', 'en', now() + g * interval '1 minute'
+          from generate_series(1, {REGISTRATIONS // 2}) as g join events on events.id = 1
         """
     )
 

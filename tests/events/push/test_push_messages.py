@@ -52,6 +52,23 @@ async def subscribed(service: Service, pushes: PushServiceDouble, address: str, 
     return browser
 
 
+async def test_organizers_have_turns_however_many_messages_one_of_them_has(
+    service: Service, pushes: PushServiceDouble
+) -> None:
+    organizers: list[int] = []
+    for number, count in enumerate((1, 1, 5)):
+        ada, _, [_, ben] = await line(service, f"ann{number}", f"ben{number}")
+        organizers.append(ada.id)
+        for _ in range(count):
+            await subscribed(service, pushes, ben)
+    await service.run_sql("update push_subscriptions set due_at = now() - id * interval '1 second'")
+    work = sending.PushWork(service.database)
+
+    owners = [row.owner for _ in range(3) for row in await work.lease(1, (), scan_all=True)]
+
+    assert sorted(owners) == sorted(organizers)
+
+
 async def stored(service: Service) -> int:
     [(number,)] = await service.run_sql("select count(*) from push_subscriptions")
     return number

@@ -51,11 +51,7 @@ TTL_SECONDS = 12 * 3600
 MAX_TITLE_CHARACTERS = 200
 """The most characters of a title in a message, so that its body stays within the bytes that push services take."""
 
-TABLE = RowTable(
-    "push_subscriptions",
-    "id",
-    owner="(select organizer_id from events where events.id = push_subscriptions.event_id)",
-)
+TABLE = RowTable("push_subscriptions", "id", order="organizer_id, due_at", owner="organizer_id")
 
 log = structlog.get_logger()
 

@@ -80,14 +80,15 @@ async def subscribe(tx: Tx, caller: Caller, command: Subscribe) -> None:
     is_stored = await tx.value(
         """
         with waiting as materialized (
-            select registrations.event_id, registrations.user_id, datetime + interval '1 day' as forget_at
+            select registrations.event_id, registrations.user_id, events.organizer_id,
+                   datetime + interval '1 day' as forget_at
               from registrations join users on users.id = user_id join events on events.id = event_id
              where event_id = %(event_id)s and public_id = %(public_id)s and arrival = %(arrival)s
                and status = 'waitlisted' and reason is null
                for no key update of registrations),
         stored as (
-            insert into push_subscriptions (event_id, user_id, digest, sealed, language, forget_at)
-            select event_id, user_id, %(digest)s, %(sealed)s, %(language)s, forget_at from waiting
+            insert into push_subscriptions (event_id, user_id, organizer_id, digest, sealed, language, forget_at)
+            select event_id, user_id, organizer_id, %(digest)s, %(sealed)s, %(language)s, forget_at from waiting
                 on conflict (event_id, user_id, digest)
                 do update set sealed = excluded.sealed, language = excluded.language, inserted_at = now()),
         surplus as (

@@ -2255,6 +2255,7 @@ CREATE TABLE push_subscriptions (
     id bigint NOT NULL,
     event_id bigint NOT NULL,
     user_id bigint NOT NULL,
+    organizer_id bigint NOT NULL,
     digest bytea NOT NULL,
     sealed bytea NOT NULL,
     language text NOT NULL,
@@ -2283,6 +2284,7 @@ ALTER TABLE ONLY push_subscriptions
 CREATE INDEX push_subscriptions_due ON push_subscriptions USING btree (due_at) WHERE (due_at IS NOT NULL);
 CREATE INDEX push_subscriptions_of_user ON push_subscriptions USING btree (user_id);
 CREATE INDEX push_subscriptions_old ON push_subscriptions USING btree (forget_at);
+CREATE INDEX push_subscriptions_turns ON push_subscriptions USING btree (organizer_id, due_at) WHERE (due_at IS NOT NULL);
 
 -- queue_draws ---------------------------------------------------------------------------------------------------------
 

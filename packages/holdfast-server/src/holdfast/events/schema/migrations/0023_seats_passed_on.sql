@@ -37,6 +37,7 @@ create table push_subscriptions (
     id bigint generated always as identity primary key,
     event_id bigint not null,
     user_id bigint not null,
+    organizer_id bigint not null,
     digest bytea not null,
     sealed bytea not null,
     language text not null check (language ~ '^[a-z]{2}$'),
@@ -51,6 +52,8 @@ create table push_subscriptions (
 );
 comment on table push_subscriptions is
     'Browsers that are told by a push message when a registration moves up from the waiting list.';
+comment on column push_subscriptions.organizer_id is
+    'The organizer of the event when the browser subscribed: messages are sent in turns of organizers.';
 comment on column push_subscriptions.digest is 'SHA-256 of the address that the push service gave the browser.';
 comment on column push_subscriptions.sealed is 'That address and the keys of the browser, sealed.';
 comment on column push_subscriptions.forget_at is
@@ -60,3 +63,4 @@ comment on column push_subscriptions.due_at is
 create index push_subscriptions_old on push_subscriptions (forget_at);
 create index push_subscriptions_of_user on push_subscriptions (user_id);
 create index push_subscriptions_due on push_subscriptions (due_at) where due_at is not null;
+create index push_subscriptions_turns on push_subscriptions (organizer_id, due_at) where due_at is not null;
