@@ -87,7 +87,7 @@ class PushWork(TableWork):
         """The organizer that had the last turn."""
 
     async def lease(self, limit: int, excluded: Sequence[int], *, scan_all: bool) -> Sequence[LeasedRow]:
-        """Lease a row of the organizer with the next id, or else of the first one."""
+        """Lease a row of the organizer with the next id; after the last one, of the organizer with the lowest id."""
 
         async def lease(tx: Tx) -> list[LeasedRow]:
             leased = await self.table.lease_due(tx, 1, excluded, after_owner=self._previous)

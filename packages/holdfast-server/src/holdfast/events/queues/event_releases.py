@@ -28,7 +28,7 @@ QUEUE_REQUIRED_CODE = "queue_required"
 NOT_RELEASED = 0
 """The value of `IntakeRequest.released_from` for a visitor whom no waiting room has released. No queue has this id."""
 
-LOCKED = "release_locked"
+RELEASE_LOCKED_CODE = "release_locked"
 """The code of a result whose release another transaction is using."""
 
 
@@ -59,6 +59,7 @@ class ReleaseTokenReader:
         keys, read_at = await self._keys.get(0)
         try:
             _, claims = keys.verify(token, [RELEASE], self._is_issuer)
+            # The time of the database, as it was read with the keys, plus the time since then.
             RELEASE.require_current(claims, keys.now + time.monotonic() - read_at)
         except InvalidToken:
             return None
@@ -88,6 +89,7 @@ async def accept(
             # The same form may come twice at once. Another person needs a release of its own.
             if first_people.setdefault(release, person) == person:
                 request.released_from = release.queue_id
+    # Statements follow, so `intake` cannot commit with its own.
     results = await intake.accept(tx, requests, waits=waits)
     used = {
         release
@@ -97,7 +99,9 @@ async def accept(
     if used:
         await _use_up(tx, used)
     return [
-        result._replace(code=LOCKED) if result.code == QUEUE_REQUIRED_CODE and release in locked else result
+        result._replace(code=RELEASE_LOCKED_CODE)
+        if result.code == QUEUE_REQUIRED_CODE and release in locked
+        else result
         for result, release in zip(results, releases, strict=True)
     ]
 

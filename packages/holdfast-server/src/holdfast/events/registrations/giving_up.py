@@ -99,7 +99,7 @@ class GivenUpPlace(Struct, frozen=True):
     """What became of a registration that the person gave up, and its event.
 
     had_seat       whether it was a seat
-    has_next       whether somebody who waited has the seat now, or is held it until it is paid
+    has_next       whether a person who waited has the seat now, or it is held for that person until it is paid
     is_open        whether the event is to come, and not cancelled
     accent, logo   the accent and the file of the logo of the organizer, or None
     """
@@ -116,7 +116,7 @@ class GivenUpPlace(Struct, frozen=True):
 
 
 async def find_given_up(reader: Reader, caller: Caller, command: GetGivenUpPlace) -> GivenUpPlace | None:
-    """Read what became of a registration that was given up; None: it was not, or that is long ago."""
+    """Read what became of a registration that was given up; None: it was not, or 30 days ago."""
     return await reader.row(
         GivenUpPlace,
         f"""

@@ -353,7 +353,9 @@ def _limit_refusal(
     theirs = [
         (other.event_id, result) for other, result in zip(requests, results, strict=True) if other.limit_id == limit_id
     ]
-    if any(result.code in ("event_locked", "person_locked", event_releases.LOCKED) for _, result in theirs):
+    if any(
+        result.code in ("event_locked", "person_locked", event_releases.RELEASE_LOCKED_CODE) for _, result in theirs
+    ):
         return LockedRow(f"limit {limit_id}", request.tenant_id)
     stored = {(event_id, result.public_id) for event_id, result in theirs if result.stored}
     return replace(limit, used=limit.used + len(stored)).refusal(LIMIT_SENTENCE)
@@ -365,7 +367,7 @@ def refusal(event_id: int, result: intake.IntakeResult, rooms: Mapping[int, str]
         return None
     if result.code == event_releases.QUEUE_REQUIRED_CODE:
         return QUEUE_REQUIRED(waiting_room_url=rooms.get(event_id))
-    if result.code == event_releases.LOCKED:
+    if result.code == event_releases.RELEASE_LOCKED_CODE:
         return LockedRow(f"release for event {event_id}", result.organizer_id)
     if result.code == "event_locked":
         return LockedRow(event_id, result.organizer_id)

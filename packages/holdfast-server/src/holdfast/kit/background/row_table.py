@@ -104,8 +104,8 @@ class RowTable(NamedTuple):
         error     why it failed; None: it did not
         pause     seconds until a failed row is due again
 
-        Leasing set `due_at` to the end of the lease. A `due_at` that another transaction has moved earlier or
-        set to null (never) meanwhile stays. After a success `error` still has the text of the last failure.
+        Leasing set `due_at` to the end of the lease. A `due_at` that another transaction has set to null (never), or to
+        a time that has passed, stays. After a success `error` still has the text of the last failure.
         """
         assert self.lease_id, "the result of a table without a column for the lease is stored by its own statement"
         await tx.run(

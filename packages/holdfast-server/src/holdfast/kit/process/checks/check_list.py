@@ -1,6 +1,7 @@
 """The checks of a part. Several run at the same time, each with a time limit.
 
-A check is a function of an `Inspection`, or a query. What it finds to be in order counts if it finds nothing else.
+A check is a function of an `Inspection`, or a query. Its findings with the status "ok" are dropped if it also finds a
+fault.
 """
 
 import asyncio

@@ -48,7 +48,9 @@ class FaultQuery:
         for row in rows:
             for fault, is_met in zip(self.faults, row["conditions"], strict=True):
                 if is_met:
-                    message, remedy = (SENTENCE.format(text, **variables, **row) for text in fault[1:3])
+                    message, remedy = (
+                        SENTENCE.format(text, **variables, **row) for text in (fault.message, fault.remedy)
+                    )
                     inspection.add(fault.status, message, remedy)
         inspection.ok(SENTENCE.format(self.ok, **(rows or [{}])[0]))
 
