@@ -1,5 +1,6 @@
 """The points of a shop: counted as the platform counts them."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -67,3 +68,17 @@ def test_no_call_comes_too_early_for_a_platform_that_counts_exactly(calls: list[
         assert points > -0.001
         now = start
         bucket.learn(cost, now, available=points, **PLAN)
+
+
+def test_a_background_call_leaves_points_for_the_next_level() -> None:
+    bucket = learned(2_000)
+
+    assert bucket.take(722, 0, is_background=True) == 0
+    assert bucket.take(722, 0, is_background=True) == pytest.approx(4.44)
+    assert bucket.take(10, 0) == 0
+
+
+def test_a_background_call_that_costs_all_points_of_a_shop_is_made_when_all_are_there() -> None:
+    bucket = PointBucket(0)
+
+    assert bucket.take(1_000, 0, is_background=True) == 0

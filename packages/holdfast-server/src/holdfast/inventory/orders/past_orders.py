@@ -69,6 +69,7 @@ READ_PAST_ORDERS = Query(
     """,
     _PastOrdersAnswer,
     cost=722,
+    is_background=True,
 )
 
 

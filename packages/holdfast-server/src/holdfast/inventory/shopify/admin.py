@@ -45,12 +45,16 @@ class PointBucket:
         self._at = now
         self._under_way = 0.0
 
-    def take(self, cost: float, now: float) -> float:
-        """Take points. Returns the seconds until they are available; the call may not be made earlier."""
+    def take(self, cost: float, now: float, *, is_background: bool = False) -> float:
+        """Take points. Returns the seconds until they are available; the call may not be made earlier.
+
+        is_background    leave half of all points to other calls, or as many as the shop has beside this call
+        """
         self._flow(now)
         self._points -= cost
         self._under_way += cost
-        return max(0.0, -self._points / self._rate)
+        reserved = min(self._maximum / 2, max(0.0, self._maximum - cost)) if is_background else 0.0
+        return max(0.0, (reserved - self._points) / self._rate)
 
     def give_back(self, cost: float) -> None:
         """Give back the points of a call that is not made."""
@@ -100,15 +104,17 @@ CALLS = Counter("holdfast_platform_calls", "Calls of the storefront platform's A
 class Query(Generic[T]):
     """A query or a mutation.
 
-    name    in metrics and logs
-    into    the type of `data`
-    cost    the points that the platform requires before it runs it
+    name             in metrics and logs
+    into             the type of `data`
+    cost             the points that the platform requires before it runs it
+    is_background    whether it waits until half of the points are left to other calls
     """
 
     name: str
     text: str
     into: type[T]
     cost: float = 10
+    is_background: bool = False
 
 
 class _Extensions(Struct):
@@ -178,7 +184,7 @@ class AdminApi:
         pause = 0.0
         for _ in range(MAX_ATTEMPTS):
             await asyncio.sleep(pause)
-            await self._turn(bucket, query.cost)
+            await self._turn(bucket, query)
             decoded = await self._send(shop, token, query, variables, bucket)
             if isinstance(decoded, _GraphqlAnswer):
                 return _data(decoded, query.into)
@@ -186,16 +192,16 @@ class AdminApi:
             pause = min(decoded, MAX_WAIT_SECONDS)
         raise PlatformUnreachable("The platform is called too often.", pause)
 
-    async def _turn(self, bucket: PointBucket, cost: float) -> None:
+    async def _turn(self, bucket: PointBucket, query: Query[Any]) -> None:
         """Wait until there are points for a call."""
-        wait = bucket.take(cost, time.monotonic())
+        wait = bucket.take(query.cost, time.monotonic(), is_background=query.is_background)
         try:
             if wait > MAX_WAIT_SECONDS:
                 raise PlatformUnreachable("Too many calls of the shop wait already.", wait)
             if wait:
                 await asyncio.sleep(wait)
         except BaseException:
-            bucket.give_back(cost)
+            bucket.give_back(query.cost)
             raise
 
     async def _send(
