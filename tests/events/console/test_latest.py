@@ -28,6 +28,20 @@ async def test_an_event_without_people_has_nothing_that_happened(service: Servic
     assert "What happened last" not in (await browser.get(f"/console/events/{event['id']}")).text
 
 
+async def test_scans_of_people_who_are_in_already_hide_no_entry(shop: Scene) -> None:
+    browser, ann, _ = await paid(shop)
+    for is_entry in (True, *[False] * 7):
+        await shop.service.run_sql(
+            "insert into check_in_scans (event_id, id, user_id, device, told_at, is_entry)"
+            " select event_id, gen_random_uuid(), user_id, 'Door 2', now(), %(is_entry)s from registrations",
+            is_entry=is_entry,
+        )
+
+    page = main_text(await browser.get(f"/console/events/{ann.event_id}"))
+
+    assert "ann@example.com came in, scanned by Door 2 today" in page
+
+
 async def test_payments_and_entries_are_told_and_events_of_others_are_not(shop: Scene) -> None:
     browser, ann, _ = await paid(shop)
     await shop.service.run_sql(

@@ -18,6 +18,9 @@ from holdfast.kit.running.run_modes import read
 MAX_HAPPENINGS = 6
 """How many things the overview of an event shows."""
 
+MAX_READ_ROWS = 100
+"""How many of the newest payments, and of the newest scans, are read: few of them may be paid, or entries."""
+
 
 class ReadLatest(Command):
     """Asks what happened last with the people of an event."""
@@ -60,13 +63,14 @@ LATEST: LiteralString = f"""
         union all
         select 'paid', paid_at, user_id, null, amount, currency
           from own
-         cross join lateral (select * from payments where event_id = own.id order by id desc limit %(limit)s) as payment
+         cross join lateral (select * from payments
+                              where event_id = own.id order by id desc limit %(max_read_rows)s) as payment
          where state = 'paid'
         union all
         select 'entered', told_at, user_id, device, null, null
           from own
          cross join lateral (select * from check_in_scans
-                              where event_id = own.id order by changed desc limit %(limit)s) as scan
+                              where event_id = own.id order by changed desc limit %(max_read_rows)s) as scan
          where is_entry),
     newest as (select * from entry order by at desc limit %(limit)s)
     select kind, at, users.public_id as user_id, users.email, {NAME} as name, registrations.status::text as status,
@@ -81,7 +85,12 @@ LATEST: LiteralString = f"""
 
 async def read_latest(reader: Reader, caller: Caller, command: ReadLatest) -> Sequence[Happening]:
     """Read what happened last, newest first. It is empty if the caller has no such event."""
-    values = {"event_id": command.event_id, "seen_by": caller.tenant_id, "limit": MAX_HAPPENINGS}
+    values = {
+        "event_id": command.event_id,
+        "seen_by": caller.tenant_id,
+        "limit": MAX_HAPPENINGS,
+        "max_read_rows": MAX_READ_ROWS,
+    }
     return await reader.rows(Happening, LATEST, values)
 
 
