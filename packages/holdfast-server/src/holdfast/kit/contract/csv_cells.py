@@ -24,6 +24,9 @@ class CsvFormat(NamedTuple):
 
 RFC_4180 = CsvFormat(",", ".")
 
+BYTE_ORDER_MARK = "\ufeff"
+"""At the beginning of a file it tells spreadsheet programs that the file is UTF-8."""
+
 SIGNS = "-=+@\uff1d\uff0b\uff0d\uff20"
 """The first characters of formulas: `=`, `+`, `-` and `@`, also in their full-width forms."""
 

@@ -22,15 +22,12 @@ from holdfast.events.registrations.search import (
 )
 from holdfast.events.site import SITE
 from holdfast.kit.contract.caller import Caller
-from holdfast.kit.contract.csv_cells import as_csv
+from holdfast.kit.contract.csv_cells import BYTE_ORDER_MARK, as_csv
 from holdfast.kit.http.answers import Download
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
 from holdfast.kit.pages.language import Language, language_of
 from holdfast.kit.running.runner import Run, Runner
-
-BYTE_ORDER_MARK = "\ufeff"
-"""The byte order mark, which tells spreadsheet programs that the file is UTF-8."""
 
 
 class RegistrationsFile:

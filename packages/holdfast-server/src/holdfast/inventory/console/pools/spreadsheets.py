@@ -14,7 +14,7 @@ from holdfast.inventory.spreadsheets.model import MAX_ROWS, ExportCsv, Exported,
 from holdfast.kit.contract.bounds import bound_without_strangers
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import check
-from holdfast.kit.contract.csv_cells import with_separator
+from holdfast.kit.contract.csv_cells import BYTE_ORDER_MARK, with_separator
 from holdfast.kit.contract.messages import message, translatable
 from holdfast.kit.contract.problems import invalid
 from holdfast.kit.http.answers import Download
@@ -37,9 +37,6 @@ MAX_CONCURRENT_FILES = 2
 READ_SPREADSHEETS = bound_without_strangers(
     "Spreadsheets that are read", "inventory", "none", f"{MAX_CONCURRENT_FILES}; {MAX_WAITING} wait"
 )
-
-BYTE_ORDER_MARK = "\ufeff"
-"""At the beginning of a file it tells spreadsheet programs that the file is UTF-8."""
 
 NOT_READ = FileText("")
 
