@@ -35,7 +35,8 @@ def create_key(
     async def make(tx: "Tx") -> "ApiKey":
         if organizer is None:
             return await mint(tx, None, check(CreateKey, {"name": name}).name)
-        id = int(organizer) if organizer.isdecimal() else await find(tx, organizer)
+        is_id = organizer.isascii() and organizer.isdecimal() and len(organizer) < 19
+        id = int(organizer) if is_id else await find(tx, organizer)
         return await create(tx, ADMIN, check(CreateKey, {"name": name, "user_id": id}))
 
     key = EVENTS.transact_ready(make)

@@ -206,7 +206,8 @@ class OrganizerAgents:
 
     async def lines(self, session: Session, request: Request, before: str, limit: int) -> AgentLines:
         """What agents did, the newest first."""
-        values = {"before": int(before) if before.isdecimal() else before or None}
+        is_number = before.isascii() and before.isdecimal() and len(before) < 19
+        values = {"before": int(before) if is_number else before or None}
         command = check(ListAgentActions, values)
         actions: Sequence[AgentAction] = await self._actions(organizer(session), command)
         every = grouped(actions)
