@@ -1,11 +1,14 @@
 """A mail has the given contents, and no text of a stranger changes anything else of it."""
 
+import re
 from datetime import UTC, datetime
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from holdfast.kit.contract.addresses import NoAddress, envelope_address, mailbox
 from holdfast.kit.mail.message import Attachment, MailMessage, header_text
@@ -190,3 +193,35 @@ def test_a_domain_is_that_of_its_owner_as_registries_write_it(domain: str, ascii
 def test_a_domain_in_another_script_is_sent_to_in_ascii() -> None:
     assert envelope_address("ann@müller.example") == "ann@xn--mller-kva.example"
     assert sent(recipient="ann@müller.example")["To"] == "ann@xn--mller-kva.example"
+
+
+@settings(max_examples=200)
+@given(text=st.text(st.characters(codec="utf-8")), html=st.text("=\n\r .-aä\t"), picture=st.binary(), file=st.binary())
+def test_any_contents_come_back_as_they_were_in_lines_of_76_characters(
+    text: str, html: str, picture: bytes, file: bytes
+) -> None:
+    attachments = (
+        Attachment(picture, "image/png", "code.png", cid="code"),
+        Attachment(file, "application/pdf", "ä.pdf"),
+    )
+    encoded = message(text=text, html=html, attachments=attachments).encoded(SENDER)
+
+    mail = message_from_bytes(encoded, policy=policy.default)
+    assert [part.get_content_type() for part in mail.walk()] == [
+        *("multipart/mixed", "multipart/alternative", "text/plain", "multipart/related", "text/html"),
+        *("image/png", "application/pdf"),
+    ]
+    contents = [part.get_payload(decode=True) for part in mail.walk() if not part.is_multipart()]
+    lines = [re.sub("\r\n|\r|\n", "\r\n", part).removesuffix("\r\n") + "\r\n" for part in (text, html)]
+    assert contents == [*(line.encode() for line in lines), picture, file]
+    body = encoded.partition(b"\r\n\r\n")[2]
+    assert all(len(line) <= 76 for line in body.split(b"\r\n") if not line.startswith(b"Content-"))
+    assert b"\n" not in encoded.replace(b"\r\n", b"")
+
+
+def test_a_mail_has_the_same_bytes_at_each_attempt() -> None:
+    assert message().encoded(SENDER) == message().encoded(SENDER)
+
+
+def test_dots_side_by_side_before_the_at_sign_are_quoted() -> None:
+    assert sent(recipient="ann..b.@example.com")["To"].addresses[0].username == "ann..b."

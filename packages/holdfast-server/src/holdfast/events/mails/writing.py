@@ -4,7 +4,6 @@ A mail takes milliseconds, so a subprocess writes it (`sending.py`). This file i
 starts when a mail is already due.
 """
 
-from io import BytesIO
 from pathlib import Path
 
 from markupsafe import Markup
@@ -19,7 +18,7 @@ from holdfast.events.mails.kinds import KINDS, Kind, sentences_of
 from holdfast.events.mails.model import DataMail, MailArguments, MailBatch, MailFacts, RegistrationMail
 from holdfast.events.organizers.accent import dark_accent
 from holdfast.events.processor.currencies import digits
-from holdfast.events.registrations.code import qr_code, short_code
+from holdfast.events.registrations.code import qr_png, short_code
 from holdfast.events.texts.outbound_texts import outbound
 from holdfast.kit.mail.message import Attachment, MailMessage, content_lines, header_text, joined_lines
 from holdfast.kit.pages.language import Language, language_with_code
@@ -282,9 +281,7 @@ def _code(address: str, has_code: bool) -> list[Attachment]:
     """The address of the registration's page as a QR code, for the entrance."""
     if not has_code:
         return []
-    picture = BytesIO()
-    qr_code(address).save(picture, kind="png", scale=5, border=4)
-    return [Attachment(picture.getvalue(), "image/png", "code.png", cid=CODE)]
+    return [Attachment(qr_png(address), "image/png", "code.png", cid=CODE)]
 
 
 def _calendar(mail: RegistrationMail, portion: MailBatch, url: str) -> list[Attachment]:

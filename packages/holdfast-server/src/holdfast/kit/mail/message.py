@@ -7,13 +7,10 @@ the direction of the text.
 import re
 from dataclasses import dataclass, field
 from datetime import datetime
-from email.headerregistry import Address
-from email.message import EmailMessage
-from email.policy import EmailPolicy
 from email.utils import format_datetime, parseaddr
 
 from holdfast.kit.contract.addresses import envelope_address
-from holdfast.kit.mail import headers
+from holdfast.kit.mail import headers, mime
 
 _SPACES = re.compile("[ \t]+")
 _LINES = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
@@ -60,23 +57,33 @@ class MailMessage:
 
     def encoded(self, sender: str) -> bytes:
         """The bytes of the mail, from a sender. Raises `NoAddress`."""
-        mail = EmailMessage(policy=_POLICY)
         name, address = parseaddr(sender)
-        mail["From"] = headers.mailbox("From", header_text(name), _ascii_address(address))
-        mail["To"] = headers.mailbox("To", "", _ascii_address(self.recipient))
-        mail["Subject"] = headers.text("Subject", header_text(self.subject))
-        mail["Date"] = format_datetime(self.date)
-        mail["Message-ID"] = f"<{_token(self.message_id)}>"
-        mail["Auto-Submitted"] = "auto-generated"
-        mail["X-Auto-Response-Suppress"] = "All"
+        lines = [
+            f"From: {headers.mailbox('From', header_text(name), _ascii_address(address))}",
+            f"To: {headers.mailbox('To', '', _ascii_address(self.recipient))}",
+            f"Subject: {headers.text('Subject', header_text(self.subject))}",
+            f"Date: {format_datetime(self.date)}",
+            f"Message-ID: <{_token(self.message_id)}>",
+            "Auto-Submitted: auto-generated",
+            "X-Auto-Response-Suppress: All",
+        ]
         if self.unsubscribe:
-            mail["List-Unsubscribe"] = f"<{_token(self.unsubscribe)}>"
-            mail["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"
-        mail.set_content(self.text, cte="quoted-printable")
-        mail.add_alternative(self.html, subtype="html", cte="quoted-printable")
-        for attachment in self.attachments:
-            _attach(mail, attachment)
-        return mail.as_bytes()
+            lines += [
+                f"List-Unsubscribe: <{_token(self.unsubscribe)}>",
+                "List-Unsubscribe-Post: List-Unsubscribe=One-Click",
+            ]
+        lines.append("MIME-Version: 1.0\r\n")
+        return "\r\n".join(lines).encode("ascii") + self._body()
+
+    def _body(self) -> bytes:
+        """The text, the HTML with its pictures, and the attached files, as one part."""
+        pictures = [_file(file) for file in self.attachments if file.cid]
+        files = [_file(file) for file in self.attachments if not file.cid]
+        html = mime.text(self.html, "html")
+        if pictures:
+            html = mime.multipart("related", [html, *pictures], type="text/html")
+        body = mime.multipart("alternative", [mime.text(self.text, "plain"), html])
+        return mime.multipart("mixed", [body, *files]) if files else body
 
 
 @dataclass(frozen=True)
@@ -100,50 +107,16 @@ class UnwritableMail:
     why: str
 
 
-def _attach(mail: EmailMessage, file: Attachment) -> None:
-    main, sub = file.type.split("/")
-    if file.cid:
-        html = mail.get_body(("html",))
-        assert isinstance(html, EmailMessage)
-        html.add_related(file.content, main, sub, cid=f"<{_token(file.cid)}>")
-        _name_last_part(html, "inline", file.filename)
-        return
-    if main == "text":
-        text = file.content.decode()
-        parameters = {"method": _token(file.method)} if file.method else {}
-        mail.add_attachment(text, sub, cte="base64", params=parameters)
-    else:
-        mail.add_attachment(file.content, main, sub)
-    _name_last_part(mail, "attachment", file.filename)
-
-
-def _name_last_part(mail: EmailMessage, kind: str, filename: str) -> None:
-    """Set Content-Disposition of the part that was added last."""
-    *_, part = mail.iter_parts()
-    del part["Content-Disposition"]
-    part["Content-Disposition"] = headers.disposition(kind, header_text(filename))
-
-
-class _Policy(EmailPolicy):
-    """Writes headers that are encoded already as they are. The library would parse, change and fold them."""
-
-    def header_store_parse(self, name: str, value: str) -> tuple[str, str]:
-        return (name, value) if name.lower() in _ENCODED else super().header_store_parse(name, value)
-
-    def header_fetch_parse(self, name: str, value: str) -> str:
-        return value if name.lower() in _ENCODED else super().header_fetch_parse(name, value)
-
-    def fold(self, name: str, value: str) -> str:
-        return f"{name}: {value}\r\n" if name.lower() in _ENCODED else super().fold(name, value)
-
-    def fold_binary(self, name: str, value: str) -> bytes:
-        return self.fold(name, value).encode("ascii") if name.lower() in _ENCODED else super().fold_binary(name, value)
-
-
-_ENCODED = {"from", "to", "subject", "content-disposition", "message-id", "list-unsubscribe", "content-id"}
-
-
-_POLICY = _Policy(linesep="\r\n")
+def _file(file: Attachment) -> bytes:
+    parameters = ['charset="utf-8"'] if file.type.startswith("text/") else []
+    if file.method:
+        parameters.append(f'method="{_token(file.method)}"')
+    return mime.file(
+        file.content,
+        "; ".join([file.type, *parameters]),
+        headers.disposition("inline" if file.cid else "attachment", header_text(file.filename)),
+        content_id=_token(file.cid) if file.cid else "",
+    )
 
 
 def header_text(text: str) -> str:
@@ -173,7 +146,9 @@ def _on_one_line(text: str) -> str:
 
 def _ascii_address(text: str) -> str:
     """An address for a header. Raises `NoAddress`."""
-    return str(Address(addr_spec=envelope_address(text)))
+    local, _, domain = envelope_address(text).rpartition("@")
+    # Dots at the ends or side by side need quotation marks (RFC 5322, section 3.4.1). No other character needs them.
+    return f"{local}@{domain}" if all(local.split(".")) else f'"{local}"@{domain}'
 
 
 def _token(text: str) -> str:
