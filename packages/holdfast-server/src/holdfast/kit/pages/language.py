@@ -114,7 +114,7 @@ class Language(Struct, frozen=True):
 
     def clock(self, moment: dt.datetime, zone: str) -> str:
         """The time of a moment in a zone, without the zone: 7:30 PM."""
-        return format_time(local_time(moment, zone), "short", locale=self.locale)
+        return _clock(_key(moment), zone, self.locale)
 
     def day(self, moment: dt.datetime, zone: str, now: dt.datetime | None = None) -> str:
         """The day of a moment in a zone: November 21; with the year if it is another one than that of `now`.
@@ -178,6 +178,11 @@ def _skeleton(moment: dt.datetime, zone: str, skeleton: str, locale: str) -> str
 def _time(moment: dt.datetime, zone: str, width: Literal["medium", "short"], locale: str) -> str:
     local = local_time(moment, zone)
     return f"{format_time(local, width, locale=locale)} {_zone(moment, zone, locale)}"
+
+
+@lru_cache(1_000)
+def _clock(moment: dt.datetime, zone: str, locale: str) -> str:
+    return format_time(local_time(moment, zone), "short", locale=locale)
 
 
 @lru_cache(1_000)

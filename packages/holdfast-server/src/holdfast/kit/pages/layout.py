@@ -14,6 +14,7 @@ from markupsafe import Markup
 from holdfast.kit.contract.messages import message_text
 from holdfast.kit.http.query_parameters import NO_PARAMETERS, known_parameters
 from holdfast.kit.pages.language import ENGLISH, LANGUAGES, Language, query_in_language, translations
+from holdfast.kit.pages.template_texts import TemplateTexts
 
 FRAME = Path(__file__).parent
 
@@ -98,11 +99,12 @@ class Frame:
             trim_blocks=True,
             lstrip_blocks=True,
             undefined=jinja2.StrictUndefined,
-            extensions=["jinja2.ext.i18n"],
+            extensions=[TemplateTexts],
             auto_reload=False,
         )
         environment.policies["ext.i18n.trimmed"] = True
         texts: Any = self.texts(language)
+        environment.extend(translate=texts.gettext)
         environment.install_gettext_translations(texts, newstyle=True)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] - the extension adds it
         environment.filters.update(self._filters)
         environment.filters["worded"] = partial(_messages_text, texts, language)
