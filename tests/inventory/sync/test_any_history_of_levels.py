@@ -131,7 +131,8 @@ class Story:
     async def stock_everywhere(self) -> None:
         """Let all levels be known from now on, so that merchants can count where levels are set from pools."""
         for location in self.locations:
-            self.change_level("stock", location, 0)
+            if not self.platform.world.levels.find(DOMAIN, self.variant.item, location):
+                self.platform.stock(DOMAIN, self.variant.id, location, 50)
         self.platform.clock.advance(3)
         await self.settle(0)
         self.platform.clock.advance(3)
@@ -234,6 +235,15 @@ def play(inventory_template: str, tmp_path_factory: pytest.TempPathFactory) -> I
     # A level is found between a sale and its edit, which are told as one change.
     history=[("sell", 1, 2), ("edit", 0, 7), ("wait", 0, 3), ("sell", 0, 1), ("tell", 0, 8769)],
     seed=364, shares=True, counts_elsewhere=True,
+)  # fmt: skip
+@example(
+    # A count at one of two locations that are set from pools, among more sales than are compared.
+    history=[
+        ("sell", 0, 4), ("sell", 0, 4), ("count", 0, -2), ("sell", 0, 4), ("sell", 0, 4), ("sell", 0, 1),
+        ("sell", 0, 3), ("sell", 2, 5), ("sell", 1, 6), ("sell", 1, 2), ("return", 6, 6), ("import", 2, 0),
+        ("wait", 1, 10921), ("sell", 1, 3),
+    ],
+    seed=417079, shares=True, counts_elsewhere=False,
 )  # fmt: skip
 def test_the_pool_ends_in_what_happened(
     play: Callable[..., None], history: list[Step], seed: int, shares: bool, counts_elsewhere: bool
