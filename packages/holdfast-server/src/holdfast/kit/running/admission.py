@@ -6,7 +6,7 @@ of its own, or for a locked row, gets only further work of this tenant refused.
 
 Reads are refused first, then changes, then what follows up on accepted work. Health checks, metrics, documents, cached
 pages, the console, the check-in, signing in and messages of partners are never refused here. See
-`docs/decisions/0081`.
+decision 81.
 """
 
 import math
