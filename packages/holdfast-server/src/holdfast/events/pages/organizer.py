@@ -67,7 +67,7 @@ ORGANIZER_READS = Bound(
     service="events",
     total=f"{MAX_WAITING_CALLS} for one organizer",
     tenant="its own",
-    address="its connections",
+    address="one for each of its connections",
     reserved="-",
     stranger="Nothing: one read answers all.",
 )

@@ -25,10 +25,10 @@ FILES = Bound(
     name="Reads and writes of photos and uploads",
     service="events",
     total=f"{MAX_CONCURRENT_FILES}",
-    tenant="that of its addresses",
-    address=f"{MAX_CONCURRENT_FILES_OF_SOURCE}, in turns of 64 kB; so many for background work",
+    tenant="the shares of its addresses",
+    address=f"{MAX_CONCURRENT_FILES_OF_SOURCE}, in turns of 64 kB; as many for background work",
     reserved="-",
-    stranger="One turn, some milliseconds.",
+    stranger="Others wait one turn, some milliseconds.",
 )
 
 

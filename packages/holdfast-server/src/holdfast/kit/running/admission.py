@@ -46,7 +46,7 @@ WORK_IN_PROGRESS = Bound(
     tenant="what waits for a share of its own counts for itself alone",
     address="-",
     reserved="signing in, console, check-in, partners",
-    stranger="Time: others wait for what it has in progress.",
+    stranger="Others wait for the work that it has in progress.",
 )
 
 MEASURE_SECONDS = 1
