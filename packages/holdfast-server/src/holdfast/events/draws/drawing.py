@@ -255,7 +255,7 @@ class Rounds:
 
 
 async def _try(subject: DrawSubject, id: int, work: Awaitable[str]) -> str:
-    """Do this for a list. What fails for one list is done later, and the others do not wait for it."""
+    """Do this for a list. A list that fails is tried again later, and the others do not wait for it."""
     try:
         return await work
     except (DrawRefusal, Problem) as error:

@@ -39,7 +39,7 @@ def file_slots() -> Slots:
 
 @contextlib.asynccontextmanager
 async def file_turn(slots: Slots) -> AsyncGenerator[None]:
-    """The turn of the request that this task answers. What has begun with a file goes on when the client has gone."""
+    """The turn of the request that this task answers. It is completed even when the client has gone."""
     with without_client():
         async with slots.of(("files", *path_of(request_source()))):
             yield
