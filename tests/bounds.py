@@ -245,31 +245,42 @@ def settings_with_defaults() -> Mapping[str, str]:
 
 NUMBER = re.compile(r"(?<![\w`/.,])\d{4,}(?![\w`])")
 SETTING = re.compile(r"`([A-Z][A-Z_]+)`")
+NONE = re.compile(r"^none\b")
 
 HEADINGS = {"both": "Both services", "events": "Events", "inventory": "Inventory"}
 
 INTRODUCTION = """\
-# What is bounded, and who shares it
+# Limits, and who shares them
 <!-- python -m tests.bounds -->
 
-Everything that many callers use at the same time has a bound, [with a share for each
-address](../decisions/0095-shared-limits-have-a-share-for-each-address.md). Words in capitals are
-[settings](../settings.md), with their defaults. Rate limits are counted in each process, with `RATE_LIMIT_STORAGE_URL`
-in all together.
+Everything that many callers use at the same time has a limit, and each of them has [a share of
+it](../decisions/0095-shared-limits-have-a-share-for-each-address.md) that others cannot take. Come to this page when
+callers wait or are refused: it says how many there are of a thing, who shares it, and what one stranger can do to
+others. Words in capitals are [settings](../settings.md), with their defaults; what has no setting is fixed.
+
+**An example.** A process of the events service holds at most `MAX_STREAMS` open event streams. One organizer
+may have `MAX_STREAMS_PER_ORGANIZER` of them in the console, one address `MAX_STREAMS_PER_ADDRESS`. When all are
+taken, the address with the most gives one to an address with fewer. So a stranger who opens as many as it can
+takes nothing from others.
 
 | column | meaning |
 |---|---|
-| Together | at the same time, in one process. "Kept back": strangers cannot use it |
+| All together | the limit in one process, at the same time. "Reserved": what strangers cannot use up |
 | An organizer or shop | the share of one of them, with all its keys, apps and people |
-| An address | the share of one IPv4 address or one IPv6 network of /64; "a /48" has many of these. People behind one \
-address, such as an office, share it. Name a proxy in front in `TRUSTED_PROXIES`: else it is the address of all |
-| One stranger can take | the most, with one address or /48, unless it says more. A stranger can register organizers, \
-a few in an hour, and then has their shares |
+| An address | the share of one IPv4 address, or of one IPv6 network of /64. "A /48" has many of these. People who \
+share an address, such as those of an office, share this too |
+| What one stranger can do | the most that a caller without a credential can do to others, with one address or one \
+/48, unless it says more |
 
-"In turns": each waits for one turn of each other. "Unconfirmed": organizers whose address is not confirmed. "None": no
-bound. Empty: nothing to share.
+* "In turns": after one turn of an owner, each other one that waits has a turn.
+* "Unconfirmed organizer": its address is not confirmed. A stranger can register a few of these in an hour, and then
+  has their shares too.
+* "No share": there is no limit for one owner. An empty cell: the column does not apply.
+* Rate limits ("an hour", "a minute") are counted in each process, and in all processes together with
+  `RATE_LIMIT_STORAGE_URL`.
+* If a proxy stands in front, name it in `TRUSTED_PROXIES`. Otherwise all callers have the address of the proxy.
 
-Where columns would say the same, a short table or list follows:
+Limits of which most columns would say the same stand in short lists:
 
 """
 
@@ -302,26 +313,26 @@ class Group(NamedTuple):
 GROUPS = (
     Group(
         "What strangers cannot cause",
-        "only organizers, merchants, partners and the service itself do.",
-        {"Together": "total", "An organizer or shop": "tenant"},
+        "only organizers, merchants, partners and the service itself cause it.",
+        {"All together": "total", "An organizer or shop": "tenant"},
         address="none",
         stranger=NOT_BY_STRANGERS,
     ),
     Group(
         "Limits of an address",
-        f"a stranger can take nothing: each is counted for itself. A /48 has {WIDE_SHARE} times as many.",
+        f"each address is counted for itself, so a stranger takes nothing. A /48 has {WIDE_SHARE} times as many.",
         {"An address": "address"},
     ),
     Group(
         "Limits of a credential",
-        "a stranger can take nothing: each is counted for itself. All keys of an organizer together have "
+        "each is counted for itself, so a stranger takes nothing. All keys of an organizer together have "
         "`API_ORGANIZER_RATE_FACTOR` times the limit of a key.",
         {"An organizer or shop": "tenant"},
         stranger="Nothing: each credential is counted for itself.",
     ),
     Group(
         "Quotas of an organizer",
-        "a stranger can take as much room on the disk for each organizer that it registers.",
+        "what is stored. A stranger can use this much for each organizer that it registers.",
         {"An organizer": "tenant"},
         address="none: a stranger who registers an organizer has its share",
         stranger="Room on the disk: as much for each organizer that it registers.",
@@ -329,7 +340,7 @@ GROUPS = (
     Group(
         "Caches",
         "a stranger can take time: what others use is dropped, and made again when they ask for it.",
-        {"Together": "total"},
+        {"All together": "total"},
         tenant="none",
         address="none",
         stranger="Time: what others use is dropped, and is ",
@@ -337,14 +348,14 @@ GROUPS = (
 )
 
 HEAD = """\
-| What | Together | An organizer or shop | An address | One stranger can take |
+| What | All together | An organizer or shop | An address | What one stranger can do |
 |---|---|---|---|---|"""
 
 
 def page() -> str:
     """The text of the page."""
     groups = "".join(f"* **{group.title}**: {_cell(group.text)}\n" for group in GROUPS)
-    return INTRODUCTION + groups + "\n" + "\n\n".join(_section(service) for service in HEADINGS) + "\n"
+    return _cell(INTRODUCTION) + groups + "\n" + "\n\n".join(_section(service) for service in HEADINGS) + "\n"
 
 
 def _section(service: str) -> str:
@@ -362,15 +373,20 @@ def _section(service: str) -> str:
 
 def _short_row(bound: Bound, group: Group) -> str:
     first, *others = (
-        _cell(text) for text in (bound.name, *(getattr(bound, member) for member in group.columns.values()))
+        _cell(text) for text in (bound.name, *(_share(bound, member) for member in group.columns.values()))
     )
     return f"* {first}: {others[0]}" if len(others) == 1 else f"| {' | '.join([first, *others])} |"
 
 
 def _row(bound: Bound) -> str:
-    total = bound.total if bound.reserved == "-" else f"{bound.total}. Kept back: {bound.reserved}"
-    cells = (bound.name, total, bound.tenant, bound.address, bound.stranger)
+    total = _share(bound, "total") + ("" if bound.reserved == "-" else f". Reserved: {bound.reserved}")
+    cells = (bound.name, total, _share(bound, "tenant"), _share(bound, "address"), bound.stranger)
     return "|" + "".join(f" {_cell(text)} |" if text != "-" else " |" for text in cells)
+
+
+def _share(bound: Bound, member: str) -> str:
+    """What a bound says of one owner, or of all of them."""
+    return NONE.sub("no limit" if member == "total" else "no share", getattr(bound, member))
 
 
 def _cell(text: str) -> str:

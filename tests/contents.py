@@ -1,10 +1,12 @@
-"""Parts of the documents that are made from the code: the names of the import rules, and the list of decisions.
+"""Parts of the documents that are made from the code: the names of the import rules, and the list of decisions
+by subjects.
 
 `python -m tests.contents` brings them up to date; a test compares.
 """
 
 import re
 import tomllib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -16,6 +18,25 @@ IMPORT_RULES = re.compile(r"(?<=<!-- import rules: python -m tests.contents -->\
 
 UNUSED_NUMBERS = range(36, 40)
 """Numbers that no decision has ever had."""
+
+SUBJECTS: Mapping[str, Sequence[int]] = {
+    "How the code is put together": (1, 21, 22, 75, 104, 78, 47, 102),
+    "Many callers at once": (5, 8, 20, 53, 80, 77, 90, 26, 19, 23),
+    "PostgreSQL": (24, 103, 52, 54, 55, 56, 57, 60, 76, 82, 99),
+    "Background work": (58, 64, 46, 30, 34),
+    "HTTP, caches and overload": (7, 25, 33, 72, 79, 81, 83, 101),
+    "Limits, and a share for each caller": (6, 91, 95, 98, 93, 68, 108),
+    "Agents": (12, 28, 27, 109),
+    "Signing in, accounts and access": (9, 14, 35, 40, 48, 66, 67, 65, 62, 41, 92),
+    "Pages, forms and texts": (31, 32, 42, 70, 97, 100),
+    "Mails": (29, 63, 69),
+    "Registrations, seats and payments": (2, 3, 4, 18, 44, 45, 106, 43, 15),
+    "Waiting rooms": (16, 17, 59, 74, 105),
+    "The public order, and draws": (84, 86, 87, 88, 89, 94),
+    "Stock": (10, 11, 85, 13, 51),
+    "The storefront platform": (49, 50, 61, 71, 73, 96, 107),
+}
+"""The decisions of each subject, in the order in which they are best read."""
 
 
 def import_rules() -> str:
@@ -30,17 +51,23 @@ def contributing() -> str:
 
 
 def decisions() -> str:
-    """The page that lists all decisions."""
-    pages = [path for path in sorted(DECISIONS.glob("*.md")) if path.name != "README.md"]
-    titles = [path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ") for path in pages]
+    """The page that lists all decisions, by their subjects."""
+    titles = {
+        int(
+            path.name[:4]
+        ): f"* [{path.read_text(encoding='utf-8').partition(chr(10))[0].removeprefix('# ')}]({path.name})"
+        for path in sorted(DECISIONS.glob("0*.md"))
+    }
     unused = f"{UNUSED_NUMBERS[0]} to {UNUSED_NUMBERS[-1]}"
     lines = [
         "# Decisions",
-        "Why things are as they are, one page each, in the order of the decisions. A page changes with the code, and",
-        f"says so when another decision replaces it. The numbers {unused} were never used.",
         "",
-        *(f"* [{title}]({path.name})" for path, title in zip(pages, titles, strict=True)),
+        "Why things are as they are, one page each. A page changes with the code. A page that another decision",
+        f"replaces is one line, which names the other. The numbers {unused} were never used. Read",
+        "[Architecture](../architecture.md) first.",
     ]
+    for subject, numbers in SUBJECTS.items():
+        lines += ["", f"## {subject}", "", *(titles[number] for number in numbers)]
     return "\n".join(lines) + "\n"
 
 

@@ -250,7 +250,7 @@ async def test_what_the_services_have_in_common_by_mistake_is_found(tmp_path: Pa
     assert address.remedy.startswith("Give each an address of its own")
     assert (secret.status, secret.message) == (
         "warning",
-        "Both services have the same secret: whoever gets it opens both.",
+        "Both services have the same secret: if it leaks, both are open.",
     )
     assert secret.remedy == "Rotate the secret of one of them: docs/deploy/secrets.md"
 

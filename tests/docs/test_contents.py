@@ -5,7 +5,7 @@ import tomllib
 
 import pytest
 
-from tests.contents import CONTRIBUTING, DECISIONS, ROOT, UNUSED_NUMBERS, contributing, decisions
+from tests.contents import CONTRIBUTING, DECISIONS, ROOT, SUBJECTS, UNUSED_NUMBERS, contributing, decisions
 
 SOURCE = ROOT / "packages" / "holdfast-server" / "src" / "holdfast"
 
@@ -30,6 +30,21 @@ def test_every_number_of_a_decision_is_taken_once_but_for_the_unused_ones() -> N
     numbers = [int(path.name[:4]) for path in sorted(DECISIONS.glob("0*.md"))]
 
     assert numbers == [number for number in range(1, numbers[-1] + 1) if number not in UNUSED_NUMBERS]
+
+
+def test_every_decision_has_one_subject() -> None:
+    numbers = [int(path.name[:4]) for path in sorted(DECISIONS.glob("0*.md"))]
+
+    assert sorted(number for subject in SUBJECTS.values() for number in subject) == numbers, (
+        "SUBJECTS in tests/contents.py"
+    )
+
+
+def test_a_decision_that_another_replaces_is_one_line() -> None:
+    replaced = [path for path in DECISIONS.glob("0*.md") if "\nReplaced by" in path.read_text(encoding="utf-8")]
+
+    assert replaced
+    assert [path.name for path in replaced if len(path.read_text(encoding="utf-8").splitlines()) > 3] == []
 
 
 @pytest.mark.parametrize("part", ["kit", "accounts", "inventory", "events", "."])

@@ -10,6 +10,9 @@ PAGES = sorted(
     str(path.relative_to(ROOT)) for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")] if path.is_file()
 )
 
+BOUNDS = ROOT / "tests" / "bounds.py"
+"""This file has the text of a page in `docs/`, with links."""
+
 
 def prose(path: Path) -> str:
     """The text of a page without its examples: what is in brackets there may be anything."""
@@ -83,3 +86,25 @@ def test_every_module_that_code_or_documents_name_is_there() -> None:
         if name.rpartition("/")[2] not in names
         or ("/" in name and not any(known.as_posix().endswith(f"/{name}") for known in paths))
     ] == []
+
+
+def test_code_names_a_decision_by_its_number_in_one_form() -> None:
+    numbers = {int(path.name[:4]) for path in (ROOT / "docs/decisions").glob("[0-9]*.md")}
+    wrong: list[str] = []
+    named: set[int] = set()
+    for top in ("packages", "tests", "benchmarks", "extensions"):
+        for path in (ROOT / top).rglob("*"):
+            # A migration that was released is never changed, not even its comments.
+            if path.suffix not in {".py", ".sql", ".html", ".js"} or "migrations" in path.parts or path == BOUNDS:
+                continue
+            text = path.read_text(encoding="utf-8")
+            cited = {int(number) for number in re.findall(r"\b[Dd]ecision (\d+)\b", text)}
+            named |= cited
+            wrong += [f"{path.relative_to(ROOT)}: decision {number} does not exist" for number in cited - numbers]
+            wrong += [
+                f"{path.relative_to(ROOT)}: {name}; write `decision {int(name[-4:])}`"
+                for name in re.findall(r"decisions/0\d{3}", text)
+            ]
+
+    assert len(named) > 10
+    assert wrong == []

@@ -5,7 +5,7 @@ does, by an update of the row of its limit, which the transaction has locked. So
 go beyond a limit together, a failed call is not counted, and the schema refuses more. A day is one of UTC.
 
 The caller of a request carries the id of its limit (`Caller.limit_id`), which comes with the look-up of its credential.
-Calls of credentials without a limit read and lock nothing. See `docs/decisions/0108`.
+Calls of credentials without a limit read and lock nothing. See decision 108.
 """
 
 import asyncio

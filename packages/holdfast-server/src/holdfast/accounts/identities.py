@@ -1,6 +1,6 @@
 """Brings stored addresses into the form in which they are compared: those that were stored before there was one.
 
-Two accounts may have the same mailbox under two spellings. Nobody but its owner can say what becomes of them, so they
+Two accounts may have the same mailbox under two spellings. Only its owner can say what becomes of them, so they
 stay as they are, and `holdfast check` names them.
 """
 

@@ -33,7 +33,7 @@ BOUNDS: Mapping[str, Bound] = {
         tenant="-",
         address="`SIGN_IN_ADDRESS_RATE_LIMIT` an hour, a /48 about as many; 1 whatever others do",
         reserved="browsers that the owner has used",
-        stranger="With 21 addresses: links in browsers that are new to the owner.",
+        stranger="With 21 addresses it can stop links for browsers that the owner has not used.",
     ),
     PASSWORDS_OF_ADDRESS: Bound(
         name="Tries of the password of one e-mail address",
@@ -42,7 +42,7 @@ BOUNDS: Mapping[str, Bound] = {
         tenant="-",
         address="half of them, a /48 about as many; 1 whatever others do",
         reserved="browsers that the owner has used",
-        stranger="With 6 addresses: the password, not links, in browsers that are new to the owner.",
+        stranger="With 6 addresses it can stop passwords, but not links, in browsers that the owner has not used.",
     ),
     SIGN_INS_OF_OWNER: bound_without_strangers(
         "Signing in in browsers that the owner has used",

@@ -106,7 +106,7 @@ def compare(inspections: Sequence[Inspection[Any]]) -> Iterator[Finding]:
     except (SecretTooShort, OSError):
         secrets = []  # the point "secret" says so
     if len(secrets) > len({*secrets}):
-        message = "Both services have the same secret: whoever gets it opens both."
+        message = "Both services have the same secret: if it leaks, both are open."
         yield Finding("warning", message, "Rotate the secret of one of them: docs/deploy/secrets.md", "secret", "both")
 
 

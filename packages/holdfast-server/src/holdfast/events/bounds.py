@@ -15,7 +15,7 @@ STREAMS = Bound(
     tenant="`MAX_STREAMS_PER_ORGANIZER` of the console",
     address=f"`MAX_STREAMS_PER_ADDRESS`; a /48 {WIDE_CONNECTIONS} times as many",
     reserved="connections for other requests",
-    stranger="Nothing: the address with the most loses one to each that has fewer.",
+    stranger="Nothing: when all are taken, the address with the most gives one to an address with fewer.",
 )
 
 LIMITS: Mapping[str, Bound] = {
@@ -51,7 +51,7 @@ LIMITS: Mapping[str, Bound] = {
         tenant="-",
         address=f"{ORGANIZER_ADDRESS_SHARE} an hour; a /48 {WIDE_SHARE} times as many",
         reserved="the shares",
-        stranger="What is above the shares.",
+        stranger="It can use up what is above the shares.",
     ),
     "keys": credential_limit(
         "New API keys", "events", "`API_KEY_CREATION_RATE_LIMIT`", "an hour", who="all keys of an organizer together"
@@ -70,7 +70,7 @@ LIMITS: Mapping[str, Bound] = {
         tenant="-",
         address=f"`FORM_EVENT_ADDRESS_RATE_LIMIT` a minute; a /48 {WIDE_SHARE} times as many",
         reserved="the shares",
-        stranger="With 200 addresses: what is above the shares.",
+        stranger="With 200 addresses it can use up what is above the shares.",
     ),
     "wrong links": address_limit(
         "Links to registrations and data that were never made", "events", "`WRONG_LINK_RATE_LIMIT`", "a minute"

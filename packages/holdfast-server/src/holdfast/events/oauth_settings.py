@@ -46,7 +46,7 @@ BOUNDS: Mapping[str, Bound] = {
         tenant="-",
         address=f"1/{SHARE_DIVISOR} of `OAUTH_REGISTER_RATE_LIMIT`; a /48 {WIDE_SHARE} times as many",
         reserved="the shares",
-        stranger="With more than 100 addresses: what is above the shares.",
+        stranger="With more than 100 addresses it can use up what is above the shares.",
     ),
     TOKENS: address_limit(
         "Requests for OAuth tokens, and to end them", "events", "`OAUTH_TOKEN_RATE_LIMIT`", "a minute"

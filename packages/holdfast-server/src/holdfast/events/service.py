@@ -87,7 +87,7 @@ def service(database: Database) -> Service:
     """The events service on its database."""
     settings, limits = database.resources.settings, database.resources.limits
     runner = Runner(EVERY, database, IDEMPOTENCY, AgentActionLog())
-    # Under a crowd those who wait until their key is found are work that waits, too.
+    # Requests that wait until their key is found count as work that waits.
     ring = KeyRing(database, key_operations.find_callers, waiting=runner.admission.work)
     context = Context(
         database,

@@ -13,7 +13,7 @@ STREAMS = Bound(
     tenant="`MAX_STREAMS_PER_SHOP`, and `MAX_STREAMS_PER_KEY` with one key",
     address=f"`MAX_STREAMS_PER_ADDRESS`; a /48 {WIDE_CONNECTIONS} times as many",
     reserved="connections for other requests",
-    stranger="Nothing: the address with the most, also of one shop, loses one to each that has fewer.",
+    stranger="Nothing: when all are taken, the address with the most, also in one shop, gives one to one with fewer.",
 )
 
 LIMITS: Mapping[str, Bound] = {

@@ -54,10 +54,10 @@ PASSWORDS = Bound(
     name="Passwords that are hashed or checked",
     service="both",
     total=f"{MAX_CONCURRENT_PASSWORDS}; {MAX_WAITING_TOGETHER} wait",
-    tenant="that of the address",
+    tenant="the share of the address",
     address=f"1, in turns; {MAX_WAITING} wait, also of a /48",
     reserved="-",
-    stranger="One turn, about 0.1 seconds.",
+    stranger="Others wait one turn, about 0.1 seconds.",
 )
 
 _admission = Admission()

@@ -1,4 +1,4 @@
-"""The commands `holdfast backup`, `restore` and `move`. What they do is imported only when they run."""
+"""The commands `holdfast backup`, `restore` and `move`. Their work is imported when one runs."""
 
 from pathlib import Path
 from typing import Annotated

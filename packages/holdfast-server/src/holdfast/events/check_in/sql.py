@@ -31,7 +31,7 @@ def people_of_event(
      cross join (select %(seen_by)s::bigint as seen_by) as viewer
      cross join lateral (select * from users where users.id = registrations.user_id limit 1) as users
      where registrations.event_id = %(event_id)s
-       -- The caller has checked already that the event is the organizer's. If it forgets to, nobody is shown here.
+       -- The caller has checked already that the event is the organizer's. If it forgets to, no person is shown here.
        and exists (select from events where id = %(event_id)s and (seen_by is null or organizer_id = seen_by))
 """
 

@@ -16,7 +16,7 @@ def draw(
 ) -> None:
     """Draw a waiting room or an event with a round entered by hand.
 
-    For a service without internet. The list is frozen before. Anybody can look the round up at
+    For a service without internet. The list is frozen before. The public can look the round up at
     https://api.drand.sh/52db9ba70e0cc0f6eaf7803dd07447a1f5477735fd3f661792ba94600c84e971/public/ROUND. The signature is
     verified here, so it does not matter who carried it in.
     """

@@ -1,1 +1,1 @@
-"""Draws: an order that nobody can choose or foresee, and that anybody can compute again."""
+"""Draws: an order that no person can choose or foresee, and that everyone can compute again."""

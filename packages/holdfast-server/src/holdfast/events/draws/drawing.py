@@ -255,7 +255,7 @@ class Rounds:
 
 
 async def _try(subject: DrawSubject, id: int, work: Awaitable[str]) -> str:
-    """Do this for a list. What fails for one list is done later, and the others do not wait for it."""
+    """Do this for a list. A list that fails is tried again later, and the others do not wait for it."""
     try:
         return await work
     except (DrawRefusal, Problem) as error:
@@ -267,7 +267,7 @@ async def name_draw(tx: Tx, field: str, draw_at: dt.datetime | None, *, is_logge
     """The columns for a draw, with the round of the beacon. Raises `validation_failed` if there can be none.
 
     field        the name of the field that has `draw_at`, for the refusal
-    is_logged    whether there is a public log, without which nobody could check a draw
+    is_logged    whether there is a public log, without which a draw cannot be checked
     """
     if draw_at is None:
         return {"draw_at": None, "draw_round": None, "draw_round_at": None}

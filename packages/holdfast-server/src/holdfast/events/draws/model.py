@@ -103,8 +103,8 @@ class DrawSubject(NamedTuple):
     confirmed     SQL: a select of the confirmed tickets of the one with `%(id)s`, which come before all others
     is_confirmed  SQL: whether those are stored
     channel       what is announced when a draw goes on; None: triggers announce it
-    confirm       stores the confirmed tickets of a list, and tells the log. None: nobody can confirm anything
-    wait          waits, after a list has closed, for those who are being stored. False: not all are stored yet
+    confirm       stores the confirmed tickets of a list, and tells the log. None: entries cannot be confirmed
+    wait          waits, after a list has closed, for entries that are being stored. False: not all are stored yet
     """
 
     noun: Literal["queue", "event"]

@@ -24,7 +24,7 @@ MAIL_STATUSES = ("waiting", "failed", "sent", "superseded")
 
 
 class HandOver(Struct, frozen=True):
-    """An event, and an organizer who has handed it over and under whom something of it may still be filed."""
+    """An event that was handed over, and its former organizer, under which some of its rows may still be filed."""
 
     event_id: int
     organizer_id: int

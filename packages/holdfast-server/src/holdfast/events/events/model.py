@@ -288,7 +288,7 @@ class Event(Struct):
 class EventRow(DrawColumns, kw_only=True):
     """An event as it is stored, with derived columns.
 
-    takes_entries    whether who registers becomes an entry of the draw, until all entries have their outcomes
+    takes_entries    whether a person who registers becomes an entry of the draw, until all entries have their outcomes
     queue_id         the waiting room before it; None: it has none
     seats_passed_on  how many seats that people gave up were taken by people who waited
     """

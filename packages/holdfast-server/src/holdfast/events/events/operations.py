@@ -184,7 +184,7 @@ async def change(tx: Tx, caller: Caller, command: UpdateEvent, html: RenderedTex
         await sql.lock_out_registrations(tx, command.event_id)
     before = await lock(tx, caller, command.event_id)
     if before.public_log and command.public_log is False:
-        # Those who were told that they will be in the log are in it before it is closed.
+        # People with a promise of the log are in it before it is closed.
         await settlement.settle_event(tx, before.id)
         before = await lock(tx, caller, command.event_id)
     after = msgspec.structs.replace(before, **sent_fields(command, *EDITABLE))

@@ -1,7 +1,7 @@
 """Which events are public: the condition of everything that others than the organizer see of an event.
 
 An event is public from when it is published until it becomes a draft again. It stays public when it is cancelled or
-over, and when its organizer is erased. See docs/decisions/0092-one-condition-decides-what-is-public-of-events.md.
+over, and when its organizer is erased. See decision 92.
 """
 
 from typing import LiteralString

@@ -1,7 +1,7 @@
 """Proofs of when a list was frozen: a head of its log that has the freeze, in a head log that witnesses have cosigned.
 
 A cosignature has the time at which the witness made it. So one from before the round shows that the list was frozen
-before anybody could know the round, whatever the clock of the service says. The head log goes on, and later
+before the round could be known, whatever the clock of the service says. The head log goes on, and later
 cosignatures have later times: so the proof is kept.
 """
 
@@ -90,7 +90,7 @@ async def _find_head(reader: Reader, frozen: FrozenLog) -> WitnessedHead | None:
 
 
 def _cosignatures(reader: Reader, note: str, before: dt.datetime) -> dict[str, dt.datetime]:
-    """When each of our witnesses has cosigned a note, of those who did before a time."""
+    """When each of our witnesses has cosigned a note, if it did before a time."""
     times: dict[str, dt.datetime] = {}
     for verifier, _ in reader.resources.settings.log_witness_keys:
         cosignature = find_cosignature(note, verifier)

@@ -24,7 +24,7 @@ class LogAddress(NamedTuple):
 class PendingRow(NamedTuple):
     """A row of `log_pending`. Arrays have an element for each arrival or place; all others have `details`.
 
-    numbers    of places: the numbers of those who get the outcomes
+    numbers    of places: the numbers of the arrivals that get the outcomes
     """
 
     log_id: int

@@ -1,7 +1,7 @@
 """The public addresses below `/log`: heads, tiles, entries, keys and proofs, and the page that verifies a receipt.
 
 Those of a log are as c2sp.org/tlog-tiles has them, so that programs of others can verify it. On the page people check a
-receipt in their browser. It is the same for everybody, in each language.
+receipt in their browser. It is the same for all readers of a language.
 """
 
 import gzip

@@ -55,7 +55,7 @@ SEALED_ROWS = Bound(
     tenant="none: logs in turns",
     address="none",
     reserved="-",
-    stranger="The turns of its logs.",
+    stranger="Other logs wait for the turns of its logs.",
 )
 
 MAX_ENTRIES_AT_A_TIME = 250

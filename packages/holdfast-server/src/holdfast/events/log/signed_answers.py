@@ -42,7 +42,7 @@ def signing(kind: Callable[..., AnswerWithReceipt]) -> Completion:
 
 
 async def sign(database: Database, batches: Sequence[Sequence[Receipt]]) -> None:
-    """Sign the receipts of each batch together. What they promise is committed."""
+    """Sign the receipts of each batch together. Everything they promise is committed already."""
     key, base_url = await kept_signing_key(database), database.resources.settings.base_url
     for number, batch in enumerate(batches, start=1):
         sign_receipts(batch, base_url, key)

@@ -244,7 +244,7 @@ async function followPromise(log, promise, number, report) {
   return history;
 }
 
-// Says what became of somebody. missing: why not all was read, as the name of a text; null: all was.
+// Says what became of a person. missing: why not all was read, as the name of a text; null: all was.
 function tell(history, missing, report, isReceipt) {
   for (const { at, by, before, after } of history.changes.filter((change) => change.after !== "removed")) {
     const values = { before: wordFor("status", before, "removed"), after: wordFor("status", after, "removed") };

@@ -2,7 +2,7 @@
 
 The mails of an organizer that has not proved its address are held for seven days, or until it proves it. A mailbox gets
 a few mails per hour and day from all organizers together that proved their addresses less than 30 days ago; further
-mails wait (`docs/decisions/0068-*.md`). Only the process that sends the mails of a mailbox checks its limits
+mails wait (decision 68). Only the process that sends the mails of a mailbox checks its limits
 (`kit/mail/shares.py`), and a mail is counted before it is sent. So mails that are being sent count, and so do those of
 a killed process.
 """
@@ -37,7 +37,7 @@ NEW_ORGANIZER_MAILS = Bound(
     tenant="none, in order",
     address="none",
     reserved="links to sign in and to one's own data do not count",
-    stranger="As such an organizer: the time of others.",
+    stranger="As such an organizer it can delay mails of others to this mailbox.",
 )
 
 

@@ -1,7 +1,7 @@
 """Mails that say a number wait until the signed log has what they are about, so that their line covers it.
 
 The log is sealed and signed about a second after the transaction that caused the mail. A log that cannot be sealed
-holds up nobody for long: after `MAX_WAIT` the mail is sent without the line.
+delays no mail for long: after `MAX_WAIT` the mail is sent without the line.
 """
 
 import datetime as dt

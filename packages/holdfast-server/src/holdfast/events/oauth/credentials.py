@@ -1,8 +1,8 @@
 """Credentials at `/mcp`: API keys, and access tokens of the authorization server, another one or our own.
 
-A token of our own server acts for the organizer who allowed it; see `docs/decisions/0040`. A token of another server
+A token of our own server acts for the organizer who allowed it; see decision 40. A token of another server
 acts for the organizer to which its subject is linked. The first token with the verified e-mail address of an organizer
-creates the link. From then on only the subject counts: the address links no other subject. See `docs/decisions/0014`.
+creates the link. From then on only the subject counts: the address links no other subject. See decision 14.
 """
 
 import contextlib

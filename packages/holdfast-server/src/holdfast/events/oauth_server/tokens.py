@@ -189,7 +189,7 @@ async def _issue(tx: Tx[Any], grant_id: int, scopes: Sequence[str], used: str | 
 
 
 def _seal_of(token: str) -> Fernet:
-    """The seal of what a refresh token was exchanged for. Only who has the token can open it."""
+    """The seal of what a refresh token was exchanged for. Only a caller with the token can open it."""
     return Fernet(base64.urlsafe_b64encode(hashlib.sha256(f"successor of {token}".encode()).digest()))
 
 

@@ -94,7 +94,7 @@ def cover_path(event_id: int, title: str) -> str:
 
 
 def cover_svg(title: str) -> Markup:
-    """The cover as an element of a page. What it shows is decoration, so screen readers skip it."""
+    """The cover as an element of a page. It is decoration, so screen readers skip it."""
     return _svg(_seed(title))
 
 

@@ -35,7 +35,7 @@ COVERS = Bound(
     tenant=f"1, in turns; {MAX_WAITING} wait",
     address=f"1, in turns for one organizer; {MAX_WAITING} wait",
     reserved="-",
-    stranger="One turn, about 0.3 seconds, for each cover of another organizer.",
+    stranger="Each cover of another organizer waits one turn, about 0.3 seconds.",
 )
 COVERS_OF_ADDRESS = Bound(
     name="Requests for covers that are not drawn yet",
@@ -44,7 +44,7 @@ COVERS_OF_ADDRESS = Bound(
     tenant="none",
     address=f"1; {MAX_WAITING} wait, also of a /48",
     reserved="-",
-    stranger=f"Time: the {MAX_CACHED_COVERS} covers that are kept are drawn again.",
+    stranger=f"The {MAX_CACHED_COVERS} covers that are kept are drawn again, which takes time.",
 )
 
 

@@ -1,6 +1,6 @@
-// Adds a secret to the registration form: whoever sends the same form twice, such as by a double click, sees the outcome
-// again, and nobody else does. The page itself is the same for everybody, because caches keep it. The entry of the page in
-// the history of the tab keeps the secret, so it is the same after reloading the page and after going back to it.
+// Adds a secret to the registration form: a visitor who sends the same form twice, such as by a double click, sees the
+// outcome again, others do not. The page itself is the same for all visitors, because caches keep it. The entry of the
+// page in the history of the tab keeps the secret, so it is the same after reloading the page and after going back to it.
 "use strict";
 
 const { formSecret = newSecret() } = history.state ?? {};

@@ -5,7 +5,7 @@ ahead, for each request. What it shows is cached for a second, or until a notifi
 organizer costs no database query.
 
 The stream, `GET /organizers/{slug}/stream`, tells that something on the page has changed, and the page fetches itself
-again. Anybody may read it. A change of an event that is not public is told only if it changes the page.
+again. It is public. A change of an event that is not public is told only if it changes the page.
 """
 
 import contextlib
@@ -67,7 +67,7 @@ ORGANIZER_READS = Bound(
     service="events",
     total=f"{MAX_WAITING_CALLS} for one organizer",
     tenant="its own",
-    address="its connections",
+    address="one for each of its connections",
     reserved="-",
     stranger="Nothing: one read answers all.",
 )

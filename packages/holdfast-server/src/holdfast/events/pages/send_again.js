@@ -1,5 +1,5 @@
 // Sends a registration form again that was refused because very many are sent. Each browser waits as long as it was told,
-// and a random time more, so that they do not all come back at once. Whoever is registered already stays so: an address
+// and a random time more, so that they do not all come back at once. A person who is registered already stays so: an address
 // is registered once for an event.
 "use strict";
 

@@ -37,7 +37,7 @@ PAYMENT_TRANSACTIONS = Bound(
     tenant="none, in order",
     address="none",
     reserved="-",
-    stranger="One for each of its registrations with a price.",
+    stranger="Others wait for one for each of its registrations with a price.",
 )
 
 HANDLED_COUNT = Counter(

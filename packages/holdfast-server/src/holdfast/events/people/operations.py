@@ -2,10 +2,10 @@
 
 A person is an account that is not an organizer. Erasing removes the identity: the address, the names, the mails, and
 the handle that others know. Registrations stay for the organizer's counts and amounts, on an account without an
-identity (`docs/decisions/0041-*.md`).
+identity (decision 41).
 
 Every visitor can register an organizer with the address of a person. Until the person confirms the organizer, it is
-exported with the person, and ends when the address is erased (`docs/decisions/0067-*.md`).
+exported with the person, and ends when the address is erased (decision 67).
 
 An organizer is joined with the person who has the same address, when the owner of the address confirms the organizer.
 The account of the organizer stays, with its keys, its events and its id. It gets the public id of the person, which is

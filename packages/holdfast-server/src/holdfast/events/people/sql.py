@@ -176,7 +176,7 @@ async def delete_registrations(tx: Tx, user_id: int, event_ids: Sequence[int]) -
 
 
 async def delete_nonces(tx: Tx, user_id: int) -> None:
-    """Remove what the commitments in public logs can be opened with. From now on these entries are about nobody."""
+    """Remove what opens the commitments in public logs. From now on these entries are about no known person."""
     await tx.run(
         """
         update registrations set nonce = null, logged_as = null, form_digest = null where user_id = %(user_id)s

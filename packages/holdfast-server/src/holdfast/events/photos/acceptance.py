@@ -117,7 +117,7 @@ async def download(steps: Steps, caller: Caller, organizer_id: int, url: str) ->
 async def store(steps: Steps, owner: Owner, organizer_id: int, content: bytes, declared: str = "") -> str:
     """Store a file as a photo of an organizer that is not accepted yet. Returns the key of the photo.
 
-    owner    who has the turn in which the file is decoded
+    owner    the organizer or address whose turn it is to have a file decoded
 
     Raises `UnfitFile`, `rate_limited`, `quota_exceeded` and `too_many_uploads`.
     """

@@ -1,7 +1,7 @@
 """Removes from image files all that is no part of the picture: metadata, thumbnails, and what follows its end.
 
 A file is a sequence of parts. The parts of the picture are copied byte for byte. Of the metadata, only the orientation
-is copied. What is dropped is not checked, and never makes a file unfit: phones store films and data of their own after
+is copied. Dropped parts are not checked, and never make a file unfit: phones store films and data of their own after
 the picture, and editors store wrong check values. Pictures are not decoded here: see `image.py`.
 """
 

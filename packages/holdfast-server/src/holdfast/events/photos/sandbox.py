@@ -58,9 +58,9 @@ DECODERS = Bound(
     service="events",
     total=f"{MAX_CONCURRENT_CHECKS}; {MAX_WAITING_FILES} wait",
     tenant=f"1, in turns; {MAX_WAITING_FILES_OF_OWNER} wait",
-    address=f"unconfirmed together: 1, in turns; {MAX_WAITING_FILES_OF_OWNER} wait",
+    address=f"all unconfirmed organizers together: 1, in turns; {MAX_WAITING_FILES_OF_OWNER} wait",
     reserved="1 for confirmed organizers",
-    stranger=f"One turn, at most {image.MAX_CPU_SECONDS} seconds, from other addresses.",
+    stranger=f"Each other address waits one turn, at most {image.MAX_CPU_SECONDS} seconds.",
 )
 DECODER_TIME = bound_without_strangers(
     "Processor time of decoders",
@@ -75,7 +75,7 @@ SIZES = Bound(
     tenant="1, in turns",
     address="none",
     reserved="-",
-    stranger=f"As an organizer: one turn, at most {image.MAX_CPU_SECONDS} seconds, before each photo of others.",
+    stranger=f"As an organizer it can delay each photo of others by a turn, at most {image.MAX_CPU_SECONDS} seconds.",
 )
 
 log = structlog.get_logger()

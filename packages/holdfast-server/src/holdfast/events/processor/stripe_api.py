@@ -66,10 +66,10 @@ CALLS = Bound(
     name="Calls of the payment processor",
     service="events",
     total=f"{MAX_CONCURRENT_CALLS}",
-    tenant="that of its addresses",
-    address=f"{MAX_CONCURRENT_CALLS_OF_SOURCE}, in turns; so many for background work, by due date",
+    tenant="the shares of its addresses",
+    address=f"{MAX_CONCURRENT_CALLS_OF_SOURCE}, in turns; as many for background work, by due date",
     reserved="-",
-    stranger="One turn, about half a second.",
+    stranger="Others wait one turn, about half a second.",
 )
 
 CALL_TIMEOUT_SECONDS = 30

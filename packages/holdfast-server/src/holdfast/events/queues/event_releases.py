@@ -2,7 +2,7 @@
 
 The page of the event and its form check the token of a visitor with the public keys alone (`ReleaseTokenReader`). The
 transaction that stores a registration also checks in the database that the release is unused, and uses it up. So a
-waiting room bounds how many people register (`docs/decisions/0105-*.md`).
+waiting room bounds how many people register (decision 105).
 """
 
 import asyncio

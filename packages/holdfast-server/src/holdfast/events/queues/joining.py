@@ -165,7 +165,7 @@ def _join(check: LiteralString, on_conflict: LiteralString) -> LiteralString:
                          order by queue_id, visitor_id, index) as first) as fresh
           join joined_queue on joined_queue.id = queue_id
          where room is null or nth <= room),
-    -- The time while nobody waited does not count: the first visitor is released one step from now.
+    -- Time without waiting visitors does not count: the first visitor is released one step from now.
     counted as (
         update queues set tickets = queues.tickets + joined.visitors,
                           paced_at = case when joined.was_empty then clock_timestamp() else paced_at end
@@ -205,7 +205,7 @@ JOIN = _join(
 )
 """Gives places to visitors of any kind. It takes a third longer."""
 
-# The places of those who had one before.
+# The places of visitors who had one before.
 PLACES: LiteralString = """
     select place.ticket, place.joined_at, place.nonce::text
       from json_to_recordset(%(visitors)s::json) as request (index integer, queue_id bigint, visitor_id text)

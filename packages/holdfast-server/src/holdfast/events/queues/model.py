@@ -19,7 +19,7 @@ class QueueRow(DrawColumns, kw_only=True):
     """A stored queue with its derived length.
 
     event_id    the event that it stands before; None: it stands before another site
-    is_fixed    whether `draw_at` cannot change any more, because somebody has entered or the list has closed
+    is_fixed    whether `draw_at` cannot change any more, because it has an entry or the list has closed
     """
 
     id: int

@@ -70,7 +70,7 @@ State = Literal[
 
 
 EventSeats = Literal["free", "waiting_list", "full", "closed"]
-"""What the event behind a waiting room has left for those who are let in."""
+"""What the event behind a waiting room has left for visitors who are let in."""
 
 
 def event_fields(queue: RoomRow) -> dict[str, Any]:
@@ -334,7 +334,7 @@ class RoomPage:
                 released_path(snapshot.queue.event_id, framed=self._framed), snapshot.release_token.token
             )
             return redirect(language_of(request).at(path), framed=self._framed)
-        # Nobody knows who runs the queue of an unproved organizer: its page names the host, and the visitor decides.
+        # It is not known who runs the queue of an unproved organizer: its page names the host, and the visitor decides.
         if snapshot.release_token and not self._framed and snapshot.queue.is_confirmed:
             return redirect(snapshot.release_token.redirect_url)
         return self._page(request, view_of(snapshot, self._settings.queue_interval), queue=snapshot.queue)
@@ -449,7 +449,7 @@ class ProgressPage:
 
 
 def _view_of(queue: QueueProgress, interval: int) -> RoomView:
-    """The view for anybody who waits."""
+    """The view that is the same for all who wait."""
     if queue.is_over:
         return RoomView("ended", queue.title, event_id=queue.event_id, is_shared=True, serving=queue.serving)
     return RoomView(

@@ -25,7 +25,7 @@ PLACE: LiteralString = f"""
 OPENS_AT: LiteralString = """
     greatest(queues.starts_at, case when queues.drawn_at is null then queues.draw_round_at end)
 """
-"""The time before which nobody is released from `queues`; null: none."""
+"""The time before which no visitor is released from `queues`; null: none."""
 
 SEATS: LiteralString = """
     left join lateral (

@@ -95,7 +95,7 @@ def _record(done: dict[int, tuple[int, float]]) -> int:
 #                 the present rate
 # due_at          when the next visitor is due: a step after `used_until`, and not before `reopens_at`
 # is_due          whether the row is changed now. If `paced_at` is later than now and the start, the clock was set back:
-#                 the change then releases nobody, and sets `paced_at` to `used_until`
+#                 the change then releases no visitor, and sets `paced_at` to `used_until`
 # recorded_at     the recorded time of a release that is made now
 PACE: LiteralString = """
     select queues.id, tickets, serving, release_rate, rated_at, now, interval_length, step, used_until, due_at,

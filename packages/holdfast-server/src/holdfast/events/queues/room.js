@@ -1,7 +1,7 @@
 // Brings a waiting room up to date without reloading it. The page does the same by itself where no script runs.
 //
 // While we wait, the numbers are reckoned from our ticket and from what is the same for all who wait (`data-shared`): that
-// is one answer for everybody, which caches in front of the service may keep. The page itself is fetched when it is our turn.
+// is one answer for all visitors, which caches may keep. The page itself is fetched when it is our turn.
 "use strict";
 
 let timer;
@@ -69,7 +69,7 @@ async function fetchShared() {
   const { state, serving, tickets, pace, start, draws = "" } = parse(html).querySelector("main").dataset;
   if (state === "gone") return parse(html);
   if (draws !== place.draws) return undefined;
-  // A cache may be a moment behind another one. Nobody's position rises.
+  // A cache may be a moment behind another one. No position rises.
   place.serving = Math.max(place.serving, Number(serving));
   const position = place.ticket - place.serving;
   if (!(position > 0)) return undefined;

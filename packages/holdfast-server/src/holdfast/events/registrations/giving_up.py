@@ -209,7 +209,7 @@ LOCK_FREE_EVENT: LiteralString = f"{LOCK_EVENT} skip locked"
 
 
 async def remove_from_event(tx: Tx, event_id: int, *, waits: bool = False) -> int | None:
-    """Remove the registrations of an event that are given up by now, and give their seats to those who wait.
+    """Remove the registrations of an event that are given up by now, and give their seats to the people who wait.
 
     waits    whether to wait for the lock of the event
 
@@ -251,7 +251,7 @@ async def lock_due(tx: Tx, event_id: int) -> list[LeavingRegistration]:
 
 
 async def keep_late_payments(tx: Tx, event_id: int, leaving: Sequence[LeavingRegistration]) -> None:
-    """Let the organizer keep the payments of those who asked too late for a refund, by the rule for cancellations."""
+    """Let the organizer keep the payments of people who asked too late for a refund, by the rule for cancellations."""
     commands = [
         OwnRegistrationCommand(event_id, registration.public_id, registration.arrival) for registration in leaving
     ]
@@ -288,7 +288,7 @@ async def list_first_waiting(tx: Tx, event_id: int, limit: int) -> list[int]:
 async def store_given_up(tx: Tx, event_id: int, leaving: Sequence[LeavingRegistration], waiting: Sequence[int]) -> None:
     """Store what became of the places that were given up.
 
-    waiting    the internal ids of those who were the first to wait for the seats
+    waiting    the internal ids of the people who were the first to wait for the seats
     """
     await tx.run(
         """

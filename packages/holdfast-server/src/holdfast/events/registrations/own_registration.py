@@ -189,8 +189,8 @@ _BETWEEN = sql.number_waiting(
 )
 
 FIND_OWN: LiteralString = f"""
-    -- Of those who ask about one waiting list, each knows who is the next before it. They count only the people
-    -- between them, so the list is counted once for all of them.
+    -- Each registration of the request knows the one before it on the same waiting list, and counts only the people
+    -- between them. So the list is counted once for all of them.
     with registration as (
         select link.user_id as public_id, registrations.*, users.proved_at, users.masked_email,
                lag(received_at, 1, '-infinity') over line as last_received_at,

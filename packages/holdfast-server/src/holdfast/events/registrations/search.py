@@ -109,7 +109,7 @@ class SearchedEvent(Struct, frozen=True):
     is_open        whether it takes registrations, full or not
     has_entries    whether at least one attendee has entered
     has_log        whether the public log of its order is open
-    takes_entries  whether who registers becomes an entry of a draw
+    takes_entries  whether a person who registers becomes an entry of a draw
     """
 
     id: int

@@ -2,7 +2,7 @@
 
 A visitor may type an address of another person. So only the browser that registered the address sees the result, which
 the secret of its form identifies. Another visitor learns only that the address is registered, and its details are sent
-to the address itself (`docs/decisions/0031-*.md`).
+to the address itself (decision 31).
 """
 
 import re

@@ -10,7 +10,7 @@ from holdfast.kit.running.idempotency import PeopleInAnswers
 
 
 def person_of(answer: object) -> str | None:
-    """The public id of the person that an answer is about; None: it is about nobody."""
+    """The public id of the person that an answer is about; None: it is about no person."""
     return answer.next.url.rpartition("/")[2] if isinstance(answer, Accepted) else None
 
 

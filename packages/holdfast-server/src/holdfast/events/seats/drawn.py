@@ -1,12 +1,12 @@
-"""The draws of events: who registers before `draw_at` is an entry, and gets a place by the draw.
+"""The draws of events: a person who registers before `draw_at` is an entry, and gets a place by the draw.
 
 A registration of an event that takes entries is settled as `in_draw`: it gets the next number of the log, which is its
-ticket, and the log has its arrival without an outcome. So the list of a draw is the numbers 1 to n. Who comes while the
-list waits for its draw gets a ticket too, and a place behind all who are drawn.
+ticket, and the log has its arrival without an outcome. So the list of a draw is the numbers 1 to n. A person who comes
+while the list waits for its draw gets a ticket too, and a place behind all who are drawn.
 
 An entry is confirmed if the person had shown before `draw_at` that the address is theirs (`users.proved_at`). Confirmed
-entries come before all others. The log says which they are only when the list has closed: nobody learns from it whether
-an address that is typed into a form is known to the service.
+entries come before all others. The log says which they are only when the list has closed. Before, it would reveal
+whether an address that is typed into a form is known to the service.
 
 Then the entries get the seats and the waiting places in the drawn order. If a void draw was given up, the order is that
 of the tickets. If the event was cancelled, all are rejected. A place of the order is processed once: its number is

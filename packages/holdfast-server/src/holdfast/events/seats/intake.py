@@ -167,7 +167,7 @@ def _accept(*, renews: bool, limited: bool = False) -> LiteralString:
     stored_rows: LiteralString = stored.replace("select from", "select event_id, user_id from")
     limit_id: LiteralString = ", limit_id" if limited else ""
     return f"""
-    -- Many requests name few events. What is the same for all of them is looked up once.
+    -- Many requests name few events. Each event is looked up once.
     with event as materialized (
         select id, organizer_id, current_price, takes_entries, queue_id,
                registered_count >= capacity and waitlisted_count >= waitinglist_capacity as is_full,

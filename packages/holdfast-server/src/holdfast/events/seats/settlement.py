@@ -241,7 +241,7 @@ A registration behind a locked one of its event has `is_next` false.
 def logged_arrivals(outcomes: LiteralString) -> LiteralString:
     """Two parts of WITH: the rows of `settled` as arrivals of the log of their `event`, and its new number of arrivals.
 
-    `outcomes` is an aggregate of `settled`, or null for a log that has none yet. What a log tells is what was stored.
+    `outcomes` is an aggregate of `settled`, or null for a log that has none yet. A log says what was stored.
     """
     return f"""arrived as (
             insert into log_pending (log_id, kind, first_number, received_at, user_ids, nonces, outcomes, cut)
@@ -270,7 +270,7 @@ async def assign_seats(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) -
     rows = await tx.tuples(
         f"""
         with {OLDEST_PENDING},
-        -- Many registrations are for few events. What is the same for all of them is looked up once.
+        -- Many registrations are for few events. Each event is looked up once.
         event as materialized (
             select events.id, capacity - registered_count as seats,
                    greatest(waitinglist_capacity - waitlisted_count, 0) as waitlist_positions,

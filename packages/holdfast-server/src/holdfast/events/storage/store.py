@@ -25,10 +25,10 @@ FILES = Bound(
     name="Reads and writes of photos and uploads",
     service="events",
     total=f"{MAX_CONCURRENT_FILES}",
-    tenant="that of its addresses",
-    address=f"{MAX_CONCURRENT_FILES_OF_SOURCE}, in turns of 64 kB; so many for background work",
+    tenant="the shares of its addresses",
+    address=f"{MAX_CONCURRENT_FILES_OF_SOURCE}, in turns of 64 kB; as many for background work",
     reserved="-",
-    stranger="One turn, some milliseconds.",
+    stranger="Others wait one turn, some milliseconds.",
 )
 
 
@@ -39,7 +39,7 @@ def file_slots() -> Slots:
 
 @contextlib.asynccontextmanager
 async def file_turn(slots: Slots) -> AsyncGenerator[None]:
-    """The turn of the request that this task answers. What has begun with a file goes on when the client has gone."""
+    """The turn of the request that this task answers. It is completed even when the client has gone."""
     with without_client():
         async with slots.of(("files", *path_of(request_source()))):
             yield

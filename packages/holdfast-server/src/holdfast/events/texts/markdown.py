@@ -2,7 +2,7 @@
 
 Only headings, paragraphs, lists, quotes, code and links are kept. An image becomes a link, since pages load nothing
 from other servers. Headings begin at the third level, since the page uses the first two. A line stays a line
-(`docs/decisions/0100-*.md`).
+(decision 100).
 A text that takes too many steps, or becomes too long, is not rendered. `rendering.py` runs this in a subprocess.
 Steps are counted, so whether a text is rendered does not depend on how busy the machine is.
 """

@@ -2,8 +2,8 @@
 
 There, programs show a web address as a link, or beside the address of this service, and nothing says who wrote it. So
 
-* in mails, no text of a stranger has a web address, whoever the organizer is (`docs/decisions/0063-*.md`)
-* elsewhere, no text of an organizer has one until it has proved its address (`docs/decisions/0067-*.md`)
+* in mails, no text of a stranger has a web address, for any organizer (decision 63)
+* elsewhere, no text of an organizer has one until it has proved its address (decision 67)
 
 Pages show the texts as they are, and say who the organizer is. The export of a person's data is complete too.
 `tests/events/pages/test_outbound_texts.py` lists all outputs.

@@ -51,9 +51,9 @@ TEXTS = Bound(
     service="events",
     total=f"1 up to {MAX_SHORT_CHARACTERS:,} characters and 1 longer one; {MAX_WAITING_TOGETHER} wait for each",
     tenant=f"1 of each, in turns; {MAX_WAITING} wait",
-    address=f"unconfirmed together: 1 of each, in turns; {MAX_WAITING} wait",
+    address=f"all unconfirmed organizers together: 1 of each, in turns; {MAX_WAITING} wait",
     reserved="-",
-    stranger="One turn, about a second, before each text of others.",
+    stranger="Each text of others waits one turn, about a second.",
 )
 
 REMEMBERED = cache_bound(

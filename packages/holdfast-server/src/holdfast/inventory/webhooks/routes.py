@@ -50,7 +50,7 @@ LARGE_BODIES = Bound(
     tenant="none",
     address=f"{MAX_LARGE_BODIES_PER_ADDRESS}, also of a /48; in turns",
     reserved="-",
-    stranger=f"{MAX_LARGE_BODIES_PER_ADDRESS} of {MAX_LARGE_BODIES}, for the time of a slow body.",
+    stranger=f"It can use {MAX_LARGE_BODIES_PER_ADDRESS} of {MAX_LARGE_BODIES}, for as long as a slow body takes.",
 )
 
 ID = re.compile(r"[\x21-\x7e]{1,100}")

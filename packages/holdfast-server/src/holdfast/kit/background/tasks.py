@@ -121,7 +121,7 @@ JOBS_IN_PROGRESS = Bound(
     tenant="none, in order",
     address="none",
     reserved="-",
-    stranger="As an organizer: the time of the jobs that it enqueued before.",
+    stranger="As an organizer it can delay others by the jobs that it enqueued before.",
 )
 
 CONNECTION_TIMEOUT_SECONDS = 2

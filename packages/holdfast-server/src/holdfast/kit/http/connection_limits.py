@@ -39,7 +39,7 @@ CONNECTIONS = Bound(
     tenant="none",
     address=f"`MAX_CONNECTIONS_PER_ADDRESS`, a /48 {WIDE_CONNECTIONS} times as many; `TRUSTED_PROXIES` any number",
     reserved="-",
-    stranger="Nothing: the address with the most loses one to each that has fewer.",
+    stranger="Nothing: when all are taken, the address with the most gives one to an address with fewer.",
 )
 UNREAD_ANSWERS = Bound(
     name="Bytes of answers that are unread",
@@ -57,7 +57,7 @@ EXPLAINED_REFUSALS = Bound(
     tenant="none",
     address="none",
     reserved="-",
-    stranger="The reason why others are refused.",
+    stranger="Others do not learn why they are refused.",
 )
 
 log = structlog.get_logger()

@@ -38,7 +38,7 @@ BEGUN_REQUESTS = Bound(
     address="one, in turns, also of a /48; `TRUSTED_PROXIES` are one address",
     reserved=f"{MAX_URGENT_REQUESTS} more for health checks, metrics, console and partners, "
     f"{MAX_URGENT_REQUESTS_PER_ADDRESS} for one address",
-    stranger="Some turns of 10 ms.",
+    stranger="Others wait some turns of 10 ms.",
 )
 
 URGENT = tuple(

@@ -62,7 +62,7 @@ SENT_MAILS = Bound(
     tenant="one mail, in turns; mails to many people at once go last",
     address="none: forms and links to sign in are bounded",
     reserved="half of the turns, for mails of no organizer",
-    stranger=f"One turn, of up to {MAX_MAILS_OF_LEASE} mails on each connection.",
+    stranger=f"Others wait one turn, of up to {MAX_MAILS_OF_LEASE} mails on each connection.",
 )
 
 RETRY_BACKOFF = RetryBackoff(1.0, 60.0)

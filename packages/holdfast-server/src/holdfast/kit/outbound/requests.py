@@ -55,19 +55,20 @@ FETCHES = Bound(
     service="both",
     total=f"{MAX_CONCURRENT_REQUESTS} for each purpose, such as photos",
     tenant=f"{MAX_CONCURRENT_REQUESTS_OF_OWNER}, in turns; {MAX_WAITING} wait",
-    address=f"unconfirmed together: {MAX_CONCURRENT_REQUESTS_OF_OWNER}, in turns",
+    address=f"all unconfirmed organizers together: {MAX_CONCURRENT_REQUESTS_OF_OWNER}, in turns",
     reserved="-",
-    stranger=f"{MAX_CONCURRENT_REQUESTS_OF_OWNER} of {MAX_CONCURRENT_REQUESTS}; from other strangers one turn, of at "
-    "most 10 seconds.",
+    stranger=f"It can use {MAX_CONCURRENT_REQUESTS_OF_OWNER} of {MAX_CONCURRENT_REQUESTS}. Other strangers wait one "
+    "turn, of at most 10 seconds.",
 )
 LOOK_UPS = Bound(
     name="Look-ups of the names in such addresses",
     service="both",
     total=f"{MAX_CONCURRENT_LOOK_UPS} for each purpose",
     tenant=f"{MAX_CONCURRENT_LOOK_UPS_OF_OWNER}, in turns",
-    address=f"unconfirmed together: {MAX_CONCURRENT_LOOK_UPS_OF_OWNER}",
+    address=f"all unconfirmed organizers together: {MAX_CONCURRENT_LOOK_UPS_OF_OWNER}",
     reserved="-",
-    stranger=f"{MAX_CONCURRENT_LOOK_UPS_OF_OWNER} of {MAX_CONCURRENT_LOOK_UPS}, until the resolver gives up a name.",
+    stranger=f"It can use {MAX_CONCURRENT_LOOK_UPS_OF_OWNER} of {MAX_CONCURRENT_LOOK_UPS}, until the resolver gives up "
+    "a name.",
 )
 
 LookUp = Callable[[str, int], Awaitable[Sequence[str]]]

@@ -6,7 +6,7 @@ of its own, or for a locked row, gets only further work of this tenant refused.
 
 Reads are refused first, then changes, then what follows up on accepted work. Health checks, metrics, documents, cached
 pages, the console, the check-in, signing in and messages of partners are never refused here. See
-`docs/decisions/0081`.
+decision 81.
 """
 
 import math
@@ -46,7 +46,7 @@ WORK_IN_PROGRESS = Bound(
     tenant="what waits for a share of its own counts for itself alone",
     address="-",
     reserved="signing in, console, check-in, partners",
-    stranger="Time: others wait for what it has in progress.",
+    stranger="Others wait for the work that it has in progress.",
 )
 
 MEASURE_SECONDS = 1

@@ -24,10 +24,10 @@ BATCHED_CALLS = Bound(
     name="Calls that wait for a batch of one operation",
     service="both",
     total=f"{MAX_WAITING_CALLS}, in inventory of each shop; a batch takes {MAX_CALLS_IN_BATCH}",
-    tenant="events: none, in order; inventory: all of its batch",
-    address="its connections",
+    tenant="events: no share, in order; inventory: all of its batch",
+    address="one for each of its connections",
     reserved="-",
-    stranger="A batch: a call for each of its connections.",
+    stranger="Others wait for a batch with one call for each of its connections.",
 )
 
 Submit = Callable[[Caller, Any], Awaitable[Any]]

@@ -1,6 +1,6 @@
 """One line of a service's table: a route, a tool, or both, and the function that they run, in its mode.
 
-REST, MCP and every document are derived from the table; see `docs/decisions/0001`. A line wraps its function in the
+REST, MCP and every document are derived from the table; see decision 1. A line wraps its function in the
 mode that it is written for (`run_modes.py`).
 """
 

@@ -36,23 +36,23 @@ TRANSACTIONS = Bound(
     tenant=f"events: 1/{TENANT_SHARE_DIVISOR} of them; inventory: 1; {MAX_WAITING} wait",
     address=f"one less than strangers together, at least 1, in turns; {MAX_WAITING} wait, also of a /48",
     reserved="as many again for strangers who sign in, register or stop mails, and for each partner",
-    stranger="One turn, from other addresses.",
+    stranger="Each other address waits one turn.",
 )
 CONCURRENT_READS = Bound(
     name="Reads of operations",
     service="both",
-    total="as transactions",
-    tenant=f"as transactions; inventory: {MAX_CONCURRENT_READS}",
-    address="as transactions",
+    total="as many as transactions",
+    tenant=f"as many as transactions; inventory: {MAX_CONCURRENT_READS}",
+    address="as many as transactions",
     reserved="-",
-    stranger="One turn, from other addresses.",
+    stranger="Each other address waits one turn.",
 )
 LOCK_WAITS = Bound(
     name="Batches that wait for a locked row",
     service="both",
     total="`DATABASE_POOL_SIZE`",
     tenant=f"1/{LOCK_WAIT_SHARE_DIVISOR} of these; {MAX_WAITING} wait",
-    address="that of the organizer",
+    address="the share of its organizer",
     reserved="-",
     stranger="Nothing: strangers hold no lock while they wait.",
 )

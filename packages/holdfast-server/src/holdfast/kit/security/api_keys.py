@@ -28,9 +28,9 @@ KEY_LOOK_UPS = Bound(
     service="both",
     total=f"{MAX_WAITING_CALLS}; one statement looks up {MAX_CALLS_IN_BATCH}",
     tenant="none, in order",
-    address="its connections",
+    address="one for each of its connections",
     reserved="-",
-    stranger="A statement: a look-up for each of its connections.",
+    stranger="Others wait for one look-up for each of its connections.",
 )
 FOUND_KEYS = cache_bound("Callers of API keys that were looked up", "both", f"{MAX_RESULTS}, for a second")
 

@@ -86,7 +86,7 @@ class ActionGroup(Struct, frozen=True):
 
     @property
     def count(self) -> int:
-        """How many people it is about; those who are not registered any more count one by one."""
+        """How many people it is about; people who are not registered any more count one by one."""
         return len({action.user_id or action.id for action in self.actions})
 
     @property

@@ -69,7 +69,7 @@
     }
   }
 
-  // One after the other, so that two reads of one code cannot both find nobody in.
+  // One after the other, so that two reads of one code cannot both find that the person is not in.
   function readInTurn(text) {
     busy = busy.then(() => read(text)).catch((error) => console.error(error));
     return busy;
@@ -133,7 +133,7 @@
     if (!document.hidden) timer = setTimeout(refresh, Math.max(pause, 10 * (performance.now() - began)));
   }
 
-  // The stream tells when another device has let somebody in. A page that is hidden has none.
+  // The stream tells when another device has let a person in. A page that is hidden has none.
   function follow() {
     events?.close();
     events = document.hidden ? undefined : new EventSource("/console/stream");
@@ -238,6 +238,6 @@
     part("camera-off").hidden = true;
   }
 
-  // Browsers give all of this only to pages that nobody between can change. Elsewhere the form works as it is.
+  // Browsers give all of this only to pages that no machine between can change. Elsewhere the form works as it is.
   if (isSecureContext && navigator.serviceWorker) begin();
 }

@@ -1,4 +1,4 @@
-// Tells a verdict by sound and vibration, so that nobody at the door has to look: each kind sounds and feels different.
+// Tells a verdict by sound and vibration, so that the staff need not look: each kind sounds and feels different.
 "use strict";
 {
   // Tones as [Hz, seconds], one after the other, and milliseconds of vibration and rest.
@@ -12,7 +12,7 @@
   const MUTED = "check-in muted";
   let audio;
 
-  // Browsers let a page sound only after somebody has touched it.
+  // Browsers let a page sound only after a touch or a key.
   function wake() {
     audio ??= new AudioContext();
     if (audio.state === "suspended") audio.resume().catch(() => {});

@@ -5,7 +5,7 @@
 //          stay in a browser that needs them no more.
 // scans    what the server has told of scans, without names
 // unsent   scans that the server has not confirmed, without names. They outlive the session and the tab.
-// wrong    scans that this device let in and the server did not: they stay until somebody has seen them
+// wrong    scans that this device let in and the server did not: they stay until the staff have seen them
 // facts    single values: the name of the state of the list, when it was checked, what was heard last
 "use strict";
 {
@@ -80,7 +80,7 @@
       return this.within(({ wrong }) => done(wrong.delete(id)));
     }
 
-    // What the list says of a code, and, for somebody with a seat, the scan: it is kept to be sent.
+    // What the list says of a code, and, for a person with a seat, the scan: it is kept to be sent.
     judge(code, device) {
       return this.within(async ({ people, scans, unsent, facts }) => {
         const checkedAt = await done(facts.get("checkedAt"));

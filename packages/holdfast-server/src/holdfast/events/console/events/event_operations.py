@@ -78,7 +78,7 @@ class EventFigures(Struct):
     """Figures of an event that are counted from its people.
 
     by_day     the last 60 days on which people registered, as they begin in the zone of the event, and the numbers of
-               those who have a seat or wait
+               people who have a seat or wait
     entered    how many attendees have entered
     revenue    what was paid by card and not given back, by currency
     """

@@ -75,7 +75,7 @@ class OwnEvent(Struct):
 
     @property
     def is_wanted(self) -> bool:
-        """Whether people wait although nobody can come in: more seats would help them."""
+        """Whether people wait while no seat is free: more seats would help them."""
         return self.status == "full" and self.waitlisted_count > 0
 
 

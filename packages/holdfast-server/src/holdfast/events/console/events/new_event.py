@@ -204,7 +204,7 @@ class NewEventPage:
         zone_origin: ZoneOrigin | None = None,
         template: str = "events/new_event.html",
     ) -> Reply:
-        """The form, or a part of it. `zone_origin`: where the time zone comes from, if nobody has chosen it."""
+        """The form, or a part of it. `zone_origin`: the origin of a time zone that the organizer has not chosen."""
         values = with_pricing_mode(values)
         copied_keys = await self._photos(session, values.get("copy", ""))
         looked: PhotoList = await self._look_at(organizer(session), ReadPhotos(keys=[*copied_keys, *keys]))

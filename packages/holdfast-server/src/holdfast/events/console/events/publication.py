@@ -1,6 +1,6 @@
 """How a draft is published in the console, and how an event becomes a draft again.
 
-If nobody could register on the page of the event, a question comes first: it says what is wrong, and what to do.
+If people could not register on the page of the event, a question comes first: it says what is wrong, and what to do.
 """
 
 import datetime as dt
@@ -29,7 +29,7 @@ from holdfast.kit.running.run_modes import read
 from holdfast.kit.running.runner import Runner
 
 Obstacle = Literal["past", "price", "payouts"]
-"""Why nobody can register on the page of an event: it has begun, its price cannot be paid by card, or nothing can be
+"""Why people cannot register on the page of an event: it has begun, its price cannot be paid by card, or nothing can be
 paid to the organizer."""
 
 
@@ -84,7 +84,7 @@ class PublicationPage:
     async def answer(self, session: Session, request: Request) -> Reply:
         """Publish a draft with POST, or make an event a draft again.
 
-        With GET, ask whether to publish a draft that nobody could register for. All other events have no question.
+        With GET, ask whether to publish a draft that people could not register for. All other events have no question.
         """
         event_id = id_of(request.fields["event_id"])
         fields = await self._console.signed_in.read(session, request) if request.method == "POST" else None

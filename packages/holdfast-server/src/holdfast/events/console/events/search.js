@@ -1,4 +1,4 @@
-// Searches the events while somebody types: the service draws the list for what is typed so far. Without this script the
+// Searches the events during typing: the service draws the list for what is typed so far. Without this script the
 // button does.
 "use strict";
 

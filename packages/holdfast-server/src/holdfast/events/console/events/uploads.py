@@ -1,7 +1,7 @@
 """Stores the files of a form as photos of the organizer who sends it, one after the other while they arrive.
 
 The form sends its files to this service, with and without scripts, since the service has to check every file anyway,
-wherever photos are stored. See `docs/decisions/0042`. The API does not have the operations of this file.
+wherever photos are stored. See decision 42. The API does not have the operations of this file.
 """
 
 import math

@@ -46,7 +46,7 @@ class PaymentsFile:
     async def _parts(
         self, caller: Caller, event_id: int, page: EventPayments, language: Language
     ) -> AsyncIterator[bytes]:
-        """The parts of the file. What is paid during the download is not in it."""
+        """The parts of the file. It lacks payments that arrive during the download."""
         format = language.csv_format
         yield f"{BYTE_ORDER_MARK}{as_csv([_columns(language)], format)}".encode()
         while page.payments:

@@ -79,7 +79,7 @@ class PayoutsPage:
     async def come_back(self, session: Session, request: Request) -> Reply:
         """Ask the processor for the status of the account, when the organizer returns from its page.
 
-        Whoever came from the page of an event gets back there.
+        An organizer who came from the page of an event gets back there.
         """
         await self._refresh(organizer(session), RefreshPayouts())
         return self._console.to(request, _address_after(_event_id(read_query(request.query))))

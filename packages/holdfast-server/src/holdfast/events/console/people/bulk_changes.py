@@ -31,7 +31,7 @@ from holdfast.kit.running.runner import Run, Runner
 OPERATIONS = (*bulk_changes.OPERATIONS, CHECK_IN_PEOPLE)
 
 ACTIONS: Mapping[str, str] = {"in": "several_in", "wait": "several_moved", "remove": "several_removed"}
-"""What can be done, and the notice on the list when it was done with everybody."""
+"""What can be done, and the notice on the list when it was done with all of them."""
 
 _PUBLIC_ID = re.compile(r"[a-z2-7]{8}")
 _BOX = "p-"

@@ -1,4 +1,4 @@
-// Shows a box in the head of the table that ticks all boxes of the page. The list comes anew while somebody looks at it:
+// Shows a box in the head of the table that ticks all boxes of the page. The list is reloaded while it is open:
 // nothing inside is changed, since live.js compares it with what comes.
 "use strict";
 {

@@ -1,6 +1,6 @@
 """The page of one registration: its status, and what can be done with it.
 
-What takes a seat from a person is confirmed on a page of its own, which says what it does and who is told.
+An action that takes a seat from a person is confirmed on a page of its own, which says what it does and who is told.
 """
 
 from typing import Any

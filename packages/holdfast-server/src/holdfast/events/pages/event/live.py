@@ -1,4 +1,4 @@
-"""The streams of an event, which anybody may read: its numbers at once, and then each change.
+"""The public streams of an event: its numbers at once, and then each change.
 
 GET /events/{event_id}/stream          for its page
 GET /events/{event_id}/embed/stream    for its form in a frame

@@ -61,7 +61,7 @@ NOT_INDEXED: Header = (b"x-robots-tag", b"noindex, nofollow")
 
 
 def previews(secret: Secret) -> HmacSigner:
-    """Signs the ids of events whose drafts are shown to who has the link."""
+    """Signs the ids of events whose drafts are shown to readers with the link."""
     return secret.signer("event previews", SIGNATURE_DIGITS)
 
 
@@ -125,7 +125,7 @@ class EventPage:
         return (await self._pages.get(key, render)).reply(request)
 
     async def preview(self, caller: Caller, request: Request) -> Reply:
-        """The page of a draft as it will be, for who has its link. Raises `not_found` if the link is wrong.
+        """The page of a draft as it will be, for readers with its link. Raises `not_found` if the link is wrong.
 
         A published event has its page, so the link leads there.
         """

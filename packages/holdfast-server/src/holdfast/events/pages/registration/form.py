@@ -34,7 +34,7 @@ TOKEN = "token"  # noqa: S105 - the name of a field
 SECRET = "form_secret"  # noqa: S105 - the name of a field
 """The name of the field with the secret of the form.
 
-A form that caches keep is the same for everybody, so a script of the page adds the secret (`form_secret.js`). A form
+A form that caches keep is the same for all visitors, so a script of the page adds the secret (`form_secret.js`). A form
 that is shown again is for one visitor, and has the secret already.
 """
 
@@ -82,7 +82,7 @@ class Form(Struct):
     queue          the waiting room before the event; None: it has none
     room           the path of that waiting room
     wait           the most seconds that a visitor would wait there who joined now; None: that is not known
-    released_until until when a released visitor can send the form; None: nobody is told
+    released_until until when a released visitor can send the form; None: the page does not say it
     """
 
     event_id: int

@@ -167,8 +167,8 @@ class FormPage:
     async def show_released(self, caller: Caller, request: Request) -> Reply:
         """Show the page of the event with its form to a visitor whom the waiting room before it has released.
 
-        The room sends its visitors here with a token, which becomes a cookie. Whoever has none is led to the page that
-        everybody sees. Caches keep that one, and so it is another page than this.
+        The room sends its visitors here with a token, which becomes a cookie. A visitor without one is led to the
+        public page. Caches keep that one, so it is another page than this.
         """
         language = language_of(request)
         linked_event = await self._linked_events.get(id_of(request.fields["event_id"]))

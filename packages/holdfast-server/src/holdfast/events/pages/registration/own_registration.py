@@ -118,7 +118,7 @@ READ_GIVEN_UP = Operation("look_at_given_up", None, read_once(giving_up.find_giv
 """Reads what became of a registration that the person gave up. It has no route and no tool of its own."""
 
 GIVE_UP = Operation("give_up_own", None, single(giving_up.give_up), limit="forms")
-"""Counts like a form: who gives up a seat, undoes it and does so again costs no more than who registers again."""
+"""Counts like a form: giving up a seat and undoing it costs no more than registering again."""
 
 KEEP = Operation("keep_own", None, single(giving_up.keep))
 CONFIRM = Operation("confirm_own", None, single(own_registration.confirm))

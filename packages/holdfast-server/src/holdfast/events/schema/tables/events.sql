@@ -12,7 +12,7 @@
 -- * update of cancelled_at: all payments are given back (give_back_all)
 -- * update of the places, cancelled_at, published, public_log or datetime: its log is told, opened or closed
 --   (log_event)
--- * update of when or where it is, or of cancelled_at: everybody who is registered gets a mail (announce)
+-- * update of when or where it is, or of cancelled_at: all who are registered get a mail (announce)
 
 -- refuse --------------------------------------------------------------------------------------------------------------
 

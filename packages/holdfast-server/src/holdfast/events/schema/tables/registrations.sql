@@ -7,10 +7,10 @@
 -- * update of event_id, user_id or organizer_id: the account and the owner must exist (check_changed_reference)
 -- * update of status: the moment of a move up from the waiting list is noted (note_promotion); a move to the waiting
 --   list forgets what was paid (forget_amount); a move away from it forgets its reason (forget_move); a rejection has
---   nothing to give up (forget_giving_up); whoever loses a seat gets the money back (give_back); a move up from the
+--   nothing to give up (forget_giving_up); a person who loses a seat gets the money back (give_back); a move up from the
 --   waiting list is told to the browsers that asked for it (push_promotion)
 -- * update of name: searches find the new name (search_registration_anew)
--- * delete: seats are counted (count_seats); whoever loses a seat gets the money back (give_back); the log of the event
+-- * delete: seats are counted (count_seats); a person who loses a seat gets the money back (give_back); the log of the event
 --   (log_removed_registrations) and the person (mail_registrations) are told; tells the pages of organizers
 --   (tell_of_event_details)
 
@@ -18,7 +18,7 @@
 
 -- What registrations name exists, and is kept as a foreign key keeps it. A foreign key looks up one row after the other,
 -- which was a quarter of what PostgreSQL did for a registration. This looks up the rows of a statement at once, under the
--- same locks and with the same errors. Those who delete are stopped by `keep_registered_people` and
+-- same locks and with the same errors. Deletions are stopped by `keep_registered_people` and
 -- `keep_owners_of_registrations`.
 create or replace function check_references() returns trigger language plpgsql as $$
 declare

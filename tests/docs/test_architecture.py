@@ -1,0 +1,28 @@
+"""The page about the architecture names files that there are, and stays short."""
+
+import re
+
+import pytest
+
+from tests.contents import ROOT
+
+PAGE = ROOT / "docs" / "architecture.md"
+SOURCE = ROOT / "packages" / "holdfast-server" / "src" / "holdfast"
+
+MAX_WORDS = 1500
+
+
+def test_every_file_and_folder_that_the_page_names_is_there() -> None:
+    paths = set(re.findall(r"`([a-z][\w/]*(?:\.(?:py|sql)|/))`", PAGE.read_text(encoding="utf-8")))
+
+    assert len(paths) > 50
+    assert {path for path in paths if not (SOURCE / path).exists()} == set()
+
+
+def test_the_page_can_be_read_in_some_minutes() -> None:
+    assert len(PAGE.read_text(encoding="utf-8").split()) <= MAX_WORDS
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
+def test_who_is_new_finds_the_page(name: str) -> None:
+    assert "(docs/architecture.md)" in (ROOT / name).read_text(encoding="utf-8")
