@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.events.settings import Settings
 from holdfast.kit.background.row_work import RetryBackoff
-from holdfast.kit.mail import outbox, sender, transport
+from holdfast.kit.mail import attempts, outbox, transport
 from tests.certificates import Authority
 from tests.smtp import Server, mail_server
 from tests.support import Service, running
@@ -31,7 +31,7 @@ async def service(settings: Settings, server: Server) -> AsyncGenerator[Service]
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits long for a mail server."""
-    monkeypatch.setattr(sender, "RETRY_BACKOFF", RetryBackoff(0.1, 0.4))
+    monkeypatch.setattr(attempts, "RETRY_BACKOFF", RetryBackoff(0.1, 0.4))
     monkeypatch.setattr(outbox, "RETRY_BACKOFF", RetryBackoff(0.1, 0.4))
     for name in ("CONNECT_TIMEOUT_SECONDS", "COMMAND_TIMEOUT_SECONDS", "CONTENT_TIMEOUT_SECONDS"):
         monkeypatch.setattr(transport, name, 0.5)

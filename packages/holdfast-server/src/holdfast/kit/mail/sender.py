@@ -11,7 +11,6 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
 from typing import Any
 
 import psycopg
@@ -19,24 +18,17 @@ import structlog
 from psycopg.errors import IdleInTransactionSessionTimeout
 
 from holdfast.kit.background import row_work
-from holdfast.kit.background.row_work import RetryBackoff, RowWork
+from holdfast.kit.background.row_work import RowWork
 from holdfast.kit.background.subprocess_call import SubprocessStartError
 from holdfast.kit.background.throttle import yield_to_requests
 from holdfast.kit.compat.task_ending import end_tasks
 from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.mail import outbox, shares
-from holdfast.kit.mail.connections import MailConnections
+from holdfast.kit.mail.attempts import MailAttempts, MailConnections
 from holdfast.kit.mail.message import Envelope, UnwritableMail, header_text
 from holdfast.kit.mail.outbox import AttemptResult, HeldMail, Mail, ResultWriter
 from holdfast.kit.mail.shares import LeasedShare, SenderSession, SenderSessionLost, sender_session
-from holdfast.kit.mail.transport import (
-    ConnectionLostAtContent,
-    MailConnection,
-    MailDeferral,
-    MailRefusal,
-    MailServerUnavailable,
-)
 from holdfast.kit.postgres.connection_pool import RETRY_SECONDS
 from holdfast.kit.postgres.database import Database, Reader
 from holdfast.kit.postgres.notifications import POLL_SECONDS
@@ -64,13 +56,6 @@ SENT_MAILS = Bound(
     reserved="half of the turns, for mails of no organizer",
     stranger=f"Others wait one turn, of up to {MAX_MAILS_OF_LEASE} mails on each connection.",
 )
-
-RETRY_BACKOFF = RetryBackoff(1.0, 60.0)
-"""How long a process sends nothing while the mail server is unreachable."""
-
-MAX_CONNECTION_BREAKS = 3
-"""Connection losses at a mail after which the mail is deferred, so that it does not delay others. One is enough if the
-server did not answer in time."""
 
 EMPTY_LEASE_PAUSE_SECONDS = 0.05
 """Seconds from a lease that found nothing to the next one. Each notification wakes all processes."""
@@ -102,7 +87,8 @@ async def run(database: Database[Any], render: Render) -> None:
 async def _send(database: Database[Any], render: Render, session: SenderSession, results: ResultWriter) -> None:
     """Send mails until cancelled, or until the session is lost: then raise `SenderSessionLost`."""
     connections = MailConnections(database.resources.mailer)
-    work = ShareWork(database, render, session, results, connections)
+    attempts = MailAttempts(database, session, results)
+    work = ShareWork(database, DueMails(database, render, attempts), attempts, results, connections)
     tasks = [
         asyncio.create_task(row_work.run(database, work), name="mails"),
         asyncio.create_task(session.check_regularly(), name="mails: session"),
@@ -122,34 +108,6 @@ async def _send(database: Database[Any], render: Render, session: SenderSession,
         await connections.close()
 
 
-class ServerPause:
-    """The time in which nothing is sent, because the mail server is unreachable or does not accept mails from us."""
-
-    def __init__(self) -> None:
-        self._ends_at = 0.0
-        self._count = 0
-        """Pauses since the mail server was last reached."""
-
-    def seconds(self) -> float:
-        """Seconds until mails are sent again. 0 or less: no pause."""
-        return self._ends_at - time.monotonic()
-
-    def begin(self, error: MailServerUnavailable) -> bool:
-        """Begin a pause; each is longer than the last. Returns False if there is one already."""
-        if self.seconds() > 0:
-            return False
-        if not self._count:
-            log.warning("mails cannot be sent; trying until they can", reason=str(error))
-        self._count += 1
-        self._ends_at = time.monotonic() + RETRY_BACKOFF.pause(self._count)
-        return True
-
-    def server_reached(self) -> None:
-        if self._count:
-            log.warning("the mail server is reachable again")
-            self._count = 0
-
-
 class OwnerTurns:
     """The owner with whom the next lease begins: each second turn is for mails without an owner."""
 
@@ -165,6 +123,60 @@ class OwnerTurns:
             self.first_owner = outbox.next_owner(owners[-1])
 
 
+class DueMails:
+    """Reads the due mails of a share, and renders them."""
+
+    def __init__(self, database: Database[Any], render: Render, attempts: MailAttempts) -> None:
+        self._database = database
+        self._render = render
+        self._attempts = attempts
+        self._turn = asyncio.Lock()
+        """One subprocess renders the mails of all shares: nothing is gained by reading for several at the same time."""
+        self.turns = OwnerTurns()
+
+    async def read(self, row: LeasedShare) -> tuple[int, list[tuple[Mail, Envelope]]]:
+        """How many mails are due of those that the lease may send, and those of them that can be sent."""
+        async with self._turn:
+            await yield_to_requests()
+            mails = await self._read(row.share, row.owner or self.turns.first_owner)
+            # Mails at which the connection was lost before go last.
+            mails.sort(key=self._attempts.connection_breaks)
+            return len(mails), await self._render_mails(mails) if mails else []
+
+    async def _read(self, share: int, owner: str) -> list[Mail]:
+        while True:
+            mails = await self._database.read(lambda reader: outbox.due_mails(reader, share, MAX_MAILS_OF_LEASE, owner))
+            behind = [mail.id for mail in mails if mail.is_behind]
+            if not behind:
+                return mails
+            await self._database.autocommit(lambda reader, ids=behind: outbox.hold_behind(reader, ids))
+
+    async def _render_mails(self, mails: list[Mail]) -> list[tuple[Mail, Envelope]]:
+        """Render mails. Returns those that can be sent, and stores the results of the others."""
+        try:
+            rendered = await self._render(self._database, mails)
+        except (Problem, SubprocessStartError):
+            raise
+        except Exception as error:
+            if len(mails) > 1:
+                return [rendered_mail for mail in mails for rendered_mail in await self._render_mails([mail])]
+            [mail] = mails
+            log.error("a mail could not be written", id=mail.id, kind=mail.kind, exc_info=error)
+            await self._attempts.store(
+                AttemptResult(mail.id, "failed", f"{outbox.RENDER_ERROR_PREFIX}: {header_text(repr(error))[:500]}")
+            )
+            return []
+        left: list[tuple[Mail, Envelope]] = []
+        for mail, result in zip(mails, rendered, strict=True):
+            if isinstance(result, Envelope):
+                left.append((mail, result))
+            elif not isinstance(result, HeldMail):
+                await self._attempts.store(
+                    AttemptResult(mail.id, "failed", result.why) if result else AttemptResult(mail.id, "superseded")
+                )
+        return left
+
+
 class ShareWork(RowWork[LeasedShare]):
     """Sends the due mails of shares."""
 
@@ -175,34 +187,29 @@ class ShareWork(RowWork[LeasedShare]):
     def __init__(
         self,
         database: Database[Any],
-        render: Render,
-        session: SenderSession,
+        due_mails: DueMails,
+        attempts: MailAttempts,
         results: ResultWriter,
         connections: MailConnections,
     ) -> None:
         super().__init__()
         self._database = database
-        self._render = render
-        self._session = session
+        self._due_mails = due_mails
+        self._attempts = attempts
         self._results = results
         self._connections = connections
         self._released_at = float("-inf")
         self._found_nothing_at = float("-inf")
         self._next_due_at: float | None = None
-        self._turns = OwnerTurns()
+        self._turns = due_mails.turns
         self._ending: set[LeasedShare] = set()
         """Shares of which no further mail is begun."""
-        self._breaks: dict[int, int] = {}
-        self._render_turn = asyncio.Lock()
         self._send_turn = asyncio.Lock()
-        self._pause = ServerPause()
-        self._has_paused = False
-        """Whether nothing was leased since the last pause began."""
         self._fatal_event = asyncio.Event()
         self._fatal_error: Exception | None = None
 
     async def lease(self, limit: int, excluded: Sequence[Any], *, scan_all: bool) -> list[LeasedShare]:
-        self._has_paused = False
+        self._attempts.pause.is_since_last_lease = False
         await asyncio.sleep(self._found_nothing_at + EMPTY_LEASE_PAUSE_SECONDS - time.monotonic())
         # A result that is not stored may be of a share that this process has lost: it must not be sent again.
         await self._results.flushed()
@@ -230,12 +237,12 @@ class ShareWork(RowWork[LeasedShare]):
         return await self._database.autocommit(lambda reader: shares.renew(reader, row))
 
     async def seconds_until_due(self, reader: Reader[Any], excluded: Sequence[Any]) -> float | None:
-        if self._has_paused:
+        if self._attempts.pause.is_since_last_lease:
             return max(0.0, self.pause_seconds())  # mails are due that could not be sent
         return None if self._next_due_at is None else self._next_due_at - time.monotonic()
 
     def pause_seconds(self) -> float:
-        return self._pause.seconds()
+        return self._attempts.pause.seconds()
 
     async def raise_fatal_error(self) -> None:
         """Wait until nothing can be sent for a reason that is not the mail server, and raise it."""
@@ -269,13 +276,7 @@ class ShareWork(RowWork[LeasedShare]):
         return count
 
     async def _send_mails(self, row: LeasedShare) -> int:
-        # One subprocess renders the mails of all shares. So nothing is gained by reading for several at the same time.
-        async with self._render_turn:
-            await yield_to_requests()
-            mails = await self._due_mails(row)
-            # Mails at which the connection was lost before go last.
-            mails.sort(key=lambda mail: self._breaks.get(mail.id, 0))
-            rendered = await self._render_mails(mails) if mails else []
+        count, rendered = await self._due_mails.read(row)
         if rendered:
             async with self._connections.use() as connection:
                 for mail, envelope in rendered:
@@ -283,73 +284,5 @@ class ShareWork(RowWork[LeasedShare]):
                         await yield_to_requests()
                     if row in self._ending or self.pause_seconds() > 0:
                         break
-                    await self._send(connection, row, mail, envelope)
-        return len(mails)
-
-    async def _due_mails(self, row: LeasedShare) -> list[Mail]:
-        owner = row.owner or self._turns.first_owner
-        while True:
-            mails = await self._database.read(
-                lambda reader: outbox.due_mails(reader, row.share, MAX_MAILS_OF_LEASE, owner)
-            )
-            behind = [mail.id for mail in mails if mail.is_behind]
-            if not behind:
-                return mails
-            await self._database.autocommit(lambda reader, ids=behind: outbox.hold_behind(reader, ids))
-
-    async def _render_mails(self, mails: list[Mail]) -> list[tuple[Mail, Envelope]]:
-        """Render mails. Returns those that can be sent, and stores the results of the others."""
-        try:
-            rendered = await self._render(self._database, mails)
-        except (Problem, SubprocessStartError):
-            raise
-        except Exception as error:
-            if len(mails) > 1:
-                return [rendered_mail for mail in mails for rendered_mail in await self._render_mails([mail])]
-            [mail] = mails
-            log.error("a mail could not be written", id=mail.id, kind=mail.kind, exc_info=error)
-            await self._store_result(
-                AttemptResult(mail.id, "failed", f"{outbox.RENDER_ERROR_PREFIX}: {header_text(repr(error))[:500]}")
-            )
-            return []
-        left: list[tuple[Mail, Envelope]] = []
-        for mail, result in zip(mails, rendered, strict=True):
-            if isinstance(result, Envelope):
-                left.append((mail, result))
-            elif not isinstance(result, HeldMail):
-                await self._store_result(
-                    AttemptResult(mail.id, "failed", result.why) if result else AttemptResult(mail.id, "superseded")
-                )
-        return left
-
-    async def _send(self, connection: MailConnection, row: LeasedShare, mail: Mail, envelope: Envelope) -> None:
-        try:
-            await connection.carry(envelope, partial(self._session.check, row))
-        except MailServerUnavailable as error:
-            await self._connection_lost(mail, error)
-            return
-        except MailRefusal as error:
-            result = AttemptResult(mail.id, "failed", str(error))
-        except MailDeferral as error:
-            result = outbox.deferred_result(mail, str(error))
-        else:
-            result = AttemptResult(mail.id, "sent")
-        await self._store_result(result)
-        self._pause.server_reached()
-
-    async def _connection_lost(self, mail: Mail, error: MailServerUnavailable) -> None:
-        if self._pause.begin(error):
-            self._has_paused = True
-            await self._database.autocommit(lambda reader: outbox.store_error(reader, mail.id, str(error)))
-        breaks = self._breaks.get(mail.id, 0) + isinstance(error, ConnectionLostAtContent)
-        # Each stall keeps the share from other mails, in all processes: so one is enough.
-        if breaks == MAX_CONNECTION_BREAKS or (breaks and error.is_stall):
-            await self._store_result(outbox.deferred_result(mail, str(error)))
-        else:
-            self._breaks[mail.id] = breaks
-
-    async def _store_result(self, result: AttemptResult) -> None:
-        """Store the result of an attempt: the end of the mail, or its deferral. Returns after the commit."""
-        await self._results.add(result)
-        outbox.MAILS.labels(result.outcome or "put off").inc()
-        self._breaks.pop(result.id, None)
+                    await self._attempts.send(connection, row, mail, envelope)
+        return count

@@ -21,7 +21,7 @@ from holdfast.accounts.sessions import Session
 from holdfast.inventory.agents import access
 from holdfast.inventory.agents.access import EndKey, Key, RenewKey, ShowAccess
 from holdfast.inventory.console.frame import Console, merchant
-from holdfast.inventory.console.pools.pool import ACTORS, HistoryRow, HistoryRows
+from holdfast.inventory.console.pools.history_rows import ACTORS, HistoryRow, HistoryRows
 from holdfast.inventory.pools.model import GetPool, PoolWithMembers
 from holdfast.inventory.shopify.platform import Platform
 from holdfast.inventory.shops.model import SCOPES

@@ -1,32 +1,20 @@
-"""The page of one pool: its stock, what can be sold of it, its stock over time, and its history as people read it.
-
-The history says who did what, for which variants or order, and whether it was undone.
-"""
+"""The page of one pool: its stock, what can be sold of it, its stock over time, and its history."""
 
 import asyncio
-import re
-from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple
-
-from msgspec import Struct
+from collections.abc import Mapping, Sequence
 
 from holdfast.accounts.sessions import Session
-from holdfast.inventory.agents.access import NameKeys
 from holdfast.inventory.availability.model import Availability, GetAvailability
-from holdfast.inventory.console.frame import HOME, Console, merchant, shop_of
-from holdfast.inventory.console.variants.variant_names import gids_in, names_of, with_names
-from holdfast.inventory.merchants.model import EntryActor, ListActors
+from holdfast.inventory.console.frame import HOME, Console, merchant
+from holdfast.inventory.console.pools.history_rows import ACTORS, HistoryRows
+from holdfast.inventory.console.variants.variant_names import names_of
 from holdfast.inventory.pools.model import GetPool, PoolWithMembers
 from holdfast.inventory.shopify.platform import Platform
 from holdfast.inventory.site import SITE
-from holdfast.inventory.stock.model import Entry, EntryKind, GetStockHistory, PoolId, StockHistory
-from holdfast.inventory.stock.operations import REVERTIBLE
+from holdfast.inventory.stock.model import EntryKind, GetStockHistory, PoolId
 from holdfast.inventory.stock.pool_page import (
     GetPoolHistory,
-    ListRevertedEntries,
-    ListUnitsPerSale,
     PoolHistory,
-    VariantEntry,
 )
 from holdfast.kit.contract.command import Command, check
 from holdfast.kit.contract.messages import translatable
@@ -35,142 +23,6 @@ from holdfast.kit.http.index import Route
 from holdfast.kit.pages.chart import draw_steps
 from holdfast.kit.pages.forms import command_in_path
 from holdfast.kit.pages.language import language_of
-
-ACTORS = {
-    "agent": translatable("An agent"),
-    "staff": translatable("Somebody of the shop"),
-    "platform": translatable("The sync from the platform"),
-    "system": translatable("The operator of this service"),
-}
-"""The words for the actors of entries, as the first words of a sentence."""
-
-ORDERS = "webhook"
-"""The source of the entries of orders."""
-
-_ORDER_GID = re.compile(r"gid://[A-Za-z0-9_-]+/Order/([0-9]{1,20})")
-_ORDER_REASON = re.compile(r"Order (?P<name>.{1,100}?): (?P<rest>.*)", re.DOTALL)
-
-
-class OrderLink(NamedTuple):
-    """The name of an order, and its address in the admin of the shop; empty if its number is not known."""
-
-    name: str
-    address: str
-
-
-class SoldVariant(NamedTuple):
-    """A variant that a sale took, and how often; None if that is not known."""
-
-    name: str
-    times: int | None
-
-
-class HistoryRow(Struct):
-    """An entry of the history, and what is told of it.
-
-    actor    the merchant or the key that made it; None: neither did
-    key      the beginning of the key; empty if it is not known
-    """
-
-    entry: Entry
-    actor: EntryActor | None
-    key: str
-    is_undone: bool
-    reason: str | None
-    order: OrderLink | None
-    sold: Sequence[SoldVariant]
-
-    @property
-    def can_be_undone(self) -> bool:
-        return self.entry.kind in REVERTIBLE and not self.is_undone
-
-
-class HistoryRows:
-    """Reads entries of the history for pages."""
-
-    def __init__(self, console: Console, platform: Platform) -> None:
-        self._console = console
-        self._platform = platform
-        self._history, self._actors = console.run["get_stock_history"], console.run["list_actors"]
-        self._keys = console.run["name_keys"]
-        self._undone, self._units = console.run["list_undone"], console.run["list_units_per_sale"]
-
-    async def read(
-        self, session: Session, request: Request, command: GetStockHistory
-    ) -> tuple[list[HistoryRow], str | None]:
-        """Entries of the history, and the cursor of the next page."""
-        history: StockHistory = await self._history(merchant(session), command)
-        ids = [entry.id for entry in history.entries if entry.id]
-        actors: list[EntryActor] = await self._actors(merchant(session), ListActors(entry_ids=ids))
-        actors_by_entry = {actor.entry_id: actor for actor in actors}
-        keys = await self._name_keys(session, {actor.key_id for actor in actors if actor.key_id})
-        undone: list[int] = await self._undone(merchant(session), ListRevertedEntries(entry_ids=ids))
-        sales = _direct_sales(history.entries)
-        units = await self._units_per_sale(session, sales)
-        order_reasons = [entry.reason or "" for entry in history.entries if entry.source == ORDERS]
-        gids = gids_in(order_reasons) | {sale.variant_gid for sale in sales}
-        names = await names_of(self._console, session, request, gids)
-
-        def row(entry: Entry) -> HistoryRow:
-            order, reason = self._order_and_reason(session, entry, names)
-            return HistoryRow(
-                entry,
-                actor := actors_by_entry.get(entry.id or 0),
-                keys.get(actor.key_id, "") if actor and actor.key_id else "",
-                entry.id in undone,
-                reason,
-                order,
-                [
-                    SoldVariant(names[sale.variant_gid], _times(sale, units.get(sale)))
-                    for sale in sales
-                    if sale.entry_id == entry.id
-                ],
-            )
-
-        return [row(entry) for entry in history.entries], history.next_cursor
-
-    async def _name_keys(self, session: Session, ids: Collection[int]) -> Mapping[int, str]:
-        """The beginnings of keys, by their ids."""
-        return await self._keys(merchant(session), NameKeys(key_ids=sorted(ids))) if ids else {}
-
-    async def _units_per_sale(self, session: Session, sales: Sequence[VariantEntry]) -> Mapping[VariantEntry, int]:
-        """The units that one sale of each variant took when the entry was made, as far as they are known."""
-        if not sales:
-            return {}
-        units: Sequence[int | None] = await self._units(merchant(session), ListUnitsPerSale(entries=sales))
-        return {sale: number for sale, number in zip(sales, units, strict=True) if number}
-
-    def _order_and_reason(
-        self, session: Session, entry: Entry, names: Mapping[str, str]
-    ) -> tuple[OrderLink | None, str | None]:
-        """The order of an entry, if an order made it, and the reason without the name of the order.
-
-        Variants have their names in the reasons that this service writes for orders.
-        """
-        if entry.source != ORDERS or not entry.reason:
-            return None, entry.reason
-        parts = _ORDER_REASON.fullmatch(entry.reason)
-        number = _ORDER_GID.fullmatch(entry.source_ref or "")
-        shop = shop_of(session)
-        address = self._platform.at(shop, f"/admin/orders/{number[1]}") if number and shop else ""
-        name = parts["name"] if parts else f"#{number[1]}" if number else ""
-        return OrderLink(name, address) if name else None, with_names(parts["rest"] if parts else entry.reason, names)
-
-
-def _direct_sales(entries: Sequence[Entry]) -> list[VariantEntry]:
-    """The variants of sales that no order made. The reason of an order has its variants."""
-    return [
-        VariantEntry(entry.id or 0, entry.pool_id, gid, units, entry.created_at)
-        for entry in entries
-        if entry.kind == "sale" and entry.source != ORDERS
-        for gid, units in (entry.by_variant or {}).items()
-    ]
-
-
-def _times(sale: VariantEntry, units_per_sale: int | None) -> int | None:
-    """How often a variant was sold; None if that is not known."""
-    return sale.units // units_per_sale if units_per_sale and sale.units % units_per_sale == 0 else None
-
 
 POOL = f"{HOME}/pools/{{pool_id}}"
 
