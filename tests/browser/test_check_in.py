@@ -179,7 +179,7 @@ RECORD = """
 """
 
 
-async def test_each_kind_of_verdict_has_its_own_colour_sound_and_vibration(chromium: Browser, stage: Stage) -> None:
+async def test_verdicts_differ_in_colour_sound_and_vibration(chromium: Browser, stage: Stage) -> None:
     ada = await organized(stage)
     event = await ada.create_event()
     await sign_up(stage.service, event, "ann", "bob")

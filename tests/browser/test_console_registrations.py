@@ -153,7 +153,9 @@ async def test_a_list_that_cannot_be_brought_up_to_date_says_so(chromium: Browse
     await expect(lost).to_be_hidden()
 
 
-async def test_who_was_signed_out_elsewhere_is_asked_to_sign_in(chromium: Browser, stage: Stage) -> None:
+async def test_a_live_page_leads_to_sign_in_after_the_organizer_is_signed_out_elsewhere(
+    chromium: Browser, stage: Stage
+) -> None:
     context = await chromium.new_context()
     ada = await entered(stage, context)
     event = await ada.create_event()

@@ -15,7 +15,7 @@ from tests.serving import listener, serving
 
 
 @looks
-async def test_somebody_installs_the_app_and_sells_a_pack(
+async def test_a_merchant_installs_the_app_in_a_demo_shop_and_sells_a_pack(
     chromium: Browser, scheme: Any, width: int, language: str
 ) -> None:
     here = listener()

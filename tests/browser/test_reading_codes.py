@@ -140,7 +140,7 @@ async def test_one_of_several_codes_in_a_picture_is_read(reader: Reader) -> None
     assert text in texts
 
 
-async def test_each_way_to_write_a_text_is_read(reader: Reader) -> None:
+async def test_a_text_is_read_in_every_encoding_of_a_code(reader: Reader) -> None:
     ways: list[tuple[str, dict[str, Any]]] = [
         ("0123456789012345", {"mode": "numeric"}),
         ("0071", {"mode": "numeric", "version": 10}),
@@ -178,7 +178,7 @@ async def test_a_picture_of_any_size_is_looked_at_without_an_error(reader: Reade
     assert await reader.read(frames) == [None] * len(frames)
 
 
-async def test_what_is_flipped_is_corrected_or_refused_and_never_another_text(reader: Reader) -> None:
+async def test_a_code_with_flipped_modules_is_corrected_or_refused_and_never_misread(reader: Reader) -> None:
     chance = random.Random(18004)
     inputs: list[tuple[int, str]] = []
     for case in range(900):

@@ -9,7 +9,9 @@ from tests.support import eventually
 ASK, STREAM = "/apps/holdfast/availability", "/stream"
 
 
-async def test_each_state_has_its_text_and_numbers_are_written_as_the_page_does(chromium: Browser) -> None:
+async def test_the_theme_script_has_a_text_for_each_state_and_writes_numbers_in_the_page_language(
+    chromium: Browser,
+) -> None:
     async with theme(chromium) as view:
         view.service.numbers = {ONE: 1234}
         await view.opens(FORM + block(most="2000"))
@@ -212,7 +214,7 @@ async def test_an_answer_of_something_else_shows_nothing_and_breaks_nothing(chro
         await view.says("50 in stock")
 
 
-async def test_nothing_is_asked_at_another_site(chromium: Browser) -> None:
+async def test_the_theme_script_sends_no_request_to_another_site(chromium: Browser) -> None:
     async with theme(chromium) as view:
         urls: list[str] = []
         view.page.on("request", lambda request: urls.append(request.url))

@@ -146,7 +146,7 @@ async def test_a_green_tick_says_what_the_number_has_now_and_what_was_not_checke
     assert "Whether everybody is shown this log" in unchecked
 
 
-async def test_somebody_who_moved_up_has_a_seat_and_reads_who_changed_it(
+async def test_a_person_who_moved_up_reads_that_they_have_a_seat_and_who_changed_it(
     service: Service, context: BrowserContext, tmp_path: Path
 ) -> None:
     event = event_of_four()
@@ -160,7 +160,7 @@ async def test_somebody_who_moved_up_has_a_seat_and_reads_who_changed_it(
     assert "by the service, by its rules" in text
 
 
-async def test_whom_the_organizer_moved_reads_that_it_was_the_organizer(
+async def test_a_person_moved_by_the_organizer_reads_that_the_organizer_did_it(
     service: Service, context: BrowserContext, tmp_path: Path
 ) -> None:
     event = event_of_four()
@@ -352,7 +352,7 @@ async def test_later_logs_are_read_and_a_gap_between_them_is_named(
     assert "the log was switched off." in text
 
 
-async def test_who_is_not_in_a_restored_backup_reads_that_and_nothing_false(
+async def test_a_person_missing_in_a_restored_backup_reads_that_and_nothing_false(
     service: Service, context: BrowserContext, tmp_path: Path
 ) -> None:
     event = event_of_four()
@@ -379,7 +379,7 @@ async def test_who_is_not_in_a_restored_backup_reads_that_and_nothing_false(
 
 
 @looks
-async def test_each_result_is_readable_for_everybody(
+async def test_the_results_of_a_history_check_are_accessible_and_fit_small_screens(
     service: Service, chromium: Browser, tmp_path: Path, scheme: Any, width: int, language: str
 ) -> None:
     event = event_of_four()

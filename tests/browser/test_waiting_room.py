@@ -125,7 +125,7 @@ async def test_ten_visitors_watch_their_position_fall_and_are_let_in(
 
 
 @pytest.mark.parametrize("scripts", [True, False])
-async def test_of_an_unproved_organizer_the_page_names_the_host_and_waits_for_a_click(
+async def test_a_room_of_an_unproved_organizer_names_the_host_and_waits_for_a_click(
     chromium: Browser, shop: Shop, scripts: bool
 ) -> None:
     await shop.line.service.run_sql("update users set proved_at = null where id = %(id)s", id=shop.line.ada.id)

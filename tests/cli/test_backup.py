@@ -78,7 +78,7 @@ class Load:
         return min(len(self.registered), len(self.on_hand)) >= 10
 
 
-async def test_what_was_acknowledged_before_a_backup_of_busy_services_is_there_after_its_restore(
+async def test_data_acknowledged_before_a_backup_of_busy_services_is_there_after_the_restore(
     own_service: Service, settings: Settings, inventory_url: str, restored: dict[str, str], tmp_path: Path
 ) -> None:
     organizer = await own_service.organizer()
@@ -250,7 +250,7 @@ def test_a_restore_that_loses_its_connection_leaves_the_database_as_it_was(
         assert dumps.is_empty(connection)
 
 
-def test_where_there_is_no_database_nothing_is_made_and_the_way_to_back_up_the_other_service_is_named(
+def test_a_backup_without_a_database_writes_nothing_and_names_the_option_for_the_other_service(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOLDFAST_DATA_DIR", str(tmp_path / "data"))

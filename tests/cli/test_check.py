@@ -146,7 +146,7 @@ async def test_the_statement_for_wrong_counts_of_seats_corrects_them(as_they_sho
 
 
 @pytest.mark.parametrize("service", check_report.SERVICES)
-async def test_nothing_is_wrong_with_what_is_as_it_should_be(service: str, as_they_should_be: Any) -> None:
+async def test_a_correct_installation_passes_all_checks(service: str, as_they_should_be: Any) -> None:
     results, inspection = await check_report.inspect(service, as_they_should_be(service))
 
     # The server of the tests keeps nothing through a crash, for speed.
@@ -158,7 +158,7 @@ async def test_nothing_is_wrong_with_what_is_as_it_should_be(service: str, as_th
 
 
 @pytest.mark.parametrize("service", check_report.SERVICES)
-async def test_each_field_of_a_sentence_is_a_column_of_its_query(service: str, as_they_should_be: Any) -> None:
+async def test_the_fields_of_a_finding_are_columns_of_its_query(service: str, as_they_should_be: Any) -> None:
     process, checks = check_report.SERVICES[service]
     inspection = await open_inspection(process, as_they_should_be(service))
     fields, columns = dict[str, set[str]](), dict[str, set[str]]()
@@ -235,7 +235,7 @@ async def test_a_setting_that_cannot_be_read_is_found_and_the_other_service_is_l
     assert {finding.point for finding in results if finding.service == "inventory"} > {"settings", "database", "ledger"}
 
 
-async def test_what_the_services_have_in_common_by_mistake_is_found(tmp_path: Path) -> None:
+async def test_a_check_finds_settings_that_both_services_share_by_mistake(tmp_path: Path) -> None:
     both = {"secret_key": SECRET, "base_url": "https://holdfast.example.com"}
     events_settings = unlimited_events("postgresql://127.0.0.1:1/events", tmp_path).model_copy(update=both)
     stock_settings = unlimited_inventory("postgresql://127.0.0.1:1/inventory", tmp_path).model_copy(update=both)

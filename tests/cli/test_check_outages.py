@@ -139,7 +139,7 @@ def with_several_servers(url: str) -> str:
         (with_several_servers, "PostgreSQL does not run there. Start it"),
     ],
 )
-def test_why_there_is_no_connection_decides_what_to_do(
+def test_a_check_names_a_remedy_for_the_cause_of_a_failed_connection(
     change: Callable[[str], str], remedy: str, postgres: Cluster, tmp_path: Path
 ) -> None:
     url = change(postgres.url(SUPERUSER, "postgres"))

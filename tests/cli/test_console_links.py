@@ -40,7 +40,7 @@ async def test_the_link_signs_the_organizer_in_once(service: Service) -> None:
     assert "holdfast events console-link SLUG" in again
 
 
-async def test_each_call_prints_another_link(service: Service) -> None:
+async def test_a_console_link_is_new_each_time_it_is_printed(service: Service) -> None:
     ada = await service.organizer()
 
     assert await link_of(service, str(ada.slug)) != await link_of(service, str(ada.slug))

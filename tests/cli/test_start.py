@@ -98,7 +98,7 @@ def test_a_lost_secret_is_named_and_no_other_one_is_made() -> None:
         "events",
     ],
 )
-def test_what_is_no_address_of_a_database_is_refused_with_an_example_of_one(url: str, tmp_path: Path) -> None:
+def test_a_database_url_that_is_invalid_is_refused_with_an_example(url: str, tmp_path: Path) -> None:
     line = refused(*SERVE, cwd=tmp_path, EVENTS_DATABASE_URL=url)
 
     assert line.startswith("EVENTS_DATABASE_URL must look like postgresql://user:password@host:5432/name")

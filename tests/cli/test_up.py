@@ -289,7 +289,7 @@ def test_a_demonstration_that_is_wanted_needs_the_package_of_the_demo(words: tup
 
 
 @pytest.mark.usefixtures("output")
-def test_nobody_else_on_the_machine_reads_the_log_of_postgresql_or_what_demonstrations_store(shown_dir: Path) -> None:
+def test_files_of_postgresql_and_of_the_demo_are_readable_by_their_owner_only(shown_dir: Path) -> None:
     files = [shown_dir / "postgres.log", *shown_dir.glob("demo-*.sqlite*")]
     modes = {file.name: oct(file.stat().st_mode & 0o777) for file in files}
     assert {"postgres.log", "demo-payments.sqlite", "demo-shops.sqlite", "demo-shops.sqlite-wal"} <= modes.keys()

@@ -64,7 +64,7 @@ async def test_no_operation_takes_an_unknown_key(service: Service) -> None:
 @requirement("auth.invalid")
 @pytest.mark.parametrize("key", ["nonsense", "hf_", "x" * 5000, "hf_' or 1=1 --", "ключ"])
 @pytest.mark.parametrize(("header", "prefix"), [("X-API-Key", ""), ("Authorization", "Bearer ")])
-async def test_what_is_no_key_is_refused(service: Service, key: str, header: str, prefix: str) -> None:
+async def test_an_invalid_key_is_answered_with_401(service: Service, key: str, header: str, prefix: str) -> None:
     response = await service.http.get("/api/events", headers=[(header.encode(), f"{prefix}{key}".encode())])
 
     assert refusal(response) == (401, "invalid_api_key")
@@ -122,7 +122,7 @@ async def test_revoking_one_key_leaves_the_others_working(service: Service) -> N
 @requirement("auth.header")
 @pytest.mark.parametrize("header", ["X-API-Key", "Authorization"])
 @pytest.mark.parametrize("method", ["GET", "POST"])
-async def test_of_two_keys_none_is_guessed(service: Service, header: str, method: str) -> None:
+async def test_two_keys_in_one_request_are_answered_with_400(service: Service, header: str, method: str) -> None:
     ada = await service.organizer()
     key = ada.key if header == "X-API-Key" else f"Bearer {ada.key}"
     path = "/api/events" if method == "GET" else "/mcp"

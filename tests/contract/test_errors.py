@@ -103,7 +103,7 @@ async def test_a_number_that_cannot_be_stored_is_a_validation_failure(service: S
         ("DELETE", "/api/keys/4711", None),
     ],
 )
-async def test_what_does_not_exist_is_not_found(service: Service, method: str, path: str, body: Any) -> None:
+async def test_a_missing_resource_is_answered_with_404(service: Service, method: str, path: str, body: Any) -> None:
     organizer, admin = await service.organizer(), await service.admin()
 
     assert refusal(await organizer.request(method, path, body)) == (404, "not_found")
@@ -122,7 +122,7 @@ async def test_an_id_that_nothing_can_have_is_not_found(service: Service, id: st
 
 @requirement("errors.not-found")
 @pytest.mark.parametrize("spelling", ["{}.0", "{}e0", "+{}", "0{}", "{}%20", "%20{}", "{}_0"])
-async def test_another_spelling_of_an_id_is_no_id(service: Service, spelling: str) -> None:
+async def test_an_id_in_another_spelling_is_answered_with_404(service: Service, spelling: str) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     [key] = (await ada.get("/api/keys")).json()["data"]

@@ -82,9 +82,7 @@ async def test_a_change_that_is_not_acceptable_changes_nothing(service: Service,
 @pytest.mark.parametrize(
     ("name", "value"), [("status", "full"), ("id", 4711), ("public_url", "https://other.example/")]
 )
-async def test_what_an_event_answers_and_cannot_be_changed_may_only_come_as_it_is(
-    service: Service, name: str, value: Any
-) -> None:
+async def test_a_readonly_field_of_an_event_is_accepted_only_unchanged(service: Service, name: str, value: Any) -> None:
     ada = await service.organizer()
     before = await ada.create_event()
 

@@ -62,7 +62,7 @@ async def test_a_dynamic_price_falls_to_its_lower_bound_as_nobody_comes(service:
 
 
 @requirement("registrations.create.amount")
-async def test_who_names_no_amount_pays_the_price_at_the_time(service: Service) -> None:
+async def test_a_registration_without_an_amount_pays_the_current_price(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(**DYNAMIC)
     prices: list[int | None] = []

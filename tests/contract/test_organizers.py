@@ -36,7 +36,7 @@ async def register_from(service: Service, address: str, name: str) -> httpx2.Res
 
 
 @requirement("organizer.register.public", "organizer.register.organizer")
-async def test_anyone_registers_an_organizer_without_a_key(service: Service) -> None:
+async def test_an_organizer_registers_without_a_key(service: Service) -> None:
     registered = one(await register(service), Registered, status=201)
 
     organizer = registered.organizer
@@ -113,7 +113,7 @@ async def test_a_name_of_any_other_length_is_refused(service: Service, name: str
 
 @requirement("organizer.register.email")
 @in_turn("email", ["", "ada", "ada@", "@example.com", "ada@example", "ada ada@example.com", "a@b@c.de"])
-async def test_what_is_no_email_address_is_refused(service: Service, email: str) -> None:
+async def test_an_organizer_with_an_invalid_email_address_is_refused(service: Service, email: str) -> None:
     assert failing_fields(await register(service, email=email)) == {"email"}
 
 

@@ -47,7 +47,7 @@ async def test_the_time_of_arrival_is_told_in_microseconds(service: Service) -> 
 
 
 @requirement("registrations.received-at", "registrations.list")
-async def test_who_came_later_was_received_later(service: Service) -> None:
+async def test_registrations_have_rising_times_of_receipt(service: Service) -> None:
     ada = await service.organizer()
     polls = await register(service, ada, await ada.create_event(), *FOUR)
 

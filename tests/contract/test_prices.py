@@ -103,7 +103,7 @@ async def test_a_bound_that_is_no_amount_of_money_is_refused(service: Service, n
 
 @requirement("events.create.price-fixed", "events.create.price-free")
 @pytest.mark.parametrize("mode", ["Free", "auction", "", 0])
-async def test_another_pricing_mode_is_refused(service: Service, mode: Any) -> None:
+async def test_a_pricing_mode_outside_the_list_is_refused(service: Service, mode: Any) -> None:
     assert await refused_event(await service.organizer(), pricing_mode=mode) == {"pricing_mode"}
 
 
@@ -186,7 +186,9 @@ async def test_the_history_is_newest_first(service: Service) -> None:
 
 @requirement("events.price-history.init")
 @pytest.mark.parametrize("change", [{"title": "Portraits"}, {"price": 2500}, {}])
-async def test_what_does_not_change_the_price_is_not_history(service: Service, change: dict[str, Any]) -> None:
+async def test_a_change_that_leaves_the_price_adds_nothing_to_its_history(
+    service: Service, change: dict[str, Any]
+) -> None:
     ada = await service.organizer()
     event = await ada.create_event(**FIXED)
 

@@ -41,7 +41,7 @@ async def test_a_queue_that_is_not_active_or_over_takes_nobody(service: Service)
 
 
 @requirement("queues.join", "queues.status")
-async def test_who_joins_is_told_where_to_poll_and_waits_there(service: Service) -> None:
+async def test_a_visitor_who_joins_gets_an_address_to_poll_and_a_position(service: Service) -> None:
     ada = await service.organizer()
     queue = await ada.create_queue(release_rate=7)
 
@@ -53,7 +53,7 @@ async def test_who_joins_is_told_where_to_poll_and_waits_there(service: Service)
 
 
 @requirement("queues.status")
-async def test_who_never_joined_is_not_in_the_queue(service: Service) -> None:
+async def test_a_visitor_who_never_joined_is_reported_as_not_in_the_queue(service: Service) -> None:
     ada = await service.organizer()
     queue = await ada.create_queue()
 

@@ -53,7 +53,7 @@ async def test_a_seat_given_up_goes_to_the_first_who_waits(service: Service) -> 
 
 
 @requirement("registrations.update")
-async def test_nobody_is_seated_beyond_capacity(service: Service) -> None:
+async def test_a_registration_cannot_be_seated_beyond_capacity(service: Service) -> None:
     ada = await service.organizer()
     polls = await register(service, ada, await ada.create_event(capacity=1, waitinglist_capacity=1), "ann", "bob")
 
@@ -83,7 +83,7 @@ async def test_a_change_that_is_not_acceptable_changes_nothing(service: Service,
 
 
 @requirement("registrations.update")
-async def test_what_a_registration_answers_and_cannot_be_changed_may_only_come_as_it_is(service: Service) -> None:
+async def test_a_readonly_field_of_a_registration_is_accepted_only_unchanged(service: Service) -> None:
     ada = await service.organizer()
     [poll] = await register(service, ada, await ada.create_event(), "ann")
     before = (await ada.get(poll)).json()["data"]

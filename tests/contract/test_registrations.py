@@ -227,7 +227,7 @@ async def test_a_key_that_registers_too_often_is_told_to_wait(settings: Settings
 
 
 @requirement("registrations.create.limit")
-async def test_each_key_has_a_limit_of_its_own(settings: Settings) -> None:
+async def test_the_limit_of_registrations_counts_for_one_key(settings: Settings) -> None:
     async with running(settings.model_copy(update={"registrations_per_minute": 1})) as service:
         ada = await service.organizer()
         event = await ada.create_event()

@@ -71,7 +71,7 @@ async def scene(service: Service) -> Scene:
         ("DELETE", "{0.key}", None),
     ],
 )
-async def test_nothing_of_another_organizer_can_be_seen_or_changed(
+async def test_data_of_another_organizer_cannot_be_read_or_changed(
     scene: Scene, method: str, path: str, body: Any
 ) -> None:
     before = await scene.everything()
@@ -84,7 +84,9 @@ async def test_nothing_of_another_organizer_can_be_seen_or_changed(
 
 @requirement("auth.organizer-scope")
 @pytest.mark.parametrize("person", [{"email": "bob@example.com"}, {"user_id": "abcdefgh"}])
-async def test_nobody_is_registered_for_the_event_of_another_organizer(scene: Scene, person: dict[str, str]) -> None:
+async def test_an_event_of_another_organizer_takes_no_registrations_from_this_one(
+    scene: Scene, person: dict[str, str]
+) -> None:
     before = await scene.everything()
 
     response = await scene.eve.post("/api/registrations", {"registration": {"event_id": scene.event_id, **person}})
@@ -105,7 +107,7 @@ async def test_a_registration_for_another_organizer_creates_no_account(service: 
 
 @requirement("auth.organizer-scope")
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
-async def test_who_is_registered_with_another_organizer_cannot_be_probed(scene: Scene, method: str) -> None:
+async def test_registrations_with_another_organizer_cannot_be_probed(scene: Scene, method: str) -> None:
     response = await scene.eve.request(method, f"/api/registrations/{scene.event_id}/abcdefgh")
 
     assert refusal(response) == (403, "forbidden")

@@ -116,7 +116,7 @@ async def test_a_token_for_another_queue_or_of_another_house_lets_nobody_in(shop
 
 
 @in_both_languages
-async def test_what_is_forged_lets_nobody_in(shop: Shop, verify: Verify) -> None:
+async def test_a_forged_token_is_refused_by_the_connectors(shop: Shop, verify: Verify) -> None:
     key, stranger = await shop.key(), RSAKey.generate_key(2048)
     header = dict(jws.extract_compact(shop.token.encode()).headers())
     claims = dict(jwt.decode(shop.token, key, ["RS256"]).claims)

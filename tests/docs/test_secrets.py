@@ -103,7 +103,7 @@ def test_every_table_with_something_sealed_has_a_row() -> None:
     assert sealed == set(named(rows("Keys in the database")))
 
 
-def test_what_both_services_sign_is_signed_by_each_for_itself() -> None:
+def test_purposes_that_both_services_sign_for_have_keys_of_their_own() -> None:
     shared = {purpose for purpose, packages in purposes().items() if packages & {"accounts", "kit"}}
 
     assert shared - own_purposes() == {"seal"}, "use `own_signer`: the services may have the same secret key"

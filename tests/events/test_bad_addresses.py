@@ -115,5 +115,5 @@ async def test_a_route_that_does_not_exist_is_not_found(scene: Scene, subtests: 
 
 
 @in_one_loop
-async def test_nothing_of_all_this_has_changed_anything(scene: Scene) -> None:
+async def test_a_bad_address_changes_no_data(scene: Scene) -> None:
     await scene.is_untouched()

@@ -211,7 +211,7 @@ async def test_a_body_of_another_type_is_refused(scene: Scene, operation: Operat
 
 
 @in_one_loop
-async def test_nothing_of_all_this_has_changed_anything(scene: Scene) -> None:
+async def test_a_bad_body_changes_no_data(scene: Scene) -> None:
     await scene.is_untouched()
 
 

@@ -31,7 +31,7 @@ def test_a_photo_is_the_same_each_time_it_is_drawn(name: str) -> None:
     assert draw_photo(name) == content
 
 
-async def test_each_event_has_a_photo_of_its_own(service: Service, addresses: dict[str, str]) -> None:
+async def test_demo_events_have_photos_of_their_own(service: Service, addresses: dict[str, str]) -> None:
     digests: set[str] = set()
     for name in ("event page", "card payment", "one seat left"):
         page = (await service.http.get(addresses[name])).text

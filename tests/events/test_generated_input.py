@@ -121,7 +121,7 @@ UNHURRIED: list[Any] = list(hypothesis.HealthCheck)
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
 @pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
-def test_what_is_generated_from_the_document_is_answered_as_documented(
+def test_a_request_generated_from_the_document_is_answered_as_documented(
     served: Served, operation: Operation, mode: GenerationMode
 ) -> None:
     known = served.known[operation.name]

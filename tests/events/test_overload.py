@@ -56,7 +56,7 @@ async def test_reads_are_refused_with_a_time_to_come_again_while_changes_are_beg
     assert (await ada.get("/api/queues")).status_code == 200
 
 
-async def test_what_was_accepted_is_still_answered_while_registrations_are_refused(service: Service) -> None:
+async def test_an_accepted_registration_is_answered_while_new_ones_are_refused(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     queue = await ada.create_queue()
@@ -124,7 +124,7 @@ async def test_the_console_does_not_wait_behind_programs_of_the_same_organizer(s
     assert {answer.status_code for answer in await asyncio.gather(*reads)} == {200}
 
 
-async def test_whoever_waits_for_their_own_organizer_gets_nobody_else_refused(
+async def test_a_caller_who_waits_for_its_own_organizer_gets_no_other_caller_refused(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ada, ben = await service.organizer(), await service.organizer("Ben Events")

@@ -102,7 +102,7 @@ async def test_the_refusal_says_that_all_keys_count_together(service: Service) -
     assert 1 <= int(refused.headers["Retry-After"]) <= 60
 
 
-async def test_other_organizers_and_admins_are_counted_by_themselves(service: Service) -> None:
+async def test_organizers_and_admins_have_separate_rate_limits(service: Service) -> None:
     assert (await registrations(await organizer(service))).count(202) == 4
 
     assert (await registrations(await organizer(service))).count(202) == 4

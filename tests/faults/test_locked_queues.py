@@ -12,7 +12,7 @@ QUEUE = "select from queues where id = %(id)s for no key update"
 VISITOR = "select from queue_visitors where visitor_id = %(visitor)s for update"
 
 
-async def test_who_joins_a_locked_queue_waits_in_order_and_others_join_theirs(service: Service) -> None:
+async def test_a_visitor_who_joins_a_locked_queue_waits_and_others_join_other_queues(service: Service) -> None:
     locked, free = await open_line(service), await open_line(service)
 
     async with holding(service.database.url, QUEUE, id=locked.id) as operator:
@@ -26,7 +26,7 @@ async def test_who_joins_a_locked_queue_waits_in_order_and_others_join_theirs(se
     assert [await locked.position(name) for name in ("ann", "bob", "cal")] == [1, 2, 3]
 
 
-async def test_who_is_in_a_locked_queue_is_told_so_at_once(service: Service) -> None:
+async def test_a_visitor_of_a_locked_queue_is_answered_at_once(service: Service) -> None:
     line = await open_line(service)
     await line.join("ann")
 

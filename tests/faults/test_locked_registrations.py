@@ -90,7 +90,7 @@ async def test_behind_a_locked_registration_its_event_waits_and_no_other(service
     assert [await outcome(ada, poll) for poll in (bob, cal)] == ["registered", "registration_rejected"]
 
 
-async def test_those_before_a_locked_registration_are_settled_and_those_behind_are_not(service: Service) -> None:
+async def test_registrations_before_a_locked_one_are_settled_and_later_ones_wait(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=2, waitinglist_capacity=0)
     ann, bob, cal = [await ada.register(event["id"], email=f"{name}@example.com") for name in ("ann", "bob", "cal")]

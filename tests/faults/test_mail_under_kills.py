@@ -30,7 +30,7 @@ TIMEOUT_SECONDS = 1_800 if SOAK else 120
 """A busy machine needs a minute. A mail that does not arrive is told with what it waits for."""
 
 
-async def test_each_mail_arrives_and_none_that_was_confirmed_is_sent_again(
+async def test_mails_arrive_under_kills_and_none_that_was_confirmed_is_sent_again(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with mail_server() as server:

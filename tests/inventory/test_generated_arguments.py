@@ -86,9 +86,7 @@ def test_schemas_are_schemas(served: Served, tool: str) -> None:
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_what_fits_the_input_schema_is_answered_as_the_output_schema_says_or_refused_in_words(
-    served: Served, tool: str
-) -> None:
+def test_arguments_that_fit_the_schema_are_answered_as_promised_or_refused_in_words(served: Served, tool: str) -> None:
     about = served.tools[tool]
 
     @settings(

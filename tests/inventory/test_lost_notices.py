@@ -66,7 +66,7 @@ async def test_holds_end_while_what_listens_is_cut_off(shop: Shop, inventory: In
         await eventually(given_back, expiry.POLL_SECONDS + SLACK_SECONDS)
 
 
-async def test_what_a_storefront_asks_for_is_a_second_old_though_nobody_heard_of_a_change(
+async def test_a_storefront_answer_is_at_most_a_second_old_without_notifications(
     shop: Shop, inventory: Inventory
 ) -> None:
     pool = await shop.golden()

@@ -74,7 +74,9 @@ NO_SHOPS = ("signing_keys", "sessions", "sign_in_links", "mails", "stopped_mails
 
 
 @pytest.mark.parametrize("table", NO_SHOPS)
-async def test_what_signs_and_who_is_signed_in_is_no_shops_to_read(inventory: Inventory, ben: Shop, table: str) -> None:
+async def test_keys_and_sessions_are_unreadable_in_a_transaction_of_a_shop(
+    inventory: Inventory, ben: Shop, table: str
+) -> None:
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
         await inventory.database.transact(lambda tx: tx.tuples(f"select * from {table}"), ben.id)  # pyright: ignore[reportArgumentType]
 
@@ -126,7 +128,7 @@ async def test_through_the_agent_endpoint_another_shops_things_do_not_exist(
 
 
 @pytest.mark.parametrize("uri", ["pool://1", "pool://1/history"])
-async def test_another_shops_pool_is_no_resource(ada: Shop, ben: Shop, uri: str) -> None:
+async def test_a_pool_of_another_shop_is_no_resource(ada: Shop, ben: Shop, uri: str) -> None:
     read = {"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": {"uri": uri}}
     listed = {"jsonrpc": "2.0", "id": 2, "method": "resources/list"}
 
@@ -140,7 +142,7 @@ async def test_the_storefront_of_a_shop_is_told_of_its_own_variants(ada: Shop, b
     assert SINGLE in (await ada.storefront()).json()["variants"]
 
 
-async def test_what_live_readers_ask_of_another_shop_is_empty(inventory: Inventory, ada: Shop, ben: Shop) -> None:
+async def test_availability_of_another_shop_reads_as_empty(inventory: Inventory, ada: Shop, ben: Shop) -> None:
     delta = await inventory.database.read(lambda tx: availability.read_all(tx, ada.id), ben.id)
 
     assert delta is None

@@ -112,7 +112,7 @@ MORE: list[tuple[str, dict[str, Any], set[str], str]] = [
 
 
 @pytest.mark.parametrize(("tool", "arguments", "scopes", "needed"), MORE, ids=["create", "dry", "export", "import"])
-async def test_what_touches_quantities_needs_their_scope_as_well(
+async def test_a_call_that_changes_quantities_needs_their_scope_too(
     inventory: Inventory, tool: str, arguments: dict[str, Any], scopes: set[str], needed: str
 ) -> None:
     """The challenge names all that the call needs, as RFC 6750 has it."""

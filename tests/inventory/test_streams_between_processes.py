@@ -109,7 +109,7 @@ async def test_a_change_through_one_process_reaches_every_kind_of_stream_at_anot
     assert numbers["variants"] == {SINGLE: 44, SIX_PACK: 7, TWELVE_PACK: 3}
 
 
-async def test_whoever_resumes_at_a_restarted_process_is_told_what_changed_in_between(far: Far) -> None:
+async def test_a_stream_resumed_at_a_restarted_process_reports_the_changes_in_between(far: Far) -> None:
     old, changed = [(await far.call("create_pool", name=name, quantity=50))["pool"] for name in ("Honey", "Jam")]
     async with far.http.stream("GET", f"{far.other.url}/mcp", headers={"accept": "text/event-stream"}) as response:
         first = await anext(line async for line in response.aiter_lines() if line.startswith("id: "))

@@ -70,7 +70,7 @@ def bugs(paths: list[Path], *tried: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("bug", chosen, ids=[path.stem for path in chosen])
 
 
-def test_there_are_fourteen_bugs_for_the_histories_and_fourteen_for_the_machines_and_three_for_each_property() -> None:
+def test_planted_bugs_are_fourteen_for_histories_fourteen_for_machines_and_three_a_property() -> None:
     for_histories = [path for path in BUGS if path.parent.name.startswith("history")]
     folders = [path.parent.name for path in BUGS_OF_PROPERTIES]
 

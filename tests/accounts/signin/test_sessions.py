@@ -32,7 +32,7 @@ async def test_signing_out_ends_this_session_alone(service: Service) -> None:
     assert [await browser.is_signed_in() for browser in (here, other)] == [False, True]
 
 
-async def test_another_session_is_listed_and_can_be_ended(service: Service) -> None:
+async def test_a_person_sees_the_sessions_of_other_browsers_and_can_end_one(service: Service) -> None:
     here, second = Browser(service), Browser(service)
     for browser in (here, second):
         await browser.sign_in(ANN)
@@ -62,7 +62,7 @@ async def test_all_sessions_can_be_ended_at_once_and_in_every_process(
         assert not await second.is_signed_in()
 
 
-async def test_nobody_ends_the_session_of_somebody_else(service: Service) -> None:
+async def test_a_person_cannot_end_the_session_of_another_person(service: Service) -> None:
     ann, bob = Browser(service), Browser(service)
     await ann.sign_in(ANN)
     await bob.sign_in("bob@example.com")
@@ -128,7 +128,7 @@ async def test_using_a_session_keeps_it(service: Service, monkeypatch: pytest.Mo
     assert await service.database.transact(sessions.forget_sessions) == 0
 
 
-async def test_nobody_waits_for_a_session_that_somebody_else_has_locked(
+async def test_a_session_row_that_is_locked_does_not_hold_up_its_person(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 0.0)

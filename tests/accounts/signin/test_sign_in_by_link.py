@@ -143,7 +143,9 @@ async def test_tagged_forms_of_an_address_get_no_more_links_than_the_address(set
 @pytest.mark.parametrize(
     "email", ["", "ann", "ann@", "a b@example.com", "ann@example.com\r\nBcc: x@y.z", "x" * 300 + "@a.bc"]
 )
-async def test_what_is_no_address_is_shown_again(service: Service, email: str) -> None:
+async def test_a_sign_in_with_an_invalid_address_is_answered_with_the_form_and_sends_no_mail(
+    service: Service, email: str
+) -> None:
     answer = await Browser(service).send("/sign-in", email=email)
 
     assert (answer.status_code, "This is not an e-mail address." in answer.text) == (422, True)
@@ -165,7 +167,7 @@ async def test_what_is_no_address_is_shown_again(service: Service, email: str) -
         "",
     ],
 )
-async def test_nobody_is_led_to_another_site(service: Service, address: str) -> None:
+async def test_a_sign_in_link_never_leads_to_another_site(service: Service, address: str) -> None:
     ann = Browser(service)
     sent = await ann.send("/sign-in", email=ANN, return_to=address)
     assert sent.status_code == 303

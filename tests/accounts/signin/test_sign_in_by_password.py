@@ -39,7 +39,7 @@ async def test_a_wrong_password_and_an_address_without_one_get_the_same_answer(s
     assert not await browser.is_signed_in()
 
 
-async def test_who_signs_in_while_the_password_ends_does_not_stay_signed_in(service: Service) -> None:
+async def test_a_sign_in_while_the_password_is_removed_leaves_no_session(service: Service) -> None:
     await ada(service)
     thief = Browser(service)
 

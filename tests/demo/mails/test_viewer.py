@@ -62,7 +62,9 @@ async def test_a_mail_is_shown_as_people_see_it_and_as_text(browser: httpx2.Asyn
 
 
 @pytest.mark.parametrize("id", ["none", "../secret", "..%2Fsecret", "", "a/b", "x" * 300, "%00"])
-async def test_what_is_no_mail_is_not_shown(browser: httpx2.AsyncClient, directory: Path, id: str) -> None:
+async def test_a_page_of_a_mail_that_does_not_exist_is_answered_with_404(
+    browser: httpx2.AsyncClient, directory: Path, id: str
+) -> None:
     write(directory, "one")
     (directory.parent / "secret.eml").write_text("Subject: secret\n\nsecret", encoding="utf-8")
 

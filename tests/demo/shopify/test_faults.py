@@ -34,7 +34,7 @@ async def test_an_error_can_come_before_anything_is_done_or_after(stage: Stage) 
     assert answer["userErrors"] == []
 
 
-async def test_what_stands_in_front_of_the_platform_can_be_down(stage: Stage) -> None:
+async def test_the_demo_platform_can_be_made_unavailable(stage: Stage) -> None:
     stage.double.plan(Fault("down", times=2))
 
     answers = [await stage.post({"query": NAME}) for _ in range(3)]
@@ -109,7 +109,7 @@ async def test_a_request_costs_what_it_could_answer(stage: Stage, query: str, co
     assert 0 <= cost_of_answer["actualQueryCost"] <= cost
 
 
-async def test_who_spends_too_much_is_throttled_until_the_bucket_is_full_again(stage: Stage) -> None:
+async def test_a_client_that_spends_too_many_points_is_throttled_until_the_bucket_is_full(stage: Stage) -> None:
     dear = {"query": "{ products(first: 50) { nodes { variants(first: 16) { nodes { id } } } } }"}
     stage.double.open("slow.myshopify.com", points=10)
     stage.double.install("slow.myshopify.com")
@@ -147,7 +147,7 @@ async def test_points_come_back_with_time(stage: Stage) -> None:
     assert await left() >= 9
 
 
-async def test_what_a_request_did_not_use_comes_back_at_once(stage: Stage) -> None:
+async def test_points_that_a_request_did_not_use_are_returned_at_once(stage: Stage) -> None:
     dear = {"query": "{ products(first: 20) { nodes { variants(first: 40) { nodes { id } } } } }"}
 
     cost = _cost(await stage.post(dear))

@@ -58,7 +58,7 @@ async def test_a_merchant_is_asked_and_comes_back_with_a_signed_code(stage: Stag
     assert signature == hmac.digest(SECRET.encode(), message.encode(), "sha256").hex()
 
 
-async def test_who_has_the_app_with_these_scopes_is_not_asked_again(stage: Stage) -> None:
+async def test_a_shop_that_has_the_app_with_these_scopes_skips_the_consent_page(stage: Stage) -> None:
     again = await stage.http.get(f"/{DOMAIN}/admin/oauth/authorize?{urlencode(ASKED)}")
     more = {**ASKED, "scope": f"{SCOPES},write_products"}
     page = await stage.http.get(f"/{DOMAIN}/admin/oauth/authorize?{urlencode(more)}")
@@ -146,7 +146,7 @@ async def test_a_token_ends_and_is_refreshed(stage: Stage) -> None:
     assert await _refused(stage, grant_type="refresh_token", refresh_token=first["refresh_token"]) == "invalid_grant"
 
 
-async def test_who_has_lost_the_answer_can_refresh_once_more(stage: Stage) -> None:
+async def test_a_client_that_lost_the_answer_can_refresh_its_token_once_more(stage: Stage) -> None:
     first = await _pair(stage)
     refresh: Any = {"grant_type": "refresh_token", "refresh_token": first["refresh_token"]}
 

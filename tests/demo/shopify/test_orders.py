@@ -69,7 +69,7 @@ async def test_an_order_is_told_with_people_in_it(stage: Stage) -> None:
     assert b"Lovelace" in message.raw
 
 
-async def test_what_is_sold_out_is_not_sold_but_two_can_buy_the_last_at_once(stage: Stage) -> None:
+async def test_a_sold_out_variant_is_not_sold_but_concurrent_orders_may_oversell(stage: Stage) -> None:
     with pytest.raises(ShopifyRefusal, match="8 left, 9 wanted"):
         _sell(stage, 9)
     assert stage.double.orders(DOMAIN) == []
@@ -159,7 +159,7 @@ async def test_a_part_is_refunded_sent_or_not_back_into_stock_or_not(stage: Stag
         stage.double.refund(DOMAIN, order.id, LineReturn(line, 3))
 
 
-async def test_what_is_returned_can_go_to_another_location(stage: Stage) -> None:
+async def test_a_returned_unit_can_go_to_another_location(stage: Stage) -> None:
     store = stage.double.add_location(DOMAIN, "Store")
     stage.double.stock(DOMAIN, stage.variants[1].id, store.id)
     order = _sell(stage)
@@ -191,7 +191,7 @@ async def test_an_order_is_edited_up_and_down_and_gets_a_further_variant(stage: 
     await stage.listener.hears("orders/updated", 2)
 
 
-async def test_what_is_over_cannot_be_changed(stage: Stage) -> None:
+async def test_a_sent_or_cancelled_order_cannot_be_changed(stage: Stage) -> None:
     sent, cancelled = _sell(stage), _sell(stage)
     stage.double.send(DOMAIN, sent.id)
     stage.double.cancel(DOMAIN, cancelled.id)
@@ -231,7 +231,7 @@ async def test_an_order_outlives_its_variant(stage: Stage) -> None:
     assert line["variant"] is None
 
 
-async def test_what_was_not_counted_when_it_was_sold_stays_as_it_is(stage: Stage) -> None:
+async def test_an_order_of_an_untracked_variant_leaves_its_level_unchanged(stage: Stage) -> None:
     change_variant(stage.double.world, DOMAIN, stage.variants[1].id, tracked=False)
 
     order = _sell(stage)

@@ -190,7 +190,7 @@ async def test_pages_can_move_while_they_are_read(stage: Stage) -> None:
     assert after == ALL[2:4]
 
 
-async def test_what_was_deleted_is_gone(stage: Stage) -> None:
+async def test_a_deleted_variant_reads_as_null(stage: Stage) -> None:
     [card] = stage.double.add_product(DOMAIN, "Card", [NewVariant("Printed")])
     stage.double.remove_variant(DOMAIN, card.id)
 

@@ -12,7 +12,7 @@ def test_the_schema_contradicts_itself_nowhere() -> None:
     assert validate_schema(schema()) == []
 
 
-def test_what_the_platform_demands_of_levels_is_in_it() -> None:
+def test_the_schema_demands_idempotency_and_a_compared_quantity_of_level_changes() -> None:
     text = FILE.read_text()
 
     assert "directive @idempotent(key: String!) on FIELD" in text

@@ -69,7 +69,7 @@ async def test_a_level_that_stays_as_it_is_makes_no_change(stage: Stage) -> None
     assert stage.double.webhooks.waiting() == 0
 
 
-async def test_what_is_on_hand_can_be_set_too(stage: Stage) -> None:
+async def test_the_on_hand_quantity_of_a_level_can_be_set(stage: Stage) -> None:
     stage.double.world.levels.change(
         DOMAIN, stage.variants[0].item, stage.double.locations(DOMAIN)[0].id, 0, available=-5, committed=5
     )

@@ -23,7 +23,7 @@ async def test_a_visitor_is_passed_on_signed_and_without_cookies(stage: Stage) -
     assert "set-cookie" not in answer.headers
 
 
-async def test_what_a_visitor_adds_is_signed_too(stage: Stage) -> None:
+async def test_the_signature_of_the_app_proxy_covers_parameters_of_the_visitor(stage: Stage) -> None:
     await stage.http.get(f"{AVAILABILITY}?extra=1&extra=2&shop=victim.myshopify.com")
     [visit] = stage.visits
 

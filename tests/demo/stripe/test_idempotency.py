@@ -28,7 +28,7 @@ async def test_the_same_request_is_done_once_and_answered_twice(scene: Scene) ->
     assert len(scene.processor.things("checkout.session")) == 1
 
 
-async def test_another_request_with_the_same_key_is_refused(scene: Scene) -> None:
+async def test_a_different_request_with_the_same_key_is_refused(scene: Scene) -> None:
     account = await scene.account()
     create = scene.client.v1.checkout.sessions.create
     params = scene.params(account)
@@ -64,7 +64,9 @@ async def test_the_same_request_meanwhile_is_a_conflict(scene: Scene) -> None:
     ("kind", "done", "again"),
     [("before", 0, 200), ("after", 1, 200), ("remembered", 1, 500), ("down", 0, 200)],
 )
-async def test_what_comes_of_a_request_that_failed(scene: Scene, kind: Kind, done: int, again: int) -> None:
+async def test_a_failed_request_that_comes_again_is_done_at_most_once(
+    scene: Scene, kind: Kind, done: int, again: int
+) -> None:
     params = scene.params(await scene.account())
     create = scene.client.v1.checkout.sessions.create
     scene.processor.plan(Fault(kind, "/checkout/sessions"))

@@ -142,7 +142,7 @@ async def test_webhooks_can_be_late(scene: Scene) -> None:
     await scene.listener.hears("checkout.session.completed")
 
 
-async def test_nobody_gets_events_that_nobody_wants(scene: Scene) -> None:
+async def test_an_event_type_without_a_listener_sends_no_webhook(scene: Scene) -> None:
     await _paid(scene, await scene.account())
     await _quiet(scene)
 

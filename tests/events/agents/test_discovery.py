@@ -71,7 +71,7 @@ async def test_a_document_needs_no_key_and_minds_no_wrong_one(http: httpx2.Async
         assert (await http.request(method, path)).status_code == 405
 
 
-async def test_where_the_same_is_looked_for_in_several_places_it_is_the_same(http: httpx2.AsyncClient) -> None:
+async def test_a_document_at_several_addresses_has_the_same_content(http: httpx2.AsyncClient) -> None:
     for places in (CARDS, A2A, RESOURCES):
         assert len({(await http.get(path)).content for path in places}) == 1
 

@@ -91,7 +91,7 @@ async def test_every_attempt_is_on_a_tool_there_is(scene: Scene) -> None:
     assert all(calls for probes in scene.probes().values() for _, calls in probes)
 
 
-async def test_what_is_refused_to_others_is_there_for_its_owner(scene: Scene) -> None:
+async def test_data_that_is_refused_to_other_organizers_is_readable_by_its_owner(scene: Scene) -> None:
     """Else the refusals above would prove nothing."""
     ada, theirs = agent(scene.service, scene.ada.client), scene.ada
     who = {"event_id": theirs.events[0], "user_id": theirs.people[0]}

@@ -95,7 +95,9 @@ async def test_a_tool_answers_with_an_object(service: Service, ada: Client, subt
             assert all(ref.startswith("#/$defs/") for ref in re.findall(r'"\$ref": "([^"]*)"', json.dumps(tool)))
 
 
-async def test_what_agents_are_told_first_is_short_and_names_tools_there_are(service: Service, ada: Client) -> None:
+async def test_the_instructions_for_agents_are_short_and_name_only_tools_that_exist(
+    service: Service, ada: Client
+) -> None:
     problem_of = await agent(service, ada).result("initialize", {"protocolVersion": ERAS[0], "capabilities": {}})
 
     verbs = "|".join({name.partition("_")[0] for name in TOOLS})
@@ -114,7 +116,7 @@ def test_every_tool_needs_a_scope_that_an_access_token_can_have() -> None:
 # Calls
 
 
-def test_there_are_sample_arguments_for_every_tool() -> None:
+def test_every_tool_has_sample_arguments() -> None:
     assert ARGUMENTS.keys() == TOOLS.keys()
 
 

@@ -84,7 +84,7 @@ async def test_the_code_on_the_persons_own_page_is_valid(service: Service) -> No
     assert await gate.say(code) == "in"
 
 
-async def test_who_has_no_seat_is_told_why_and_is_not_in(service: Service) -> None:
+async def test_a_person_without_a_seat_is_refused_with_the_reason_and_is_not_in(service: Service) -> None:
     gate = await entrance(service, "ann", "bob", capacity=1, waitinglist_capacity=1)
     await service.run_sql("update events set waitinglist_capacity = 3 where id = %(id)s", id=gate.event_id)
     ada = await service.admin()
@@ -122,7 +122,7 @@ async def test_codes_of_nobody_of_others_and_of_the_past_are_told_apart(service:
     assert await gate.stored() == []
 
 
-async def test_nobody_is_checked_in_for_a_cancelled_event(service: Service) -> None:
+async def test_a_cancelled_event_checks_in_no_person(service: Service) -> None:
     gate = await entrance(service, "ann")
     await (await service.admin()).delete(f"/api/events/{gate.event_id}")
 
@@ -130,7 +130,7 @@ async def test_nobody_is_checked_in_for_a_cancelled_event(service: Service) -> N
     assert await gate.stored() == []
 
 
-async def test_who_was_let_in_by_a_device_that_was_late_to_hear_is_in(service: Service) -> None:
+async def test_a_person_let_in_by_a_device_with_old_data_is_in(service: Service) -> None:
     gate = await entrance(service, "ann", "bob", capacity=2, waitinglist_capacity=1)
     admin = await service.admin()
     await admin.patch(

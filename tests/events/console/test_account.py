@@ -96,7 +96,7 @@ async def test_the_page_of_an_organizers_account_says_what_signing_out_does_not_
     assert '<a href="/console/agents">Revoke your keys</a>' in for_organizers
 
 
-async def test_who_has_just_signed_in_by_mail_goes_straight_to_the_data(service: Service) -> None:
+async def test_a_person_who_has_just_signed_in_by_mail_goes_straight_to_the_data(service: Service) -> None:
     ann = Browser(service)
     await ann.sign_in(ANN)
 

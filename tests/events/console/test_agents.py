@@ -58,7 +58,7 @@ async def test_people_that_an_agent_registered_one_after_the_other_are_one_line(
     assert "Example App made the event Jazz night" in text(page)
 
 
-async def test_what_is_between_them_keeps_their_order(scene: Scene) -> None:
+async def test_actions_of_an_agent_keep_their_order_around_other_actions(scene: Scene) -> None:
     agent = await agent_of(scene)
     one = (await agent.call("create_event", **event_fields(title="One")))["structuredContent"]["id"]
     two = (await agent.call("create_event", **event_fields(title="Two")))["structuredContent"]["id"]
@@ -91,7 +91,7 @@ async def test_undoing_a_registration_asks_first_who_loses_what(scene: Scene) ->
     assert "was undone" in page
 
 
-async def test_each_line_that_can_be_undone_leads_to_its_question(scene: Scene) -> None:
+async def test_actions_of_agents_that_can_be_undone_link_to_their_question(scene: Scene) -> None:
     agent = await agent_of(scene)
     jazz = (await agent.call("create_event", **event_fields(title="Jazz night")))["structuredContent"]["id"]
     await agent.call("update_event", event_id=jazz, capacity=20)
@@ -109,7 +109,7 @@ async def test_each_line_that_can_be_undone_leads_to_its_question(scene: Scene) 
         assert (await scene.person.http.get(link)).status_code == 200, link
 
 
-async def test_it_is_told_where_a_person_stands_who_has_no_seat(scene: Scene) -> None:
+async def test_the_page_of_agents_says_where_a_person_without_a_seat_stands(scene: Scene) -> None:
     agent = await agent_of(scene)
     fields = event_fields(title="Jazz night", capacity=1, waitinglist_capacity=1)
     jazz = (await agent.call("create_event", **fields))["structuredContent"]["id"]
@@ -123,7 +123,7 @@ async def test_it_is_told_where_a_person_stands_who_has_no_seat(scene: Scene) ->
     assert re.search(r"registered ann@example.com for Jazz night [^·]*· on the waiting list", page)
 
 
-async def test_nothing_of_another_organizer_is_told(scene: Scene) -> None:
+async def test_the_page_of_agents_shows_no_actions_of_another_organizer(scene: Scene) -> None:
     agent = await agent_of(scene)
     await agent.call("create_event", **event_fields(title="Jazz night"))
     _, bob = await scene.somebody()
@@ -188,7 +188,7 @@ async def test_the_page_is_in_german_too(scene: Scene) -> None:
     assert "Example App hat ann@example.com für Jazz night angemeldet" in page
 
 
-async def test_everybody_can_read_how_agents_connect(scene: Scene) -> None:
+async def test_the_page_on_how_agents_connect_needs_no_sign_in(scene: Scene) -> None:
     page = await scene.service.http.get("/agents", headers={"Accept": "text/html"})
     german = await scene.service.http.get("/agents?lang=de", headers={"Accept": "text/html"})
 
@@ -234,5 +234,5 @@ def test_the_links_of_programs_have_the_address() -> None:
         ("https://events.local/mcp", False),
     ],
 )
-def test_it_is_said_which_addresses_programs_on_the_internet_reach(address: str, is_public: bool) -> None:
+def test_an_address_is_public_only_if_programs_on_the_internet_reach_it(address: str, is_public: bool) -> None:
     assert Connection(address, "holdfast-events", by_oauth=True).is_public is is_public

@@ -28,7 +28,7 @@ async def disconnect(person: Person, app: str, **headers: str) -> httpx2.Respons
     return await person.http.post("/console/agents/disconnect", data=form, headers=headers)
 
 
-async def test_it_is_said_in_plain_words_what_an_app_may_do(scene: Scene) -> None:
+async def test_the_page_of_apps_says_in_plain_words_what_an_app_may_do(scene: Scene) -> None:
     empty = await apps(scene.person)
     await scene.connected(scope="read_events")
 
@@ -41,7 +41,7 @@ async def test_it_is_said_in_plain_words_what_an_app_may_do(scene: Scene) -> Non
     assert "It chose its name itself. Nobody has checked it." in page
 
 
-async def test_it_is_said_in_german_too(scene: Scene) -> None:
+async def test_the_page_of_apps_says_in_german_what_an_app_may_do(scene: Scene) -> None:
     await scene.connected(scope="read_events write_events")
     scene.person.http.headers["Accept-Language"] = "de"
 

@@ -49,7 +49,7 @@ async def test_as_many_are_told_as_the_page_said(service: Service) -> None:
     assert "This event is cancelled." in (await browser.get(done.headers["location"])).text
 
 
-async def test_nobody_is_told_of_an_event_that_has_begun(service: Service) -> None:
+async def test_the_question_before_cancelling_says_that_an_event_that_began_sends_no_mails(service: Service) -> None:
     ada, browser = await signed_in(service)
     event = await ada.create_event()
     await sign_up(service, event, "ann")

@@ -39,7 +39,7 @@ async def test_a_typed_code_checks_in_and_says_who_it_is(service: Service) -> No
     assert "✗ Not on the list Nobody has this code." in await scan(table, path, "4F-7K3M9Q")
 
 
-async def test_what_is_needed_for_each_person_stands_before_the_list_and_the_report(service: Service) -> None:
+async def test_the_check_in_page_has_scanning_and_search_above_the_list_and_the_report(service: Service) -> None:
     table, path, event_id = await opened(service, "ann")
 
     text = await table.page(path)
@@ -122,7 +122,7 @@ async def test_forms_of_other_sites_and_without_a_task_change_nothing(service: S
     assert "0 of 1 are in" in main_text(await table.browser.get(path))
 
 
-async def test_another_organizers_check_in_is_neither_shown_nor_changed(service: Service) -> None:
+async def test_a_check_in_of_another_organizer_is_not_shown_or_changed(service: Service) -> None:
     table = await desk(service)
     event = await table.bob.create_event(title="Secret meeting")
     others_event = await table.ada.create_event()

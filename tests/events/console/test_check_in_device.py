@@ -75,7 +75,7 @@ async def test_the_version_changes_with_the_list_and_not_with_scans(service: Ser
     assert await version() not in {before, renamed}
 
 
-async def test_when_the_event_is_over_there_is_no_list_any_more_and_late_scans_are_taken(service: Service) -> None:
+async def test_an_event_that_is_over_has_no_check_in_list_and_accepts_late_scans(service: Service) -> None:
     table, path, event_id = await opened(service, "ann")
     await over(service, {"id": event_id})
 
@@ -127,7 +127,7 @@ async def test_scans_that_make_no_sense_are_refused(service: Service, fields: di
     assert (await table.post(f"{path}/scans", **{"device": "Door 1", **fields})).status_code == status
 
 
-async def test_other_sites_and_other_sessions_send_nothing(service: Service) -> None:
+async def test_a_scan_from_another_site_or_session_is_refused(service: Service) -> None:
     table, path, event_id = await opened(service, "ann")
     scans = json.dumps([scan(await code_of(service, event_id, "ann"))])
 
@@ -138,7 +138,7 @@ async def test_other_sites_and_other_sessions_send_nothing(service: Service) -> 
     assert await service.run_sql("select id from check_in_scans") == []
 
 
-async def test_nothing_of_another_organizer_is_told_or_taken(service: Service) -> None:
+async def test_a_device_gets_and_changes_no_check_in_data_of_another_organizer(service: Service) -> None:
     table = await desk(service)
     event = await table.bob.create_event(title="Secret meeting")
     await sign_up(service, event, "zoe")
@@ -158,7 +158,7 @@ async def test_nothing_of_another_organizer_is_told_or_taken(service: Service) -
     assert await service.run_sql("select id from check_in_scans") == []
 
 
-async def test_who_is_not_signed_in_is_led_to_the_sign_in(service: Service) -> None:
+async def test_a_device_that_is_not_signed_in_is_led_to_sign_in(service: Service) -> None:
     _, path, _ = await opened(service)
 
     for address in ("list", "news", "shell", "scans"):

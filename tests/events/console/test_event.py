@@ -14,7 +14,7 @@ from tests.support import Service
 PRICES = (("fixed", 1500), ("free", 0))
 
 
-async def test_it_says_how_the_event_stands(service: Service) -> None:
+async def test_the_page_of_an_event_shows_seats_waiting_list_and_place(service: Service) -> None:
     ada, browser = await signed_in(service)
     event = await ada.create_event(capacity=1, waitinglist_capacity=4, location_name="Studio")
     for name in ("ann", "bob"):
@@ -110,7 +110,7 @@ async def test_the_event_of_another_organizer_is_not_shown(service: Service) -> 
     assert "Secret meeting" not in "".join(answer.text for answer in answers)
 
 
-async def test_who_is_not_signed_in_is_asked_to_sign_in(service: Service) -> None:
+async def test_a_visitor_who_is_not_signed_in_is_led_to_sign_in_from_the_pages_of_an_event(service: Service) -> None:
     event = await foreign_event(service)
 
     for path in ("new", f"{event['id']}", f"{event['id']}/edit", f"{event['id']}/cancel"):

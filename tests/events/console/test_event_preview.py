@@ -47,7 +47,7 @@ async def test_a_new_event_is_shown_as_it_will_look_and_not_stored(service: Serv
     assert await rows(service) == []
 
 
-async def test_what_is_missing_or_wrong_is_only_named(service: Service) -> None:
+async def test_the_preview_of_an_event_names_missing_and_invalid_fields_and_nothing_else(service: Service) -> None:
     _, browser = await signed_in(service)
     attack = "<script>alert(1)</script>"
     wrong = {"datetime": "9999-12-31T23:59", "ends_at": "soon", "timezone": attack, "capacity": "9" * 19}

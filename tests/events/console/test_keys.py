@@ -66,7 +66,7 @@ async def test_a_key_is_revoked_after_a_question(service: Service) -> None:
     assert "Ticket machine" not in await at.page("/console/agents")
 
 
-async def test_it_is_said_when_a_key_was_used(service: Service) -> None:
+async def test_the_page_of_keys_says_when_a_key_was_used(service: Service) -> None:
     at = await desk(service)
     unused = await at.page("/console/agents")
     await at.ada.get("/api/events")
@@ -151,7 +151,7 @@ async def test_a_form_of_another_site_or_session_changes_nothing(service: Servic
         ("   ", "Enter what the key is for, such as"),
     ],
 )
-async def test_what_is_wrong_with_a_name_is_said_beside_it(service: Service, name: str, message: str) -> None:
+async def test_an_invalid_name_of_a_key_has_its_message_beside_it(service: Service, name: str, message: str) -> None:
     at = await desk(service)
 
     answer = await made(at, name)

@@ -7,7 +7,7 @@ from tests.events.payments.scene import Scene
 from tests.support import Service
 
 
-async def test_who_registered_last_stands_first_with_what_came_of_it(service: Service) -> None:
+async def test_the_latest_registration_comes_first_with_its_status(service: Service) -> None:
     ada, browser = await signed_in(service)
     event = await ada.create_event(capacity=1, waitinglist_capacity=1, timezone="Europe/Berlin")
     for name in ("ann", "bob"):

@@ -49,7 +49,7 @@ async def test_new_and_changed_events_are_told(service: Service) -> None:
     assert [new, edited, registered, cancelled] == [[f"event {event['id']}"]] * 4
 
 
-async def test_who_comes_in_is_told(service: Service) -> None:
+async def test_a_stream_of_the_console_reports_a_person_who_comes_in(service: Service) -> None:
     ada, browser = await signed_in(service)
     event = await ada.create_event(capacity=1)
     await sign_up(service, event, "ann")
@@ -117,7 +117,7 @@ async def test_a_stream_ends_as_soon_as_its_session_does(service: Service) -> No
         await reader.closed()
 
 
-async def test_who_is_not_signed_in_is_sent_to_sign_in(service: Service) -> None:
+async def test_a_stream_of_the_console_leads_to_sign_in_without_a_session(service: Service) -> None:
     browser = Browser(service)
 
     answer = await browser.get("/console/stream")

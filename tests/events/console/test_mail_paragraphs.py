@@ -138,7 +138,7 @@ async def test_the_policy_allows_the_style_of_the_mail_only_where_a_mail_is_show
     assert re.sub(r" 'sha256-[^']*';", ";", policy).replace(" data:", "") == plain
 
 
-async def test_what_others_changed_is_shown_and_not_overwritten(service: Service) -> None:
+async def test_changes_of_others_to_a_mail_paragraph_are_shown_and_not_overwritten(service: Service) -> None:
     ada, browser = await signed_in(service)
     event = await ada.create_event()
     path, fields = await opened(browser, event)

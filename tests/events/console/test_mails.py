@@ -19,7 +19,7 @@ async def caused(at: Desk, who: Client, title: str, *names: str) -> None:
     await at.service.settle()
 
 
-async def test_it_is_said_what_came_of_each_mail(service: Service) -> None:
+async def test_the_page_of_mails_shows_the_status_of_each_mail(service: Service) -> None:
     at = await desk(service)
     await caused(at, at.ada, "Life drawing", "ann", "bob", "cleo", "dan", "eve")
     for name, change in (
@@ -97,7 +97,7 @@ async def test_a_mail_that_failed_is_tried_again(service: Service) -> None:
     assert await states(at) == [(None, 0), (None, 0)]
 
 
-async def test_what_was_sent_or_is_gone_is_not_tried_again(service: Service) -> None:
+async def test_a_mail_that_was_sent_or_does_not_exist_is_not_retried(service: Service) -> None:
     at = await desk(service)
     await caused(at, at.ada, "Life drawing", "ann")
     path = await failed(at, "ann")
@@ -139,7 +139,7 @@ async def test_a_button_of_another_site_tries_nothing_again(service: Service) ->
     assert await states(at) == [("failed", 3)]
 
 
-async def test_it_is_said_in_plain_words_why_a_mail_failed_and_what_to_do(service: Service) -> None:
+async def test_the_page_of_mails_says_in_plain_words_why_a_mail_failed_and_what_to_do(service: Service) -> None:
     at = await desk(service)
     await caused(at, at.ada, "Life drawing", "ann", "bob")
     await failed(at, "ann", "552 5.2.2 mailbox full")
@@ -207,7 +207,7 @@ async def test_a_part_that_cannot_exist_is_the_first_part(service: Service, befo
     assert "ann@example.com" in await at.page(f"/console/mails?before={before}")
 
 
-async def test_what_strangers_wrote_is_shown_as_text_only(service: Service) -> None:
+async def test_texts_of_strangers_are_escaped_on_the_page_of_mails(service: Service) -> None:
     at = await desk(service)
     await caused(at, at.ada, "<script>alert(1)</script>", "ann")
     await service.run_sql("update mails set attempts = 1, error = '<img src=x onerror=alert(1)>'")

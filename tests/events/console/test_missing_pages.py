@@ -64,7 +64,7 @@ async def test_the_account_keeps_the_navigation(service: Service, path: str) -> 
     assert '<a href="/account" aria-current="page">' in page.text
 
 
-async def test_who_is_no_organizer_yet_is_led_to_become_one(service: Service) -> None:
+async def test_a_person_who_is_no_organizer_yet_is_led_to_become_one(service: Service) -> None:
     ann = Browser(service)
     await ann.sign_in("ann@example.com")
 

@@ -118,7 +118,9 @@ async def test_money_is_written_as_people_write_it(service: Service, typed: dict
         ({"body": "a\x00b"}, "must not contain NUL characters"),
     ],
 )
-async def test_what_is_wrong_is_said_with_what_was_typed(service: Service, typed: dict[str, str], message: str) -> None:
+async def test_an_invalid_field_of_a_new_event_has_its_message_and_keeps_the_typed_text(
+    service: Service, typed: dict[str, str], message: str
+) -> None:
     _, browser = await signed_in(service)
 
     answer = await browser.send(PAGE, **form(**typed))

@@ -20,7 +20,7 @@ async def begun(service: Service, *, language: str = "en") -> tuple[Desk, str]:
     return table, f"/console/events/{event['id']}/check-in/no-shows"
 
 
-async def test_it_says_first_who_gets_a_seat_and_gives_it_with_one_click(service: Service) -> None:
+async def test_the_page_of_no_shows_names_who_gets_a_seat_and_gives_it_with_one_click(service: Service) -> None:
     table, path = await begun(service)
 
     question = await table.browser.get(path)

@@ -36,7 +36,7 @@ async def give(browser: Browser, page: str, amount: str, **fields: str) -> int:
     return (await browser.http.post(page, data={**form, f"amount-{form['payment']}": amount, **fields})).status_code
 
 
-async def test_what_goes_back_is_said_before_a_seat_or_an_event_is_taken_away(shop: Scene) -> None:
+async def test_the_amount_to_refund_is_shown_before_a_seat_is_taken_away_or_the_event_cancelled(shop: Scene) -> None:
     browser, ann, page = await paid(shop)
     person = page.removesuffix("/payments")
     cancelling = f"/console/events/{ann.event_id}/cancel"

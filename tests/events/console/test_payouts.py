@@ -98,7 +98,7 @@ async def test_a_rule_that_is_no_number_of_days_is_refused_beside_its_field(shop
     assert await rules(shop.service) == [(ada.id, 0)]
 
 
-async def test_there_is_no_rule_before_there_is_an_account(shop: Scene) -> None:
+async def test_a_refund_rule_cannot_be_set_before_a_payout_account_exists(shop: Scene) -> None:
     _, browser = await organizer(shop.service)
     assert (await browser.send(PAYOUTS, f"{PAYOUTS}/rule", refund_days="14")).status_code == 404
 
@@ -115,7 +115,7 @@ async def test_without_a_processor_the_page_says_so(service: Service) -> None:
     assert (await browser.get(f"{PAYOUTS}/return")).status_code == 503
 
 
-async def test_nothing_is_done_without_the_token_of_a_form(shop: Scene) -> None:
+async def test_a_form_of_payouts_with_a_forged_token_changes_nothing(shop: Scene) -> None:
     ada, browser = await organizer(shop.service)
     await ada.post("/api/stripe/onboarding_link")
 

@@ -55,7 +55,7 @@ async def test_no_mail_goes_to_who_wants_none(service: Service) -> None:
 
 
 @pytest.mark.parametrize("action", ["in", "mail"])
-async def test_nothing_is_done_with_the_people_of_somebody_else(service: Service, action: str) -> None:
+async def test_a_person_of_another_organizer_cannot_be_checked_in_or_mailed(service: Service, action: str) -> None:
     _, browser, path = await person(service)
     other = await foreign_event(service)
     foreign = f"/console/events/{other['id']}/registrations/{path.rpartition('/')[2]}"

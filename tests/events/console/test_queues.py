@@ -206,7 +206,9 @@ async def test_a_form_of_another_site_changes_nothing(service: Service) -> None:
         ({"description": "a\x00b"}, "NUL"),
     ],
 )
-async def test_what_is_wrong_is_said_beside_the_field(service: Service, fields: dict[str, str], message: str) -> None:
+async def test_an_invalid_field_of_a_queue_has_its_message_beside_it(
+    service: Service, fields: dict[str, str], message: str
+) -> None:
     at = await desk(service)
     queue = await at.ada.create_queue()
 

@@ -65,7 +65,7 @@ async def test_the_question_names_everything_that_was_made(shop: Scene) -> None:
     assert "1 person who is registered is told." in page
 
 
-async def test_somebody_with_nothing_but_registrations_is_not_asked(service: Service) -> None:
+async def test_a_person_with_registrations_only_gets_no_question_about_an_organizer(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     await ada.register(event["id"], email=OWNER)
@@ -73,7 +73,7 @@ async def test_somebody_with_nothing_but_registrations_is_not_asked(service: Ser
     assert not await is_asked(await owner_of(service))
 
 
-async def test_whoever_has_the_password_cannot_say_that_it_is_theirs(service: Service) -> None:
+async def test_a_person_signed_in_by_password_cannot_say_that_the_organizer_is_theirs(service: Service) -> None:
     await planted(service, password=PASSWORD)
     stranger = Browser(service)
     await stranger.send("/sign-in", email=OWNER, password=PASSWORD)
@@ -125,7 +125,7 @@ async def test_not_mine_cancels_the_events_and_people_are_told(service: Service)
     assert (await service.http.get("/organizers/planted-bank")).status_code == 404
 
 
-async def test_what_was_paid_goes_back_although_the_payout_account_has_ended(shop: Scene) -> None:
+async def test_payments_of_an_unwanted_organizer_are_refunded_without_its_payout_account(shop: Scene) -> None:
     stranger = await planted(shop.service)
     event_id = await shop.event(stranger)
     account_id = (await stranger.post("/api/stripe/onboarding_link")).json()["data"]["stripe_account_id"]
@@ -154,7 +154,7 @@ async def test_waiting_rooms_of_strangers_are_closed(service: Service) -> None:
     assert (await service.http.get(f"/queues/{queue['id']}")).status_code == 404
 
 
-async def test_what_the_address_is_registered_for_stays_the_owners(service: Service) -> None:
+async def test_registrations_of_the_address_stay_when_an_unwanted_organizer_ends(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     await ada.register(event["id"], email=OWNER)
@@ -171,7 +171,7 @@ async def test_what_the_address_is_registered_for_stays_the_owners(service: Serv
 
 
 @pytest.mark.parametrize("path", ["/api/events", "/api/queues"])
-async def test_nothing_new_is_made_for_an_organizer_that_has_ended(service: Service, path: str) -> None:
+async def test_an_ended_organizer_gets_no_new_events_or_queues(service: Service, path: str) -> None:
     stranger, admin = await planted(service), await service.admin()
     await (await owner_of(service)).send(BEFORE, whose="other")
 

@@ -130,7 +130,7 @@ async def test_the_page_after_the_form_does_not_tell_whether_an_address_is_known
     assert ann == bob.replace("number 2 of 2", "number 1 of 2")
 
 
-async def test_who_loses_the_mail_gets_another_by_the_form_at_most_once_an_hour(draw: EventDraw) -> None:
+async def test_a_person_who_registers_again_gets_the_mail_to_confirm_at_most_once_an_hour(draw: EventDraw) -> None:
     await draw.enter("ann")
     await draw.service.run_sql("update registrations set received_at = now() - interval '1 hour'")
     await draw.service.run_sql("delete from mails")

@@ -30,7 +30,7 @@ async def draw(service: Service, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
         yield scene
 
 
-async def test_who_registers_before_the_event_opens_gets_a_place_in_the_drawn_order_as_its_log_proves(
+async def test_a_person_who_registers_before_the_event_opens_gets_the_drawn_place_that_the_log_proves(
     draw: EventDraw,
 ) -> None:
     assert dt.datetime.fromisoformat(draw.event["opens_at"]) == draw.closes

@@ -23,7 +23,7 @@ def test_the_order_is_that_of_the_published_format() -> None:
     assert sorted(order) == list(range(1, 2_001))
 
 
-def test_each_part_of_a_freeze_changes_the_seed() -> None:
+def test_a_change_of_any_part_of_a_freeze_changes_the_seed() -> None:
     others = [
         FREEZE._replace(origin="holdfast.example/log/queues/4"),
         FREEZE._replace(entries=2_001),

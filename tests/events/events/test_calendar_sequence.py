@@ -63,7 +63,7 @@ async def test_several_fields_at_once_are_one_change(service: Service) -> None:
     assert await counted(service) == 1
 
 
-async def test_what_no_calendar_shows_does_not_count(service: Service) -> None:
+async def test_a_change_that_calendars_do_not_show_leaves_the_sequence_number(service: Service) -> None:
     ada = await service.organizer()
     await ada.create_event(**EVENT, pricing_mode="dynamic", price=10, min_price=5, max_price=20)
 

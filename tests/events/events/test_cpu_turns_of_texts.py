@@ -124,7 +124,7 @@ async def test_a_text_that_took_long_is_not_rendered_again(
     assert "<em>pencil</em>" in (await service.http.get(event["public_url"])).text
 
 
-async def test_nothing_is_rendered_for_an_event_of_another_organizer(service: Service, rendered: list[str]) -> None:
+async def test_a_text_for_an_event_of_another_organizer_is_not_rendered(service: Service, rendered: list[str]) -> None:
     ada, eve = await service.organizer(), await service.organizer()
     event = await ada.create_event()
 

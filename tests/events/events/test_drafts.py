@@ -104,7 +104,7 @@ async def test_an_agent_makes_and_publishes_drafts(service: Service) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["yes", 1, None, []])
-async def test_what_is_neither_true_nor_false_is_refused(service: Service, wrong: Any) -> None:
+async def test_a_value_of_published_that_is_no_boolean_is_refused(service: Service, wrong: Any) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
 
@@ -116,7 +116,7 @@ async def test_what_is_neither_true_nor_false_is_refused(service: Service, wrong
 # Registrations
 
 
-async def test_nobody_can_register_for_a_draft(service: Service) -> None:
+async def test_a_draft_takes_no_registrations(service: Service) -> None:
     ada, ben, admin = await service.organizer(), await service.organizer(), await service.admin()
     event = await ada.create_event()
     visitor = Visitor(service)
@@ -177,7 +177,7 @@ async def test_an_event_becomes_no_draft_while_a_registration_is_being_stored(se
     assert refused.json()["code"] == EVENT_HAS_REGISTRATIONS.code
 
 
-async def test_nobody_registers_while_an_event_becomes_a_draft(service: Service) -> None:
+async def test_a_registration_while_the_event_becomes_a_draft_is_refused(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     body = {"registration": {"event_id": event["id"], "email": "ann@example.com"}}
@@ -203,7 +203,7 @@ async def test_the_schema_itself_gives_nobody_a_place_at_a_draft(service: Servic
         await service.run_sql("update events set published = false")
 
 
-async def test_what_an_older_version_stored_for_a_draft_is_settled_without_a_place(service: Service) -> None:
+async def test_a_registration_that_an_older_version_stored_for_a_draft_is_rejected(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     await ada.register(event["id"], email="ann@example.com")

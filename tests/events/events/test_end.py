@@ -100,7 +100,7 @@ async def test_the_schema_itself_refuses_an_end_before_the_beginning(service: Se
 # Series
 
 
-async def test_each_later_occurrence_takes_as_long(service: Service) -> None:
+async def test_later_occurrences_of_an_event_last_as_long_as_the_first(service: Service) -> None:
     ada = await service.organizer()
     [(yesterday,)] = await service.run_sql("select date_trunc('second', now() - interval '1 day')")
     await past(service, ada, ends_at=(yesterday + timedelta(hours=26, minutes=30)).isoformat())

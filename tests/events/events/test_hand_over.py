@@ -182,7 +182,7 @@ async def test_a_job_that_is_killed_in_the_middle_goes_on_where_it_was(scene: Sc
     await scene.assert_all_is_of(scene.eve, scene.ada)
 
 
-async def test_who_registers_and_who_moves_meanwhile_is_of_the_new_organizer(scene: Scene) -> None:
+async def test_people_who_register_or_move_during_a_handover_belong_to_the_new_organizer(scene: Scene) -> None:
     await scene.hand_over(scene.eve)
     await scene.file(3)
 

@@ -78,7 +78,7 @@ async def test_a_date_is_answered_in_utc_whatever_the_time_zone_is(service: Serv
         *("../../../../etc/passwd", "/usr/share/zoneinfo/UTC", "Europe", "Europe/Berlin\u202e", "\u0415urope/Berlin"),
     ],
 )
-async def test_what_is_not_exactly_the_name_of_a_time_zone_is_refused_in_words(service: Service, name: str) -> None:
+async def test_a_name_that_is_not_exactly_a_time_zone_is_refused_with_the_reason(service: Service, name: str) -> None:
     ada = await service.organizer()
     event = await ada.create_event(timezone="UTC")
 

@@ -26,7 +26,7 @@ async def test_any_printable_text_is_a_key(scene: Scene, key: str) -> None:
     assert (await scene.create(key)).content == (await scene.create(key)).content
 
 
-async def test_what_creates_nothing_does_not_mind_the_header(scene: Scene) -> None:
+async def test_an_operation_that_creates_nothing_ignores_the_idempotency_key(scene: Scene) -> None:
     address = f"/api/events/{scene.event_id}"
     for title in ("Portraits", "Landscapes"):
         changed = await scene.ada.patch(address, {"event": {"title": title}}, headers={"Idempotency-Key": ""})

@@ -24,7 +24,7 @@ async def another_key(scene: Scene) -> Client:
     return Client(scene.service.http, made.json()["data"]["key"])
 
 
-async def test_what_is_kept_for_an_organizer_is_bounded_however_many_keys_it_uses(scene: Scene) -> None:
+async def test_stored_answers_of_an_organizer_are_bounded_in_bytes_over_all_its_keys(scene: Scene) -> None:
     for client in (scene.ada, await another_key(scene)):
         for number in range(5):
             assert (await scene.create(f"K{number}", client, body=LONG)).status_code == 201

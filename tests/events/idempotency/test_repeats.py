@@ -42,7 +42,9 @@ async def test_a_request_that_comes_again_is_answered_to_the_byte_and_done_once(
 
 
 @of_each
-async def test_another_request_with_the_same_key_is_refused_and_not_done(scene: Scene, operation: Operation) -> None:
+async def test_a_different_request_with_the_same_key_is_refused_and_not_done(
+    scene: Scene, operation: Operation
+) -> None:
     first = await scene.send(operation, "K")
     before = await scene.count()
 
@@ -84,7 +86,7 @@ async def test_the_way_a_body_is_written_does_not_make_another_request_of_it(sce
     assert again.content == first.content
 
 
-async def test_other_keys_and_no_key_are_other_requests(scene: Scene) -> None:
+async def test_requests_with_different_keys_or_none_are_each_done(scene: Scene) -> None:
     answers = [await scene.create(key) for key in ("K", "k", "K2")]
     answers.append(await scene.ada.post("/api/events", scene.body(CREATE_EVENT)))
 
@@ -98,7 +100,7 @@ async def test_a_request_without_a_key_is_not_remembered(scene: Scene) -> None:
     assert await scene.stored() == 0
 
 
-async def test_what_was_created_may_change_and_the_answer_stays(scene: Scene) -> None:
+async def test_a_repeated_request_gets_the_first_answer_after_later_changes(scene: Scene) -> None:
     first = await scene.create("K")
     address = f"/api/events/{first.json()['data']['id']}"
     await scene.ada.patch(address, {"event": {"title": "Portraits"}})

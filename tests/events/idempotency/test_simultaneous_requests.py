@@ -10,7 +10,7 @@ from tests.support import Client, eventually, running
 
 
 @of_each
-async def test_of_many_who_ask_at_once_one_is_served_and_all_are_answered_alike(
+async def test_concurrent_requests_with_one_key_are_done_once_and_answered_alike(
     scene: Scene, operation: Operation
 ) -> None:
     before = await scene.count()

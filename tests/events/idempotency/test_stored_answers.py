@@ -29,7 +29,7 @@ async def test_a_key_belongs_to_the_api_key_it_was_sent_with(scene: Scene) -> No
     assert len(set(ids)) == 4
 
 
-async def test_nobody_without_an_api_key_learns_what_a_key_stands_for(scene: Scene) -> None:
+async def test_a_caller_without_a_valid_api_key_gets_no_stored_answer(scene: Scene) -> None:
     await scene.create("K")
 
     assert code(await scene.create("K", scene.service.anonymous)) == (401, "missing_api_key")

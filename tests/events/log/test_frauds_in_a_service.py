@@ -75,7 +75,7 @@ async def test_an_arrival_that_was_put_before_another_with_its_time_is_found_in_
     check("people and times swapped", await forger.verify())
 
 
-async def test_somebody_who_was_left_out_before_the_seal_finds_it_with_the_receipt(forger: Forger) -> None:
+async def test_a_person_left_out_before_the_seal_finds_it_with_the_receipt(forger: Forger) -> None:
     await forger.register("ann", "ben", "cid")
     for table, column in (("registrations", "received_at"), ("log_pending", "received_at[1]")):
         await forger.run_sql(f"update {table} set {column} = {column} - interval '2 minutes'")
@@ -308,7 +308,7 @@ async def test_seats_that_were_given_while_the_log_was_switched_off_are_named(fo
     assert [finding.partition(":")[0] for finding in findings] == ["notice"], "organizers may switch it off"
 
 
-async def test_what_is_wrong_in_an_earlier_log_is_told_of_the_newest_one(forger: Forger) -> None:
+async def test_a_fault_in_an_earlier_log_is_reported_for_the_newest_log(forger: Forger) -> None:
     await forger.register("ann", "ben", "cid")
     await forger.run_sql("update log_pending set outcomes = '{registered}' where first_number = 3")
     await forger.seal()
@@ -380,7 +380,7 @@ async def test_a_proof_of_another_log_is_found_when_the_log_is_named(forger: For
     check("proof of another log", await forger.verify(file, "--log", forger.log))
 
 
-async def test_what_honest_people_and_organizers_do_is_no_fraud(forger: Forger) -> None:
+async def test_honest_actions_of_people_and_organizers_are_no_fraud(forger: Forger) -> None:
     head = forger.directory / "head.txt"
     await forger.register("ann", "ben", "cid", "dan", "eve", together=True)
     await forger.seal()
@@ -408,7 +408,7 @@ async def test_what_honest_people_and_organizers_do_is_no_fraud(forger: Forger) 
     assert await forger.verify(f"{forger.url}/log/heads") == RIGHT
 
 
-async def test_who_had_the_data_erased_before_the_event_is_told_what_the_log_says(
+async def test_a_person_erased_before_the_event_reads_that_the_log_says_cancelled(
     forger: Forger,
 ) -> None:
     await forger.register("ann", "ben")
@@ -422,7 +422,7 @@ async def test_who_had_the_data_erased_before_the_event_is_told_what_the_log_say
     assert (code, finding.startswith("notice: The log says that you cancelled at ")) == (1, True)
 
 
-async def test_who_had_the_data_erased_after_the_event_gets_a_notice(forger: Forger) -> None:
+async def test_a_person_erased_after_the_event_reads_that_the_service_shows_no_registration(forger: Forger) -> None:
     await forger.register("ann")
     await forger.seal()
     receipt, link = await forger.save_receipt("ann"), await forger.link("ann")

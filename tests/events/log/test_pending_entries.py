@@ -110,7 +110,7 @@ async def test_an_accepted_registration_gives_back_what_its_receipt_needs(servic
     assert await numbers(service, unlogged["id"]) == [("ann", None)]
 
 
-async def test_each_change_of_a_registration_is_told_with_who_made_it(service: Service) -> None:
+async def test_a_change_of_a_registration_is_logged_with_who_made_it(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=2, waitinglist_capacity=5)
     ann, bob, cal, _dan = [
@@ -260,7 +260,7 @@ async def test_an_operator_who_switches_logs_off_keeps_those_there_are(settings:
 
 
 @pytest.mark.parametrize("settled_by_older", [False, True])
-async def test_what_an_older_version_stores_during_an_upgrade_is_told_as_far_as_it_is_known(
+async def test_a_registration_stored_by_an_older_version_is_logged_as_far_as_it_is_known(
     service: Service, *, settled_by_older: bool
 ) -> None:
     ada = await service.organizer()

@@ -51,7 +51,7 @@ async def test_a_join_tells_the_tickets_of_each_queue_in_order(service: Service)
     ]
 
 
-async def test_who_comes_again_gets_another_ticket_and_nonce(service: Service) -> None:
+async def test_a_visitor_who_joins_again_gets_a_new_ticket_and_nonce(service: Service) -> None:
     ada = await service.organizer()
     queue_id = (await ada.create_queue())["id"]
     [before] = await join(service, (queue_id, "ann"))

@@ -73,7 +73,7 @@ async def test_the_log_of_a_queue_has_tickets_and_the_ids_of_visitors_as_commitm
 
 
 @pytest.mark.parametrize("seed", range(2))
-async def test_however_it_is_divided_the_log_is_the_tree_of_all_entries_and_only_grows(
+async def test_a_log_sealed_in_any_batches_is_the_tree_of_all_entries_and_only_grows(
     service: Service, seed: int
 ) -> None:
     choices, entries = random.Random(seed), list[dict[str, Any]]()
@@ -111,7 +111,7 @@ async def test_several_who_seal_and_sign_at_once_make_one_log(service: Service) 
     assert len(await service.run_sql("select from log_keys")) == 1
 
 
-async def test_nothing_is_shown_before_it_is_signed_and_who_comes_next_goes_on(service: Service) -> None:
+async def test_an_unsigned_head_is_not_shown_and_the_next_sealer_signs_it(service: Service) -> None:
     log = await open_log(service)
     await sealing.seal(service.database)
 
@@ -141,7 +141,7 @@ async def test_an_older_head_does_not_replace_a_newer_one(service: Service) -> N
     assert (await log.read_head()).size == 4
 
 
-async def test_of_an_account_that_is_gone_nothing_is_in_the_log(service: Service) -> None:
+async def test_arrivals_of_a_deleted_account_have_commitments_that_nothing_opens(service: Service) -> None:
     log = await open_log(service)
     await log.arrive(2, user_id=4711)
     await log.seal()

@@ -75,7 +75,7 @@ GOOD = request(300, 400).body
         (GOOD + Signer("unknown", OTHER_KEY).signature_line("Anything.\n").encode(), 200),
     ],
 )
-def test_each_request_gets_the_status_of_the_specification(witness: Witness, body: bytes, status: int) -> None:
+def test_requests_to_a_witness_get_the_status_of_the_specification(witness: Witness, body: bytes, status: int) -> None:
     answer = witness.add_checkpoint(body)
 
     assert answer.status == status, answer
@@ -107,7 +107,7 @@ def test_a_log_begins_with_any_tree_or_with_the_empty_one(
     assert Witness(directory, [KEY]).add_checkpoint(request(0, 300).body).status == 200
 
 
-def test_what_was_cosigned_is_remembered_and_a_fork_is_kept_as_evidence(tmp_path: Path) -> None:
+def test_a_witness_remembers_what_it_cosigned_and_keeps_a_fork_as_evidence(tmp_path: Path) -> None:
     directory = WitnessDirectory(tmp_path, NAME)
     verifier = CosignatureVerifier(directory.cosigner.vkey)
     line = Witness(directory, [KEY]).add_checkpoint(request(0, 300).body).text
@@ -151,7 +151,7 @@ def test_refused_heads_fill_no_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("fault", [OSError, KeyboardInterrupt])
-def test_what_cannot_be_kept_is_not_cosigned(
+def test_a_checkpoint_that_cannot_be_stored_is_not_cosigned(
     directory: WitnessDirectory, monkeypatch: pytest.MonkeyPatch, fault: type[BaseException]
 ) -> None:
     def fail(*_: object) -> None:
@@ -182,7 +182,7 @@ def test_a_directory_is_used_by_one_witness_alone(tmp_path: Path) -> None:
         WitnessDirectory(tmp_path / "other", "two words")
 
 
-async def test_it_answers_over_http(witness: Witness) -> None:
+async def test_a_witness_answers_over_http(witness: Witness) -> None:
     app = httpx2.ASGITransport(application(witness))
     async with httpx2.AsyncClient(transport=app, base_url="http://witness.test") as http:
         conflict = await http.post("/add-checkpoint", content=request(0, 400).body)

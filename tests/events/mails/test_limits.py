@@ -153,7 +153,7 @@ async def test_the_answer_to_a_registration_says_that_mails_wait(post: Post) -> 
     assert "mails" not in await message(email="cy@example.com")
 
 
-async def test_who_registers_by_the_form_is_told_that_mails_wait(post: Post) -> None:
+async def test_a_person_who_registers_with_an_unproved_organizer_reads_that_mails_wait(post: Post) -> None:
     ada = await unproved(post)
     event = await ada.create_event()
     visitor = Visitor(post.service)
@@ -210,7 +210,7 @@ async def test_mails_that_are_sent_while_the_organizer_proves_its_address_do_not
     assert await post.sent_kinds() == [(ANN, "seat")]
 
 
-async def test_what_another_process_is_sending_counts(post: Post) -> None:
+async def test_mails_that_another_process_is_sending_count_towards_the_limit(post: Post) -> None:
     event = await (await new(post)).create_event()
     await post.register(event["id"], *TAGGED[:4])
     await seal_logs(post.service)

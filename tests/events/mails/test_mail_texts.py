@@ -236,7 +236,7 @@ async def test_a_moment_in_utc_names_the_zone_once(post: Post) -> None:
     assert "Date: Thursday, May 1, 2031, 6:00\u202fPM UTC\n" in body(arrived.mail)
 
 
-async def test_who_moves_up_late_can_hand_the_place_back_until_the_event_begins(post: Post) -> None:
+async def test_a_mail_to_a_person_who_moves_up_late_allows_to_cancel_until_the_event_begins(post: Post) -> None:
     soon = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=3)
     event = await event_of(post, datetime=soon.isoformat(), cancellation_hours=24, timezone=None)
     await post.register(event["id"], ANN, BOB)
@@ -248,7 +248,7 @@ async def test_who_moves_up_late_can_hand_the_place_back_until_the_event_begins(
     assert "A seat has become free for you" in body(promoted.mail)
 
 
-async def test_who_can_no_longer_cancel_is_not_told_how(post: Post) -> None:
+async def test_a_mail_after_the_deadline_does_not_say_how_to_cancel(post: Post) -> None:
     soon = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=3)
     event = await event_of(post, datetime=soon.isoformat(), cancellation_hours=24)
     await post.register(event["id"], ANN)
@@ -322,7 +322,7 @@ async def test_an_address_that_mail_cannot_be_sent_to_fails_and_delays_nobody(po
     assert error.startswith("Mail cannot be sent to this address")
 
 
-async def test_who_is_registered_again_gets_the_same_details_again(post: Post) -> None:
+async def test_a_person_who_registers_again_gets_a_mail_with_the_same_details(post: Post) -> None:
     event = await event_of(post)
     await post.organizer.patch(f"/api/events/{event['id']}", {"event": {"waitinglist_capacity": 2}})
     for email in (ANN, BOB):

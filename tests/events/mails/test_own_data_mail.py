@@ -41,7 +41,7 @@ async def test_a_link_that_works_no_more_is_not_sent(post: Post) -> None:
     assert await post.deliver() == []
 
 
-async def test_nothing_is_sent_to_somebody_who_was_erased_before_the_mail_left(post: Post) -> None:
+async def test_a_person_who_is_erased_before_the_mail_is_sent_gets_none(post: Post) -> None:
     await ask_for_data(post)
     ann = Reader(post.service, await sent(post.service))
     await ann.open()

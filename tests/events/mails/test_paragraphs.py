@@ -33,7 +33,7 @@ async def paragraphs_sent(post: Post) -> dict[str, str]:
     return {who: " ".join(re.findall(r"Paragraph of (\w+)\.", text)) for who, text in texts.items()}
 
 
-async def test_each_kind_of_mail_has_its_own_paragraph(post: Post) -> None:
+async def test_kinds_of_mails_have_paragraphs_of_their_own(post: Post) -> None:
     event = await post.organizer.create_event(capacity=1, waitinglist_capacity=1)
     path = f"/api/events/{event['id']}"
     await add(post, event, **ALL)
@@ -128,7 +128,7 @@ async def test_an_event_without_a_paragraph_has_mails_as_before(post: Post) -> N
         "https://evil.example/pay javascript:alert(1)",
     ],
 )
-async def test_nothing_in_a_paragraph_acts(post: Post, text: str) -> None:
+async def test_a_paragraph_with_markup_or_headers_is_plain_text_in_the_mail(post: Post, text: str) -> None:
     event = await post.organizer.create_event()
     await post.sign_up(event["id"], ANN, None, "de")
     [(before,)] = await post.service.run_sql("select count(*) from mails")

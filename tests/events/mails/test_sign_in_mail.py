@@ -36,7 +36,7 @@ async def test_a_link_that_works_no_more_is_not_sent(post: Post) -> None:
     assert await post.service.run_sql("select outcome from mails order by id") == [("superseded",), ("superseded",)]
 
 
-async def test_somebody_who_signs_in_does_not_wait_behind_the_mails_of_a_crowd(post: Post) -> None:
+async def test_a_sign_in_mail_does_not_wait_behind_the_mails_of_a_crowd(post: Post) -> None:
     event = await post.organizer.create_event(capacity=50)
     await post.register(event["id"], *(f"person{number}@example.com" for number in range(40)))
     await Browser(post.service).ask(ANN)

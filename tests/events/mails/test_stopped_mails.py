@@ -87,7 +87,7 @@ async def test_the_page_says_what_was_stopped_and_lets_mails_come_again(
     assert await post.sent_kinds() == [(ANN, "seat")]
 
 
-async def test_nobody_can_make_up_a_link_for_the_mails_of_somebody_else(post: Post) -> None:
+async def test_a_link_to_stop_mails_with_a_forged_signature_is_answered_with_404(post: Post) -> None:
     stop = stop_of(await first_mail(post))
     signature = stop.rpartition("-")[2]
     forged = stop.replace(signature, "0" * len(signature))

@@ -78,6 +78,8 @@ def test_without_an_authorization_server_there_are_no_subjects(operator: Operato
         (("unlink", "ann"), f"ann of {ISSUER} is not linked.\n"),
     ],
 )
-def test_what_cannot_be_done_is_said_in_a_line(operator: Operator, words: tuple[str, ...], complaint: str) -> None:
+def test_a_command_on_subjects_that_fails_prints_one_line_with_the_reason(
+    operator: Operator, words: tuple[str, ...], complaint: str
+) -> None:
     assert operator.says(*words, status=1).startswith(complaint)
     assert operator.links() == []

@@ -42,7 +42,7 @@ async def test_an_address_that_is_not_verified_proves_nothing(scene: Scene, veri
     assert await scene.links() == []
 
 
-async def test_whoever_is_no_organizer_yet_registers_and_goes_on(scene: Scene) -> None:
+async def test_a_subject_without_an_organizer_is_told_to_register_and_then_works(scene: Scene) -> None:
     refusal = await scene.refusal(sub="new", email="new@example.com")
 
     assert refusal["error"].endswith("of 'new', and no organizer is registered with new@example.com.")
@@ -151,7 +151,7 @@ async def test_an_address_links_the_first_subject_alone(scene: Scene) -> None:
     assert await scene.links() == [("ada", scene.ada.id, "ada@example.com")]
 
 
-async def test_of_subjects_that_come_at_once_with_one_address_one_is_linked(scene: Scene) -> None:
+async def test_concurrent_subjects_with_one_address_link_only_one_of_them(scene: Scene) -> None:
     names = [f"ada {number}" for number in range(10)] * 2
     async with running(scene.service.database.resources.settings) as other:
         apps = [scene.service.app] * 10 + [other.app] * 10

@@ -71,7 +71,7 @@ async def test_an_unlinked_subject_is_not_linked_again_by_an_address(scene: Scen
     assert await scene.organizer() == scene.ada.id
 
 
-async def test_what_is_not_linked_cannot_be_unlinked(scene: Scene) -> None:
+async def test_a_subject_that_is_not_linked_cannot_be_unlinked(scene: Scene) -> None:
     await scene.link(scene.ada.slug, "ann", issuer="https://else.example")
     await scene.organizer()
     await scene.unlink("ada")

@@ -44,7 +44,9 @@ steps = st.one_of(
 
 @hypothesis(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40)
 @given(story=st.lists(steps, max_size=12))
-async def test_whatever_happens_an_address_takes_nothing_over(scene: Scene, story: list[tuple[str, str, Any]]) -> None:
+async def test_an_address_never_takes_over_the_organizer_of_another_subject(
+    scene: Scene, story: list[tuple[str, str, Any]]
+) -> None:
     names = {"ada": scene.ada}
     names["ben"] = await scene.service.organizer()
     emails = {"ada": scene.email, "ben": f"{names['ben'].slug.replace('-', '')}@example.com"}

@@ -158,7 +158,7 @@ FORGED: Mapping[str, Forge] = {
 
 
 @pytest.mark.parametrize("forged", FORGED)
-async def test_what_proves_nothing_gets_nothing_and_the_code_stays_good(signer: Signer, forged: str) -> None:
+async def test_an_invalid_assertion_is_refused_and_leaves_the_code_valid(signer: Signer, forged: str) -> None:
     code = await signer.code()
 
     proof = FORGED[forged](signer.client)
@@ -166,7 +166,7 @@ async def test_what_proves_nothing_gets_nothing_and_the_code_stays_good(signer: 
     assert issued(await signer.app.redeem(code, **signer.client.proof()))
 
 
-async def test_whoever_has_stolen_a_refresh_token_needs_the_key_too(signer: Signer) -> None:
+async def test_a_stolen_refresh_token_is_useless_without_the_key_of_the_client(signer: Signer) -> None:
     tokens = issued(await signer.app.redeem(await signer.code(), **signer.client.proof()))
 
     assert error(await signer.app.refresh(tokens["refresh_token"])) == (400, "invalid_client")
@@ -235,7 +235,7 @@ async def test_keys_that_cannot_be_read_now_are_no_fault_of_the_client(signer: S
 
 
 @pytest.mark.parametrize("content", ['"keys"', '{"keys": 1}', "[" * 10_000], ids=lambda text: text[:12])
-async def test_what_is_no_key_set_is_said_to_the_client(signer: Signer, content: str) -> None:
+async def test_an_invalid_key_set_is_named_in_the_error_to_the_client(signer: Signer, content: str) -> None:
     signer.site.others[KEYS] = says(f"200 OK\r\nContent-Length: {len(content)}", content.encode())
 
     response = await signer.app.redeem(await signer.code(), **signer.client.proof())

@@ -21,7 +21,7 @@ async def test_a_code_gets_tokens_that_act_for_whoever_allowed_it(scene: Scene) 
     assert [organizer["slug"] for organizer in result["structuredContent"]["data"]] == [scene.ada.slug]
 
 
-async def test_nothing_that_could_be_used_is_stored(scene: Scene) -> None:
+async def test_a_code_or_token_of_oauth_is_never_stored_in_plain_text(scene: Scene) -> None:
     code = (await scene.person.allow(scene.app.query()))["code"]
     tokens = issued(await scene.app.redeem(code))
 
@@ -41,7 +41,7 @@ async def test_a_code_that_comes_again_ends_what_came_of_it(scene: Scene) -> Non
     assert error(await scene.app.refresh(tokens["refresh_token"])) == (400, "invalid_grant")
 
 
-async def test_of_many_who_show_a_code_at_once_one_gets_tokens_and_they_end(scene: Scene) -> None:
+async def test_a_code_redeemed_many_times_at_once_gives_one_set_of_tokens_which_then_ends(scene: Scene) -> None:
     code = (await scene.person.allow(scene.app.query()))["code"]
     answers = await asyncio.gather(*(scene.app.redeem(code) for _ in range(10)))
 
@@ -57,7 +57,9 @@ async def test_of_many_who_show_a_code_at_once_one_gets_tokens_and_they_end(scen
         {"client_id": "client_other"},
     ],
 )
-async def test_whoever_shows_a_stolen_code_gets_nothing_and_spoils_it(scene: Scene, changes: dict[str, str]) -> None:
+async def test_a_stolen_code_without_its_verifier_gives_nothing_and_is_spent(
+    scene: Scene, changes: dict[str, str]
+) -> None:
     code = (await scene.person.allow(scene.app.query()))["code"]
 
     assert error(await scene.app.redeem(code, **changes)) == (400, "invalid_grant")

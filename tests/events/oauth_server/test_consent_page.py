@@ -31,13 +31,15 @@ async def test_the_page_says_who_asks_where_it_leads_and_what_it_allows(scene: S
         ("https://APP.example:8443/x", "<bdi>app.example:8443</bdi>"),
     ],
 )
-async def test_it_says_what_kind_of_place_the_answer_goes_to(scene: Scene, address: str, text: str) -> None:
+async def test_the_consent_page_says_what_kind_of_place_the_answer_goes_to(
+    scene: Scene, address: str, text: str
+) -> None:
     app = await scene.register(redirect_uris=[address])
 
     assert text in (await scene.person.look(app.query())).text
 
 
-async def test_it_is_in_german_for_those_who_read_german_and_keeps_what_was_asked(scene: Scene) -> None:
+async def test_the_consent_page_is_in_german_on_request_and_keeps_the_query(scene: Scene) -> None:
     german = await signed_in(scene.service, scene.ada.id, "de")
     page = await german.look(scene.app.query())
     assert page.headers["content-language"] == "de"
@@ -138,7 +140,7 @@ async def test_the_token_of_somebody_elses_form_allows_nothing(scene: Scene) -> 
     assert await scene.service.run_sql("select from oauth_grants") == []
 
 
-async def test_whoever_has_signed_out_meanwhile_allows_nothing(scene: Scene) -> None:
+async def test_a_person_who_has_signed_out_cannot_allow_an_app(scene: Scene) -> None:
     page = await scene.person.look(scene.app.query())
     form = {"token": token_in(page), "decision": "allow"}
     response = await Person(scene.service).http.post(action_in(page), data=form)
@@ -147,7 +149,7 @@ async def test_whoever_has_signed_out_meanwhile_allows_nothing(scene: Scene) -> 
     assert await scene.service.run_sql("select from oauth_grants") == []
 
 
-async def test_who_is_being_signed_out_everywhere_allows_nothing(scene: Scene) -> None:
+async def test_a_consent_while_the_person_is_signed_out_everywhere_makes_no_grant(scene: Scene) -> None:
     query = scene.app.query()
     async with ending(scene.service) as this:
         await sessions.end(this.tx, scene.ada.id)

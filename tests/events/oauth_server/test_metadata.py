@@ -87,7 +87,7 @@ async def test_pages_of_other_sites_may_read_the_metadata_and_never_the_consent_
 
 
 @pytest.mark.parametrize("settings_of", [{}, {"oauth_builtin": True, "oauth_issuer": "https://login.example.com"}])
-async def test_it_is_off_unless_it_is_asked_for_and_beside_another_server(
+async def test_the_built_in_authorization_server_is_off_by_default_and_beside_another_server(
     settings: Settings, settings_of: dict[str, object]
 ) -> None:
     async with running(settings.model_copy(update=settings_of)) as service:

@@ -36,7 +36,7 @@ async def test_a_refresh_token_that_comes_again_ends_all_that_came_of_the_consen
         assert error(await scene.app.refresh(tokens["refresh_token"])) == (400, "invalid_grant")
 
 
-async def test_another_consent_of_the_same_person_goes_on(scene: Scene) -> None:
+async def test_a_second_consent_of_the_same_person_survives_a_stolen_refresh_token(scene: Scene) -> None:
     stolen, other = await scene.connected(), await scene.connected()
     await scene.app.refresh(stolen["refresh_token"])
     await scene.app.refresh(stolen["refresh_token"])
@@ -97,7 +97,7 @@ async def test_more_scopes_than_were_granted_are_refused_again_too(scene: Scene,
     assert error(await scene.app.refresh(first["refresh_token"], scope=scope)) == (400, "invalid_scope")
 
 
-async def test_of_what_is_answered_again_nothing_can_be_read_in_the_database(scene: Scene) -> None:
+async def test_a_repeated_answer_to_a_refresh_is_stored_sealed(scene: Scene) -> None:
     first = await scene.connected()
     second = issued(await scene.app.refresh(first["refresh_token"]))
 
@@ -111,7 +111,7 @@ async def test_of_what_is_answered_again_nothing_can_be_read_in_the_database(sce
     assert await scene.service.run_sql("select count(sealed_successor) from oauth_refresh_tokens") == [(1,)]
 
 
-async def test_another_client_that_shows_it_ends_it(scene: Scene) -> None:
+async def test_a_refresh_token_shown_by_another_client_ends_its_grant(scene: Scene) -> None:
     first = await scene.connected()
 
     assert error(await scene.app.refresh(first["refresh_token"], client_id="client_other")) == (400, "invalid_grant")

@@ -36,7 +36,7 @@ def test_contrast_is_that_of_wcag() -> None:
     assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
 
 
-def test_what_passes_and_what_is_derived_from_it_can_be_read() -> None:
+def test_an_accent_that_passes_has_readable_shades_in_light_and_dark() -> None:
     for color in COLORS:
         accent = nearest_passing(color)
         assert passes(accent)

@@ -51,7 +51,7 @@ async def test_at_most_one_link_an_hour_is_sent_however_many_registrations_there
     assert await links_sent(service) == ["ann@example.com"] * 2
 
 
-async def test_who_stopped_the_mails_about_a_registration_gets_the_link_all_the_same(service: Service) -> None:
+async def test_a_person_who_stopped_the_mails_still_gets_the_link_to_the_data(service: Service) -> None:
     ada = await service.organizer()
     [address] = await settled(service, ada, await ada.create_event(), "ann")
     await Visitor(service).http.post(f"{address}/unsubscribe")

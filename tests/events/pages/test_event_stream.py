@@ -37,7 +37,7 @@ async def next_numbers(reader: Reader) -> Event:
     return event if event["event"] == "numbers" else await reader.next()
 
 
-async def test_it_begins_with_the_present_numbers_and_parts(service: Service) -> None:
+async def test_the_stream_of_an_event_begins_with_the_present_numbers_and_parts(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=3, waitinglist_capacity=2)
     await sign_up(service, event, "ann")
@@ -79,7 +79,7 @@ async def test_a_price_is_told_as_an_amount_with_its_currency_and_as_people_writ
     assert "9,00\xa0€" in after["data"]["html"]
 
 
-async def test_its_headers_let_no_proxy_hold_it_back_and_nobody_keep_it(service: Service) -> None:
+async def test_the_stream_of_an_event_is_neither_buffered_nor_stored(service: Service) -> None:
     event = await (await service.organizer()).create_event()
 
     async with reading(service.app, stream(event), accept_encoding="gzip") as reader:
@@ -105,7 +105,7 @@ async def test_silence_is_filled_with_comments(service: Service, monkeypatch: py
         await eventually(beats)
 
 
-async def test_each_change_is_told_with_the_parts_that_it_changes(service: Service) -> None:
+async def test_a_change_of_an_event_is_streamed_with_the_parts_it_changes(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=2, waitinglist_capacity=2)
 
@@ -143,7 +143,7 @@ async def test_many_changes_end_with_what_is_true(service: Service) -> None:
     assert len(left) < 15
 
 
-async def test_what_changes_no_number_is_told_without_numbers(service: Service) -> None:
+async def test_a_change_without_new_numbers_is_streamed_without_numbers(service: Service) -> None:
     ada = await service.organizer()
     event, other = await ada.create_event(), await ada.create_event()
 
@@ -247,7 +247,7 @@ async def test_an_event_that_does_not_exist_has_no_stream(service: Service) -> N
 
 
 @pytest.mark.parametrize("method", ["POST", "HEAD", "PUT"])
-async def test_it_is_opened_with_get(service: Service, method: str) -> None:
+async def test_the_stream_of_an_event_allows_get_only(service: Service, method: str) -> None:
     event = await (await service.organizer()).create_event()
 
     response = await service.http.request(method, stream(event))

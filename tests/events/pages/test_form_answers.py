@@ -42,7 +42,7 @@ async def test_a_full_event_offers_its_waiting_list_and_then_nothing(service: Se
     assert (late.status_code, state(late)) == (422, "full")
 
 
-async def test_who_comes_when_the_last_place_is_being_given_is_told_so(service: Service) -> None:
+async def test_a_visitor_who_comes_while_the_last_seat_is_given_reads_that_none_was_left(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=1)
     visitor = Visitor(service)

@@ -67,7 +67,7 @@ async def form(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> A
     ],
     ids=ascii,
 )
-async def test_what_is_no_address_is_shown_again_with_an_error(form: Form, email: str) -> None:
+async def test_an_invalid_address_shows_the_form_again_with_an_error(form: Form, email: str) -> None:
     answer = await form.visitor.post(form.event_id, token=await form.token(), email=email, name="Ann")
 
     assert "This is not an e-mail address." in await form.refused(answer, 422)
@@ -165,7 +165,7 @@ async def test_a_form_of_another_site_is_refused(form: Form, headers: dict[str, 
         (b"%" * 100, "application/x-www-form-urlencoded", 403),
     ],
 )
-async def test_what_is_no_form_is_refused_with_a_page(
+async def test_a_body_that_is_no_form_is_refused_with_a_page(
     form: Form, content: bytes, kind: str | None, status: int
 ) -> None:
     headers = {"Content-Type": kind} if kind else {}

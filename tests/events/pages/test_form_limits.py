@@ -106,7 +106,7 @@ async def forms(service: Service, event_id: int, address: str, times: int) -> li
 
 
 @pytest.mark.parametrize("path", ["", "/outcome", "/outcome/embed", "/cancel", "/unsubscribe"])
-async def test_who_guesses_links_is_soon_refused(limited: Service, path: str) -> None:
+async def test_an_address_that_guesses_links_is_refused_with_429(limited: Service, path: str) -> None:
     http = Visitor(limited).http
 
     pages = [await http.get(f"/registrations/1-abcdefgh-1-{'0' * 31}{number}{path}") for number in range(8)]

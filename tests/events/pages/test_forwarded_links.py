@@ -57,7 +57,7 @@ async def follow(service: Service, path: str, headers: Mapping[str, str] = BROWS
     raise AssertionError(f"{path} is redirected on and on")
 
 
-async def test_what_is_glued_to_the_address_of_any_page_leads_to_the_page(service: Service) -> None:
+async def test_a_link_with_characters_glued_to_its_end_leads_to_its_page(service: Service) -> None:
     for name, path in (await pages_of(service)).items():
         assert await follow(service, path) == (path, 200), name
         for glue in GLUED if path != "/" else (")", "”", "\u200b", ").", "?x"):
@@ -65,7 +65,7 @@ async def test_what_is_glued_to_the_address_of_any_page_leads_to_the_page(servic
             assert await follow(service, link.replace("?", "%3F").replace("#", "%23")) == (path, 200), (name, glue)
 
 
-async def test_what_programs_add_to_an_address_behind_its_path_changes_nothing(service: Service) -> None:
+async def test_a_query_that_programs_add_to_a_link_changes_nothing(service: Service) -> None:
     for name, path in (await pages_of(service)).items():
         for added in (
             "?utm_source=a&utm_source=b",
@@ -141,7 +141,7 @@ async def test_a_wrong_link_counts_as_one_whatever_is_glued_to_it(own_service: S
     assert statuses <= {301, 404, 429}
 
 
-async def test_whatever_is_glued_leads_to_the_page(service: Service) -> None:
+async def test_a_link_with_any_punctuation_glued_to_it_leads_to_its_page(service: Service) -> None:
     pages = await pages_of(service)
     links = st.tuples(st.sampled_from(sorted(pages)), st.lists(st.sampled_from(MARKS), min_size=1, max_size=4))
 

@@ -8,7 +8,9 @@ from holdfast.kit.postgres import lookup_cache
 from tests.support import Service, eventually, running
 
 
-async def test_each_change_is_shown_by_every_process(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_change_is_shown_on_the_page_of_the_organizer_by_every_process(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 3600.0)  # so that only announcements can end what is kept
     async with running(settings) as one, running(settings) as other:
         ada = await one.organizer("Ada Events")

@@ -51,7 +51,7 @@ async def test_a_change_of_the_organizer_or_the_clock_shows_as_well(service: Ser
     await eventually(says_that_it_is_over)
 
 
-async def test_whatever_changes_an_event_is_shown_as_soon_as_it_is_heard_of(
+async def test_a_change_of_an_event_is_shown_as_soon_as_it_is_announced(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 3600.0)  # so that only the announcement can be what ends it
@@ -136,7 +136,7 @@ async def test_a_crowd_at_one_event_asks_the_database_once(service: Service, mon
     assert lookups() == before
 
 
-async def test_each_language_is_kept_by_itself(service: Service) -> None:
+async def test_a_cached_page_is_kept_for_one_language(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
 

@@ -104,7 +104,7 @@ async def test_such_a_text_of_before_is_shown_as_it_is_written(service: Service)
     assert '<p class="plain">[a]: /xxx' in page.text
 
 
-async def test_who_sends_many_texts_at_once_waits_for_the_own_ones(service: Service) -> None:
+async def test_an_organizer_with_many_long_texts_delays_only_its_own(service: Service) -> None:
     eve, ada = await service.organizer(), await service.organizer()
     body = "[" * 60_000
     hostile = [asyncio.create_task(eve.post("/api/events", {"event": event_fields(body=body)})) for _ in range(5)]

@@ -130,7 +130,7 @@ async def test_an_unknown_organizer_is_a_page_that_says_so(service: Service, slu
     assert "There is no such page." in page.text
 
 
-async def test_its_stream_tells_anybody_that_its_events_change(service: Service) -> None:
+async def test_the_stream_of_an_organizer_reports_changes_of_its_events(service: Service) -> None:
     ada, ben = await service.organizer(), await service.organizer()
     event, other = await create(ada, "Pottery", 5), await create(ben, "Of somebody else", 5)
     page = await service.http.get(f"/organizers/{ada.slug}")

@@ -113,7 +113,7 @@ async def test_a_link_that_was_used_works_for_its_page_alone(service: Service) -
     assert state(await ann.press("erase", confirmed="yes")) == "erased"
 
 
-async def test_of_two_who_use_a_link_at_once_one_can(service: Service) -> None:
+async def test_a_link_used_twice_at_once_downloads_the_data_once(service: Service) -> None:
     link = await data_link(service, await service.organizer())
     both = [Reader(service, link) for _ in range(2)]
     for reader in both:
@@ -248,7 +248,7 @@ async def test_an_organizer_is_told_what_to_do_instead(service: Service) -> None
     assert await is_there(service)
 
 
-async def test_who_has_become_an_organizer_in_the_meantime_is_told_so_too(service: Service) -> None:
+async def test_a_person_who_became_an_organizer_meanwhile_cannot_erase_by_the_link(service: Service) -> None:
     link = await data_link(service, await service.organizer())
     ann = Reader(service, link)
     await ann.open()

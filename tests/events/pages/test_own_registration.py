@@ -220,7 +220,7 @@ async def test_after_the_deadline_the_page_says_whom_to_ask(service: Service) ->
     assert await statuses(ada) == {"ann": "registered"}
 
 
-async def test_who_moved_up_after_the_deadline_can_still_hand_the_place_back(service: Service) -> None:
+async def test_a_person_who_moved_up_after_the_deadline_can_still_cancel(service: Service) -> None:
     ada = await service.organizer()
     soon = (datetime.now(UTC) + timedelta(hours=5)).isoformat()
     event = await ada.create_event(datetime=soon, cancellation_hours=6, capacity=1, waitinglist_capacity=5)

@@ -80,7 +80,7 @@ async def test_a_link_to_an_event_is_shown_as_a_card(service: Service) -> None:
     assert meta(page, "twitter:card") == "summary_large_image"
 
 
-async def test_each_language_has_an_address_and_all_know_each_other(service: Service) -> None:
+async def test_an_event_page_has_an_address_for_each_language_that_links_to_the_others(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     url = event["public_url"]

@@ -32,7 +32,7 @@ async def pages(service: Service, stranger: Client) -> list[str]:
     ]
 
 
-async def test_they_name_an_unconfirmed_organizer_without_name_and_links_and_are_not_indexed(
+async def test_pages_of_an_unconfirmed_organizer_have_no_name_and_links_and_are_not_indexed(
     service: Service, stranger: Client
 ) -> None:
     for path in await pages(service, stranger):
@@ -59,7 +59,7 @@ async def test_feeds_are_not_indexed_until_the_address_is_proved(service: Servic
     assert (before, after) == (["noindex"] * 2, [None] * 2)
 
 
-async def test_they_are_in_german_too(service: Service, stranger: Client) -> None:
+async def test_pages_of_an_unconfirmed_organizer_are_in_german_too(service: Service, stranger: Client) -> None:
     for path in await pages(service, stranger):
         page = await service.http.get(f"{path}?lang=de")
         assert path.endswith(".ics") or "Unbestätigter Veranstalter" in page.text, path

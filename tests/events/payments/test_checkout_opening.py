@@ -57,7 +57,7 @@ def is_whole(left: dt.timedelta) -> bool:
 
 
 @pytest.mark.parametrize("minutes", [10, 20, 50, 2000])
-async def test_whose_page_was_not_asked_for_in_time_keeps_the_seat_and_then_has_the_whole_time(
+async def test_a_person_whose_checkout_opens_late_keeps_the_seat_and_has_the_whole_time_to_pay(
     shop: Scene, minutes: int
 ) -> None:
     event_id = await shop.event(await shop.organizer())
@@ -76,7 +76,7 @@ async def test_whose_page_was_not_asked_for_in_time_keeps_the_seat_and_then_has_
     assert await ann.state() == "registered"
 
 
-async def test_who_comes_back_from_paying_is_not_asked_again_and_sees_the_seat_soon(shop: Scene) -> None:
+async def test_a_person_who_returns_from_paying_is_not_asked_to_pay_again_and_sees_the_seat_soon(shop: Scene) -> None:
     event_id = await shop.event(await shop.organizer())
     ann = await held(shop, event_id)
     await shop.work()
@@ -110,9 +110,7 @@ async def test_the_time_to_pay_begins_when_a_slow_processor_has_answered(shop: S
 
 
 @pytest.mark.parametrize("minutes", [20, 40, 90])
-async def test_who_waited_for_a_processor_that_was_away_has_the_whole_time_when_it_is_back(
-    shop: Scene, minutes: int
-) -> None:
+async def test_a_person_has_the_whole_time_to_pay_after_an_outage_of_the_processor(shop: Scene, minutes: int) -> None:
     """After 40 minutes it would not open the page that it was told of; after 90 minutes that page has ended."""
     event_id = await shop.event(await shop.organizer())
     shop.processor.plan(Fault("down", "/checkout/sessions"))
@@ -129,7 +127,7 @@ async def test_who_waited_for_a_processor_that_was_away_has_the_whole_time_when_
     assert await ann.state() == "registered"
 
 
-async def test_who_moved_up_from_the_waiting_list_has_the_whole_time_too(shop: Scene) -> None:
+async def test_a_person_who_moved_up_has_the_whole_time_to_pay_after_an_outage(shop: Scene) -> None:
     event_id = await shop.event(await shop.organizer(), waitinglist_capacity=1)
     await shop.register(event_id, ANN)
     ben = await held(shop, event_id, BEN)
@@ -167,7 +165,7 @@ async def test_a_page_is_not_asked_for_when_the_event_was_cancelled_before(shop:
     assert "The event is cancelled" in page_text(await ann.page())
 
 
-async def test_who_was_removed_while_the_page_was_opened_gets_no_time_to_pay(shop: Scene) -> None:
+async def test_a_person_removed_while_the_checkout_opens_gets_no_time_to_pay(shop: Scene) -> None:
     ada = await shop.organizer()
     event_id = await shop.event(ada)
     shop.processor.plan(Fault("after", "/checkout/sessions"))

@@ -39,7 +39,7 @@ def test_an_amount_is_payable_exactly_if_the_processor_takes_it(currency: str) -
         assert is_payable(amount, currency) == is_taken(to_processor(amount, currency), currency.lower()), amount
 
 
-def test_what_the_processor_does_not_charge_in_is_not_payable() -> None:
+def test_an_unknown_currency_is_not_payable() -> None:
     assert not is_payable(1000, "XXX")
 
 

@@ -99,7 +99,7 @@ async def test_a_refund_that_is_faster_than_the_message_waits_too(shop: Scene) -
     assert [state for state, _ in await refunds(shop)] == ["made"]
 
 
-async def test_nothing_is_given_back_by_hand_of_a_disputed_payment(shop: Scene) -> None:
+async def test_a_disputed_payment_cannot_be_refunded_by_hand(shop: Scene) -> None:
     _, ann, _ = await paid(shop)
     await disputed(shop)
     await shop.deliver()

@@ -57,7 +57,9 @@ async def test_two_calls_at_once_make_one_account(shop: Scene) -> None:
         (b"a=b", "application/x-www-form-urlencoded", 415),
     ],
 )
-async def test_it_takes_no_body_or_an_empty_object(shop: Scene, content: bytes, kind: str, status: int) -> None:
+async def test_an_onboarding_request_takes_no_body_or_an_empty_object(
+    shop: Scene, content: bytes, kind: str, status: int
+) -> None:
     ada = await shop.service.organizer()
 
     answer = await ada.http.post(

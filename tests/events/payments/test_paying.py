@@ -73,7 +73,7 @@ async def test_a_held_seat_is_taken_for_everybody_else(shop: Scene) -> None:
     assert "Every seat is taken" in page_text(await Visitor(shop.service).open(event_id))
 
 
-async def test_who_cancels_a_held_seat_cannot_pay_for_it_any_more(shop: Scene) -> None:
+async def test_a_person_whose_held_seat_is_cancelled_cannot_pay_for_it(shop: Scene) -> None:
     ada = await shop.organizer()
     event_id = await shop.event(ada)
     ann = await shop.register(event_id, ANN)
@@ -87,7 +87,7 @@ async def test_who_cancels_a_held_seat_cannot_pay_for_it_any_more(shop: Scene) -
     assert await shop.counts(event_id) == {}
 
 
-async def test_who_paid_while_the_registration_was_removed_gets_the_money_back_once(shop: Scene) -> None:
+async def test_a_payment_made_while_the_registration_is_removed_is_refunded_once(shop: Scene) -> None:
     ada = await shop.organizer()
     event_id = await shop.event(ada)
     ann = await shop.register(event_id, ANN)
@@ -103,7 +103,7 @@ async def test_who_paid_while_the_registration_was_removed_gets_the_money_back_o
     assert shop.moved("transfer_reversal") == shop.moved("transfer")
 
 
-async def test_everybody_who_paid_gets_everything_back_when_the_event_is_cancelled(shop: Scene) -> None:
+async def test_a_cancelled_event_refunds_its_payments_in_full(shop: Scene) -> None:
     ada = await shop.organizer()
     event_id = await shop.event(ada, capacity=3)
     people = [await shop.register(event_id, email) for email in (ANN, BEN, CEM)]

@@ -111,7 +111,7 @@ async def test_the_link_of_one_organizer_connects_no_other(shop: Scene) -> None:
     assert f'action="{PAYOUTS}/connect"' not in page.text
 
 
-async def test_whoever_signs_in_on_the_way_still_opens_the_page_of_that_organizer(shop: Scene) -> None:
+async def test_a_link_to_payouts_leads_through_sign_in_to_the_page_of_that_organizer(shop: Scene) -> None:
     ada = await shop.service.organizer(email=OWNER)
     url = (await ask_for_link(ada))["onboarding_url"]
 
@@ -219,7 +219,7 @@ async def test_the_address_that_renewed_a_link_leads_to_the_console_alone(shop: 
     assert (await Browser(shop.service).get(RETURN)).headers["location"].startswith("/sign-in?")
 
 
-async def test_who_comes_back_from_the_processor_is_ready_without_any_message(shop: Scene) -> None:
+async def test_an_owner_who_returns_from_the_processor_is_ready_without_a_webhook(shop: Scene) -> None:
     ada = await shop.service.organizer(is_proved=False, email=OWNER)
     event_id = await shop.event(ada)
     browser = await signed_in(shop)

@@ -26,7 +26,7 @@ async def test_a_page_to_pay_is_opened_once_also_if_the_first_answer_is_lost(sho
     assert await ann.state() == "registered"
 
 
-async def test_ones_own_page_looks_again_by_itself_until_the_page_to_pay_is_ready(shop: Scene) -> None:
+async def test_a_page_of_a_held_seat_refreshes_until_the_checkout_is_ready(shop: Scene) -> None:
     event_id = await shop.event(await shop.organizer())
     shop.processor.plan(Fault("before", "/checkout/sessions"))
     ann = await shop.register(event_id, ANN)

@@ -86,14 +86,14 @@ async def test_a_payment_of_which_we_know_nothing_is_named(shop: Scene) -> None:
     assert difference.intent_id == shop.processor.things("payment_intent")[0]["id"]
 
 
-async def test_another_amount_is_named(shop: Scene) -> None:
+async def test_a_payment_with_a_different_amount_is_named(shop: Scene) -> None:
     await paid(shop)
     await shop.service.run_sql("update payments set amount = 1300")
 
     assert await differs(shop) == [("other_amount", 1300, 1200)]
 
 
-async def test_another_currency_is_named(shop: Scene) -> None:
+async def test_a_payment_in_a_different_currency_is_named(shop: Scene) -> None:
     await paid(shop)
     await shop.service.run_sql("update payments set currency = 'USD'")
 

@@ -72,7 +72,7 @@ async def another_session(shop: Scene, amount: int, currency: str) -> Thing:
 @pytest.mark.parametrize(
     ("amount", "currency", "amount_text"), [(700, "eur", "€7.00"), (1300, "eur", "€13.00"), (1200, "usd", "$12.00")]
 )
-async def test_who_pays_another_amount_than_was_asked_gets_that_back_and_the_seat_goes_to_the_next(
+async def test_a_payment_of_a_wrong_amount_is_refunded_and_the_seat_goes_to_the_next_person(
     shop: Scene, amount: int, currency: str, amount_text: str
 ) -> None:
     event_id = await shop.event(await shop.organizer(), waitinglist_capacity=1)

@@ -14,7 +14,7 @@ from tests.events.people.scene import ANN, erase, handle_of, listed, mentions, o
 from tests.support import Service
 
 
-async def test_nothing_that_is_stored_names_an_erased_person(service: Service) -> None:
+async def test_no_stored_row_or_file_names_an_erased_person(service: Service) -> None:
     ada, ben = await service.organizer(), await service.organizer()
     past, coming, changed = await ada.create_event(), await ben.create_event(), await ben.create_event()
     await sign_up(service, past, "ann", "bob")
@@ -150,7 +150,7 @@ async def test_the_account_of_an_erased_person_can_be_registered_for_nothing(ser
     assert somebody["user_id"] != registration["user_id"]
 
 
-async def test_whoever_registers_with_the_address_later_gets_a_new_account(service: Service) -> None:
+async def test_a_registration_after_an_erasure_makes_a_new_account(service: Service) -> None:
     ada = await service.organizer()
     past, coming = await ada.create_event(), await ada.create_event()
     await sign_up(service, past, "ann")
@@ -214,7 +214,7 @@ async def test_an_address_with_mails_and_no_account_is_erased_too(service: Servi
     assert not mentions(await stored(service), "ann")
 
 
-async def test_whoever_is_signed_in_with_the_account_is_signed_out(service: Service) -> None:
+async def test_a_person_who_is_erased_is_signed_out(service: Service) -> None:
     browser, other = Browser(service), Browser(service)
     await browser.sign_in("ann@example.com")
     await other.sign_in("bob@example.com")
@@ -229,7 +229,9 @@ async def test_whoever_is_signed_in_with_the_account_is_signed_out(service: Serv
 
 
 @pytest.mark.parametrize("selector", [ANN, AccountSelector(id=2), AccountSelector(public_id="aaaaaaaa")])
-async def test_nobody_is_erased_who_is_not_there(service: Service, selector: AccountSelector) -> None:
+async def test_an_erasure_of_an_unknown_person_is_answered_with_404(
+    service: Service, selector: AccountSelector
+) -> None:
     await service.organizer()
 
     with pytest.raises(Problem) as refused:

@@ -194,7 +194,7 @@ async def test_an_erasure_waits_for_a_registration_that_is_being_repeated(servic
     assert not [way for way in spellings_of_nonce(receipt["nonce"]) | spellings(handle) if way in everything]
 
 
-def test_of_the_answers_that_are_stored_those_to_registrations_are_about_a_person() -> None:
+def test_a_stored_answer_is_about_a_person_only_for_registrations() -> None:
     """Another operation with an Idempotency-Key needs a place in one of the two sets: see `person_of`."""
     about_people = {"create_registration"}
     about_nobody = {"create_api_key", "create_event", "add_event_photo", "presign_upload", "create_queue", "join_queue"}

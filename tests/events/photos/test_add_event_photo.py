@@ -119,7 +119,7 @@ async def test_exactly_one_source_is_given(service: Service, source: dict[str, A
     await nothing_is_left(service, ada, event)
 
 
-async def test_nothing_is_asked_of_the_site_for_who_may_not_change_the_event(service: Service, site: Site) -> None:
+async def test_a_photo_for_an_event_the_caller_may_not_change_is_not_downloaded(service: Service, site: Site) -> None:
     ada, ben = await service.organizer(), await service.organizer()
     event = await ada.create_event()
     url = site.has("/a.jpg", picture())

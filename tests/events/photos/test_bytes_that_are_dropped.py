@@ -57,7 +57,7 @@ BEHIND = {
 
 @every_type
 @pytest.mark.parametrize("behind", BEHIND.values(), ids=BEHIND)
-def test_what_comes_after_the_end_of_the_picture_is_dropped(content_type: str, behind: bytes) -> None:
+def test_bytes_after_the_end_of_a_picture_are_dropped(content_type: str, behind: bytes) -> None:
     original = picture(content_type)
 
     assert check_photo(original + behind) == check_photo(original)
@@ -194,7 +194,7 @@ HIDDEN: dict[str, Callable[[], bytes]] = {
 
 
 @pytest.mark.parametrize("make", HIDDEN.values(), ids=HIDDEN)
-def test_what_hides_behind_a_picture_is_not_stored(make: Callable[[], bytes]) -> None:
+def test_a_file_hidden_behind_a_picture_is_not_stored(make: Callable[[], bytes]) -> None:
     _, checked = check_photo(make())
 
     assert b"alert(1)" not in checked

@@ -61,7 +61,7 @@ async def test_files_become_photos_in_their_order_wherever_photos_are_kept(anywh
         assert all(key in page.text for key in await image_keys(service, event))
 
 
-async def test_what_a_camera_noted_is_removed(service: Service) -> None:
+async def test_metadata_of_a_camera_is_removed(service: Service) -> None:
     ada, browser = await signed_in(service)
     event = await ada.create_event()
 

@@ -146,7 +146,7 @@ NOTED: dict[str, Callable[[], bytes]] = {
 
 
 @pytest.mark.parametrize("make", NOTED.values(), ids=NOTED)
-def test_what_is_noted_in_a_file_is_gone(make: Callable[[], bytes]) -> None:
+def test_metadata_of_a_file_is_removed(make: Callable[[], bytes]) -> None:
     original = make()
     assert SECRET[:7] in original
 
@@ -179,7 +179,7 @@ def test_notes_that_make_no_sense_do_no_harm(noted: bytes) -> None:
 
 
 @pytest.mark.parametrize("content_type", ["image/jpeg", "image/png", "image/webp"])
-def test_what_its_colours_mean_is_kept(content_type: str) -> None:
+def test_the_colour_profile_of_a_picture_is_kept(content_type: str) -> None:
     profile = b"what red means, and what green"
 
     _, checked = check_photo(picture(content_type, icc_profile=profile))

@@ -72,7 +72,7 @@ async def test_photos_are_found_at_the_cdn_where_there_is_one(settings: Settings
         *("/etc/passwd", "%2fetc%2fpasswd", "photos/07/abcdefghijklmnopqrstuv.jpg", "..\\secret.txt", "%ff"),
     ],
 )
-async def test_nothing_but_photos_is_shown(service: Service, tmp_path: Path, path: str) -> None:
+async def test_a_media_path_that_is_no_photo_is_answered_with_404(service: Service, tmp_path: Path, path: str) -> None:
     for secret in (tmp_path / "secret.txt", tmp_path / "media" / "secret.txt", tmp_path / "media/photos/secret.txt"):
         secret.parent.mkdir(parents=True, exist_ok=True)
         secret.write_text("secret")

@@ -81,7 +81,7 @@ async def test_a_photo_that_was_taken_off_can_still_be_put_back(service: Service
     assert await photo(service, response.json()["data"]["url"]) == picture(width=40)
 
 
-async def test_nobody_changes_the_photos_of_another_organizers_event(service: Service) -> None:
+async def test_photos_of_an_event_of_another_organizer_cannot_be_changed(service: Service) -> None:
     ada, ben = await service.organizer(), await service.organizer()
     path, keys = await three_photos(service, ada)
 

@@ -75,7 +75,7 @@ def zipped() -> bytes:
         b"\n" + picture("image/png"),
     ],
 )
-def test_what_is_no_photo_is_refused(content: bytes) -> None:
+def test_a_file_that_is_no_photo_is_refused(content: bytes) -> None:
     assert refusal(content)
 
 

@@ -151,7 +151,7 @@ async def test_a_photo_put_back_in_time_is_kept(service: Service) -> None:
     assert await are_stored(service, key) == [True]
 
 
-async def test_what_was_given_up_before_a_process_was_killed_is_deleted_by_the_next_run(service: Service) -> None:
+async def test_a_photo_given_up_before_a_kill_is_deleted_by_the_next_run(service: Service) -> None:
     ada = await service.organizer()
     key = await upload(service, ada)
     event = await ada.create_event(image_keys=[key])
@@ -180,7 +180,7 @@ async def test_files_written_before_a_process_was_killed_are_deleted_with_their_
     assert await are_stored(service, key, upload_name(key)) == [False, False]
 
 
-async def test_nothing_is_forgotten_while_the_store_is_out_of_reach(in_s3: Settings) -> None:
+async def test_a_photo_stays_listed_while_the_store_is_unreachable(in_s3: Settings) -> None:
     async with running(in_s3) as service:
         ada = await service.organizer()
         key = await upload(service, ada)

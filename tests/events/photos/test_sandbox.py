@@ -38,7 +38,7 @@ async def test_a_file_of_another_type_than_declared_is_refused() -> None:
         await check(picture("image/jpeg"), OWNER, "text/html")
 
 
-async def test_why_a_file_is_refused_is_said() -> None:
+async def test_an_invalid_file_is_refused_with_the_reason() -> None:
     with pytest.raises(UnfitFile, match=r"^is no JPEG, PNG, WebP or GIF image$"):
         await check(b"<html>", OWNER)
 
@@ -103,7 +103,9 @@ async def test_no_secret_of_the_service_is_within_its_reach(monkeypatch: pytest.
     ],
     ids=["memory", "files", "time"],
 )
-async def test_it_gets_no_more_than_its_share(greedy: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+async def test_a_checker_of_files_cannot_use_more_than_its_memory_time_or_disk(
+    greedy: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.chdir(tmp_path)
     confined = "from holdfast.events.photos import image; image.MAX_CPU_SECONDS = 1; image.confine()"
     monkeypatch.setattr(sandbox, "CHECKER", program(f"{confined}\n{greedy}\nprint('image/png')"))
@@ -112,7 +114,7 @@ async def test_it_gets_no_more_than_its_share(greedy: str, monkeypatch: pytest.M
         await check(picture(), OWNER)
 
 
-async def test_so_many_files_of_one_organizer_wait_and_more_are_put_off() -> None:
+async def test_files_of_one_organizer_beyond_the_waiting_limit_are_answered_with_503() -> None:
     small = picture("image/png", 2, 2)
     most = 1 + MAX_WAITING_FILES_OF_OWNER
 

@@ -125,7 +125,7 @@ def test_sizes_are_upright_however_the_camera_was_held(content_type: str, orient
 
 
 @pytest.mark.parametrize("content_type", ["image/gif", "image/webp", "image/png"])
-def test_of_what_moves_the_first_frame_is_shown(content_type: str) -> None:
+def test_the_sizes_of_an_animation_show_its_first_frame(content_type: str) -> None:
     first, second = Image.new("RGB", (600, 400), "red"), Image.new("RGB", (600, 400), "blue")
 
     scaled = scale(encoded(first, content_type, save_all=True, append_images=[second], duration=100))
@@ -136,7 +136,7 @@ def test_of_what_moves_the_first_frame_is_shown(content_type: str) -> None:
 
 
 @pytest.mark.parametrize("content_type", ["image/png", "image/webp", "image/gif"])
-def test_what_can_be_seen_through_can_be_seen_through(content_type: str) -> None:
+def test_the_sizes_of_a_transparent_picture_are_transparent(content_type: str) -> None:
     image = Image.new("RGBA", (600, 400), (255, 0, 0, 255))
     image.paste((0, 0, 0, 0), (0, 0, 300, 400))
 

@@ -86,7 +86,7 @@ async def test_sizes_that_do_not_exist_are_not_found(service: Service) -> None:
     assert (await service.http.get(f"{MEDIA}/{size_name(key, 40)}")).status_code == 200
 
 
-async def test_nobody_waits_for_sizes_when_a_photo_is_added(service: Service) -> None:
+async def test_a_photo_is_added_before_its_sizes_are_made(service: Service) -> None:
     ada = await service.organizer()
     event, first = await with_photo(ada, service)
     second = await upload(service, ada)

@@ -35,7 +35,7 @@ async def kept_in(service: Service) -> AsyncIterator[Store]:
     await kept_in.delete([NAME, OTHER, PHOTO])
 
 
-async def test_what_was_written_is_read(kept_in: Store) -> None:
+async def test_a_file_in_a_store_is_read_as_it_was_written(kept_in: Store) -> None:
     content = bytes(range(256)) * 1000
     await kept_in.write(PHOTO, content, JPEG)
 
@@ -58,7 +58,7 @@ async def test_reading_may_stop_anywhere(kept_in: Store) -> None:
         pass
 
 
-async def test_what_was_never_written_is_not_there(kept_in: Store) -> None:
+async def test_a_file_that_was_never_written_reads_as_none(kept_in: Store) -> None:
     async with kept_in.open(PHOTO) as opened:
         assert opened is None
     assert await stored(kept_in, PHOTO) is None
@@ -81,7 +81,7 @@ async def test_a_deleted_file_is_gone_and_others_stay(kept_in: Store) -> None:
     assert await stored(kept_in, PHOTO) == b"photo"
 
 
-async def test_what_is_deleted_twice_is_no_fault(kept_in: Store) -> None:
+async def test_a_file_can_be_deleted_twice(kept_in: Store) -> None:
     await kept_in.delete([PHOTO])
     await kept_in.delete([PHOTO])
 

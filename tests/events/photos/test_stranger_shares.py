@@ -47,7 +47,7 @@ async def test_an_unproved_organizer_has_few_uploads_that_no_event_shows(service
     assert refusal.json()["hint"] == stranger_shares.CONFIRM_HINT
 
 
-async def test_what_an_event_shows_does_not_count_as_unused(service: Service) -> None:
+async def test_a_photo_that_an_event_shows_does_not_count_as_unused(service: Service) -> None:
     eve = await stranger(service, "203.0.113.1")
     assert await wished(eve, 1, MAX_IDLE_FILES - 1) == MAX_IDLE_FILES - 1
     key = await upload(service, eve)
@@ -106,7 +106,7 @@ async def test_all_strangers_together_have_a_total_that_one_network_cannot_use_u
     assert await wished(third, 5 * MEGABYTE, 1) == 1
 
 
-async def test_who_confirms_the_address_has_no_such_limit_any_more_and_leaves_no_network(service: Service) -> None:
+async def test_an_organizer_who_proves_the_address_has_no_photo_limit_and_no_stored_network(service: Service) -> None:
     eve = await stranger(service, "203.0.113.1")
     assert await wished(eve, 1, MAX_IDLE_FILES + 1) == MAX_IDLE_FILES
     [(networks,)] = await service.run_sql("select registered_from from users where id = %(id)s", id=eve.id)

@@ -62,7 +62,7 @@ async def test_seats_that_go_to_those_who_waited_are_part_of_the_same_change(ser
     assert (await sale.news())[1:] == [("other", 6000, 4250)]
 
 
-async def test_another_date_changes_the_price_for_another_reason(sale: Sale) -> None:
+async def test_a_change_of_the_date_changes_the_price_for_the_reason_other(sale: Sale) -> None:
     await sale.days(50)
     await sale.tick()
     [(later,)] = await sale.service.run_sql("select datetime + interval '50 days' from events")

@@ -131,7 +131,7 @@ def test_the_last_seat_costs_the_upper_bound(sale: Sale) -> None:
 
 
 @given(sale=sales())
-def test_what_nobody_wanted_until_the_end_costs_the_lower_bound(sale: Sale) -> None:
+def test_an_event_without_registrations_costs_the_lower_bound_in_the_end(sale: Sale) -> None:
     created, starts = sorted((sale.created, sale.datetime))
     over = sale._replace(created=created, datetime=starts + timedelta(seconds=1), now=datetime(9000, 1, 1, tzinfo=UTC))
 

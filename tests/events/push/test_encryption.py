@@ -64,7 +64,7 @@ def test_every_message_is_read_by_its_browser_and_by_no_other(message: bytes, au
     ("p256dh", "auth"),
     [("", AUTH), (P256DH[:-4], AUTH), (P256DH, AUTH[:-3]), ("B" + "A" * 86, AUTH), ("é", AUTH), (P256DH, "")],
 )
-def test_what_are_no_keys_is_refused(p256dh: str, auth: str) -> None:
+def test_invalid_browser_keys_are_refused(p256dh: str, auth: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         read_browser_keys(p256dh, auth)
 

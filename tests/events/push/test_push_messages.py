@@ -109,7 +109,7 @@ async def test_a_message_has_no_web_address_but_that_of_the_page(service: Servic
     assert message["body"].startswith("Win at ")
 
 
-async def test_it_is_asked_for_only_where_somebody_waits_and_is_off_at_first(service: Service) -> None:
+async def test_a_push_message_is_offered_to_waiting_people_only_and_hidden_at_first(service: Service) -> None:
     _, _, [ann, ben] = await line(service, "ann", "ben")
     http = Visitor(service).http
 
@@ -120,7 +120,7 @@ async def test_it_is_asked_for_only_where_somebody_waits_and_is_off_at_first(ser
     assert await stored(service) == 0
 
 
-async def test_who_has_a_seat_cannot_subscribe(service: Service, pushes: PushServiceDouble) -> None:
+async def test_a_person_with_a_seat_cannot_subscribe_to_push(service: Service, pushes: PushServiceDouble) -> None:
     _, _, [ann, _] = await line(service, "ann", "ben")
     browser = pushes.subscribe(sender_keys(service.database.resources.secret)[0].public_key)
 
@@ -139,7 +139,7 @@ async def test_who_has_a_seat_cannot_subscribe(service: Service, pushes: PushSer
         ("sender_key", "AAAA"),
     ],
 )
-async def test_what_no_browser_sends_is_refused(
+async def test_an_invalid_push_subscription_is_refused(
     service: Service, pushes: PushServiceDouble, field: str, text: str
 ) -> None:
     _, _, [_, ben] = await line(service, "ann", "ben")
@@ -206,7 +206,7 @@ async def test_addresses_inside_the_operators_network_are_not_called(
     assert error.startswith("The push service")
 
 
-async def test_it_can_be_taken_back(service: Service, pushes: PushServiceDouble) -> None:
+async def test_a_push_subscription_can_be_withdrawn(service: Service, pushes: PushServiceDouble) -> None:
     _, _, [ann, ben] = await line(service, "ann", "ben")
     browser = await subscribed(service, pushes, ben)
 
@@ -231,7 +231,7 @@ async def test_a_registration_has_few_browsers_and_each_of_them_once(
     assert [len(browser.messages) for browser in browsers] == [0, 0, *[1] * MAX_SUBSCRIPTIONS]
 
 
-async def test_what_is_stored_is_sealed_and_goes_with_the_registration(
+async def test_a_push_subscription_is_stored_sealed_and_deleted_with_its_registration(
     service: Service, pushes: PushServiceDouble
 ) -> None:
     _, _, [_, ben] = await line(service, "ann", "ben")
@@ -299,7 +299,7 @@ async def test_organizers_have_their_turns(service: Service, pushes: PushService
     assert owners[0] != owners[1]
 
 
-async def test_another_site_cannot_subscribe_somebody(service: Service, pushes: PushServiceDouble) -> None:
+async def test_a_push_subscription_from_another_site_is_refused(service: Service, pushes: PushServiceDouble) -> None:
     _, _, [_, ben] = await line(service, "ann", "ben")
     browser = pushes.subscribe(sender_keys(service.database.resources.secret)[0].public_key)
 

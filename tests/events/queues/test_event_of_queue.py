@@ -69,7 +69,7 @@ async def test_the_database_refuses_a_second_room(service: Service) -> None:
         )
 
 
-async def test_what_was_returned_can_be_sent_back_but_the_target_stays(service: Service) -> None:
+async def test_a_queue_of_an_event_can_be_sent_back_as_read_but_keeps_its_target(service: Service) -> None:
     guarded = await guard(service)
     queue = (await guarded.ada.get(guarded.line.path)).json()["data"]
 

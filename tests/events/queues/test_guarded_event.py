@@ -106,7 +106,7 @@ async def test_a_form_with_a_mistake_does_not_use_the_release_up(service: Servic
     assert (await guest.send(refused, "ann@example.com")).status_code == 303
 
 
-async def test_who_has_registered_takes_a_new_place_for_the_next_person(service: Service) -> None:
+async def test_a_visitor_who_has_registered_takes_a_new_place_for_the_next_person(service: Service) -> None:
     guarded = await guard(service)
     guest = GuestBrowser(guarded)
     await guest.send(await guest.go_in(), "ann@example.com")
@@ -221,7 +221,7 @@ async def test_the_number_of_those_who_wait_is_on_the_page(service: Service) -> 
     assert "You are let in within" in text
 
 
-async def test_other_rooms_lead_to_their_own_sites(service: Service) -> None:
+async def test_a_room_without_an_event_leads_to_its_own_site(service: Service) -> None:
     line = await open_line(service)
     queue = (await line.ada.get(line.path)).json()["data"]
     assert (queue["event_id"], queue["target_url"]) == (None, "https://shop.example/sale")

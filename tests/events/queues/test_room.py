@@ -29,7 +29,7 @@ async def test_refreshing_or_coming_back_changes_nothing(line: QueueScene) -> No
     assert position(await other.look()) == 2
 
 
-async def test_what_keeps_no_cookie_takes_no_place(line: QueueScene) -> None:
+async def test_a_client_that_keeps_no_cookie_takes_no_place(line: QueueScene) -> None:
     for _ in range(5):
         page = await line.service.http.get(f"/queues/{line.id}")
         assert (page.status_code, state(page)) == (200, "arriving")
@@ -46,7 +46,7 @@ async def test_asking_for_the_headers_alone_takes_no_place(line: QueueScene) -> 
     assert await line.length() == 0
 
 
-async def test_whose_turn_it_is_is_sent_on_with_a_token(service: Service) -> None:
+async def test_a_visitor_whose_turn_it_is_is_sent_on_with_a_token(service: Service) -> None:
     line = await open_line(service, target_url="https://shop.example/sale?a=1#top")
     browser = Browser(line)
     await browser.line_up()
@@ -105,7 +105,7 @@ async def test_a_cookie_of_one_queue_is_none_of_another(line: QueueScene, servic
     assert await browser.state() == "arriving"
 
 
-async def test_who_missed_the_turn_takes_a_new_place_by_asking_for_it(line: QueueScene) -> None:
+async def test_a_visitor_who_missed_the_turn_takes_a_new_place_with_a_button(line: QueueScene) -> None:
     browser = Browser(line)
     await browser.line_up()
     await line.join("ann")

@@ -146,7 +146,7 @@ async def test_without_its_database_the_page_asks_for_patience(line: QueueScene)
     assert "Traceback" not in page.text
 
 
-async def test_what_pages_need_is_kept_for_good_under_an_address_that_changes_with_it(line: QueueScene) -> None:
+async def test_assets_of_the_waiting_room_are_immutable_under_versioned_addresses(line: QueueScene) -> None:
     page = (await line.service.http.get(f"/queues/{line.id}")).text
     addresses = re.findall(r'(?:href|src)="(/assets/[^"]+)"', page)
 

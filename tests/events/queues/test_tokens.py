@@ -45,7 +45,7 @@ async def reason(line: QueueScene, token: str, **options: Any) -> str:
     return body["reason"]
 
 
-async def test_who_was_released_finds_a_token_and_where_to_go(released: QueueScene) -> None:
+async def test_a_released_visitor_gets_a_token_and_a_redirect_url(released: QueueScene) -> None:
     status = await released.status("ann")
 
     assert list(status) == ["status", "reason", "token", "token_expires_at", "redirect_url"]
@@ -53,7 +53,7 @@ async def test_who_was_released_finds_a_token_and_where_to_go(released: QueueSce
     assert status["redirect_url"] == f"https://shop.example/sale?queue_token={status['token']}"
 
 
-async def test_who_waits_or_never_came_finds_none(released: QueueScene) -> None:
+async def test_a_visitor_who_waits_or_never_joined_gets_no_token(released: QueueScene) -> None:
     assert await released.status("ben") == {"status": "waiting", "position": 1, "estimated_wait_seconds": 1}
     assert await released.status("cal") == {"status": "not_in_queue"}
 
@@ -146,7 +146,7 @@ async def test_a_token_that_is_consumed_is_valid_once(released: QueueScene) -> N
     assert await reason(released, token, consume=True) == "used"
 
 
-async def test_of_many_who_consume_a_token_at_once_one_succeeds(released: QueueScene) -> None:
+async def test_a_token_consumed_many_times_at_once_is_accepted_once(released: QueueScene) -> None:
     token = await released.token("ann")
     answers = await asyncio.gather(*(released.verify(token, consume=True) for _ in range(20)))
 
@@ -193,7 +193,7 @@ async def test_an_admin_verifies_tokens_of_every_queue(released: QueueScene, ser
     assert answer.json()["data"]["visitor_id"] == "ann"
 
 
-async def test_what_is_signed_otherwise_is_refused(
+async def test_a_token_with_a_wrong_signature_or_header_is_refused(
     released: QueueScene, service: Service, subtests: pytest.Subtests
 ) -> None:
     token = await released.token("ann")

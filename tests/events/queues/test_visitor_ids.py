@@ -38,7 +38,7 @@ async def test_a_released_visitor_of_any_name_has_a_token_of_that_name(line: Que
 
 
 @pytest.mark.parametrize("visitor", ["", ".", "..", "x" * 256, "x" * 10_240, "\x00", "a\x00b", "\U0001f39f" * 256])
-async def test_what_no_address_can_hold_or_is_too_long_is_refused(line: QueueScene, visitor: str) -> None:
+async def test_a_visitor_id_that_no_address_can_hold_is_refused(line: QueueScene, visitor: str) -> None:
     answer = await line.ask_to_join(visitor)
 
     assert (answer.status_code, answer.json()["code"]) == (422, "validation_failed")
@@ -47,7 +47,7 @@ async def test_what_no_address_can_hold_or_is_too_long_is_refused(line: QueueSce
 
 
 @pytest.mark.parametrize("body", [b'{"visitor_id": "\\ud800"}', b'{"visitor_id": "\xff"}'])
-async def test_what_is_no_text_is_refused(line: QueueScene, body: bytes) -> None:
+async def test_a_visitor_id_that_is_not_valid_unicode_is_refused(line: QueueScene, body: bytes) -> None:
     answer = await line.ada.post(f"{line.path}/join", content=body, headers={"Content-Type": "application/json"})
 
     assert 400 <= answer.status_code < 500

@@ -109,7 +109,7 @@ async def test_an_event_lists_only_those_who_come_to_it_in_order_of_arrival(serv
     assert await coming(await service.admin(), event_id=first) == ["ann@example.com", "ben@example.com"]
 
 
-async def test_who_has_a_seat_and_who_waits_are_one_list_and_each_page_begins_where_the_last_ended(
+async def test_a_list_of_registrations_is_paged_without_gaps_over_seats_and_waiting_list(
     service: Service,
 ) -> None:
     ada = await service.organizer()
@@ -163,7 +163,7 @@ async def test_the_tool_lists_who_comes_to_one_event(service: Service) -> None:
     assert [registration["email"] for registration in listed] == ["ben@example.com", "cal@example.com"]
 
 
-async def test_who_comes_to_the_event_of_another_organizer_is_not_told(service: Service) -> None:
+async def test_registrations_for_an_event_of_another_organizer_cannot_be_listed(service: Service) -> None:
     ada, eve = await service.organizer(), await service.organizer()
     first, _ = await two_events(service, ada)
 

@@ -49,7 +49,7 @@ async def test_a_release_that_is_passed_on_registers_one_person(service: Service
     assert await guarded.registered() == {"ann@example.com"}
 
 
-async def test_what_is_no_release_of_this_room_is_refused(service: Service) -> None:
+async def test_a_token_of_another_room_is_refused(service: Service) -> None:
     guarded = await guard(service)
     other = await guard(service, guarded.ada)
     stranger = await guard(service, await service.organizer("Ben Events"))

@@ -25,7 +25,7 @@ async def sign_up(service: Service, *people: tuple[int, str], secret: str = "0" 
     return [answer.code if isinstance(answer, Problem) else answer for answer in answers]
 
 
-async def test_each_of_a_batch_gets_an_answer_of_its_own(service: Service) -> None:
+async def test_registrations_in_one_batch_get_answers_of_their_own(service: Service) -> None:
     ada = await service.organizer()
     free = await ada.create_event()
     paid = await ada.create_event(price=500, pricing_mode="fixed")

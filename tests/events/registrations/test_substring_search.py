@@ -173,7 +173,7 @@ async def test_a_common_text_is_found_in_the_order_of_the_list(crowd: Crowd, mon
     assert await crowd.search("example") == [*NAMES[::-1]]
 
 
-async def test_another_event_has_no_part_in_it(crowd: Crowd) -> None:
+async def test_registrations_of_other_events_are_not_found_by_a_search(crowd: Crowd) -> None:
     await sign_up(crowd.service, crowd.event, *NAMES)
     await crowd.search("ann")
     await crowd.index()
@@ -187,7 +187,7 @@ async def test_another_event_has_no_part_in_it(crowd: Crowd) -> None:
     assert await crowd.search("ann") == ["joanna", "hannah", "anna", "ann"]
 
 
-async def test_nothing_of_somebody_who_is_erased_stays_in_the_index(crowd: Crowd) -> None:
+async def test_an_erased_person_is_not_in_the_search_index(crowd: Crowd) -> None:
     await sign_up(crowd.service, crowd.event, *NAMES)
     await crowd.search("ann")
     await crowd.index()
@@ -198,7 +198,7 @@ async def test_nothing_of_somebody_who_is_erased_stays_in_the_index(crowd: Crowd
     assert await crowd.service.run_sql("select from searched_registrations where words like 'ann@%%'") == []
 
 
-async def test_whoever_is_erased_while_the_job_writes_is_erased_there_too(crowd: Crowd) -> None:
+async def test_a_person_erased_while_the_index_is_written_is_not_in_it(crowd: Crowd) -> None:
     await sign_up(crowd.service, crowd.event, *NAMES)
     await crowd.search("ann")
     await over(crowd.service, crowd.event)
@@ -213,7 +213,7 @@ async def test_whoever_is_erased_while_the_job_writes_is_erased_there_too(crowd:
     assert await crowd.service.run_sql("select from searched_registrations where words like 'ann@%%'") == []
 
 
-async def test_whoever_is_registered_no_more_is_not_in_the_index(crowd: Crowd) -> None:
+async def test_a_deleted_registration_is_not_in_the_search_index(crowd: Crowd) -> None:
     await sign_up(crowd.service, crowd.event, *NAMES)
     await crowd.search("ann")
     await crowd.index()
@@ -246,7 +246,7 @@ async def test_the_job_stops_before_whoever_waits_to_be_settled(crowd: Crowd) ->
     assert await crowd.search("ann") == ["annabel", "joanna", "hannah", "anna", "ann"]
 
 
-async def test_whoever_tries_again_after_a_rejection_is_found_once(crowd: Crowd) -> None:
+async def test_a_person_who_registers_again_after_a_rejection_is_found_once(crowd: Crowd) -> None:
     await sign_up(crowd.service, crowd.event, *NAMES)
     await crowd.service.run_sql(
         "update registrations set status = 'rejected', reason = 'event_full' where name ~ 'Bob'"
@@ -262,7 +262,7 @@ async def test_whoever_tries_again_after_a_rejection_is_found_once(crowd: Crowd)
 
 
 @pytest.mark.parametrize("seed", range(4))
-async def test_whatever_happens_the_index_finds_what_reading_everything_finds(crowd: Crowd, seed: int) -> None:
+async def test_a_search_by_the_index_always_finds_what_a_search_without_it_finds(crowd: Crowd, seed: int) -> None:
     """People come, are searched, and are erased, in any order, and the job runs now and then."""
     dice = random.Random(seed)
     service, names = crowd.service, [*NAMES]

@@ -120,7 +120,7 @@ async def test_a_full_event_without_waiting_places_refuses_at_once_and_creates_n
     assert await service.run_sql("select from users where email = 'ben@example.com'") == []
 
 
-async def test_who_holds_a_seat_of_a_full_event_is_told_202_again(service: Service) -> None:
+async def test_a_seated_person_who_registers_again_for_a_full_event_is_answered_with_202(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=1)
     poll = await ada.register(event["id"], email="ann@example.com")
@@ -129,7 +129,7 @@ async def test_who_holds_a_seat_of_a_full_event_is_told_202_again(service: Servi
     assert await ada.register(event["id"], email="ann@example.com") == poll
 
 
-async def test_who_was_rejected_may_ask_again_and_goes_to_the_end_of_the_line(service: Service) -> None:
+async def test_a_rejected_person_may_register_again_and_goes_to_the_end_of_the_line(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=1)
     polls = [await ada.register(event["id"], email=f"{name}@example.com") for name in ("ann", "ben")]

@@ -48,7 +48,7 @@ async def test_one_batch_settles_several_events_each_by_its_own_order(service: S
     assert await statuses(ada, polls[1::2]) == ["registered"] * 3
 
 
-async def test_nobody_is_seated_while_someone_earlier_is_still_being_stored(service: Service) -> None:
+async def test_a_later_registration_is_not_settled_while_an_earlier_one_is_being_stored(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=1)
     early = intake.IntakeRequest(ada.id, event["id"], email="early@example.com")

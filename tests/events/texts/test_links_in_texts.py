@@ -97,7 +97,7 @@ PARTS = st.text("abcxyz019-_~äß参加می", min_size=1, max_size=8).filter(lam
     st.lists(st.sampled_from(GLUE), max_size=4),
     st.sampled_from(["", " then", "\nthen"]),
 )
-def test_whatever_is_glued_to_an_address_stays_out_of_its_link_and_in_the_text(
+def test_a_link_excludes_the_punctuation_after_its_address_and_the_text_keeps_it(
     host: str, parts: list[str], glue: list[str], after: str
 ) -> None:
     address = f"https://{host}/{'/'.join(parts)}"
@@ -119,7 +119,7 @@ def test_whatever_is_glued_to_an_address_stays_out_of_its_link_and_in_the_text(
         "mailto:ann@example.com?subject=Hi",
     ],
 )
-def test_what_phones_and_calendars_open_is_a_link(address: str) -> None:
+def test_an_address_that_phones_and_calendars_open_is_a_link(address: str) -> None:
     assert links_of(render(f"[words]({address})").html) == [address]
 
 

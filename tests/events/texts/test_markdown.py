@@ -35,7 +35,7 @@ ENOUGH_SECONDS = 1_000.0
         ("> said", "<blockquote>\n<p>said</p>\n</blockquote>"),
     ],
 )
-def test_what_is_written_in_markdown_is_shown_so(source: str, html: str) -> None:
+def test_markdown_is_rendered_as_its_html(source: str, html: str) -> None:
     assert render(source).html.strip() == html
 
 

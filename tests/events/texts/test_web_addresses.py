@@ -27,7 +27,7 @@ from holdfast.events.texts.web_addresses import LINK_BREAK, LINKS, has_link, rep
         "somebody@evil.app",
     ],
 )
-def test_what_mail_programs_show_as_a_link_is_replaced(address: str) -> None:
+def test_an_address_that_mail_programs_show_as_a_link_is_replaced(address: str) -> None:
     assert has_link(f"Sign in at {address} now")
     assert replace_links(f"Sign in at {address} now", "(…)") == "Sign in at (…) now"
 

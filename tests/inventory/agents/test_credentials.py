@@ -44,7 +44,7 @@ async def test_without_a_credential_one_is_asked_for(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("credential", ["x", "a.b.c", "...", "hf_short", "reg_aaaaaaaaaaaaaaaaaaaaaa", "x" * 50_000])
-async def test_what_is_no_credential_is_refused(scene: Scene, credential: str) -> None:
+async def test_an_invalid_credential_is_answered_with_401(scene: Scene, credential: str) -> None:
     response = await scene.who(credential)
 
     assert (response.status_code, response.json()["error"]) == (401, "invalid_api_key")

@@ -20,7 +20,7 @@ from tests.cases import in_turn
 from tests.inventory.agents.conftest import BASE_URL, DOMAIN, Scene, parts, running
 
 
-async def test_who_shows_the_key_of_a_shop_is_given_an_identity(scene: Scene) -> None:
+async def test_an_agent_with_the_key_of_a_shop_is_given_an_identity(scene: Scene) -> None:
     response = await scene.identify()
 
     assert (response.status_code, response.headers["cache-control"]) == (200, "no-store")
@@ -84,7 +84,7 @@ async def test_a_new_key_has_a_registration_of_its_own_with_the_scopes_it_has(sc
     assert after["scopes"] == ["read_inventory", "read_pools"]
 
 
-async def test_another_shop_has_another_registration(scene: Scene) -> None:
+async def test_agents_of_different_shops_have_different_registrations(scene: Scene) -> None:
     _, key = await scene.database.transact(lambda tx: shops.add(tx, "ben.myshopify.com"))
     other = (await scene.identify({"type": "service_auth", "api_key": key})).json()
 
@@ -151,7 +151,7 @@ async def test_a_revoked_key_registers_nobody(scene: Scene) -> None:
     assert (await scene.identify()).status_code == 401
 
 
-async def test_other_bodies_and_methods_are_refused(scene: Scene) -> None:
+async def test_an_identity_request_with_another_body_or_method_is_refused(scene: Scene) -> None:
     form = await scene.http.post("/api/agent/identity", data={"type": "service_auth", "api_key": scene.key})
     large = await scene.identify({"type": "service_auth", "api_key": "x" * 2_000_000})
     read = await scene.http.get("/api/agent/identity")

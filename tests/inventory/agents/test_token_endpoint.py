@@ -57,7 +57,7 @@ async def test_a_scope_the_identity_lacks_is_refused(scene: Scene, scope: str) -
     assert (response.status_code, response.json()["error"]) == (400, "invalid_scope")
 
 
-async def test_other_grants_are_refused(scene: Scene) -> None:
+async def test_an_unsupported_or_invalid_grant_is_refused(scene: Scene) -> None:
     for form, error in (
         ({}, "invalid_request"),
         ({"grant_type": ""}, "invalid_request"),

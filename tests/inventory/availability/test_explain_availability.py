@@ -33,7 +33,7 @@ async def test_the_reckoning_of_one_pool(shop: Shop) -> None:
     }
 
 
-async def test_of_a_kit_every_pool_is_reckoned_and_the_least_is_marked(shop: Shop) -> None:
+async def test_an_explained_kit_lists_its_pools_and_marks_the_one_that_limits(shop: Shop) -> None:
     await shop.pool(50, name="Jars", members=[KIT])
     await shop.pool(3, name="Boxes", unit="boxes", members=[{**KIT, "units_per_sale": 1}])
 
@@ -49,7 +49,7 @@ async def test_of_a_kit_every_pool_is_reckoned_and_the_least_is_marked(shop: Sho
     )
 
 
-async def test_of_two_that_allow_the_same_one_is_marked_and_get_availability_names_it_too(shop: Shop) -> None:
+async def test_an_explained_kit_marks_one_of_two_equal_pools_as_get_availability_does(shop: Shop) -> None:
     await shop.pool(18, members=[KIT])
     await shop.pool(3, members=[{**KIT, "units_per_sale": 1}])
 
@@ -83,7 +83,7 @@ async def test_a_pool_that_is_not_active_is_the_reason_why_nobody_is_told(shop: 
         )
 
 
-async def test_what_explains_it_agrees_with_what_the_storefront_is_told(shop: Shop) -> None:
+async def test_an_explanation_has_the_same_quantity_as_the_storefront(shop: Shop) -> None:
     pool = await shop.golden()
     for delta in (-3, -7, 1, -30, -11):
         await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=delta)

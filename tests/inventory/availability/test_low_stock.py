@@ -65,7 +65,7 @@ async def test_the_pace_is_that_of_the_last_28_days(shop: Shop, inventory: Inven
     assert await low(shop, days_of_cover=365) == []
 
 
-async def test_what_was_counted_moved_or_held_is_no_pace(shop: Shop) -> None:
+async def test_counts_transfers_and_holds_do_not_add_to_the_pace_of_a_pool(shop: Shop) -> None:
     one, two = await shop.pool(84), await shop.pool(0)
     await shop.call("set_pool_quantity", pool_id=one["id"], quantity=60)
     await shop.call("transfer_quantity", from_pool_id=one["id"], to_pool_id=two["id"], quantity=40)
@@ -90,5 +90,5 @@ async def test_pages_follow_one_another(stocked: Shop) -> None:
     assert second["next_cursor"] is None
 
 
-async def test_another_shops_pools_are_not_listed(stocked: Shop, inventory: Inventory) -> None:
+async def test_pools_of_another_shop_are_not_listed_as_low(stocked: Shop, inventory: Inventory) -> None:
     assert await low(await inventory.shop(), threshold=10**6, days_of_cover=365) == []

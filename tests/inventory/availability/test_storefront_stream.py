@@ -26,7 +26,9 @@ async def version(shop: Shop) -> int:
     return (await shop.call("get_availability", variant_gids=[SINGLE]))["version"]
 
 
-async def test_it_begins_with_everything(shop: Shop, inventory: Inventory) -> None:
+async def test_the_stream_of_a_storefront_begins_with_a_snapshot_of_all_variants(
+    shop: Shop, inventory: Inventory
+) -> None:
     await shop.golden()
 
     async with reading(inventory.app, await stream_url(shop)) as reader:
@@ -39,7 +41,9 @@ async def test_it_begins_with_everything(shop: Shop, inventory: Inventory) -> No
     }
 
 
-async def test_its_headers_let_any_page_read_it_and_no_proxy_hold_it_back(shop: Shop, inventory: Inventory) -> None:
+async def test_the_stream_of_a_storefront_is_readable_from_any_origin_and_not_buffered(
+    shop: Shop, inventory: Inventory
+) -> None:
     async with reading(inventory.app, await stream_url(shop), origin="https://any.example") as reader:
         pass
 
@@ -51,7 +55,9 @@ async def test_its_headers_let_any_page_read_it_and_no_proxy_hold_it_back(shop: 
     assert "access-control-allow-credentials" not in reader.headers
 
 
-async def test_each_reader_is_told_another_time_to_come_back(shop: Shop, inventory: Inventory) -> None:
+async def test_readers_of_a_storefront_stream_get_different_times_to_reconnect(
+    shop: Shop, inventory: Inventory
+) -> None:
     times: list[int] = []
     for _ in range(4):
         async with reading(inventory.app, await stream_url(shop)) as reader:
@@ -79,13 +85,15 @@ async def test_silence_is_filled_with_comments(
 
 
 @pytest.mark.parametrize("method", ["POST", "HEAD", "PUT"])
-async def test_it_is_opened_with_get(shop: Shop, method: str) -> None:
+async def test_the_stream_of_a_storefront_allows_get_only(shop: Shop, method: str) -> None:
     response = await shop.http.request(method, await stream_url(shop))
 
     assert (response.status_code, response.headers["allow"]) == (405, "GET")
 
 
-async def test_then_only_what_changes_is_told(shop: Shop, inventory: Inventory) -> None:
+async def test_the_stream_of_a_storefront_sends_only_changes_after_the_snapshot(
+    shop: Shop, inventory: Inventory
+) -> None:
     pool = await shop.golden()
     async with reading(inventory.app, await stream_url(shop)) as reader:
         await reader.next()
@@ -97,7 +105,7 @@ async def test_then_only_what_changes_is_told(shop: Shop, inventory: Inventory) 
     assert event["data"] == {"version": change["version"], "variants": {SINGLE: 49}, "removed": []}
 
 
-async def test_what_is_no_longer_offered_is_told_and_what_is_offered_again_too(
+async def test_the_stream_of_a_storefront_reports_variants_that_are_removed_and_offered_again(
     shop: Shop, inventory: Inventory
 ) -> None:
     pool = await shop.golden()
@@ -122,7 +130,9 @@ async def test_what_is_no_longer_offered_is_told_and_what_is_offered_again_too(
     ]
 
 
-async def test_what_changes_no_number_is_not_told(shop: Shop, inventory: Inventory) -> None:
+async def test_a_change_without_new_quantities_is_not_streamed_to_a_storefront(
+    shop: Shop, inventory: Inventory
+) -> None:
     pool = await shop.golden()
     async with reading(inventory.app, await stream_url(shop)) as reader:
         await reader.next()
@@ -137,7 +147,9 @@ async def test_what_changes_no_number_is_not_told(shop: Shop, inventory: Invento
     assert event["id"] == str(last["version"])
 
 
-async def test_whoever_replays_the_stream_ends_with_what_is_true(shop: Shop, inventory: Inventory) -> None:
+async def test_a_replay_of_the_storefront_stream_ends_with_the_present_quantities(
+    shop: Shop, inventory: Inventory
+) -> None:
     """Changes of every kind, in quick succession; ids rise, and the sum of all events is the present."""
     pool, boxes = await shop.golden(), await shop.pool(30)
     async with reading(inventory.app, await stream_url(shop)) as reader:

@@ -114,13 +114,13 @@ def test_the_newest_numbers_of_a_pool_are_right_for_all_its_variants(function: R
     assert function.says(single(5, 50, v=6), six(1, 10, v=8)) != []
 
 
-def test_nothing_is_refused_while_somebody_fills_the_cart(function: Running) -> None:
+def test_a_cart_is_not_refused_before_checkout(function: Running) -> None:
     assert function.says(single(51), step="CART_INTERACTION") == []
     assert len(function.says(single(51), step="CHECKOUT_INTERACTION")) == 1
     assert len(function.says(single(51), step=None)) == 1
 
 
-def test_what_is_no_variant_is_left_alone(function: Running) -> None:
+def test_a_cart_line_without_a_variant_is_not_checked(function: Running) -> None:
     gift = {"quantity": 1000, "merchandise": {"__typename": "CustomProduct"}}
 
     assert function.says(single(50), others=[gift]) == []

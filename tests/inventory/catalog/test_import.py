@@ -31,7 +31,7 @@ async def test_the_install_imports_variants_locations_and_levels(scene: Scene) -
     assert (objects, stored, error) == (10, 10, None)
 
 
-async def test_what_is_gone_when_it_is_imported_again_is_forgotten(scene: Scene) -> None:
+async def test_a_variant_deleted_at_the_platform_is_deleted_by_the_next_import(scene: Scene) -> None:
     tea = next(variant for variant in scene.platform.variants(DOMAIN) if variant.product_title == "Green tea")
     remove_product(scene.platform.world, DOMAIN, tea.product)
     await again(scene)

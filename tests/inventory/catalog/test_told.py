@@ -69,7 +69,7 @@ async def test_an_import_after_a_change_of_the_product_brings_the_words_of_now(s
     assert await scene.inventory.sql(f"select sku from catalog_variants where gid = '{single.gid}'") == [("H1",)]
 
 
-async def test_what_is_deleted_is_forgotten(scene: Scene, tells: Any) -> None:
+async def test_a_variant_deleted_by_a_webhook_is_deleted_from_the_catalog(scene: Scene, tells: Any) -> None:
     shops.remove_variant(scene.platform.world, DOMAIN, scene.variants["Single"].id)
     await tells()
     count = "select (select count(*) from catalog_variants), (select count(*) from levels)"
@@ -92,7 +92,7 @@ async def test_a_level_that_is_told_late_changes_nothing_newer(scene: Scene, tel
     assert await scene.row("Single", "available") == (40,)
 
 
-async def test_of_many_levels_that_are_told_at_once_each_is_as_it_was_last(scene: Scene) -> None:
+async def test_levels_of_many_webhooks_at_once_have_their_latest_quantities(scene: Scene) -> None:
     payloads = [level_payload(scene.platform.level(DOMAIN, scene.variants["6-pack"].id))]
     for available in (45, 40):
         scene.platform.clock.advance(5)

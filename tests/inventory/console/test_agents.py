@@ -88,7 +88,7 @@ async def test_asking_for_a_new_key_changes_nothing_until_it_is_confirmed(admin:
     assert await shown_key(admin) == shop.key
 
 
-async def test_what_agents_did_is_told_with_the_pool_the_reason_and_undo(admin: Admin, shop: Shop) -> None:
+async def test_changes_of_agents_are_listed_with_pool_reason_and_undo(admin: Admin, shop: Shop) -> None:
     empty = main_text(await admin.get("/console/agents"))
     pool = await shop.pool(10)
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-1, reason="<b>broken</b>")
@@ -106,7 +106,7 @@ async def test_what_agents_did_is_told_with_the_pool_the_reason_and_undo(admin: 
     assert "was undone" in main_text(await admin.get("/console/agents"))
 
 
-async def test_what_people_did_is_not_told_as_what_agents_did(admin: Admin, shop: Shop) -> None:
+async def test_changes_of_people_are_not_listed_as_changes_of_agents(admin: Admin, shop: Shop) -> None:
     pool = await shop.pool(10)
     before = main_text(await admin.get("/console/agents/done"))
 

@@ -140,7 +140,7 @@ WRONG: list[dict[str, Any]] = [
 """Claims of session tokens that are signed, and not good."""
 
 
-async def test_nobody_comes_in_by_a_word_that_is_none_or_is_about_another_shop(admin: Admin) -> None:
+async def test_a_forged_or_foreign_session_token_does_not_sign_in(admin: Admin) -> None:
     unsigned = f"{admin.token().rpartition('.')[0]}.{'A' * 43}"
 
     for token in (unsigned, "forged", *(admin.token(**claims) for claims in WRONG)):

@@ -64,7 +64,7 @@ async def test_the_words_are_right_or_can_be_chosen(merchant: Stocking, codec: s
 
 
 @pytest.mark.parametrize("codec", ["utf-8", "utf-8-sig", "utf-16", "ascii"])
-async def test_who_saves_in_unicode_is_not_asked(merchant: Stocking, codec: str) -> None:
+async def test_a_file_in_unicode_needs_no_choice_of_encoding(merchant: Stocking, codec: str) -> None:
     preview = await upload(merchant, file_of("Jars" if codec == "ascii" else "Gläser 蜂蜜", codec))
 
     assert "does not say in which encoding" not in main_text(preview)

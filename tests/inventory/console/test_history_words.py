@@ -42,7 +42,7 @@ async def test_a_sale_is_counted_by_the_units_of_its_time(admin: Admin, own_shop
     assert "An agent sold 6 units : 1 \N{MULTIPLICATION SIGN} 6-pack" in await history(admin, pool)
 
 
-async def test_each_change_is_told_by_who_made_it_and_what_it_did(admin: Admin, own_shop: Shop) -> None:
+async def test_a_change_in_the_history_names_who_made_it_and_what_it_did(admin: Admin, own_shop: Shop) -> None:
     pool, other = await own_shop.pool(50, name="Jars"), await own_shop.pool(0, name="Boxes")
     id = pool["id"]
     await own_shop.call("adjust_pool_quantity", pool_id=id, delta=-1, reason="One jar was broken.")

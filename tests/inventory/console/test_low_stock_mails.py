@@ -60,7 +60,7 @@ async def test_one_unit_is_no_units(owner: Owner, shop: Shop) -> None:
     assert "1 unit left that can be sold" in mail
 
 
-async def test_what_is_held_counts_and_a_dry_run_tells_nobody(owner: Owner, shop: Shop) -> None:
+async def test_a_hold_below_the_limit_sends_a_mail_and_a_dry_run_does_not(owner: Owner, shop: Shop) -> None:
     pool = await shop.pool(20, low_stock_at=12)
 
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-9, dry_run=True)

@@ -63,9 +63,7 @@ async def test_a_link_with_something_glued_to_it_leads_to_its_page(
 
 
 @pytest.mark.parametrize("path", ["/storefront/availability)", "/webhooks)", "/auth/callback)", "/mcp)"])
-async def test_what_the_platform_signs_and_what_agents_call_is_never_redirected(
-    inventory: Inventory, path: str
-) -> None:
+async def test_a_path_of_the_platform_or_of_agents_is_never_redirected(inventory: Inventory, path: str) -> None:
     answer = await Owner(inventory).get(path)
 
     assert answer.status_code in {401, 404, 405}

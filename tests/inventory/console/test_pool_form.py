@@ -42,7 +42,7 @@ async def test_a_form_that_is_sent_twice_makes_one_pool(admin: Admin, own_shop: 
         ("quantity", "9" * 15, "Enter 1,000,000,000,000 or less."),
     ],
 )
-async def test_what_does_not_fit_is_marked_with_an_example_and_makes_nothing(
+async def test_an_invalid_field_of_a_new_pool_has_its_message_and_makes_no_pool(
     admin: Admin, own_shop: Shop, field: str, typed: str, error: str
 ) -> None:
     refused = await admin.send("/console/pools/new", **{"name": "Honey", "unit": "jars", field: typed})
@@ -82,7 +82,7 @@ async def test_a_merchant_changes_what_a_pool_is_like(admin: Admin, own_shop: Sh
     }
 
 
-async def test_what_others_changed_meanwhile_is_shown_and_not_overwritten(admin: Admin, own_shop: Shop) -> None:
+async def test_changes_of_others_to_a_pool_are_shown_and_not_overwritten(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(50, name="Honey")
     path = f"/console/pools/{pool['id']}/edit"
     seen = hidden(await admin.get(path), "seen")
@@ -114,7 +114,7 @@ async def test_sales_meanwhile_do_not_stand_in_the_way(admin: Admin, own_shop: S
     assert (after["name"], after["on_hand"], after["version"]) == ("Honey", 44, pool["version"] + 2)
 
 
-async def test_what_is_left_empty_or_made_up_changes_nothing(admin: Admin, own_shop: Shop) -> None:
+async def test_an_empty_or_invalid_field_leaves_the_pool_unchanged(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(50, name="Honey")
     path = f"/console/pools/{pool['id']}/edit"
     seen = hidden(await admin.get(path), "seen")

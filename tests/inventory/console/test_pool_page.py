@@ -50,7 +50,7 @@ async def test_the_picture_shows_changes_when_they_were_made(admin: Admin, own_s
     assert '<path class="triangle" d="M494.0 ' in page.text
 
 
-async def test_of_many_changes_the_picture_has_the_newest_one_by_one_and_the_rest_in_steps(
+async def test_a_chart_of_many_changes_has_the_newest_one_by_one_and_the_rest_in_steps(
     admin: Admin, own_shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pool_page, "MAX_NEWEST_CHANGES", 2)
@@ -98,7 +98,7 @@ async def test_the_history_comes_in_pages(admin: Admin, own_shop: Shop) -> None:
     assert "Older entries" not in last.text
 
 
-async def test_what_another_shop_has_is_not_found(admin: Admin, own_shop: Shop) -> None:
+async def test_a_pool_or_variant_of_another_shop_is_answered_with_404(admin: Admin, own_shop: Shop) -> None:
     other = await admin.inventory.shop()
     theirs = await other.pool(10, members=PACKS)
 

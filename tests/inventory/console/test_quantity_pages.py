@@ -50,7 +50,7 @@ async def test_a_correction_takes_nothing_that_is_held(admin: Admin, own_shop: S
 
 
 @in_turn("typed", ["", "0", "-6", "1.5", "six", "9" * 14, "٦"])
-async def test_what_is_no_quantity_is_marked_and_changes_nothing(admin: Admin, own_shop: Shop, typed: str) -> None:
+async def test_an_invalid_quantity_is_marked_and_changes_no_stock(admin: Admin, own_shop: Shop, typed: str) -> None:
     pool = await own_shop.pool(10)
 
     refused = await admin.send(f"/console/pools/{pool['id']}/adjust", way="add", delta=typed)
@@ -113,7 +113,7 @@ async def test_a_transfer_takes_from_one_pool_and_gives_to_another_of_its_unit(a
     assert [await own_shop.on_hand(pool["id"]) for pool in (here, other)] == [30, 20]
 
 
-async def test_nothing_of_another_shop_is_found_or_changed(admin: Admin, own_shop: Shop) -> None:
+async def test_a_pool_of_another_shop_cannot_be_found_or_changed(admin: Admin, own_shop: Shop) -> None:
     other = await admin.inventory.shop()
     ours, theirs = await own_shop.pool(50), await other.pool(50)
     token = {name: hidden(await admin.get(f"/console/pools/{ours['id']}/adjust"), name) for name in ("token", "once")}

@@ -76,7 +76,7 @@ async def test_an_address_that_nobody_named_signs_in_to_nothing(owner: Owner) ->
     assert await owner.inventory.sql("select email from merchants") == [(EMAIL,)]
 
 
-async def test_nobody_has_a_password(owner: Owner) -> None:
+async def test_a_merchant_cannot_sign_in_by_password(owner: Owner) -> None:
     refused = await owner.send("/sign-in", email=EMAIL, password="correct horse battery")
 
     assert refused.status_code == 422
@@ -150,7 +150,7 @@ async def test_an_owner_of_a_shop_that_has_uninstalled_the_app_is_out(owner: Own
     assert main_text(done).startswith("There is no account with this address.")
 
 
-async def test_what_a_merchant_did_is_known_by_the_address_and_what_an_agent_did_by_the_key(
+async def test_a_change_is_attributed_to_the_address_of_a_merchant_or_the_key_of_an_agent(
     owner: Owner, shop: Shop
 ) -> None:
     [(id,)] = await owner.inventory.sql("select id from merchants")

@@ -130,7 +130,7 @@ async def test_rows_that_do_not_fit_are_all_named_and_the_text_stays(merchant: S
     assert await merchant.shop.call("list_pools") == {"pools": [], "next_cursor": None}
 
 
-async def test_what_would_take_too_much_is_refused(merchant: Stocking) -> None:
+async def test_a_sheet_that_takes_more_than_a_pool_has_is_refused(merchant: Stocking) -> None:
     await merchant.shop.pool(5, name="Jars")
 
     page = await send(merchant, "name,quantity\nJars,-6\n", mode="adjust")
@@ -171,7 +171,7 @@ async def test_a_file_that_is_too_large_or_no_text_is_refused_and_the_form_stays
     assert (await merchant.get(f"{PATH}/keys.csv")).status_code == 404
 
 
-async def test_another_shop_is_neither_read_nor_changed(place: Settings | Place) -> None:
+async def test_an_import_or_export_reaches_no_pools_of_another_shop(place: Settings | Place) -> None:
     async with stocking(place, "de") as merchant:
         other = await merchant.inventory.shop()
         theirs = await other.pool(7, name="Jars", members=PACKS)

@@ -151,7 +151,7 @@ async def test_a_comparison_says_that_it_waits_for_the_answer_to_a_call(pooled: 
         assert "Some orders could not be counted yet." not in main_text(page)
 
 
-async def test_what_is_parked_is_shown_with_its_reason_and_set_again_after_a_question(pooled: Stocking) -> None:
+async def test_a_parked_level_is_shown_with_its_reason_and_set_again_after_a_question(pooled: Stocking) -> None:
     await pooled.inventory.sql("update levels set parked = '<i>odd</i>' where target = 8")
     page = await pooled.get(PATH)
     assert "is not set until you ask for it: <i>odd</i>" in main_text(page)

@@ -44,7 +44,7 @@ async def test_linking_shows_the_numbers_first_and_then_does_it(merchant: Stocki
     assert (await merchant.confirm(preview, path, sure="keep_pool")).status_code == 303
 
 
-async def test_what_the_platform_has_can_be_added_with_the_link(merchant: Stocking) -> None:
+async def test_a_link_can_add_the_quantities_of_the_platform_to_the_pool(merchant: Stocking) -> None:
     id, path = await pool(merchant, 0)
 
     preview = await merchant.send(path, do="link", **ALL)
@@ -54,7 +54,7 @@ async def test_what_the_platform_has_can_be_added_with_the_link(merchant: Stocki
     assert await merchant.shop.on_hand(id) == 50 + 8 * 6 + 4 * 12
 
 
-async def test_what_the_platform_does_not_know_is_linked_by_its_id_and_adds_nothing(merchant: Stocking) -> None:
+async def test_a_variant_unknown_to_the_platform_is_linked_by_its_id_and_adds_no_stock(merchant: Stocking) -> None:
     id, path = await pool(merchant)
     gid = "gid://shopify/ProductVariant/7"
 
@@ -102,7 +102,7 @@ async def test_a_pool_that_changed_after_the_question_is_shown_again(merchant: S
     assert (await units(merchant, id))[SIX_PACK] == 5
 
 
-async def test_what_cannot_be_is_said_beside_its_field(merchant: Stocking) -> None:
+async def test_an_invalid_link_has_its_message_beside_the_field(merchant: Stocking) -> None:
     _, path = await pool(merchant, members=PACKS)
 
     nothing = await merchant.send(path, do="link")

@@ -25,7 +25,7 @@ async def drawn(admin: Admin, pool: dict[str, Any]) -> str:
     return text.partition("What was taken since")[2]
 
 
-async def test_what_agents_sell_is_said_by_variant_and_the_rest_by_name(admin: Admin, own_shop: Shop) -> None:
+async def test_draws_of_agents_are_summed_by_variant_and_by_kind_of_change(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(100, members=[{**PACKS[0], "title": "One <jar>"}, {**PACKS[1], "sku": "H-6"}])
     await own_shop.call("record_sale", variant_gid=SIX_PACK, quantity=2)
     await own_shop.call("record_sale", variant_gid=SINGLE, quantity=1)
@@ -65,7 +65,7 @@ async def test_a_kit_draws_on_each_of_its_pools(admin: Admin, own_shop: Shop) ->
     assert "Variant 1006 1 2 units" in await drawn(admin, boxes)
 
 
-async def test_what_a_variant_drew_stays_when_it_is_unlinked(admin: Admin, own_shop: Shop) -> None:
+async def test_draws_of_a_variant_stay_after_it_is_unlinked(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(50, members=PACKS)
     await own_shop.call("record_sale", variant_gid=SIX_PACK, quantity=1)
     await own_shop.call("unlink_variants", pool_id=pool["id"], variant_gids=[SIX_PACK])
@@ -84,7 +84,7 @@ async def test_the_days_of_the_picture_are_counted_and_none_before(
     assert ("Variant 1006 1 6 units" in await drawn(admin, pool)) is is_shown
 
 
-async def test_those_that_took_least_are_one(admin: Admin, own_shop: Shop) -> None:
+async def test_the_smallest_draws_are_summed_in_one_row(admin: Admin, own_shop: Shop) -> None:
     gids = [f"gid://shopify/ProductVariant/{number}" for number in range(1, MAX_NAMED_DRAWS + 4)]
     pool = await own_shop.pool(1000, members=[{"variant_gid": gid, "units_per_sale": 1} for gid in gids])
     for place, gid in enumerate(gids, start=2):
@@ -99,7 +99,7 @@ async def test_those_that_took_least_are_one(admin: Admin, own_shop: Shop) -> No
     assert "Variant 3 1 4 units" not in text
 
 
-async def test_what_was_undone_comes_back_to_what_took_it(admin: Admin, own_shop: Shop) -> None:
+async def test_an_undone_change_is_counted_back_to_its_kind(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(100)
     for delta in (-7, 20):
         change = await own_shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=delta)
@@ -125,7 +125,7 @@ async def test_days_that_no_picture_shows_are_forgotten(admin: Admin, own_shop: 
     assert "Variant 1006 1 6 units" in await drawn(admin, pool)
 
 
-async def test_another_shop_sees_nothing_of_it(admin: Admin, own_shop: Shop) -> None:
+async def test_draws_of_another_shop_are_not_shown(admin: Admin, own_shop: Shop) -> None:
     other = await admin.inventory.shop()
     await other.pool(50, members=PACKS)
     await other.call("record_sale", variant_gid=SIX_PACK, quantity=1)

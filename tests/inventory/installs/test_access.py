@@ -128,9 +128,7 @@ async def test_two_processes_make_one_call_for_a_fresh_token(scene: Scene, endpo
     assert len(endpoint.refresh_tokens) == 1
 
 
-async def test_who_can_still_use_the_old_token_does_not_wait_for_the_fresh_one(
-    scene: Scene, endpoint: Endpoint
-) -> None:
+async def test_a_valid_token_is_used_while_another_process_refreshes_it(scene: Scene, endpoint: Endpoint) -> None:
     await ends_in(scene, 30)
     await scene.inventory.sql("update platform_tokens set leased_until = now() + interval '1 hour'")
 

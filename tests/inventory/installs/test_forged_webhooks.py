@@ -108,9 +108,7 @@ async def test_no_answer_gives_a_signature_back_from_which_a_webhook_can_be_made
     assert signed_for(answer) == []
 
 
-async def test_what_the_proxy_signs_is_no_webhook_also_if_somebody_knows_the_signature(
-    scene: Scene, shop: Shop
-) -> None:
+async def test_a_text_signed_for_the_app_proxy_is_refused_as_a_webhook(scene: Scene, shop: Shop) -> None:
     parameters = [
         *CHOSEN,
         *(

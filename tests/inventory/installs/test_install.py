@@ -136,7 +136,7 @@ NO_SHOPS = [
 ]
 
 
-async def test_nobody_is_sent_to_a_place_that_is_no_shop(scene: Scene) -> None:
+async def test_an_install_for_an_invalid_shop_domain_is_refused_without_a_redirect(scene: Scene) -> None:
     for query in NO_SHOPS:
         answer = await scene.begin(query)
 
@@ -247,7 +247,7 @@ async def test_an_app_that_is_not_set_up_says_so(inventory: Inventory) -> None:
     assert (answer.status_code, "has not set the app up yet" in answer.text) == (503, True)
 
 
-async def test_nothing_is_installed_while_everything_of_the_shop_is_being_deleted(scene: Scene) -> None:
+async def test_a_shop_whose_data_is_being_deleted_cannot_install_the_app(scene: Scene) -> None:
     await scene.install()
     await scene.inventory.sql("update installs set uninstalled_at = now(), redacted_at = now()")
     granted = GrantedTokens("shpat", ",".join(REQUIRED))

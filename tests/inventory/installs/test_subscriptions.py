@@ -37,7 +37,7 @@ async def test_an_install_sees_to_the_subscriptions_soon(scene: Scene, shop: Sho
     assert ("APP_UNINSTALLED", ADDRESS) in platform_subscriptions(scene)
 
 
-async def test_what_is_missing_is_made_and_what_leads_elsewhere_is_ended(scene: Scene, shop: Shop) -> None:
+async def test_missing_subscriptions_are_made_and_those_to_other_addresses_are_ended(scene: Scene, shop: Shop) -> None:
     moved = Subscription(topic="ORDERS_UPDATED", uri="https://old.example.com/webhooks/shopify")
     needless = Subscription(topic="SHOP_UPDATE", uri=ADDRESS)
     for subscription in (moved, needless):

@@ -63,7 +63,7 @@ async def test_the_key_and_the_tokens_die_at_once(scene: Scene, shop: Shop) -> N
     assert await scene.inventory.sql("select from platform_tokens") == []
 
 
-async def test_what_was_not_handled_yet_is_dropped(scene: Scene, shop: Shop) -> None:
+async def test_webhooks_not_yet_handled_are_dropped_when_the_app_is_uninstalled(scene: Scene, shop: Shop) -> None:
     await scene.inventory.sql(
         "insert into webhooks (shop_id, webhook_id, topic, payload) values (%(shop)s, 'w', 'orders/updated', '{}')",
         shop=shop.id,

@@ -31,7 +31,7 @@ async def test_orders_and_refunds_of_which_nothing_came_are_counted_once(scene: 
     assert await scene.left() == 50 - 13
 
 
-async def test_what_changed_twice_in_a_second_is_found_although_only_the_first_change_was_told(scene: Scene) -> None:
+async def test_an_order_changed_twice_in_a_second_is_found_although_one_webhook_came(scene: Scene) -> None:
     edited, refunded = scene.sell((0, 4)), scene.sell((1, 1))
     scene.sell((2, 1))
     await scene.deliver_all()

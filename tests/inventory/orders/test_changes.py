@@ -9,7 +9,7 @@ from tests.inventory.support import SINGLE, SIX_PACK, Inventory, Shop
 
 
 @pytest.mark.parametrize(("kind", "left"), [("cancel", 50), ("return", 50), ("legacy_restock", 50), ("no_restock", 38)])
-async def test_what_is_cancelled_comes_back_if_it_is_put_back_into_stock(
+async def test_cancelled_units_come_back_if_they_are_restocked(
     inventory: Inventory, golden: Shop, kind: str, left: int
 ) -> None:
     order = PlatformOrder((SIX_PACK, 2))
@@ -21,7 +21,7 @@ async def test_what_is_cancelled_comes_back_if_it_is_put_back_into_stock(
     assert await golden.on_hand(1) == left
 
 
-async def test_what_comes_back_is_an_entry_that_says_so(inventory: Inventory, golden: Shop) -> None:
+async def test_returned_units_are_an_entry_of_their_own_kind(inventory: Inventory, golden: Shop) -> None:
     order = PlatformOrder((SIX_PACK, 2), (SINGLE, 3))
     packs, singles = order.lines
     await tell(inventory, order.payload(), shop=golden)

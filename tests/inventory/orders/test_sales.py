@@ -75,7 +75,7 @@ async def test_a_sale_that_has_happened_is_never_refused_and_leaves_a_deficit(
 
 
 @pytest.mark.parametrize("put_away", ["pause_pool", "archive_pool"])
-async def test_what_is_sold_is_counted_while_its_pool_is_put_away(
+async def test_an_order_is_counted_while_its_pool_is_paused_or_archived(
     inventory: Inventory, golden: Shop, put_away: str
 ) -> None:
     await golden.call(put_away, pool_id=1)
@@ -121,7 +121,7 @@ async def test_an_order_takes_what_its_variants_took_when_it_was_placed(inventor
     assert [entry["delta"] for entry in await golden.entries(kinds=["sale"])] == [-6, -5]
 
 
-async def test_what_comes_back_is_what_was_taken_whatever_a_pack_takes_by_now(
+async def test_returned_units_are_those_taken_even_if_the_variant_was_unlinked_since(
     inventory: Inventory, golden: Shop
 ) -> None:
     order = PlatformOrder((SIX_PACK, 2))

@@ -23,7 +23,7 @@ async def stocked(shop: Shop) -> Shop:
     return shop
 
 
-async def test_it_is_shown_with_every_pool_it_draws_on(stocked: Shop) -> None:
+async def test_a_found_variant_lists_the_pools_it_draws_on(stocked: Shop) -> None:
     (variant,) = (await stocked.call("find_variant", gid=SIX_PACK))["variants"]
 
     assert variant == {
@@ -82,7 +82,7 @@ async def test_at_most_fifty_are_shown(stocked: Shop) -> None:
     assert len((await stocked.call("find_variant", text="wax"))["variants"]) == 50
 
 
-async def test_another_shops_variants_are_not_found(stocked: Shop, inventory: Inventory) -> None:
+async def test_variants_of_another_shop_are_not_found(stocked: Shop, inventory: Inventory) -> None:
     other = await inventory.shop()
 
     for known in ({"gid": SINGLE}, {"sku": "HONEY-1"}, {"text": "honey"}):

@@ -120,7 +120,7 @@ async def test_a_new_shop_has_no_pools(shop: Shop) -> None:
     assert await shop.call("list_pools") == {"pools": [], "next_cursor": None}
 
 
-async def test_another_shops_pools_are_not_listed(full: Shop, inventory: Inventory) -> None:
+async def test_pools_of_another_shop_are_not_listed(full: Shop, inventory: Inventory) -> None:
     other = await inventory.shop()
     page = await full.call("list_pools", limit=1)
 

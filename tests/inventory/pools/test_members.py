@@ -115,7 +115,7 @@ async def test_a_variant_that_draws_on_another_pool_only_is_not_found(
     ],
     ids=str,
 )
-async def test_what_is_not_acceptable_is_named_and_leaves_everything(
+async def test_an_invalid_change_of_members_is_named_and_changes_nothing(
     shop: Shop, inventory: Inventory, tool: str, arguments: dict[str, Any], blamed: str
 ) -> None:
     pool = await shop.golden()
@@ -136,7 +136,9 @@ async def test_250_variants_are_linked_at_once(shop: Shop) -> None:
     assert change["pool"]["member_count"] == len((await shop.storefront()).json()["variants"]) == 250
 
 
-async def test_another_shops_same_variant_is_another_variant(shop: Shop, inventory: Inventory) -> None:
+async def test_a_variant_with_the_same_id_in_another_shop_is_a_different_variant(
+    shop: Shop, inventory: Inventory
+) -> None:
     other = await inventory.shop()
     await shop.pool(50, members=[{**LINK, "sku": "OURS"}])
     theirs = await other.pool(12, members=[{**LINK, "sku": "THEIRS"}])

@@ -122,7 +122,7 @@ async def test_pages_of_what_was_found_follow_one_another(full: Shop) -> None:
     assert seen == list(LATE)
 
 
-async def test_what_is_renamed_is_found_by_its_new_name_alone(inventory: Inventory) -> None:
+async def test_a_renamed_pool_is_found_by_its_new_name_only(inventory: Inventory) -> None:
     shop = await fill(inventory)
     [pool] = (await shop.call("list_pools", query="zebra x"))["pools"]
     await shop.call("update_pool", pool_id=pool["id"], name="Yak hair")

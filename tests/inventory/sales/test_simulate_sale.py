@@ -61,7 +61,7 @@ async def test_kits_that_share_a_pool_compete_for_it(shop: Shop) -> None:
     assert len(together["pools"]) == 3
 
 
-async def test_what_is_held_or_kept_back_is_not_for_sale(shop: Shop) -> None:
+async def test_units_held_or_in_the_buffer_are_a_shortfall_of_a_simulated_sale(shop: Shop) -> None:
     pool = await shop.golden()
     await shop.call("update_pool", pool_id=pool["id"], buffer=10)
     await shop.call("hold_quantity", pool_id=pool["id"], quantity=5)
@@ -81,7 +81,9 @@ async def test_a_shortfall_shows_the_deficit_it_would_leave(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize("tool", ["pause_pool", "archive_pool"])
-async def test_nothing_is_sold_from_a_pool_that_is_paused_or_put_away_and_that_is_said(shop: Shop, tool: str) -> None:
+async def test_a_simulated_sale_from_a_paused_or_archived_pool_is_impossible_and_names_the_pool(
+    shop: Shop, tool: str
+) -> None:
     pool = await shop.golden()
     await shop.call(tool, pool_id=pool["id"])
 
@@ -111,7 +113,7 @@ async def test_a_variant_that_draws_on_nothing_is_named(shop: Shop) -> None:
     assert (refused["code"], SIX_PACK in refused["message"]) == ("not_found", True)
 
 
-async def test_nothing_is_changed_and_nobody_hears_of_it(shop: Shop, inventory: Inventory) -> None:
+async def test_a_simulated_sale_changes_nothing(shop: Shop, inventory: Inventory) -> None:
     await shop.golden()
     before = await inventory.everything()
 

@@ -121,7 +121,7 @@ async def test_a_shop_that_cannot_be_asked_refuses(status: int) -> None:
     ],
     ids=["fault", "fault in JSON", "half an answer", "no data", "other data", "fault in GraphQL", "silence"],
 )
-async def test_what_is_no_answer_leaves_it_open_whether_the_platform_acted(answer: ScriptedAnswer) -> None:
+async def test_an_answer_that_is_not_understood_raises_platform_unreachable(answer: ScriptedAnswer) -> None:
     with pytest.raises(PlatformUnreachable):
         await answered(answer, seconds=0.3 if answer.hang else 10)
 

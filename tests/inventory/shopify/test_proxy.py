@@ -75,7 +75,7 @@ def test_the_documented_example_has_the_documented_signature() -> None:
     assert proxy_signature(pairs, b"hush") == "4c68c8624d737112c91818c11017d24d334b524cb5c2b8ba08daa056f7395ddb"
 
 
-def test_what_the_platform_signed_names_the_shop() -> None:
+def test_a_query_signed_by_the_platform_names_the_shop() -> None:
     assert verify_proxy_query(query(parameters()), [SECRET], NOW) == SHOP
     assert verify_proxy_query(query(parameters(logged_in_customer_id="7245123")), [SECRET], NOW) == SHOP
     assert verify_proxy_query(query(parameters(path_prefix="/community/stock_1-a")), [SECRET], NOW) == SHOP
@@ -221,7 +221,7 @@ CUT = st.sampled_from(
 
 
 @given(st.lists(st.tuples(st.lists(CUT, max_size=3), st.lists(CUT, max_size=8)), min_size=1, max_size=3), st.data())
-def test_whatever_a_stranger_adds_the_signed_text_never_names_another_shop(
+def test_parameters_added_by_a_stranger_never_make_the_signed_text_name_another_shop(
     added: list[tuple[list[str], list[str]]], data: st.DataObject
 ) -> None:
     extra = [("".join(name) or "a", "".join(value)) for name, value in added]
@@ -253,7 +253,7 @@ def test_a_cut_that_hides_the_shop_in_a_further_parameter_is_refused() -> None:
     prefix=st.from_regex("/(a|apps|community|tools)/[A-Za-z0-9_-]{1,30}", fullmatch=True),
     secret=st.sampled_from([SECRET, OLD]),
 )
-def test_what_is_signed_here_is_believed_here_and_by_the_oracle(
+def test_a_query_signed_here_is_accepted_here_and_by_the_oracle(
     shop: str, customer: str, prefix: str, secret: bytes
 ) -> None:
     now = time.time()
@@ -287,9 +287,7 @@ noise = st.sampled_from(
 @example([0, 1, 2, 3, 4], [])
 @example([4, 2, 3, 1, 0], [])
 @example([0, 1, 2, 3, 4], [4])
-def test_nothing_is_believed_that_the_oracle_refuses_and_no_bytes_do_harm(
-    order: Sequence[int], more: Sequence[int | bytes]
-) -> None:
+def test_a_query_that_the_oracle_refuses_is_never_accepted(order: Sequence[int], more: Sequence[int | bytes]) -> None:
     signed = query(parameters(time.time())).split(b"&")
     pieces = [
         *(signed[place] for place in order),

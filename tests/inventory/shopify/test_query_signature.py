@@ -35,7 +35,7 @@ def test_the_documented_example_has_the_documented_signature() -> None:
     assert outcome(urlencode({**parameters, "hmac": documented}), now=1_337_178_173) == parameters
 
 
-def test_what_the_platform_signed_is_believed_with_the_present_secret_and_the_old_one() -> None:
+def test_an_install_query_is_accepted_with_the_present_and_the_old_secret() -> None:
     assert outcome(sign_query(GIVEN, SECRET, NOW)) == {**GIVEN, "timestamp": "1763640000"}
     assert outcome(sign_query(GIVEN, OLD, NOW)) is not None
     assert outcome(sign_query(GIVEN, OLD, NOW), (SECRET,)) is None

@@ -55,7 +55,7 @@ def test_a_token_names_the_shop_the_user_and_the_session() -> None:
     assert token == SessionToken(SHOP, "42", claims()["sid"])
 
 
-def test_what_another_library_signs_is_believed_with_the_present_secret_and_the_old_one() -> None:
+def test_a_session_token_of_another_library_is_accepted_with_the_present_and_the_old_secret() -> None:
     for secret in (SECRET, OLD):
         assert refused(jwt.encode(claims(), secret, "HS256")) is None
     assert refused(jwt.encode(claims(), OLD, "HS256"), [SECRET]) is not None
@@ -126,7 +126,7 @@ def test_the_oracle_is_wrong_about_a_token_that_names_two_shops() -> None:
 
 
 @given(st.text(), st.sampled_from([SECRET, OLD]))
-def test_what_is_signed_here_is_believed_here_and_by_the_oracle(user: str, secret: bytes) -> None:
+def test_a_session_token_signed_here_is_accepted_here_and_by_the_oracle(user: str, secret: bytes) -> None:
     token = sign(claims(int(time.time()), sub=user), secret)
 
     assert refused(token, now=time.time()) is None

@@ -84,7 +84,7 @@ async def test_a_grant_that_is_not_valid_is_refused_with_its_code() -> None:
     ],
     ids=["fault", "away", "half an answer", "no token", "no refresh token", "silence", "too much"],
 )
-async def test_what_is_no_answer_leaves_it_open_whether_tokens_were_made(answer: ScriptedAnswer) -> None:
+async def test_an_answer_that_is_not_understood_raises_platform_unreachable(answer: ScriptedAnswer) -> None:
     with pytest.raises(PlatformUnreachable):
         await grant_tokens("refreshed", "shprt_0", answer, seconds=0.3 if answer.hang else 10)
 
@@ -113,5 +113,5 @@ async def test_a_platform_that_is_not_there_is_unreachable() -> None:
         ([], list(REQUIRED)),
     ],
 )
-def test_who_may_write_may_also_read(granted: list[str], lacking: list[str]) -> None:
+def test_a_scope_to_write_includes_the_scope_to_read(granted: list[str], lacking: list[str]) -> None:
     assert missing_scopes(granted) == lacking

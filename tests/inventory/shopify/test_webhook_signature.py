@@ -42,7 +42,7 @@ def test_the_body_is_signed_byte_by_byte() -> None:
 
 
 @given(st.text(), st.sampled_from([SECRET, OLD]))
-def test_what_is_signed_here_is_believed_here_and_by_the_oracle(rest: str, secret: bytes) -> None:
+def test_a_webhook_signed_here_is_accepted_here_and_by_the_oracle(rest: str, secret: bytes) -> None:
     body = f"{{{rest}"
     claimed = sign_webhook(body.encode(), secret)
 
@@ -51,7 +51,7 @@ def test_what_is_signed_here_is_believed_here_and_by_the_oracle(rest: str, secre
 
 
 @given(st.text().filter(lambda body: not body.startswith("{")))
-def test_what_does_not_begin_as_an_object_is_no_webhook_however_well_it_is_signed(body: str) -> None:
+def test_a_signed_body_that_does_not_begin_as_an_object_is_no_webhook(body: str) -> None:
     claimed = sign_webhook(body.encode(), SECRET)
 
     assert oracle_believes(body, claimed.decode())

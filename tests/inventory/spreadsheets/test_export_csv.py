@@ -77,7 +77,7 @@ async def test_history_names_the_pool_and_the_variants_of_a_sale(shop: Shop) -> 
         *("\N{FULLWIDTH HYPHEN-MINUS}1", "\N{FULLWIDTH COMMERCIAL AT}SUM(A1)"),
     ],
 )
-async def test_what_a_spreadsheet_program_would_run_is_marked_as_text(shop: Shop, formula: str) -> None:
+async def test_a_cell_that_a_spreadsheet_program_would_run_is_marked_as_text(shop: Shop, formula: str) -> None:
     pool = await shop.pool(50, members=[{**PACKS[0], "sku": formula, "title": formula}])
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-6, reason=formula)
 

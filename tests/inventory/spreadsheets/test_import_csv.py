@@ -110,7 +110,7 @@ async def test_one_variant_in_two_pools_is_a_kit(shop: Shop) -> None:
     assert (await shop.storefront()).json()["variants"] == {SIX_PACK: 3}
 
 
-async def test_it_is_a_dry_run_unless_one_says_otherwise(shop: Shop, inventory: Inventory) -> None:
+async def test_an_import_is_a_dry_run_unless_the_call_says_otherwise(shop: Shop, inventory: Inventory) -> None:
     await shop.pool(50, name="Jars")
     before = await inventory.everything()
 
@@ -280,7 +280,7 @@ async def test_lines_are_counted_as_an_editor_counts_them(shop: Shop) -> None:
     ],
     ids=lambda text: text[:20],
 )
-async def test_what_is_no_sheet_of_ours_is_refused_as_a_whole(shop: Shop, inventory: Inventory, text: str) -> None:
+async def test_a_malformed_sheet_is_refused_as_a_whole(shop: Shop, inventory: Inventory, text: str) -> None:
     before = await inventory.everything()
 
     answer = await shop.refused("import_csv", kind="pools", text=text, dry_run=False)
@@ -339,7 +339,7 @@ async def test_a_sheet_that_says_what_is_so_already_is_accepted_and_stores_nothi
     assert await inventory.everything() == before
 
 
-async def test_of_many_bad_rows_two_hundred_are_named(shop: Shop) -> None:
+async def test_a_refused_import_names_two_hundred_bad_rows_and_counts_the_rest(shop: Shop) -> None:
     text = "name,quantity\n" + "".join(f"Pool no. {n},many\n" for n in range(300))
 
     answer = await shop.refused("import_csv", kind="pools", text=text, dry_run=False)

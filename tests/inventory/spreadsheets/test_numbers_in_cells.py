@@ -64,7 +64,7 @@ NO_NUMBERS = ["null", "none", "true", "-", "--5", "5-", "(5)", "1.", ".5", "1_00
 
 
 @pytest.mark.parametrize("cell", NO_NUMBERS)
-async def test_what_is_no_whole_number_is_refused(shop: Shop, cell: str) -> None:
+async def test_a_cell_that_is_no_whole_number_is_refused(shop: Shop, cell: str) -> None:
     """Before, `null` was taken for an empty cell."""
     answer = await shop.refused("import_csv", kind="pools", text=f"name;quantity\nJars;{cell}\n", mode="adjust")
 

@@ -17,7 +17,9 @@ from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Shop, 
         ({"delta": 24, "kind": "restock"}, "restock", 74),
     ],
 )
-async def test_what_is_there_moves_by_the_delta(shop: Shop, arguments: dict[str, Any], kind: str, left: int) -> None:
+async def test_an_adjustment_moves_the_quantity_by_its_delta(
+    shop: Shop, arguments: dict[str, Any], kind: str, left: int
+) -> None:
     pool = await shop.pool(50)
 
     change = await shop.call("adjust_pool_quantity", pool_id=pool["id"], **arguments)
@@ -50,7 +52,7 @@ async def test_more_than_is_there_is_refused_with_what_there_is(shop: Shop) -> N
     assert len(await shop.entries(pool_id=pool["id"])) == 1
 
 
-async def test_what_is_held_for_somebody_is_not_given_to_others(shop: Shop) -> None:
+async def test_held_units_cannot_be_taken_by_others(shop: Shop) -> None:
     pool = await shop.pool(50)
     await shop.call("hold_quantity", pool_id=pool["id"], quantity=20)
 
@@ -110,7 +112,7 @@ async def test_a_pool_can_hold_a_quadrillion_and_no_more(shop: Shop) -> None:
     assert await shop.on_hand(pool["id"]) == 10**15
 
 
-async def test_of_sixty_who_take_one_of_fifty_at_once_exactly_fifty_get_it(shop: Shop) -> None:
+async def test_concurrent_adjustments_of_sixty_units_of_fifty_take_exactly_fifty(shop: Shop) -> None:
     pool = await shop.pool(50)
 
     answers = await asyncio.gather(

@@ -75,7 +75,7 @@ async def test_with_the_present_quantity_it_is_made_and_with_another_it_is_not(
     assert await scene.on_hand(1) != 50
 
 
-async def test_what_the_error_says_is_what_makes_the_next_try_succeed(scene: Shop) -> None:
+async def test_a_stale_change_succeeds_with_the_version_named_in_the_error(scene: Shop) -> None:
     refused = await scene.refused("set_pool_quantity", pool_id=1, quantity=44, expected_version=0)
 
     present = refused["current"]
@@ -91,7 +91,7 @@ async def test_what_the_error_says_is_what_makes_the_next_try_succeed(scene: Sho
 
 
 @pytest.mark.parametrize("tool", ["set_pool_quantity", "adjust_pool_quantity"])
-async def test_of_two_in_one_batch_that_expect_the_same_version_exactly_one_wins(scene: Shop, tool: str) -> None:
+async def test_changes_in_one_batch_that_expect_the_same_version_succeed_once(scene: Shop, tool: str) -> None:
     seen = await version(scene, 1)
     arguments = [{"quantity": 44}, {"quantity": 43}] if tool == "set_pool_quantity" else [{"delta": -6}, {"delta": -7}]
 
@@ -106,7 +106,7 @@ async def test_of_two_in_one_batch_that_expect_the_same_version_exactly_one_wins
     assert await scene.on_hand(1) == won["pools"][0]["on_hand"]
 
 
-async def test_of_many_in_two_processes_that_expect_the_same_version_exactly_one_wins(
+async def test_changes_in_two_processes_that_expect_the_same_version_succeed_once(
     scene: Shop, settings: Settings
 ) -> None:
     seen = await version(scene, 1)

@@ -114,7 +114,7 @@ async def test_every_tool_that_moves_stock_is_refused_beyond_the_limit(inventory
     assert await used(inventory, shop) == 0
 
 
-async def test_of_many_calls_at_once_exactly_so_many_succeed(inventory: Inventory) -> None:
+async def test_a_daily_limit_is_never_exceeded_by_concurrent_calls(inventory: Inventory) -> None:
     shop = await inventory.shop()
     pool = await shop.pool(500)
     await limit(inventory, shop)
@@ -127,7 +127,7 @@ async def test_of_many_calls_at_once_exactly_so_many_succeed(inventory: Inventor
     assert await shop.on_hand(pool["id"]) == 490
 
 
-async def test_what_was_refused_or_only_tried_is_not_counted(inventory: Inventory) -> None:
+async def test_a_refused_or_dry_run_call_does_not_count_towards_the_daily_limit(inventory: Inventory) -> None:
     shop = await inventory.shop()
     pool = await shop.pool(5)
     await limit(inventory, shop)

@@ -131,7 +131,7 @@ def watching(inventory: Inventory) -> contextlib.AbstractAsyncContextManager[Non
     return at_work(expiry.LOOP.run(inventory.database))
 
 
-async def test_whoever_watches_ends_a_hold_as_soon_as_its_time_comes(shop: Shop, inventory: Inventory) -> None:
+async def test_a_hold_is_ended_as_soon_as_its_time_comes(shop: Shop, inventory: Inventory) -> None:
     pool = await shop.pool(50, members=[{"variant_gid": SINGLE, "units_per_sale": 1}])
 
     async with watching(inventory):
@@ -159,7 +159,7 @@ async def test_a_shorter_hold_is_not_kept_waiting_by_a_longer_one(shop: Shop, in
 
 
 @pytest.mark.parametrize("turns", range(5))
-async def test_whoever_watches_stops_when_it_is_cancelled_in_the_moment_of_a_notification(
+async def test_a_watcher_of_holds_that_is_cancelled_during_a_notification_stops(
     inventory: Inventory, turns: int
 ) -> None:
     def cancel(turns: int) -> None:

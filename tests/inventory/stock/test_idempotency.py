@@ -150,7 +150,7 @@ async def test_a_key_of_one_tool_is_not_a_key_of_another(scene: Shop) -> None:
     assert refused["code"] == "idempotency_key_reused"
 
 
-async def test_another_shops_same_key_is_another_key(scene: Shop, inventory: Inventory) -> None:
+async def test_an_idempotency_key_of_another_shop_is_a_different_key(scene: Shop, inventory: Inventory) -> None:
     other = await inventory.shop()
     theirs = await other.pool(50)
 

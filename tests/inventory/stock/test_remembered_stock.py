@@ -39,7 +39,7 @@ async def compared(inventory: Inventory, shop: Shop) -> bool:
     return is_right
 
 
-async def test_what_is_remembered_is_what_is_stored(inventory: Inventory, shop: Shop) -> None:
+async def test_a_remembered_stock_is_always_that_of_the_database(inventory: Inventory, shop: Shop) -> None:
     chance = random.Random(3)
     pools = [(await shop.pool(500))["id"] for _ in range(4)]
     for gid in GIDS:

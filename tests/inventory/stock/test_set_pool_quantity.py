@@ -109,7 +109,7 @@ async def test_an_archived_pool_cannot_be_counted(shop: Shop) -> None:
     assert await shop.on_hand(pool["id"]) == 50
 
 
-async def test_another_shops_pool_is_not_found(shop: Shop, inventory: Inventory) -> None:
+async def test_a_pool_of_another_shop_cannot_be_set(shop: Shop, inventory: Inventory) -> None:
     theirs = await (await inventory.shop()).pool(50)
     unknown = await shop.refused("set_pool_quantity", pool_id=10**9, quantity=7)
 

@@ -74,7 +74,7 @@ async def test_an_archived_pool_still_has_a_past(shop: Shop) -> None:
     assert (await shop.call("get_stock_at", pool_id=pool["id"], at="2999-01-01T00:00:00Z"))["on_hand"] == 50
 
 
-async def test_another_shops_pool_has_no_past(shop: Shop, inventory: Inventory) -> None:
+async def test_a_pool_of_another_shop_has_no_stock_at_a_past_moment(shop: Shop, inventory: Inventory) -> None:
     theirs = await (await inventory.shop()).pool(50)
 
     refused = await shop.refused("get_stock_at", pool_id=theirs["id"], at="2999-01-01T00:00:00Z")

@@ -98,7 +98,7 @@ async def test_a_full_last_page_has_no_next(busy: Shop) -> None:
     assert (await busy.call("get_stock_history", limit=6))["next_cursor"] is not None
 
 
-async def test_what_happens_while_pages_are_read_does_not_shift_them(busy: Shop) -> None:
+async def test_changes_made_while_pages_are_read_do_not_shift_them(busy: Shop) -> None:
     first = await busy.call("get_stock_history", limit=3)
     await busy.call("adjust_pool_quantity", pool_id=1, delta=1)
 
@@ -122,7 +122,7 @@ async def test_a_cursor_that_is_none_of_ours_is_refused(busy: Shop, cursor: str)
     assert (refused["code"], list(refused["errors"])) == ("validation_failed", ["cursor"])
 
 
-async def test_another_shops_history_is_empty_to_us(busy: Shop, inventory: Inventory) -> None:
+async def test_entries_of_another_shop_are_not_listed(busy: Shop, inventory: Inventory) -> None:
     other = await inventory.shop()
 
     assert await other.entries() == []

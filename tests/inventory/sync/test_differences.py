@@ -62,7 +62,7 @@ async def test_a_level_that_moved_meanwhile_is_changed_at_once_and_what_moved_it
     assert await scene.row("Single", "available, expected, target, suspect_at") == (30, 30, 30, None)
 
 
-async def test_what_is_wrongly_known_of_a_level_makes_no_difference(scene: Scene) -> None:
+async def test_a_push_by_differences_does_not_depend_on_the_known_quantity_of_a_level(scene: Scene) -> None:
     await scene.hears("Single", available=20)
     await scene.adjust(-6)
     await scene.attend()
@@ -202,7 +202,7 @@ async def test_a_level_that_is_gone_when_the_call_is_made_again_changes_no_other
     assert scene.levels()[:2] == (32, 5)
 
 
-async def test_what_a_call_has_left_is_stored_once_though_two_processes_have_read_it(scene: Scene) -> None:
+async def test_a_push_read_by_two_processes_is_stored_once(scene: Scene) -> None:
     scene.platform.plan(Fault("after", "AdjustLevels"))
     await scene.adjust(-6)
     await scene.attend()
@@ -233,7 +233,7 @@ async def test_a_sale_that_is_told_before_the_level_it_moved_is_not_taken_off_tw
     assert [await singles(scene) for _ in range(2)][-1] == (36, 36)
 
 
-async def test_nothing_is_left_of_a_level_that_would_fall_below_nothing(scene: Scene) -> None:
+async def test_a_push_that_would_take_a_level_below_zero_sets_it_to_zero(scene: Scene) -> None:
     scene.count("Single", 1)
     await scene.hears("Single")
     await scene.adjust(-38)

@@ -21,7 +21,7 @@ def left_at_set_levels(levels: list[ExplainedLevel], changes: list[PendingChange
     set_count=st.integers(1, 3),
     edit=st.integers(-3, 3).map(lambda number: number * 1_000),
 )
-def test_what_orders_have_moved_is_explained_wherever_they_did(
+def test_a_difference_caused_by_orders_is_always_explained_by_them(
     placed: list[tuple[int, int, bool]], set_count: int, edit: int
 ) -> None:
     moved = [sum(amount for amount, place, _ in placed if place == number) for number in range(3)]

@@ -63,7 +63,7 @@ async def test_without_it_the_pool_keeps_what_it_has(scene: Scene) -> None:
     assert await scene.shop.entries() == []
 
 
-async def test_what_the_platform_does_not_say_or_says_of_another_pool_is_refused(scene: Scene) -> None:
+async def test_a_first_stock_of_unknown_variants_or_of_another_pool_is_refused(scene: Scene) -> None:
     other = await scene.shop.pool(
         9, name="Other", members=[{"variant_gid": scene.variants["Single"].gid, "units_per_sale": 1}]
     )
@@ -79,7 +79,7 @@ async def test_what_the_platform_does_not_say_or_says_of_another_pool_is_refused
     assert await scene.shop.on_hand(other["id"]) == 9
 
 
-async def test_it_changes_stock_and_needs_the_scope_for_that(scene: Scene) -> None:
+async def test_a_first_stock_from_the_platform_needs_the_scope_to_write_quantities(scene: Scene) -> None:
     await scene.inventory.regenerate(scene.shop, "read_pools", "write_pools")
 
     member = {"variant_gid": scene.variants["Single"].gid, "units_per_sale": 1}

@@ -53,7 +53,7 @@ async def test_a_new_shop_has_its_stock_at_one_location(scene: Scene) -> None:
     assert percents == {"Market stall": 0, "Warehouse": 100}
 
 
-async def test_it_is_the_location_that_stocks_most_variants(place: Settings | Place) -> None:
+async def test_the_location_of_a_new_shop_is_the_one_that_stocks_most_variants(place: Settings | Place) -> None:
     async with beside_the_platform(place) as installing:
         platform = installing.platform
         warehouse, stall = platform.locations(DOMAIN)[0], platform.add_location(DOMAIN, "Market stall")
@@ -70,7 +70,7 @@ async def test_it_is_the_location_that_stocks_most_variants(place: Settings | Pl
     assert {location.name: location.percent for location in shares.locations} == {"Warehouse": 0, "Market stall": 100}
 
 
-async def test_when_its_location_is_deleted_another_one_has_the_stock(scene: Scene) -> None:
+async def test_a_deleted_location_passes_its_share_to_another_one(scene: Scene) -> None:
     stall = await add(scene, "Market stall")
     warehouse = scene.platform.locations(DOMAIN)[0]
 

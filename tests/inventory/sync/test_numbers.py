@@ -62,7 +62,7 @@ async def later(scene: Scene, hours: float = 0.001) -> None:
     await scene.attend()
 
 
-async def test_nothing_is_written_for_a_shop_that_has_not_granted_it(scene: Scene) -> None:
+async def test_a_shop_without_the_scope_of_the_cart_check_gets_no_metafields(scene: Scene) -> None:
     await scene.adjust(-6)
     await scene.attend()
 
@@ -97,7 +97,7 @@ async def test_a_cart_that_takes_too_much_of_the_pool_is_stopped_at_the_platform
     await checked.platform.buy(DOMAIN, SaleLine(single, 44), SaleLine(six, 1))
 
 
-async def test_what_a_cart_has_bought_is_missing_for_the_next_one(checked: Scene) -> None:
+async def test_units_bought_in_a_checkout_are_missing_in_the_metafields(checked: Scene) -> None:
     messages: list[WebhookMessage] = []
     checked.platform.world.on_message.append(messages.append)
     await checked.platform.buy(DOMAIN, SaleLine(checked.variants["6-pack"].id, 1))
@@ -178,7 +178,7 @@ async def test_numbers_whose_outcome_is_not_known_are_written_in_the_end(checked
     assert (await checked.shop.call("get_sync_status"))["cart_check"]["pending"] == 0
 
 
-async def test_what_somebody_else_has_written_is_read_and_written_over(checked: Scene) -> None:
+async def test_a_metafield_written_by_another_app_is_read_and_overwritten(checked: Scene) -> None:
     metafield = {"ownerId": checked.variants["Single"].gid, "namespace": "$app:stock", "key": "pools", "type": "json"}
     metafields.write(checked.platform.world, checked.platform.shop(DOMAIN), [{**metafield, "value": "17"}])
     await checked.adjust(-6)

@@ -82,7 +82,7 @@ async def test_a_delivery_is_stored_before_it_is_answered(inventory: Inventory, 
     assert payload == b'{"id":1,"myshopify_domain":"%s"}' % shop.domain.encode()
 
 
-async def test_nothing_of_customers_is_stored(inventory: Inventory, taking_orders: Shop) -> None:
+async def test_a_stored_order_has_no_data_of_customers(inventory: Inventory, taking_orders: Shop) -> None:
     assert (await deliver(taking_orders, "orders/updated", ORDER)).status_code == 200
 
     [(_, _, _, payload)] = await stored(inventory, taking_orders)
@@ -93,7 +93,7 @@ async def test_nothing_of_customers_is_stored(inventory: Inventory, taking_order
 
 
 @pytest.mark.parametrize("claimed", ["", "AAAA", "A" * 44, "\xe9" * 44])
-async def test_what_the_platform_did_not_sign_is_refused(inventory: Inventory, shop: Shop, claimed: str) -> None:
+async def test_a_webhook_with_a_wrong_signature_is_refused(inventory: Inventory, shop: Shop, claimed: str) -> None:
     answer = await deliver(shop, "app/uninstalled", {}, hmac_sha256=claimed)
 
     assert (answer.status_code, answer.json()["error"]) == (401, "invalid_signature")
@@ -187,7 +187,7 @@ async def test_a_delivery_that_cannot_be_read_is_refused_so_that_it_comes_again(
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"\xff", b'\n{"id": 1}', b' {"id": 1}', b'"{"', b"a={}"], ids=str)
-async def test_what_does_not_begin_as_an_object_is_no_webhook_however_well_it_is_signed(
+async def test_a_signed_body_that_does_not_begin_as_an_object_is_refused(
     inventory: Inventory, shop: Shop, body: bytes
 ) -> None:
     answer = await deliver(shop, "app/uninstalled", body)

@@ -46,7 +46,7 @@ async def test_tokens_of_another_type_are_none(server: AuthorizationServer, issu
     assert "not an access token" in await refusal(issuer, server.token(header={"typ": typ}))
 
 
-async def test_what_is_critical_and_unknown_is_refused(server: AuthorizationServer, issuer: Issuer) -> None:
+async def test_a_token_with_an_unknown_critical_header_is_refused(server: AuthorizationServer, issuer: Issuer) -> None:
     headers: list[dict[str, Any]] = [{"crit": ["exp"], "exp": 1}, {"crit": ["b64"], "b64": False}, {"crit": []}]
     for header in headers:
         assert "extension" in await refusal(issuer, server.token(header=header))

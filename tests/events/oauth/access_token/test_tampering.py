@@ -23,7 +23,9 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(
     "token", ["x", "a.b", "a.b.c", "a.b.c.d", "..", "é.b.c", "a.b.c\n", "a b.c.d", "hf.." + "A" * 50, "A" * 50_000]
 )
-async def test_what_is_no_token_is_refused_without_asking_anybody(server: AuthorizationServer, token: str) -> None:
+async def test_a_text_that_is_no_token_is_refused_without_a_request_to_the_issuer(
+    server: AuthorizationServer, token: str
+) -> None:
     issuer = Issuer(server.issuer, AUDIENCE)
 
     assert "neither an API key nor an access token" in await refusal(issuer, token)
@@ -35,7 +37,7 @@ async def test_a_token_has_a_size(server: AuthorizationServer, issuer: Issuer) -
     assert await refusal(issuer, server.token(groups="g" * 13_000))
 
 
-async def test_what_is_nested_without_end_is_refused(server: AuthorizationServer, issuer: Issuer) -> None:
+async def test_a_token_with_deeply_nested_json_is_refused(server: AuthorizationServer, issuer: Issuer) -> None:
     deep = b'{"a":' + b"[" * 5_000
     key = server.keys[0]
 
@@ -101,7 +103,7 @@ members = st.recursive(
     claims=st.dictionaries(st.sampled_from(["iss", "aud", "sub", "exp", "nbf", "scope", "scp", "email"]), members),
     signature=st.binary(max_size=64),
 )
-async def test_nothing_that_is_sent_is_worse_than_invalid(
+async def test_a_token_of_any_content_is_refused_as_invalid_at_worst(
     server: AuthorizationServer, issuer: Issuer, header: Any, claims: Any, signature: bytes
 ) -> None:
     good = {"alg": "ES256", "kid": server.keys[0].kid}

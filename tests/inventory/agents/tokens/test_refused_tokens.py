@@ -26,7 +26,7 @@ async def test_a_token_of_another_kind_is_refused(database: Signing) -> None:
     assert "another kind" in await refusal(signer, voucher)  # also once it is remembered
 
 
-async def test_what_is_signed_otherwise_is_refused(database: Signing) -> None:
+async def test_a_ticket_with_a_wrong_signature_or_header_is_refused(database: Signing) -> None:
     signer = TokenSigner(database, ISSUER)
     key = await stored(database, signer)
     good = (await signer.sign(TICKET, "ada", seat="7")).token

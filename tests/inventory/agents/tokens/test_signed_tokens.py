@@ -50,7 +50,7 @@ async def test_a_remembered_token_needs_neither_the_database_nor_a_second_verifi
     assert await signer.verify(token, TICKET) is claims
 
 
-async def test_what_is_remembered_stays_bounded(database: Signing, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_cache_of_verified_tokens_stays_bounded(database: Signing, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tokens, "MAX_CACHED_TOKENS", 2)
     signer = TokenSigner(database, ISSUER)
     signed = [(await signer.sign(TICKET, "ada", seat=str(seat))).token for seat in range(3)]
