@@ -91,7 +91,7 @@ async def test_a_person_who_is_not_signed_in_comes_through_sign_in_to_the_app(ch
 
 
 @pytest.mark.parametrize("button", ["Allow", "Refuse"])
-async def test_a_page_on_the_web_is_told_what_was_decided(chromium: Browser, desk: Desk, button: str) -> None:
+async def test_an_app_on_the_web_gets_the_decision_of_the_person(chromium: Browser, desk: Desk, button: str) -> None:
     app = await desk.app(f"https://localhost:{desk.web.port}/callback")
     context = await chromium.new_context(ignore_https_errors=True)
     await context.add_cookies([await _signed_in(desk)])

@@ -43,7 +43,9 @@ async def colours(page: Page, stage: Stage, scheme: str) -> tuple[tuple[int, ...
     return edge, is_dark
 
 
-async def test_the_code_as_it_is_fits_a_light_site(chromium: Browser, dark_chromium: Browser, stage: Stage) -> None:
+async def test_the_embed_code_without_changes_fits_a_light_site(
+    chromium: Browser, dark_chromium: Browser, stage: Stage
+) -> None:
     for browser in (chromium, dark_chromium):
         page = await (await browser.new_context(color_scheme="null")).new_page()
 

@@ -141,7 +141,7 @@ async def test_a_page_whose_event_is_cancelled_says_so_and_asks_no_more(chromium
     assert loads == []
 
 
-async def test_a_page_that_is_refused_a_stream_polls(chromium: Browser, settings: Settings) -> None:
+async def test_a_page_without_a_stream_polls(chromium: Browser, settings: Settings) -> None:
     context = await chromium.new_context()
     async with staged(settings.model_copy(update={"streams_per_organizer": 0}), capacity=3) as stage:
         ada = await organizer(stage, context)

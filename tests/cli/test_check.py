@@ -134,7 +134,7 @@ async def test_a_fault_is_found_with_its_remedy(name: str, as_they_should_be: An
     assert (finding.status, finding.point, finding.service) == (fault.status, fault.point, fault.service)
 
 
-async def test_the_statement_for_wrong_counts_of_seats_corrects_them(as_they_should_be: Any) -> None:
+async def test_the_statement_of_the_check_corrects_wrong_counts_of_seats(as_they_should_be: Any) -> None:
     fault, settings = FAULTS["seats that were counted wrong"], as_they_should_be("events")
     plant(fault, settings)
     [before] = [finding for finding in await findings(settings, fault) if finding.point == "seats"]
@@ -196,13 +196,13 @@ async def test_schema_sql_names_every_object_of_the_database(service: str, as_th
     assert indexes <= constraints
 
 
-def test_the_page_for_operators_has_every_point() -> None:
+def test_the_page_for_operators_lists_the_points_of_the_check() -> None:
     points = {check.point for _, checks in check_report.SERVICES.values() for check in checks}
 
     assert points | {"settings", "database"} == {*re.findall(r"^\| `(.+?)` \|", PAGE.read_text(), re.MULTILINE)} - PATHS
 
 
-async def test_a_database_that_is_away_hides_nothing_else(tmp_path: Path) -> None:
+async def test_a_database_that_is_unreachable_does_not_hide_findings_of_other_points(tmp_path: Path) -> None:
     settings = unlimited_events("postgresql://ann:hunter2@127.0.0.1:1/events", tmp_path)
     settings = settings.model_copy(update={"secret_key": SECRET, "base_url": "http://events.example.com"})
 
@@ -220,7 +220,7 @@ async def test_a_database_that_is_away_hides_nothing_else(tmp_path: Path) -> Non
     assert "hunter2" not in repr(results)
 
 
-async def test_a_setting_that_cannot_be_read_is_found_and_the_other_service_is_looked_at(
+async def test_an_invalid_setting_of_one_service_is_found_and_the_other_service_is_checked(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -72,7 +72,7 @@ def test_a_bundled_server_whose_connections_are_all_in_use_is_named_in_one_line(
     assert 'too many connections for database "events". All connections of PostgreSQL are in use. See who' in line
 
 
-def test_a_lost_secret_is_named_and_no_other_one_is_made() -> None:
+def test_a_lost_secret_is_reported_and_not_replaced() -> None:
     directory = scratch_directory()
     added = holdfast_in(directory, "inventory", "shop", "add", "lost.myshopify.com")
     secret = directory / ".holdfast" / "inventory.secret"
@@ -133,9 +133,7 @@ def test_a_setting_that_cannot_be_used_is_named_with_what_would_be_right(
 
 @pytest.mark.parametrize("service", ["events", "inventory"])
 @pytest.mark.parametrize("words", [("serve", "--port", "0"), ("worker",), ("jobs",)])
-def test_a_named_database_without_a_named_secret_is_refused_lest_machines_make_their_own(
-    service: str, words: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_a_database_url_without_a_secret_key_is_refused(service: str, words: tuple[str, ...], tmp_path: Path) -> None:
     name = service.upper()
     environment = {f"{name}_DATABASE_URL": "postgresql://127.0.0.1:1/shared", f"{name}_SECRET_KEY": ""}
 

@@ -19,7 +19,7 @@ async def status(*words: str, **environment: str) -> subprocess.CompletedProcess
     return await asyncio.to_thread(holdfast, "status", *words, **environment)
 
 
-async def test_both_services_are_told_with_what_waits_and_what_is_wrong(service: Service, inventory_url: str) -> None:
+async def test_the_status_of_both_services_shows_backlogs_and_faults(service: Service, inventory_url: str) -> None:
     ada = await service.organizer()
     await ada.create_queue()
     with psycopg.connect(service.database.url, autocommit=True) as connection:

@@ -27,7 +27,7 @@ PROTECTED = [
 
 
 @requirement("auth.header")
-async def test_the_header_authenticates(service: Service) -> None:
+async def test_the_x_api_key_header_authenticates(service: Service) -> None:
     ada = await service.organizer()
 
     response = await service.http.get("/api/organizers", headers={"X-API-Key": str(ada.key)})
@@ -71,7 +71,7 @@ async def test_an_invalid_key_is_answered_with_401(service: Service, key: str, h
 
 
 @requirement("auth.invalid")
-async def test_a_key_with_another_case_is_refused(service: Service) -> None:
+async def test_a_key_in_different_case_is_refused(service: Service) -> None:
     ada = await service.organizer()
 
     response = await service.http.get("/api/events", headers={"X-API-Key": str(ada.key).swapcase()})
@@ -88,7 +88,7 @@ async def test_a_header_that_holds_no_key_is_refused(service: Service, headers: 
 
 
 @requirement("auth.missing")
-async def test_a_key_in_the_address_is_not_a_key(service: Service) -> None:
+async def test_a_key_in_the_query_is_ignored(service: Service) -> None:
     ada = await service.organizer()
 
     response = await service.http.get("/api/events", params={"api_key": str(ada.key)})

@@ -255,7 +255,7 @@ async def test_an_admin_lists_the_events_of_all(new_service: Service) -> None:
 
 
 @requirement("events.get")
-async def test_the_registration_count_is_live(service: Service) -> None:
+async def test_the_registration_count_follows_each_registration(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=2, waitinglist_capacity=5)
     path = f"/api/events/{event['id']}"

@@ -18,7 +18,7 @@ async def current(client: Client, event: dict[str, Any]) -> int | None:
 
 
 @requirement("events.price-history.reasons", "events.price-history")
-async def test_every_reason_a_price_changes_for_is_told(service: Service) -> None:
+async def test_the_price_history_names_the_reason_of_each_change(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(**DYNAMIC)
     address = f"/api/events/{event['id']}"

@@ -13,7 +13,7 @@ from tests.support import Service, running
 
 
 @requirement("queues.active", "queues.status.until-released")
-async def test_an_active_queue_releases_and_another_does_not(service: Service) -> None:
+async def test_an_active_queue_releases_visitors_and_an_inactive_one_does_not(service: Service) -> None:
     ada = await service.organizer()
     queue = await ada.create_queue()
     polls = [await join(ada, queue, visitor) for visitor in ("ann", "ben")]
@@ -29,7 +29,7 @@ async def test_an_active_queue_releases_and_another_does_not(service: Service) -
 
 
 @requirement("queues.active")
-async def test_a_queue_that_is_not_active_or_over_takes_nobody(service: Service) -> None:
+async def test_an_inactive_or_ended_queue_takes_no_new_visitors(service: Service) -> None:
     ada = await service.organizer()
     for fields, expected in (
         ({"active": False}, (503, "queue_inactive")),

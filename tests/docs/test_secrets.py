@@ -79,7 +79,7 @@ def test_every_purpose_for_which_a_key_is_derived_has_a_row() -> None:
     assert sorted(documented) == sorted(purposes())
 
 
-def test_the_rows_name_the_services_that_derive_the_keys() -> None:
+def test_the_rows_of_secrets_name_the_services_that_derive_the_keys() -> None:
     services = {"accounts": "both", "kit": "both", "inventory": "inventory", "events": "events"}
     documented = {row[0].strip("`"): row[1] for row in rows("Keys derived from the secret key")}
 

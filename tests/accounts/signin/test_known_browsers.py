@@ -34,7 +34,7 @@ async def signed_in(service: Service) -> Browser:
     return browser
 
 
-async def test_the_browser_of_the_owner_is_known_for_90_days(few: Settings) -> None:
+async def test_the_cookie_of_a_known_browser_lasts_90_days(few: Settings) -> None:
     async with running(few) as service:
         await service.organizer(email=ADA, password=PASSWORD)
         browser = Browser(service)
@@ -76,7 +76,7 @@ async def test_a_browser_is_not_known_any_more_when_the_person_is_erased(few: Se
         assert not await counts_as_owner(service, browser.http.cookies["known"])
 
 
-async def test_a_password_that_a_stranger_may_have_set_makes_no_browser_known(service: Service) -> None:
+async def test_a_sign_in_by_password_with_an_unproved_address_makes_no_browser_known(service: Service) -> None:
     await service.organizer(email=ADA, password=PASSWORD, is_proved=False)
     stranger = Browser(service)
 

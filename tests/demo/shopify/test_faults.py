@@ -20,7 +20,7 @@ async def _quantity(stage: Stage) -> int:
     return data["inventoryItem"]["inventoryLevels"]["nodes"][0]["quantities"][0]["quantity"]
 
 
-async def test_an_error_can_come_before_anything_is_done_or_after(stage: Stage) -> None:
+async def test_a_planned_error_comes_before_or_after_the_request_is_done(stage: Stage) -> None:
     request = stage.setting(44, key="one", before=50)
     stage.double.plan(Fault("before", "Set"))
     assert (await stage.post(request)).status_code == 500
@@ -68,7 +68,7 @@ async def test_levels_can_be_read_as_they_were_before(stage: Stage) -> None:
     assert [await _quantity(stage), await _quantity(stage)] == [50, 44]
 
 
-async def test_an_answer_can_be_half_there_with_errors_beside_it(stage: Stage) -> None:
+async def test_a_planned_answer_can_be_incomplete_with_errors(stage: Stage) -> None:
     stage.double.plan(Fault("half"))
     half = await stage.ask(QUANTITY, id=stage.item())
 
@@ -77,7 +77,7 @@ async def test_an_answer_can_be_half_there_with_errors_beside_it(stage: Stage) -
     assert half["errors"][0]["path"] == ["inventoryItem"]
 
 
-async def test_a_key_can_be_in_use(stage: Stage) -> None:
+async def test_an_idempotency_key_can_be_reported_as_in_use(stage: Stage) -> None:
     stage.double.plan(Fault("busy"))
 
     busy = await stage.set(44, key="one", before=50)
@@ -157,7 +157,7 @@ async def test_points_that_a_request_did_not_use_are_returned_at_once(stage: Sta
     assert cost["throttleStatus"]["currentlyAvailable"] > 1950
 
 
-async def test_a_request_can_be_throttled_with_429(stage: Stage) -> None:
+async def test_a_planned_throttle_can_be_answered_with_429(stage: Stage) -> None:
     stage.double.plan(Fault("throttle"))
     stage.double.admin.throttle_status = 429
 

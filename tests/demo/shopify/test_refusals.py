@@ -65,7 +65,7 @@ async def test_an_invalid_query_is_refused_with_the_reason(stage: Stage) -> None
 
 
 @pytest.mark.parametrize("token", ["", "shpat_wrong", "shpat_\u00e9"], ids=["none", "unknown", "not ASCII"])
-async def test_without_a_token_nothing_is_answered(stage: Stage, token: str) -> None:
+async def test_a_request_without_a_token_is_refused(stage: Stage, token: str) -> None:
     path = f"/{DOMAIN}/admin/api/2026-10/graphql.json"
     headers = {b"X-Shopify-Access-Token": token.encode()}
 

@@ -26,7 +26,7 @@ def test_a_schema_that_is_reduced_again_stays_as_it_is() -> None:
     assert reduced(known["__schema"], FILE.read_text()) == FILE.read_text()
 
 
-def test_arguments_and_inputs_are_taken_over_whole_and_fields_only_if_they_are_named() -> None:
+def test_a_reduced_schema_has_whole_arguments_and_inputs_and_only_the_named_fields() -> None:
     full_schema = """
         schema { query: Query mutation: Mutation }
         type Query { shop(at: When, size: Size = SMALL): Shop! secret: Secret }

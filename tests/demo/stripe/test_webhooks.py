@@ -118,7 +118,7 @@ async def test_webhooks_can_be_doubled_and_sent_again(scene: Scene) -> None:
     assert _sessions(scene) == [session] * 4
 
 
-async def test_webhooks_can_be_lost_and_their_events_are_there_for_those_who_ask(scene: Scene) -> None:
+async def test_a_lost_webhook_leaves_its_event_readable(scene: Scene) -> None:
     account = await scene.account()
     scene.processor.webhooks.dropped = {"checkout.session.completed"}
 

@@ -43,7 +43,7 @@ async def key_id(service: Service, organizer: Client) -> int:
     return id
 
 
-async def test_every_tool_that_changes_something_is_told(service: Service) -> None:
+async def test_changes_by_every_tool_are_listed(service: Service) -> None:
     untold = {
         operation.name
         for operation in TABLE
@@ -104,7 +104,7 @@ async def test_a_read_or_refused_call_of_an_agent_is_not_listed(service: Service
     assert await actions(service, ada) == []
 
 
-async def test_a_program_that_uses_the_key_without_mcp_is_not_told(service: Service) -> None:
+async def test_a_change_made_with_the_key_but_without_mcp_is_not_listed(service: Service) -> None:
     ada = await service.organizer()
 
     await ada.create_event()
@@ -135,7 +135,7 @@ async def test_a_person_who_is_not_registered_any_more_is_not_named(service: Ser
     assert (removed.operation, removed.email, removed.user_id) == ("delete_registration", None, None)
 
 
-async def test_pages_follow_each_other(service: Service) -> None:
+async def test_pages_of_actions_follow_each_other_without_gaps(service: Service) -> None:
     ada = await service.organizer()
     agent = agent_of(service, ada)
     for title in ("one", "two", "three"):

@@ -222,7 +222,7 @@ async def test_a_list_has_20_items_unless_an_agent_asks_for_more(service: Servic
 
 
 @pytest.mark.parametrize("tool", LISTS)
-async def test_over_rest_a_list_has_100_items_as_the_contract_says(ada: Client, tool: str) -> None:
+async def test_a_list_over_rest_has_100_items_as_the_contract_says(ada: Client, tool: str) -> None:
     page = (await ada.get(TOOLS[tool].path)).json()
 
     assert page["pagination"]["limit"] == 100
@@ -233,7 +233,7 @@ def test_every_tool_that_reads_is_compared_with_rest() -> None:
 
 
 @both_eras
-async def test_a_registration_is_the_same_through_either_door(service: Service, ada: Client, version: str) -> None:
+async def test_a_registration_is_the_same_over_rest_and_mcp(service: Service, ada: Client, version: str) -> None:
     asking = agent(service, ada, version)
     poll = await ada.register(1, email="ben@example.com")
     before = await everything(service)
