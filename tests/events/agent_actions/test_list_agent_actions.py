@@ -122,7 +122,7 @@ async def test_actions_of_agents_of_another_organizer_are_not_listed(service: Se
     assert [action.operation for action in await actions(service, bob)] == ["create_event"]
 
 
-async def test_a_person_who_is_not_registered_any_more_is_not_named(service: Service) -> None:
+async def test_a_person_whose_registration_is_removed_is_not_named_in_the_actions(service: Service) -> None:
     ada = await service.organizer()
     agent = agent_of(service, ada)
     event = (await agent.call("create_event", **event_fields()))["structuredContent"]["id"]

@@ -120,7 +120,7 @@ def test_every_tool_has_sample_arguments() -> None:
     assert ARGUMENTS.keys() == TOOLS.keys()
 
 
-async def test_a_member_of_an_event_is_emptied_by_its_name(service: Service, ada: Client) -> None:
+async def test_a_field_of_an_event_is_cleared_by_its_name(service: Service, ada: Client) -> None:
     asking = agent(service, ada)
     stored = await asking.call("update_event", event_id=2, address="Ferry Lane 4", location_name="Studio")
     assert stored["structuredContent"]["address"] == "Ferry Lane 4"

@@ -75,14 +75,14 @@ async def test_free_seats_are_given_first(service: Service) -> None:
     assert [*(await standing(gate)).values()] == ["registered", "no_show", "registered", "registered"]
 
 
-async def test_no_more_seats_are_given_than_somebody_was_shown(service: Service) -> None:
+async def test_at_most_as_many_seats_are_given_as_the_page_showed(service: Service) -> None:
     gate = await waiting(service, 3, 6)
 
     assert (await give(gate, at_most=1)).seats_given == 1
     assert [*(await standing(gate)).values()].count("no_show") == 1
 
 
-async def test_scanners_know_who_comes_later_and_who_has_moved_up(service: Service) -> None:
+async def test_a_scanner_tells_no_shows_from_people_who_have_moved_up(service: Service) -> None:
     gate = await waiting(service, 1, 2)
     late = scanned(await link_of(service, gate.event_id, "p0"))
     await give(gate)

@@ -100,7 +100,7 @@ async def test_a_person_without_a_seat_is_refused_with_the_reason_and_is_not_in(
     assert await gate.stored() == []
 
 
-async def test_codes_of_nobody_of_others_and_of_the_past_are_told_apart(service: Service) -> None:
+async def test_unknown_foreign_and_removed_codes_get_different_verdicts(service: Service) -> None:
     gate = await entrance(service, "ann", "bob")
     ben = await service.organizer()
     other = await ben.create_event()
@@ -164,7 +164,7 @@ async def test_an_entry_can_be_taken_back_and_the_next_scan_becomes_the_entry(se
     assert third.entry.device == "Door 3"
 
 
-async def test_a_scan_that_was_taken_back_stays_so_when_it_comes_again(service: Service) -> None:
+async def test_a_scan_that_was_taken_back_stays_so_when_it_is_sent_again(service: Service) -> None:
     gate = await entrance(service, "ann")
     scan = scanned(await code_of(service, gate.event_id, "ann"))
     await gate.send(scan)
@@ -188,7 +188,7 @@ async def test_a_clock_that_is_wrong_is_believed_within_bounds(service: Service,
     assert is_bounded
 
 
-async def test_two_doors_at_once_make_one_entry(service: Service) -> None:
+async def test_concurrent_scans_at_several_entrances_make_one_entry_a_person(service: Service) -> None:
     gate = await entrance(service, "ann", "bob", "cleo")
 
     verdicts = await asyncio.gather(
@@ -203,7 +203,7 @@ async def test_two_doors_at_once_make_one_entry(service: Service) -> None:
         assert (verdict.entry.id == verdict.id) == (verdict.say == "in")
 
 
-async def test_scans_must_have_different_ids(service: Service) -> None:
+async def test_scans_with_equal_ids_in_one_message_are_refused(service: Service) -> None:
     scan = {"id": str(uuid.uuid4()), "text": "x", "told_at": 0}
 
     with pytest.raises(Problem) as refused:
@@ -249,7 +249,7 @@ async def test_the_scan_of_another_event_is_not_taken_back(service: Service) -> 
     assert await gate.stored() == [("ann", "Door 1", True, False)]
 
 
-async def test_an_id_that_another_organizer_has_used_is_free(service: Service) -> None:
+async def test_an_id_of_a_scan_used_by_another_organizer_can_be_used_again(service: Service) -> None:
     gate = await entrance(service, "ann")
     verdict = await gate.scan("ann")
     ben = await service.organizer()

@@ -134,7 +134,7 @@ async def test_the_page_of_agents_shows_no_actions_of_another_organizer(scene: S
     assert "Jazz night" not in page.text
 
 
-async def test_names_are_shown_as_text_only(scene: Scene) -> None:
+async def test_names_on_the_page_of_agents_are_escaped(scene: Scene) -> None:
     app = await scene.register(client_name="<script>alert(1)</script>")
     answer = await scene.person.allow(app.query(scope="write_events"))
     tokens = (await app.redeem(answer["code"])).json()
@@ -166,7 +166,7 @@ async def test_older_lines_are_on_pages_of_their_own(scene: Scene) -> None:
     assert [page.status_code for page in refused] == [422] * 4
 
 
-async def test_the_addresses_that_keys_and_apps_had_before_lead_here(scene: Scene) -> None:
+async def test_the_old_addresses_of_keys_and_apps_redirect_to_the_page_of_agents(scene: Scene) -> None:
     moved = [await scene.person.http.get(path) for path in ("/console/keys", "/console/apps", "/console/keys?lang=de")]
 
     assert [(page.status_code, page.headers["location"]) for page in moved] == [
@@ -176,7 +176,7 @@ async def test_the_addresses_that_keys_and_apps_had_before_lead_here(scene: Scen
     ]
 
 
-async def test_the_page_is_in_german_too(scene: Scene) -> None:
+async def test_the_page_of_agents_is_in_german_too(scene: Scene) -> None:
     agent = await agent_of(scene)
     jazz = (await agent.call("create_event", **event_fields(title="Jazz night")))["structuredContent"]["id"]
     await agent.call("create_registration", event_id=jazz, email="ann@example.com")
@@ -199,7 +199,7 @@ async def test_the_page_on_how_agents_connect_needs_no_sign_in(scene: Scene) -> 
     assert "So verbinden sich Agenten" in german.text
 
 
-async def test_without_our_server_for_consent_the_steps_use_a_key(settings: Settings) -> None:
+async def test_the_steps_use_a_key_if_the_authorization_server_is_off(settings: Settings) -> None:
     async with running(settings.model_copy(update={"oauth_builtin": False, "oauth_issuer": ""})) as service:
         page = await service.http.get("/agents", headers={"Accept": "text/html"})
 
@@ -207,7 +207,7 @@ async def test_without_our_server_for_consent_the_steps_use_a_key(settings: Sett
     assert "YOUR_KEY" in page.text
 
 
-def test_the_links_of_programs_have_the_address() -> None:
+def test_links_for_programs_contain_the_address_of_the_server() -> None:
     connection = Connection("https://events.example.com/mcp", "holdfast-events", by_oauth=True)
 
     cursor = parse_qs(urlsplit(connection.cursor_link).query)

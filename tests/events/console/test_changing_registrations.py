@@ -106,7 +106,7 @@ async def test_an_invalid_address_is_refused_beside_the_field_and_adds_no_person
     assert await service.run_sql("select from registrations") == []
 
 
-async def test_an_event_that_takes_nobody_says_why(service: Service) -> None:
+async def test_an_event_that_takes_no_people_says_why_on_the_form(service: Service) -> None:
     ada, browser = await signed_in(service)
     full, past, cancelled = [await ada.create_event(capacity=1) for _ in range(3)]
     pages = [await browser.get(f"/console/events/{event['id']}/add-registration") for event in (full, past, cancelled)]
@@ -127,7 +127,7 @@ async def test_an_event_that_takes_nobody_says_why(service: Service) -> None:
     assert "The event is cancelled." in said_then[2]
 
 
-async def test_a_seat_and_a_place_on_the_waiting_list_are_exchanged(service: Service) -> None:
+async def test_a_person_on_the_waiting_list_takes_the_seat_of_another_person(service: Service) -> None:
     ada, browser = await signed_in(service)
     event = await ada.create_event(capacity=1, waitinglist_capacity=5)
     await sign_up(service, event, "ann", "bob")
@@ -143,7 +143,7 @@ async def test_a_seat_and_a_place_on_the_waiting_list_are_exchanged(service: Ser
     assert "Waiting list, moved there by you" in main_text(await browser.get(await page_of(service, event, "ann")))
 
 
-async def test_a_free_seat_is_given_before_those_who_wait_longer(service: Service) -> None:
+async def test_the_organizer_can_give_a_free_seat_to_a_person_who_waited_less_long(service: Service) -> None:
     ada, browser = await signed_in(service)
     event = await ada.create_event(capacity=1, waitinglist_capacity=5)
     await sign_up(service, event, "ann", "bob", "cleo")
@@ -296,7 +296,7 @@ async def test_forms_without_the_token_of_the_session_are_refused(service: Servi
     assert await everything(service) == before
 
 
-async def test_a_form_that_says_nothing_changes_nothing(service: Service) -> None:
+async def test_a_form_with_an_unknown_change_changes_nothing(service: Service) -> None:
     ada, browser = await signed_in(service)
     event = await ada.create_event()
     await sign_up(service, event, "ann")

@@ -24,7 +24,7 @@ def scan(text: str, **fields: Any) -> dict[str, Any]:
     return {"id": str(uuid.uuid4()), "text": text, "told_at": 1_800_000_000_000, "let_in": True, **fields}
 
 
-async def test_the_list_has_names_codes_and_states_and_nothing_else(service: Service) -> None:
+async def test_the_list_for_a_device_has_only_names_codes_and_states(service: Service) -> None:
     table, path, event_id = await opened(service, "ann", "bob", capacity=1, waitinglist_capacity=5)
     other = await table.ada.create_event(title="Pottery")
     await sign_up(service, other, "zoe")
@@ -87,7 +87,7 @@ async def test_an_event_that_is_over_has_no_check_in_list_and_accepts_late_scans
     assert [verdict["say"] for verdict in sent.json()] == ["in"]
 
 
-async def test_scans_are_answered_and_others_hear_of_them(service: Service) -> None:
+async def test_scans_are_answered_and_reported_to_other_devices(service: Service) -> None:
     table, path, event_id = await opened(service, "ann")
     code = await code_of(service, event_id, "ann")
     first, second = scan(code), scan(code)
@@ -165,7 +165,7 @@ async def test_a_device_that_is_not_signed_in_is_led_to_sign_in(service: Service
         assert (await service.http.get(f"{path}/{address}")).headers["location"].startswith("/sign-in")
 
 
-async def test_the_page_that_browsers_keep_has_no_people_in_it(service: Service) -> None:
+async def test_the_page_that_browsers_store_has_no_people_in_it(service: Service) -> None:
     table, path, event_id = await opened(service, "ann")
     await table.post(
         f"{path}/scans", device="Door 7", scans=json.dumps([scan(await code_of(service, event_id, "ann"))])

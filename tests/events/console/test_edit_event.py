@@ -59,7 +59,7 @@ async def test_a_form_changes_what_was_changed_in_it(service: Service) -> None:
     }
 
 
-async def test_saving_without_a_change_changes_nothing(service: Service) -> None:
+async def test_a_form_without_changes_changes_nothing(service: Service) -> None:
     ada, browser = await signed_in(service)
     # The clock of Berlin shows this time twice that day, and the form has no seconds of its own.
     event = await ada.create_event(
@@ -112,7 +112,7 @@ EVENING = {"timezone": "Europe/Berlin", "datetime": "2036-07-12T17:30:00Z", "end
         ),
     ],
 )
-async def test_the_end_moves_with_the_beginning_unless_it_is_changed_itself(
+async def test_the_end_of_an_event_moves_with_its_beginning_unless_it_is_edited(
     service: Service, typed: dict[str, str], begins: str, ends: str | None
 ) -> None:
     ada, browser = await signed_in(service)
@@ -255,7 +255,7 @@ async def test_a_form_cannot_change_the_organizer_or_readonly_fields_of_an_event
     assert await rows(service) == before
 
 
-async def test_a_form_of_another_site_or_session_changes_nothing(service: Service) -> None:
+async def test_a_form_of_another_site_or_session_edits_no_event(service: Service) -> None:
     ada, browser = await signed_in(service)
     event = await ada.create_event()
     path, fields = await opened(browser, event)

@@ -93,7 +93,7 @@ async def test_more_than_a_page_of_payments_are_read_in_order(shop: Scene, monke
         assert (await browser.get(f"/console/events/{event_id}/payments?before={wrong}")).status_code == 200
 
 
-async def test_payments_for_the_event_of_somebody_else_are_not_there(shop: Scene) -> None:
+async def test_payments_for_a_foreign_or_missing_event_are_answered_with_404(shop: Scene) -> None:
     _, ann, _ = await paid(shop)
     _, bob = await organizer(shop.service, "Bob Events")
 

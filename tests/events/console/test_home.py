@@ -52,7 +52,7 @@ async def test_more_events_than_a_page_are_read_one_page_after_the_other(service
     assert 'rel="next"' not in second.text
 
 
-async def test_a_wrong_offset_or_state_is_the_first_page(service: Service) -> None:
+async def test_an_invalid_offset_or_state_shows_the_first_page(service: Service) -> None:
     ada, browser = await signed_in(service)
     await ada.create_event(title="Life drawing")
 

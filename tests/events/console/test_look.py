@@ -136,6 +136,6 @@ async def test_the_look_of_an_ended_organizer_is_deleted(service: Service) -> No
     assert await states(service) == {}
 
 
-async def test_the_style_of_a_colour_that_nobody_can_choose_is_not_found(service: Service) -> None:
+async def test_the_style_of_an_invalid_accent_is_answered_with_404(service: Service) -> None:
     for name in ("ffee88-00000000", "8a1f6b-00000000", "8a1f6b", "8A1F6B-1", "x"):
         assert (await service.http.get(f"/accents/{name}.css")).status_code == 404

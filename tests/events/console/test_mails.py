@@ -59,7 +59,7 @@ async def states(at: Desk) -> list[tuple[str | None, int]]:
     return await at.service.run_sql("select outcome, attempts from mails order by id")
 
 
-async def test_mails_are_shown_by_their_fate(service: Service) -> None:
+async def test_mails_can_be_filtered_by_their_status(service: Service) -> None:
     at = await desk(service)
     await caused(at, at.ada, "Life drawing", *(f"person{number}" for number in range(60)), "bob", "cleo", "dan")
     await caused(at, at.bob, "Secret meeting", "eve")
@@ -166,7 +166,7 @@ async def test_mails_of_another_organizer_and_mails_to_sign_in_are_not_shown(ser
     assert "@example.com" not in page.replace("ada@example.com", "")
 
 
-async def test_an_event_that_is_handed_over_takes_its_mails_along(service: Service) -> None:
+async def test_mails_of_an_event_that_is_handed_over_go_with_it(service: Service) -> None:
     at = await desk(service)
     await caused(at, at.bob, "Kept", "ann")
     await caused(at, at.bob, "Life drawing", "cleo", "dan")
@@ -184,7 +184,7 @@ async def test_an_event_that_is_handed_over_takes_its_mails_along(service: Servi
     assert "Kept" not in page
 
 
-async def test_a_long_list_is_shown_a_part_at_a_time(service: Service) -> None:
+async def test_a_long_list_of_mails_is_paged(service: Service) -> None:
     at = await desk(service)
     await caused(at, at.ada, "First", *(f"person{number}" for number in range(30)))
     await caused(at, at.ada, "Second", *(f"person{number}" for number in range(30)))
@@ -200,7 +200,7 @@ async def test_a_long_list_is_shown_a_part_at_a_time(service: Service) -> None:
 
 
 @pytest.mark.parametrize("before", ["", "0", "-1", "x", "9" * 30, "1'--", "%00"])
-async def test_a_part_that_cannot_exist_is_the_first_part(service: Service, before: str) -> None:
+async def test_an_invalid_page_of_mails_is_the_first_page(service: Service, before: str) -> None:
     at = await desk(service)
     await caused(at, at.ada, "Life drawing", "ann")
 
@@ -219,7 +219,7 @@ async def test_texts_of_strangers_are_escaped_on_the_page_of_mails(service: Serv
     assert "<bdi>&lt;img src=x" in page
 
 
-async def test_the_page_is_in_german_too(service: Service) -> None:
+async def test_the_page_of_mails_is_in_german_too(service: Service) -> None:
     at = await desk(service, language="de")
     await caused(at, at.ada, "Aktzeichnen", "ann")
 

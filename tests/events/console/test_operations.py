@@ -183,7 +183,7 @@ async def test_payments_for_a_foreign_or_missing_event_cannot_be_read(service: S
     assert await refusal(service, event_payments.LIST, bob, ListPayments(NOWHERE, 1)) is NOT_FOUND
 
 
-async def test_people_are_added_by_hand_only_to_ones_own_events_that_are_published(service: Service) -> None:
+async def test_people_can_be_added_by_hand_only_to_the_organizers_own_published_events(service: Service) -> None:
     ada, bob = await service.organizer(), await service.organizer()
     event, draft = await ada.create_event(), await ada.create_event(published=False)
 

@@ -43,7 +43,7 @@ async def test_the_mail_is_sent_again_at_most_once_an_hour(service: Service) -> 
     assert await service.run_sql("select count(*) from mails") == [(before + 1,)]
 
 
-async def test_no_mail_goes_to_who_wants_none(service: Service) -> None:
+async def test_a_person_who_wants_no_mails_cannot_be_mailed_again(service: Service) -> None:
     _, browser, path = await person(service)
     await service.run_sql("update registrations set notify = false")
 

@@ -69,7 +69,7 @@ async def test_an_event_of_another_organizer_is_not_shared(service: Service) -> 
         assert (await browser.get(f"/console/events/{event['id']}/{path}")).status_code == 403
 
 
-async def test_the_link_is_sent_by_messengers_without_anything_of_theirs_on_the_page(service: Service) -> None:
+async def test_links_to_messengers_load_nothing_from_them(service: Service) -> None:
     ada, browser = await signed_in(service)
     event = await ada.create_event(title="Tea & cake")
 

@@ -145,7 +145,9 @@ async def test_the_question_whose_the_earlier_keys_are_is_answered_once(service:
     assert (await ada.get("/api/events")).status_code == 200
 
 
-async def test_in_another_language_one_still_goes_where_one_wanted_to_go(service: Service) -> None:
+async def test_the_page_to_become_an_organizer_keeps_the_page_to_return_to_in_another_language(
+    service: Service,
+) -> None:
     ann = Browser(service)
     await ann.sign_in(ANN)
     led = (await ann.get("/console/agents?q=%22%3E")).headers["location"]

@@ -39,7 +39,7 @@ async def is_asked(browser: Browser) -> bool:
     return (await browser.get("/console")).headers.get("location", "").startswith(BEFORE)
 
 
-async def test_the_question_comes_although_the_only_key_was_revoked(service: Service) -> None:
+async def test_an_owner_is_asked_about_an_organizer_whose_only_key_was_revoked(service: Service) -> None:
     stranger = await planted(service)
     [key] = (await stranger.get("/api/keys")).json()["data"]
     await stranger.delete(f"/api/keys/{key['id']}")
@@ -47,7 +47,7 @@ async def test_the_question_comes_although_the_only_key_was_revoked(service: Ser
     assert await is_asked(await owner_of(service))
 
 
-async def test_the_question_names_everything_that_was_made(shop: Scene) -> None:
+async def test_the_question_about_an_organizer_names_all_that_was_made_with_it(shop: Scene) -> None:
     stranger = await planted(shop.service, password=PASSWORD)
     event = await stranger.create_event(title="Free money")
     await stranger.register(event["id"], email="ann@example.com")
@@ -85,7 +85,7 @@ async def test_a_person_signed_in_by_password_cannot_say_that_the_organizer_is_t
     assert await is_asked(await owner_of(service))
 
 
-async def test_not_mine_leaves_the_owner_an_ordinary_person_with_nothing(service: Service) -> None:
+async def test_an_owner_who_says_not_mine_is_an_ordinary_person_without_data(service: Service) -> None:
     stranger = await planted(service, password=PASSWORD)
     await stranger.create_event()
     browser = await owner_of(service)
@@ -102,7 +102,7 @@ async def test_not_mine_leaves_the_owner_an_ordinary_person_with_nothing(service
     assert organizer["id"] != stranger.id
 
 
-async def test_not_mine_cancels_the_events_and_people_are_told(service: Service) -> None:
+async def test_an_owner_who_says_not_mine_cancels_the_events_and_people_are_mailed(service: Service) -> None:
     stranger = await planted(service)
     first, second = await stranger.create_event(), await stranger.create_event(title="Every week")
     await stranger.register(first["id"], email="ann@example.com")
@@ -145,7 +145,7 @@ async def test_payments_of_an_unwanted_organizer_are_refunded_without_its_payout
     assert await shop.service.run_sql("select account_id from payout_accounts") == []
 
 
-async def test_waiting_rooms_of_strangers_are_closed(service: Service) -> None:
+async def test_queues_of_an_ended_organizer_have_no_page(service: Service) -> None:
     stranger = await planted(service)
     queue = await stranger.create_queue()
 

@@ -61,7 +61,7 @@ def at(service: Service, client: Client, address: str) -> Client:
 
 
 @pytest.mark.parametrize("is_proved", [True, False], ids=["confirmed", "unconfirmed"])
-async def test_a_text_waits_for_one_turn_of_a_crowd_of_unconfirmed_organizers(
+async def test_a_text_waits_for_at_most_one_text_of_a_crowd_of_unconfirmed_organizers(
     service: Service, rendered: list[str], is_proved: bool
 ) -> None:
     eves = [await service.organizer(is_proved=False) for _ in range(12)]
@@ -79,9 +79,7 @@ async def test_a_text_waits_for_one_turn_of_a_crowd_of_unconfirmed_organizers(
     await asyncio.gather(*crowd, return_exceptions=True)
 
 
-async def test_no_text_is_rendered_after_its_client_has_gone(
-    service: Service, crowd: Crowd, rendered: list[str]
-) -> None:
+async def test_a_text_whose_client_is_gone_is_not_rendered(service: Service, crowd: Crowd, rendered: list[str]) -> None:
     eve = await service.organizer()
     event = await eve.create_event()
     for number in range(10):

@@ -56,7 +56,7 @@ async def test_a_tool_takes_back_what_it_answered_too(
 
 
 @each_of_them
-async def test_an_unknown_field_is_refused_all_the_same(
+async def test_an_unknown_field_of_a_change_is_refused(
     service: Service, ada: Client, wrapper: str, tool: str, path: str, ids: dict[str, Any], change: dict[str, Any]
 ) -> None:
     response = await ada.patch(path, {wrapper: {**change, "colour": "red"}})
@@ -117,7 +117,7 @@ async def test_the_same_moment_may_be_written_in_another_way(
     assert response.status_code == 200, response.text
 
 
-async def test_a_registration_of_another_event_is_not_changed_under_this_address(ada: Client) -> None:
+async def test_a_change_with_the_id_of_another_event_is_refused(ada: Client) -> None:
     response = await ada.patch(f"/api/registrations/1/{ANN}", {"registration": {"event_id": 2, "amount_paid": 5}})
 
     assert (response.status_code, [*response.json()["errors"]]) == (422, ["event_id"])

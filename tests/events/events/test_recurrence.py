@@ -37,7 +37,7 @@ async def test_many_processes_continue_an_event_once(service: Service) -> None:
     assert len(await all_events(ada)) == 6
 
 
-async def test_the_schema_itself_refuses_a_second_continuation(service: Service) -> None:
+async def test_the_schema_refuses_a_second_continuation(service: Service) -> None:
     ada = await service.organizer()
     event = await past(service, ada)
     await goes_on(service)
@@ -80,7 +80,7 @@ async def test_a_series_ends_with_the_occurrence_that_is_cancelled(service: Serv
     assert await goes_on(service, EVENING.replace(year=2100)) == 0
 
 
-async def test_a_series_that_the_calendar_ends_is_looked_at_once(service: Service) -> None:
+async def test_a_series_beyond_the_end_of_the_calendar_is_handled_once(service: Service) -> None:
     ada = await service.organizer()
     await past(service, ada, recurrence_frequency="years", recurrence_interval=10_000)
 
@@ -149,7 +149,7 @@ async def test_a_new_time_zone_restarts_the_count_of_a_weekly_event(service: Ser
     assert (await all_events(ada))[-1]["datetime"] == "2027-04-05T18:00:00Z"
 
 
-async def test_an_event_that_is_put_off_after_it_was_continued_is_not_continued_again(service: Service) -> None:
+async def test_an_event_moved_to_a_later_date_after_it_was_continued_is_not_continued_again(service: Service) -> None:
     ada = await service.organizer()
     event = await past(service, ada)
     await goes_on(service)

@@ -10,7 +10,7 @@ from tests.support import Service
 
 @in_turn("key", [b"", b"  ", b"\xe9", b"a\tb", "schlüssel".encode(), b"k" * 256])
 @of_each
-async def test_a_header_that_holds_no_key_is_refused(scene: Scene, operation: Operation, key: bytes) -> None:
+async def test_an_invalid_idempotency_key_is_refused(scene: Scene, operation: Operation, key: bytes) -> None:
     before = await scene.count()
     body = scene.body(operation)
     headers = [(b"x-api-key", str(scene.ada.key).encode()), (b"idempotency-key", key)]
@@ -22,7 +22,7 @@ async def test_a_header_that_holds_no_key_is_refused(scene: Scene, operation: Op
 
 
 @pytest.mark.parametrize("key", ["k" * 255, "order 17 / seat 4", "5f1c6e0e-2f0f-4f5c-9f1a-8f4a1d3b2c10"])
-async def test_any_printable_text_is_a_key(scene: Scene, key: str) -> None:
+async def test_any_printable_text_is_an_idempotency_key(scene: Scene, key: str) -> None:
     assert (await scene.create(key)).content == (await scene.create(key)).content
 
 

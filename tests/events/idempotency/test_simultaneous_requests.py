@@ -22,7 +22,9 @@ async def test_concurrent_requests_with_one_key_are_done_once_and_answered_alike
 
 
 @of_each
-async def test_processes_that_are_asked_at_once_agree(scene: Scene, settings: Settings, operation: Operation) -> None:
+async def test_concurrent_requests_in_four_processes_are_done_once(
+    scene: Scene, settings: Settings, operation: Operation
+) -> None:
     before = await scene.count()
     async with contextlib.AsyncExitStack() as stack:
         others = [await stack.enter_async_context(running(settings)) for _ in range(3)]

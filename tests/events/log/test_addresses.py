@@ -49,7 +49,9 @@ async def test_answers_of_a_log_have_their_type_and_are_cached_while_they_do_not
         assert "content-encoding" not in plain.headers
 
 
-async def test_a_part_of_a_tile_is_the_beginning_of_it_and_what_is_not_signed_is_not_there(service: Service) -> None:
+async def test_a_partial_tile_is_the_beginning_of_the_full_one_and_unsigned_entries_are_not_there(
+    service: Service,
+) -> None:
     log = await open_log(service)
     await log.arrive(300)
     await log.seal()  # 302 entries

@@ -97,7 +97,7 @@ async def test_a_rejected_registration_links_to_its_proof_and_one_without_a_log_
     assert "link" not in (await ada.get(accepted["next"]["url"])).headers
 
 
-async def test_a_visitor_of_a_queue_is_promised_the_ticket(service: Service) -> None:
+async def test_a_visitor_of_a_queue_gets_a_receipt_for_the_ticket_that_the_log_keeps(service: Service) -> None:
     ada = await service.organizer()
     queue = await ada.create_queue()
     joined = [

@@ -97,7 +97,7 @@ async def test_a_log_sealed_in_any_batches_is_the_tree_of_all_entries_and_only_g
     ]
 
 
-async def test_several_who_seal_and_sign_at_once_make_one_log(service: Service) -> None:
+async def test_concurrent_sealers_and_signers_make_one_log(service: Service) -> None:
     logs = [await open_log(service) for _ in range(3)]
     for log in logs:
         await log.arrive(5)
@@ -151,7 +151,9 @@ async def test_arrivals_of_a_deleted_account_have_commitments_that_nothing_opens
     assert len({*people}) == 2
 
 
-async def test_a_log_with_much_to_seal_holds_up_no_other(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_log_with_many_entries_to_seal_holds_up_no_other(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sealing, "MAX_LOGS", 2)
     crowded, *others = [await open_log(service) for _ in range(4)]
     for _ in range(20):
@@ -166,7 +168,7 @@ async def test_a_log_with_much_to_seal_holds_up_no_other(service: Service, monke
     assert len(await crowded.read()) == 1 + 1000 + 10
 
 
-async def test_every_log_is_signed_though_as_many_as_fit_into_a_round_are_busy(
+async def test_every_log_is_signed_even_when_a_full_round_of_them_is_busy(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sealing, "MAX_LOGS", 2)

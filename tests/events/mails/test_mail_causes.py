@@ -39,7 +39,7 @@ async def test_a_person_moved_back_to_the_waiting_list_gets_a_mail(post: Post) -
     assert await post.sent_kinds() == [(ANN, "waitlisted")]
 
 
-async def test_a_change_that_moves_nobody_is_not_told(post: Post) -> None:
+async def test_a_change_that_moves_no_person_is_not_mailed(post: Post) -> None:
     event = await post.organizer.create_event(capacity=2, price=500, pricing_mode="fixed")
     await post.register(event["id"], ANN)
     await post.deliver()
@@ -52,7 +52,7 @@ async def test_a_change_that_moves_nobody_is_not_told(post: Post) -> None:
     assert await post.sent_kinds() == []
 
 
-async def test_a_registration_with_mails_turned_off_is_told_nothing(post: Post) -> None:
+async def test_a_registration_with_mails_turned_off_gets_none(post: Post) -> None:
     event = await post.organizer.create_event(capacity=1, waitinglist_capacity=1)
     await post.register(event["id"], ANN, BOB, notify=False)
     await post.organizer.patch(f"/api/events/{event['id']}", {"event": {"address": "Elsewhere 5"}})
@@ -71,7 +71,7 @@ async def test_a_person_who_stops_the_mails_gets_none_that_still_waits(post: Pos
     assert await post.sent_kinds() == []
 
 
-async def test_a_mail_that_is_no_longer_true_when_it_leaves_is_not_sent(post: Post) -> None:
+async def test_a_mail_that_is_no_longer_true_when_it_is_due_is_not_sent(post: Post) -> None:
     event = await post.organizer.create_event(capacity=1, waitinglist_capacity=2)
     await post.register(event["id"], ANN, BOB, CY)
     await post.organizer.delete(await post.path(event["id"], ANN))
@@ -91,7 +91,7 @@ async def test_a_person_who_registers_again_gets_the_mail_of_the_new_registratio
     assert outcomes == [("seat", "superseded"), ("removed", "superseded"), ("seat", "sent")]
 
 
-async def test_many_registrations_of_one_batch_are_each_told_in_order_of_arrival(post: Post) -> None:
+async def test_registrations_of_one_batch_are_mailed_in_order_of_arrival(post: Post) -> None:
     event = await post.organizer.create_event(capacity=20, waitinglist_capacity=10)
     people = [f"{number}@example.com" for number in range(40)]
     for email in people[:30]:
@@ -172,7 +172,7 @@ async def test_a_cancellation_is_mailed_at_once_and_replaces_mails_of_earlier_ch
     assert await post.service.run_sql("select from mail_announcements") == []
 
 
-async def test_a_change_after_the_last_was_told_waits_for_ten_minutes_again(post: Post) -> None:
+async def test_a_change_after_a_sent_mail_waits_for_ten_minutes_again(post: Post) -> None:
     event = await post.organizer.create_event()
     await post.register(event["id"], ANN)
     await post.deliver()
@@ -199,7 +199,7 @@ async def test_a_change_that_became_mails_already_gives_way_to_a_later_one(post:
     assert kinds == [("seat", "sent"), ("event_changed", "superseded"), ("event_changed", "sent")]
 
 
-async def test_a_cancelled_event_is_told_to_everybody_once(post: Post) -> None:
+async def test_a_cancelled_event_is_mailed_to_everybody_once(post: Post) -> None:
     event = await post.organizer.create_event(capacity=1, waitinglist_capacity=1)
     await post.register(event["id"], ANN, BOB)
     await post.deliver()
@@ -231,7 +231,7 @@ async def test_a_registration_that_waits_when_the_event_is_cancelled_gets_a_mail
     assert await post.sent_kinds() == [(ANN, "refused")]
 
 
-async def test_events_that_are_over_are_nobodys_news(post: Post) -> None:
+async def test_changes_of_events_that_are_over_are_not_mailed(post: Post) -> None:
     event = await post.organizer.create_event()
     await post.register(event["id"], ANN, BOB)
     await post.deliver()

@@ -89,7 +89,7 @@ async def test_the_paragraph_stands_below_our_sentences_as_the_organizers_words(
     )
 
 
-async def test_a_mail_that_waits_says_what_was_stored_last(post: Post) -> None:
+async def test_a_waiting_mail_has_the_paragraph_that_was_stored_last(post: Post) -> None:
     event = await post.organizer.create_event()
     await add(post, event, **ALL)
     await post.register(event["id"], ANN)
@@ -170,7 +170,7 @@ async def test_the_next_date_of_a_series_says_the_same_in_its_mails(post: Post) 
 @pytest.mark.parametrize(
     "values", ["'seat_again', 'x'", "'seat', ''", "'seat', repeat('x', 1001)", "'seat', null"], ids=str
 )
-async def test_the_schema_itself_refuses_what_is_no_paragraph(post: Post, values: str) -> None:
+async def test_the_schema_refuses_invalid_paragraphs(post: Post, values: str) -> None:
     event = await post.organizer.create_event()
 
     with pytest.raises(Exception, match="mail_paragraphs"):
