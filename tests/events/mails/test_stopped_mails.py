@@ -104,7 +104,7 @@ async def test_no_address_of_a_person_who_stops_mails_is_stored(post: Post) -> N
     assert "ann" not in row
 
 
-async def test_a_thousand_registrations_by_a_hundred_new_organizers_send_little_until_one_click_ends_it(
+async def test_mails_of_a_hundred_new_organizers_to_one_mailbox_are_few_and_end_with_one_click(
     post: Post,
 ) -> None:
     attackers = [await post.service.organizer(is_proved=False) for _ in range(100)]

@@ -121,9 +121,7 @@ async def test_an_organizer_with_another_address_keeps_its_keys(scene: Scene) ->
     assert (await ben.get("/api/events")).status_code == 200
 
 
-async def test_no_key_is_made_with_a_key_that_ends_at_the_same_moment(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_key_that_is_being_ended_cannot_make_another_key(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else whoever registered the address would keep a way in: its request waits, and is refused then."""
     monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 3600.0)
     assert (await scene.ada.get("/api/events")).status_code == 200

@@ -22,7 +22,7 @@ async def readings(server: AuthorizationServer, count: int) -> None:
     assert server.readings == count
 
 
-async def test_the_keys_are_read_once_for_everybody_who_waits(server: AuthorizationServer, issuer: Issuer) -> None:
+async def test_the_keys_are_read_once_for_all_waiting_tokens(server: AuthorizationServer, issuer: Issuer) -> None:
     claims = await asyncio.gather(*(issuer.verify(server.token(sub=f"ann-{number}")) for number in range(50)))
 
     assert {token_claims.subject for token_claims in claims} == {f"ann-{number}" for number in range(50)}
@@ -56,7 +56,7 @@ async def test_a_token_of_known_keys_is_verified_while_the_keys_are_read_again(
     await readings(server, 2)
 
 
-async def test_a_token_is_verified_once(server: AuthorizationServer, issuer: Issuer) -> None:
+async def test_a_token_is_verified_once_and_then_cached(server: AuthorizationServer, issuer: Issuer) -> None:
     token = server.token()
 
     assert await issuer.verify(token) is await issuer.verify(token)
@@ -73,7 +73,7 @@ async def test_a_cache_of_verified_tokens_stays_bounded(
     assert await issuer.verify(tokens[0]) is not seen[0]
 
 
-async def test_a_token_is_not_remembered_for_ever(
+async def test_a_cached_token_expires_from_the_cache(
     server: AuthorizationServer, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "CACHE_TTL_SECONDS", 0.0)

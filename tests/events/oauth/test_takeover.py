@@ -16,14 +16,16 @@ from tests.events.oauth.scene import Scene
     "change",
     ["subject = 'eve'", "issuer = 'https://else.example'", "hash = sha256('x')", "user_id = null", "subject = ''"],
 )
-async def test_the_database_keeps_a_link_whole(scene: Scene, change: LiteralString) -> None:
+async def test_the_database_refuses_a_change_of_the_subject_or_issuer_of_a_link(
+    scene: Scene, change: LiteralString
+) -> None:
     await scene.organizer()
 
     with pytest.raises(psycopg.errors.CheckViolation):
         await scene.service.run_sql(f"update oauth_subjects set {change}")
 
 
-async def test_the_database_lets_an_address_make_one_link(scene: Scene) -> None:
+async def test_the_database_refuses_a_second_link_by_address(scene: Scene) -> None:
     await scene.organizer()
 
     with pytest.raises(psycopg.errors.UniqueViolation):

@@ -50,7 +50,7 @@ async def test_the_code_goes_to_the_client_with_its_state_and_our_name(scene: Sc
     assert response.headers["referrer-policy"] == "same-origin"
 
 
-async def test_without_a_state_none_is_sent_back(scene: Scene) -> None:
+async def test_a_redirect_without_a_state_has_none(scene: Scene) -> None:
     assert (await scene.person.allow(scene.app.query(state=None))).keys() == {"code", "iss"}
 
 
@@ -62,7 +62,7 @@ async def test_the_query_of_a_redirect_address_is_kept(scene: Scene) -> None:
     assert answer["code"]
 
 
-async def test_the_only_redirect_address_may_be_left_out(scene: Scene) -> None:
+async def test_the_redirect_address_may_be_left_out_if_the_client_has_only_one(scene: Scene) -> None:
     answer = await scene.person.allow(scene.app.query(redirect_uri=None))
     assert (await scene.app.redeem(answer["code"])).status_code == 200
 
@@ -94,7 +94,7 @@ async def test_an_authorization_request_of_an_unknown_client_is_refused_without_
 
 
 @pytest.mark.parametrize("name", ["client_id", "redirect_uri", "state", "resource", "code_challenge"])
-async def test_a_parameter_that_is_given_twice_is_not_understood(scene: Scene, name: str) -> None:
+async def test_a_repeated_parameter_is_refused_without_a_redirect(scene: Scene, name: str) -> None:
     query = scene.app.query()
     response = await scene.person.http.get(f"/oauth/authorize?{urlencode(query)}&{name}={query[name]}")
 
@@ -142,7 +142,7 @@ async def test_an_error_of_an_authorization_request_goes_to_the_client_by_a_clic
     assert not {'"', "\\"} & {*answer["error_description"]}
 
 
-async def test_a_resource_with_a_slash_at_its_end_is_the_same(scene: Scene) -> None:
+async def test_a_resource_with_a_trailing_slash_is_accepted(scene: Scene) -> None:
     assert "code" in await scene.person.allow(scene.app.query(resource="http://events.test/mcp/"))
     assert "code" in await scene.person.allow(scene.app.query(resource="HTTP://Events.TEST/mcp"))
 
@@ -167,7 +167,7 @@ async def test_known_scopes_are_granted_and_without_any_those_of_events(
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::1]"])
-async def test_a_program_on_this_computer_may_listen_on_any_port(scene: Scene, host: str) -> None:
+async def test_a_redirect_to_this_computer_may_have_any_port(scene: Scene, host: str) -> None:
     app = await scene.register(redirect_uris=[f"http://{host}/callback?a=1"])
 
     address = f"http://{host}:49152/callback?a=1"

@@ -80,11 +80,11 @@ async def test_the_keys_may_stand_in_the_document_and_the_assertion_may_name_non
     assert signer.site.requests(KEYS) == 0
 
 
-async def test_the_client_need_not_be_named_beside_its_assertion(signer: Signer) -> None:
+async def test_the_client_id_may_be_left_out_beside_an_assertion(signer: Signer) -> None:
     assert issued(await signer.app.redeem(await signer.code(), client_id=None, **signer.client.proof()))
 
 
-async def test_a_client_that_can_do_both_may_do_either(signer: Signer) -> None:
+async def test_a_client_that_supports_both_methods_may_use_either(signer: Signer) -> None:
     methods = ["none", "private_key_jwt"]
     signer.describe(
         token_endpoint_auth_method="private_key_jwt",
@@ -99,7 +99,7 @@ async def test_a_client_that_can_do_both_may_do_either(signer: Signer) -> None:
     assert error(await signer.app.redeem(await signer.code(), **other.proof())) == (400, "invalid_client")
 
 
-async def test_a_list_that_has_none_is_enough_for_a_client_without_keys(signer: Signer) -> None:
+async def test_a_client_without_keys_may_list_several_methods_with_none(signer: Signer) -> None:
     methods = ["private_key_jwt", "client_secret_basic", "none"]
     signer.describe(token_endpoint_auth_method="private_key_jwt", token_endpoint_auth_methods_supported=methods)
 
@@ -177,7 +177,7 @@ async def test_a_stolen_refresh_token_is_useless_without_the_key_of_the_client(s
     assert not await signer.scene.works(tokens)
 
 
-async def test_the_code_of_another_client_is_spoiled_by_one_that_signs(signer: Signer) -> None:
+async def test_a_signing_client_that_shows_the_code_of_another_client_spends_it(signer: Signer) -> None:
     code = (await signer.scene.person.allow(signer.scene.app.query()))["code"]
 
     assert error(await signer.app.redeem(code, **signer.client.proof())) == (400, "invalid_grant")
@@ -202,7 +202,9 @@ async def test_the_keys_are_read_once_and_only_for_a_code_that_exists(signer: Si
     assert signer.site.requests(KEYS) == 1
 
 
-async def test_new_keys_of_a_client_are_found(signer: Signer, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_assertion_with_new_keys_of_the_client_is_accepted(
+    signer: Signer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(clients, "MIN_CACHE_SECONDS", 0)
     tokens = issued(await signer.app.redeem(await signer.code(), **signer.client.proof()))
     signer.client = SigningClient(signer.site.address, "key-2")

@@ -59,7 +59,7 @@ async def test_a_disconnected_client_loses_all_its_tokens_at_once(scene: Scene) 
     assert await scene.works(other_tokens)
 
 
-async def test_a_code_that_was_not_redeemed_yet_ends_too(scene: Scene) -> None:
+async def test_a_disconnected_client_cannot_redeem_a_pending_code(scene: Scene) -> None:
     code = (await scene.person.allow(scene.app.query()))["code"]
     await disconnect(scene, scene.ada, scene.app.id)
 
@@ -127,7 +127,7 @@ async def test_everything_that_an_account_allowed_can_be_ended(scene: Scene) -> 
     assert await listed(scene, ben)
 
 
-async def test_a_client_that_gives_its_refresh_token_back_is_disconnected(scene: Scene) -> None:
+async def test_a_client_that_revokes_its_refresh_token_is_disconnected(scene: Scene) -> None:
     tokens = await scene.connected()
     response = await scene.app.revoke(tokens["refresh_token"], token_type_hint="access_token")
 
@@ -136,7 +136,7 @@ async def test_a_client_that_gives_its_refresh_token_back_is_disconnected(scene:
     assert error(await scene.app.refresh(tokens["refresh_token"])) == (400, "invalid_grant")
 
 
-async def test_a_client_that_gives_its_access_token_back_keeps_the_rest(scene: Scene) -> None:
+async def test_a_client_that_revokes_its_access_token_keeps_its_refresh_token(scene: Scene) -> None:
     tokens = await scene.connected()
     assert await scene.works(tokens)
     await scene.app.revoke(tokens["access_token"])
@@ -151,7 +151,7 @@ async def test_a_revocation_answers_200_whether_or_not_the_token_existed(scene: 
         assert (await scene.app.revoke(token)).status_code == 200
 
 
-async def test_the_token_of_one_client_is_not_ended_by_another(scene: Scene) -> None:
+async def test_a_token_cannot_be_revoked_by_another_client(scene: Scene) -> None:
     tokens = await scene.connected()
     thief = await scene.register()
 

@@ -133,7 +133,7 @@ async def test_a_request_that_either_server_refuses_leads_nowhere(scene: Scene, 
     assert not any(path == "/v1/idp/oauth/authorize" for path, _ in scene.server.requests)
 
 
-async def test_a_form_of_another_site_or_session_decides_nothing(scene: Scene) -> None:
+async def test_a_form_of_another_site_or_session_decides_no_handover(scene: Scene) -> None:
     page = await scene.person.look(QUERY)
     form = {"token": token_in(page), "decision": "allow"}
     for changes, headers in (({}, {"Sec-Fetch-Site": "cross-site"}), ({"token": "0-0"}, {})):
@@ -146,7 +146,7 @@ async def test_a_form_of_another_site_or_session_decides_nothing(scene: Scene) -
 @pytest.mark.parametrize(
     "address", ["https://evil.example/done", f"{REDIRECT}.evil", "https://app.example@evil.example/done"]
 )
-async def test_the_other_server_cannot_send_people_elsewhere(scene: Scene, address: str) -> None:
+async def test_a_redirect_of_the_other_server_to_a_foreign_address_is_refused(scene: Scene, address: str) -> None:
     scene.server.leads = address
     response = await scene.person.decide(QUERY)
 

@@ -50,7 +50,7 @@ async def test_a_client_that_describes_itself_needs_no_registration(publisher: P
     assert (await app.refresh(tokens["refresh_token"])).status_code == 200
 
 
-async def test_the_document_is_asked_for_as_json_and_is_told_nothing(publisher: Publisher) -> None:
+async def test_a_metadata_document_is_requested_as_json_without_cookies_or_credentials(publisher: Publisher) -> None:
     await publisher.scene.person.look(publisher.app.query())
 
     [request] = publisher.site.server.requests
@@ -142,7 +142,7 @@ async def test_an_invalid_metadata_document_is_refused(publisher: Publisher, ans
 
 
 @pytest.mark.parametrize("address", ["https://127.0.0.1.nip.example/c", "https://metadata.internal/c"])
-async def test_an_address_in_the_operators_own_network_is_not_asked(scene: Scene, address: str) -> None:
+async def test_a_metadata_document_in_the_network_of_the_operator_is_not_fetched(scene: Scene, address: str) -> None:
     app = App(
         scene.service.http, {"client_id": address, "redirect_uris": ["https://app.example/"]}, "http://events.test"
     )
@@ -152,7 +152,7 @@ async def test_an_address_in_the_operators_own_network_is_not_asked(scene: Scene
     assert "no public address" in response.text
 
 
-async def test_an_account_has_so_many_documents_read_a_minute(publisher: Publisher) -> None:
+async def test_an_account_causes_a_limited_number_of_fetched_documents_a_minute(publisher: Publisher) -> None:
     publisher.site.says("Cache-Control: no-store")
     statuses = [(await publisher.scene.person.look(publisher.app.query())).status_code for _ in range(21)]
 

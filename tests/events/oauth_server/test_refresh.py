@@ -69,7 +69,7 @@ async def test_an_answer_that_got_lost_is_given_again_for_a_minute(scene: Scene)
     assert not await scene.works(lost)
 
 
-async def test_a_thief_who_was_as_quick_is_found_at_the_next_refresh(scene: Scene) -> None:
+async def test_a_stolen_refresh_token_used_within_the_minute_is_found_at_the_next_refresh(scene: Scene) -> None:
     first = await scene.connected()
     mine = issued(await scene.app.refresh(first["refresh_token"]))
     stolen = issued(await scene.app.refresh(first["refresh_token"]))
@@ -80,7 +80,7 @@ async def test_a_thief_who_was_as_quick_is_found_at_the_next_refresh(scene: Scen
     assert not await scene.works(next_of_mine)
 
 
-async def test_a_used_refresh_token_is_not_answered_again_once_its_successor_was_used(scene: Scene) -> None:
+async def test_a_used_refresh_token_is_refused_once_its_successor_was_used(scene: Scene) -> None:
     first = await scene.connected()
     second = issued(await scene.app.refresh(first["refresh_token"]))
     third = issued(await scene.app.refresh(second["refresh_token"]))
@@ -90,7 +90,7 @@ async def test_a_used_refresh_token_is_not_answered_again_once_its_successor_was
 
 
 @pytest.mark.parametrize("scope", ["manage_keys", "root", ""])
-async def test_more_scopes_than_were_granted_are_refused_again_too(scene: Scene, scope: str) -> None:
+async def test_a_repeated_refresh_with_more_scopes_is_refused(scene: Scene, scope: str) -> None:
     first = await scene.connected()
     await scene.app.refresh(first["refresh_token"])
 

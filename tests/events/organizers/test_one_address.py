@@ -115,7 +115,7 @@ async def test_a_person_registered_with_the_address_of_an_unproved_organizer_is_
     assert (person["email"], person["role"], person["id"] != stranger.id) == (ANN, "user", True)
 
 
-async def test_the_handle_of_an_organizer_names_nobody_until_its_address_is_proved(service: Service) -> None:
+async def test_the_handle_of_an_unproved_organizer_cannot_be_registered(service: Service) -> None:
     ann = await service.organizer(email=ANN, is_proved=False)
     body = {"registration": {"event_id": (await ann.create_event())["id"], "user_id": await handle(service, ann)}}
 
@@ -127,7 +127,7 @@ async def test_the_handle_of_an_organizer_names_nobody_until_its_address_is_prov
     assert accepted.status_code == 202
 
 
-async def test_the_password_of_a_stranger_opens_nothing_of_the_person(service: Service) -> None:
+async def test_a_password_of_an_unproved_organizer_opens_no_data_of_the_person(service: Service) -> None:
     ada = await service.organizer()
     await sign_up(service, await ada.create_event(), "ann")
     await service.organizer("Stranger", email=ANN, password="correct horse battery", is_proved=False)
@@ -139,7 +139,7 @@ async def test_the_password_of_a_stranger_opens_nothing_of_the_person(service: S
     assert (await service.run_sql("select role from users join sessions on account_id = users.id")) == [("organizer",)]
 
 
-async def test_a_person_becomes_no_second_organizer_beside_one_that_waits_for_an_answer(service: Service) -> None:
+async def test_a_person_with_an_unanswered_question_cannot_become_a_second_organizer(service: Service) -> None:
     ann = Browser(service)
     await ann.sign_in(ANN)
     await service.organizer("Stranger", email=ANN, is_proved=False)
@@ -217,7 +217,7 @@ async def test_an_owner_who_says_mine_has_the_organizer_and_the_registrations_in
     assert await ada.register(event["id"], email=ANN) == poll
 
 
-async def test_an_organizer_that_is_joined_with_nobody_keeps_its_handle(service: Service) -> None:
+async def test_an_organizer_joined_without_registrations_keeps_its_handle(service: Service) -> None:
     studio = await service.organizer("Ann Events", email=ANN, is_proved=False)
     before = await handle(service, studio)
     ann = Browser(service)
@@ -263,7 +263,7 @@ async def test_joining_keeps_entries_and_payments_and_what_a_search_finds(servic
         assert user_ids == [(studio.id,)], table
 
 
-async def test_an_answer_that_is_sent_twice_joins_once(service: Service) -> None:
+async def test_the_answer_mine_sent_twice_joins_once(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     await sign_up(service, event, "ann")

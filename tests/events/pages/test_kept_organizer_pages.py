@@ -92,7 +92,7 @@ async def test_a_crowd_at_one_organizer_asks_the_database_once(
     assert known.status_code == 200  # the browser asks for English, and has the German page
 
 
-async def test_an_event_that_begins_moves_to_the_past_by_itself(service: Service) -> None:
+async def test_an_event_that_begins_moves_to_the_past_events_of_its_organizer(service: Service) -> None:
     ada = await service.organizer()
     await ada.create_event()
     await service.run_sql("update events set datetime = clock_timestamp() + interval '300 ms'")

@@ -54,7 +54,7 @@ async def test_an_address_sent_from_another_browser_is_only_said_to_be_registere
 
 
 @pytest.mark.parametrize("spelling", ["ANN@example.com", " ann@EXAMPLE.com ", "ann@example.com"])
-async def test_the_same_token_of_the_form_does_not_make_a_stranger_the_browser(service: Service, spelling: str) -> None:
+async def test_a_stranger_with_the_same_form_token_learns_no_outcome(service: Service, spelling: str) -> None:
     event_id = await with_a_seat(service)
     ann, stranger = Visitor(service), Visitor(service)
     token = value(await ann.open(event_id), "token")
@@ -64,7 +64,7 @@ async def test_the_same_token_of_the_form_does_not_make_a_stranger_the_browser(s
 
 
 @pytest.mark.parametrize("secret", ["", "0", "x" * 32, "0" * 31, "0" * 33, "A" * 32, "\u0660" * 32])
-async def test_a_secret_that_the_script_does_not_make_identifies_no_browser(service: Service, secret: str) -> None:
+async def test_a_malformed_secret_identifies_no_browser(service: Service, secret: str) -> None:
     event_id = await with_a_seat(service)
     ann, again = Visitor(service), Visitor(service)
     ann.secret = again.secret = secret
@@ -74,7 +74,7 @@ async def test_a_secret_that_the_script_does_not_make_identifies_no_browser(serv
     assert_tells_nothing(await again.send(event_id, email=ANN))
 
 
-async def test_without_scripts_the_first_answer_has_the_outcome_and_the_second_has_not(service: Service) -> None:
+async def test_the_first_answer_without_scripts_has_the_outcome_and_the_second_has_not(service: Service) -> None:
     event_id = await with_a_seat(service)
     visitor = Visitor(service, scripts=False)
     outcome = await visitor.register(event_id, ANN)
@@ -158,7 +158,7 @@ async def test_a_registration_after_a_rejection_takes_the_outcome_from_the_earli
     assert_tells_nothing(await ann.send(event["id"], email=ANN))
 
 
-async def test_the_digest_that_is_stored_is_no_secret_to_send(service: Service) -> None:
+async def test_the_stored_digest_is_refused_as_a_secret(service: Service) -> None:
     event_id = await with_a_seat(service)
     await Visitor(service).register(event_id, ANN)
     [(digest,)] = await service.run_sql("select replace(form_digest::text, '-', '') from registrations")

@@ -141,7 +141,7 @@ async def test_a_person_who_moved_up_has_the_whole_time_to_pay_after_an_outage(s
     assert dt.timedelta(hours=11.9) < await time_left(shop) <= dt.timedelta(hours=12)
 
 
-async def test_a_page_is_not_asked_for_when_the_registration_was_removed_before(shop: Scene) -> None:
+async def test_a_checkout_is_not_opened_for_a_removed_registration(shop: Scene) -> None:
     ada = await shop.organizer()
     event_id = await shop.event(ada)
     ann = await held(shop, event_id)
@@ -153,7 +153,7 @@ async def test_a_page_is_not_asked_for_when_the_registration_was_removed_before(
     assert await shop.service.run_sql("select state::text from payments") == [("ended",)]
 
 
-async def test_a_page_is_not_asked_for_when_the_event_was_cancelled_before(shop: Scene) -> None:
+async def test_a_checkout_is_not_opened_for_a_cancelled_event(shop: Scene) -> None:
     ada = await shop.organizer()
     event_id = await shop.event(ada)
     ann = await held(shop, event_id)
@@ -178,7 +178,7 @@ async def test_a_person_removed_while_the_checkout_opens_gets_no_time_to_pay(sho
     assert await shop.service.run_sql("select state::text from payments") == [("ended",)]
 
 
-async def test_two_processes_that_open_one_page_at_once_tell_the_processor_the_same(shop: Scene) -> None:
+async def test_concurrent_processes_open_the_same_checkout_with_the_same_request(shop: Scene) -> None:
     event_id = await shop.event(await shop.organizer())
     shop.processor.plan(Fault("slow", "/checkout/sessions", seconds=1))
     await held(shop, event_id)
@@ -195,7 +195,7 @@ async def test_two_processes_that_open_one_page_at_once_tell_the_processor_the_s
     assert len(shop.processor.things("checkout.session")) == 1
 
 
-async def test_pages_are_opened_in_order_of_arrival_also_those_that_were_put_off(shop: Scene) -> None:
+async def test_checkouts_are_opened_in_order_of_arrival_also_after_a_delay(shop: Scene) -> None:
     event_id = await shop.event(await shop.organizer(), capacity=6)
     people = [f"p{number}@example.com" for number in range(6)]
     for email in people:
@@ -207,7 +207,7 @@ async def test_pages_are_opened_in_order_of_arrival_also_those_that_were_put_off
     assert [session["customer_email"] for session in shop.processor.things("checkout.session")] == people
 
 
-async def test_a_payment_that_was_made_does_not_wait_until_all_pages_are_opened(shop: Scene) -> None:
+async def test_a_payment_does_not_wait_until_all_checkouts_are_opened(shop: Scene) -> None:
     event_id = await shop.event(await shop.organizer(), capacity=5)
     ann = await shop.register(event_id, ANN)
     shop.processor.plan(Fault("slow", "/checkout/sessions", times=9, seconds=4))
@@ -230,7 +230,7 @@ async def test_a_payment_that_was_made_does_not_wait_until_all_pages_are_opened(
         await asyncio.gather(working, return_exceptions=True)
 
 
-async def test_a_processor_that_has_too_many_calls_gets_none_for_as_long_as_it_says(shop: Scene) -> None:
+async def test_a_processor_that_limits_calls_gets_none_for_as_long_as_it_says(shop: Scene) -> None:
     event_id = await shop.event(await shop.organizer(), capacity=2)
     await held(shop, event_id)
     await held(shop, event_id, BEN)
@@ -256,7 +256,7 @@ async def test_a_processor_that_has_too_many_calls_gets_none_for_as_long_as_it_s
 
 
 @pytest.mark.parametrize(("kind", "least", "most"), [("limited", 40, 41), ("locked", 0, 2)])
-async def test_a_row_is_put_off_for_as_long_as_the_processor_wants(
+async def test_a_checkout_is_delayed_for_as_long_as_the_processor_says(
     shop: Scene, kind: str, least: int, most: int
 ) -> None:
     event_id = await shop.event(await shop.organizer())

@@ -32,7 +32,7 @@ def test_the_processor_charges_in_the_currencies_of_our_list_and_in_no_others() 
 
 
 @pytest.mark.parametrize("currency", sorted(CURRENCIES))
-def test_an_amount_is_payable_exactly_if_the_processor_takes_it(currency: str) -> None:
+def test_an_amount_is_payable_exactly_if_the_processor_accepts_it(currency: str) -> None:
     most = from_processor(MAX_AMOUNT, currency)
 
     for amount in (*AMOUNTS, most - 9, most, most + 1, 10 * most):

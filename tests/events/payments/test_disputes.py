@@ -129,7 +129,7 @@ async def test_reconciling_finds_a_dispute_of_which_no_message_came_and_agrees_a
     assert (await states(shop), again.differences) == ([("open", 1200)], [])
 
 
-async def test_a_dispute_about_something_else_concerns_no_payment(shop: Scene) -> None:
+async def test_a_dispute_of_an_unknown_payment_changes_nothing(shop: Scene) -> None:
     browser, _, page = await paid(shop)
     await shop.service.run_sql(
         "insert into disputes (dispute_id, intent_id, state, amount) values ('du_1', 'pi_of_another_shop', 'open', 1)"

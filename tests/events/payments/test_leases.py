@@ -68,7 +68,7 @@ async def test_a_process_that_lost_its_lease_stores_nothing(shop: Scene) -> None
     assert await shop.service.run_sql("select from payments where state = 'open'")
 
 
-async def test_a_row_that_is_to_be_looked_at_again_is_due_when_the_work_ends(shop: Scene) -> None:
+async def test_a_payment_that_becomes_due_during_its_work_is_due_when_the_work_ends(shop: Scene) -> None:
     opens = await begin(shop, seconds=1)
     await shop.service.run_sql("update payments set due_at = now()")
 

@@ -77,7 +77,7 @@ async def test_a_dispute_that_is_heard_of_after_the_refund_corrects_the_mail(sho
     assert await refund_mails(shop) == [*before, "dispute_lost"]
 
 
-async def test_a_refund_of_a_lost_payment_is_told_once_and_not_as_money_that_comes(shop: Scene) -> None:
+async def test_a_refund_of_a_lost_dispute_is_mailed_once_and_not_as_money_that_comes(shop: Scene) -> None:
     ada = await shop.organizer()
     ann = await paid(shop, ada)
     dispute_id = await dispute(shop)
@@ -90,7 +90,7 @@ async def test_a_refund_of_a_lost_payment_is_told_once_and_not_as_money_that_com
     assert await refund_mails(shop) == ["dispute_lost"]
 
 
-async def test_a_refund_without_a_dispute_is_told_once(shop: Scene) -> None:
+async def test_a_refund_without_a_dispute_is_mailed_once(shop: Scene) -> None:
     ada = await shop.organizer()
     ann = await paid(shop, ada)
 

@@ -92,7 +92,7 @@ async def test_a_person_sees_on_the_own_page_what_was_refunded(shop: Scene) -> N
     assert "Paid €12.00 Refunded €4.50" in page_text(await ann.visitor.http.get(path))
 
 
-async def test_a_rule_that_changes_does_not_concern_who_has_paid_already(shop: Scene) -> None:
+async def test_a_changed_refund_rule_does_not_apply_to_earlier_payments(shop: Scene) -> None:
     ada = await shop.organizer()
     ann = await paid(shop, ada)
     await shop.service.run_sql("update payout_accounts set refund_days = 3650")

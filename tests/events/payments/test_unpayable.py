@@ -24,7 +24,7 @@ async def price(ada: Client, event_id: int, amount: int) -> None:
     assert answer.status_code == 200, answer.text
 
 
-async def test_no_seat_is_held_at_a_price_that_cannot_be_paid_and_everybody_is_told_why(shop: Scene) -> None:
+async def test_a_price_that_cannot_be_charged_holds_no_seat_and_the_form_says_why(shop: Scene) -> None:
     ada = await shop.organizer()
     for currency, fair, unfair in (("EUR", 50, 49), ("JPY", 50, 49), ("KWD", 1230, 1234), ("ISK", 1, 10**10)):
         event_id = await shop.event(ada, currency=currency, price=fair)
@@ -46,7 +46,7 @@ async def test_no_seat_is_held_at_a_price_that_cannot_be_paid_and_everybody_is_t
         assert await ann.link()
 
 
-async def test_a_key_registers_people_at_a_price_that_cannot_be_paid_by_card(shop: Scene) -> None:
+async def test_a_registration_by_key_at_a_price_that_cannot_be_charged_is_accepted(shop: Scene) -> None:
     ada = await shop.organizer()
     event_id = await shop.event(ada, price=10)
 

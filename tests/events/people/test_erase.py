@@ -110,7 +110,7 @@ async def test_a_freed_seat_lowers_a_moving_price_as_any_cancellation_does(servi
     assert [change["reason"] for change in history] == ["registration", "registration", "init"]
 
 
-async def test_the_erased_person_gets_no_mail_whatever_happens_to_the_kept_registration(service: Service) -> None:
+async def test_an_erased_person_gets_no_mail_about_the_kept_registration(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=1, waitinglist_capacity=5)
     await sign_up(service, event, "ann")
@@ -166,7 +166,7 @@ async def test_a_registration_after_an_erasure_makes_a_new_account(service: Serv
     assert len(await service.run_sql("select from users where role = 'user'")) == 2
 
 
-async def test_old_links_of_an_erased_person_answer_like_those_that_are_gone(service: Service) -> None:
+async def test_old_links_of_an_erased_person_are_answered_like_deleted_ones(service: Service) -> None:
     ada = await service.organizer()
     past, coming = await ada.create_event(), await ada.create_event()
     addresses: list[str] = []
@@ -240,7 +240,7 @@ async def test_an_erasure_of_an_unknown_person_is_answered_with_404(
     assert refused.value.status == 404
 
 
-async def test_a_second_erasure_finds_nothing(service: Service) -> None:
+async def test_a_second_erasure_is_answered_with_404(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     await sign_up(service, event, "ann")
@@ -267,7 +267,7 @@ async def test_an_organizer_is_refused_and_told_what_to_do_instead(service: Serv
     assert [registration["email"] for registration in await listed(ben, event)] == ["ann@example.com"]
 
 
-async def test_a_look_ahead_tells_what_is_done_and_changes_nothing(service: Service) -> None:
+async def test_a_preview_of_an_erasure_says_what_is_done_and_changes_nothing(service: Service) -> None:
     ada = await service.organizer()
     past, coming, cancelled = await ada.create_event(), await ada.create_event(), await ada.create_event()
     for event in (past, coming, cancelled):

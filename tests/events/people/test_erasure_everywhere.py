@@ -78,9 +78,7 @@ async def keyed(ada: Client, event: dict[str, Any], status: int = 202, key: str 
 
 
 @pytest.mark.parametrize("sealed", [True, False])
-async def test_no_column_of_any_table_has_the_address_the_names_the_public_id_or_a_nonce(
-    shop: Shop, sealed: bool
-) -> None:
+async def test_no_column_of_any_table_has_data_or_a_nonce_of_an_erased_person(shop: Shop, sealed: bool) -> None:
     service, ada = shop.service, await shop.organizer()
     past, coming, called, unsettled, removed = [await ada.create_event(capacity=5) for _ in range(5)]
     for event in (past, coming):

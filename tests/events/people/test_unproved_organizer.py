@@ -154,7 +154,7 @@ async def test_a_person_signed_in_by_password_gets_no_data_of_the_owner_of_the_a
     assert await service.run_sql("select from users where data_link_at is not null") == []
 
 
-async def test_an_erasure_and_the_answer_mine_at_once_leave_one_of_both(service: Service) -> None:
+async def test_an_erasure_and_the_answer_mine_at_once_do_one_of_both(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     await sign_up(service, event, "ann")

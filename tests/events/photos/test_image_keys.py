@@ -73,7 +73,7 @@ async def test_an_animation_stays_animated(service: Service) -> None:
     assert frames(await photo(service, event["primary_image_url"])) == frames(original)
 
 
-async def test_a_later_upload_to_the_same_address_changes_nothing_the_public_sees(service: Service) -> None:
+async def test_a_later_upload_to_the_same_address_does_not_change_the_photo(service: Service) -> None:
     ada = await service.organizer()
     first, second = picture(width=40), picture(width=41)
     second += b"\0" * (len(first) - len(second))
@@ -151,7 +151,7 @@ async def test_bytes_after_a_picture_are_not_stored(service: Service, content_ty
     assert stored == check_photo(picture(content_type))[1]
 
 
-async def test_an_upload_that_a_store_took_at_another_length_is_refused(service: Service) -> None:
+async def test_an_upload_stored_with_a_wrong_length_is_refused(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     key = (await presign(ada, b"x" * 9))["key"]
@@ -241,7 +241,7 @@ async def test_a_photo_is_named_once_and_there_are_50_at_most(service: Service) 
     assert failing(await ada.post("/api/events", repeated)).keys() == {"image_keys"}
 
 
-async def test_every_failing_field_is_named_beside_the_photos(service: Service) -> None:
+async def test_every_invalid_field_is_named_together_with_the_photos(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(pricing_mode="fixed", price=5)
 

@@ -198,7 +198,7 @@ async def test_requests_that_attach_uploads_count_against_the_limit_of_photos(
         assert [answer.status_code for answer in answers] == [200, 201, 200, 429, 429, 429, 200]
 
 
-async def test_an_organizer_has_so_much_time_of_decoders(
+async def test_an_organizer_has_a_limited_processor_time_for_decoding(
     service: Service, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     eve, ada = await service.organizer(is_proved=False), await service.organizer()

@@ -53,7 +53,7 @@ async def test_a_key_is_random_and_lies_under_its_organizer(service: Service) ->
 
 
 @pytest.mark.parametrize("length", [1, 5_000_000])
-async def test_a_file_may_have_5_million_bytes(service: Service, length: int) -> None:
+async def test_a_file_of_up_to_5_million_bytes_is_presigned(service: Service, length: int) -> None:
     ada = await service.organizer()
 
     response = await ada.post("/api/uploads/presign", {**RIGHT, "content_length": length})

@@ -102,7 +102,7 @@ async def test_a_photo_is_kept_for_as_long_as_one_of_several_events_shows_it(ser
         assert await are_stored(service, key) == [remains]
 
 
-async def test_a_photo_that_two_events_let_go_of_at_once_is_not_forgotten(service: Service) -> None:
+async def test_a_photo_dropped_by_several_events_at_once_counts_as_unused(service: Service) -> None:
     ada = await service.organizer()
     for _ in range(5):
         key = await upload(service, ada)
@@ -113,7 +113,7 @@ async def test_a_photo_that_two_events_let_go_of_at_once_is_not_forgotten(servic
 
 
 @pytest.mark.parametrize("letting_go", ["update events set image_keys = '{}'", "update users set logo_key = null"])
-async def test_a_photo_that_is_let_go_of_while_an_event_takes_it_is_kept(
+async def test_a_photo_dropped_while_another_event_takes_it_is_kept(
     service: Service, letting_go: LiteralString
 ) -> None:
     ada = await service.organizer()
@@ -207,7 +207,7 @@ async def test_a_file_half_written_when_a_process_was_killed_goes_with_its_uploa
         assert files(service, "uploads") == set()
 
 
-async def test_two_runs_at_once_do_each_others_work_and_no_harm(service: Service) -> None:
+async def test_concurrent_runs_share_the_work_and_keep_used_photos(service: Service) -> None:
     ada = await service.organizer()
     attached = await upload(service, ada)
     event = await ada.create_event(image_keys=[attached])

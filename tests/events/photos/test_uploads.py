@@ -82,7 +82,7 @@ async def test_an_address_that_was_never_presigned_is_refused(service: Service, 
     assert files(service, "uploads") == set()
 
 
-async def test_an_upload_is_put_and_nothing_else(service: Service) -> None:
+async def test_an_upload_address_allows_put_only(service: Service) -> None:
     presigned = await presign(await service.organizer(), CONTENT)
 
     for method in ("GET", "POST", "PATCH", "DELETE"):
@@ -91,7 +91,7 @@ async def test_an_upload_is_put_and_nothing_else(service: Service) -> None:
         assert response.headers["allow"] == "OPTIONS, PUT"
 
 
-async def test_a_page_of_another_site_may_upload(service: Service) -> None:
+async def test_an_upload_from_a_page_of_another_site_is_accepted(service: Service) -> None:
     presigned = await presign(await service.organizer(), CONTENT)
     asks = {"Origin": "https://ada.example", "Access-Control-Request-Method": "PUT"}
 

@@ -22,7 +22,7 @@ async def test_a_batch_is_one_change_however_many_seats_it_sells(sale: Sale) -> 
     assert await sale.news() == [("registration", 2500, 3550)]
 
 
-async def test_the_last_seat_leaves_the_upper_bound(service: Service) -> None:
+async def test_a_sold_out_event_has_the_upper_bound_as_its_price(service: Service) -> None:
     sale = await opened(service, capacity=1)
     await sale.register("ann")
 
@@ -101,7 +101,7 @@ async def test_one_batch_prices_each_of_its_events_by_its_own_seats(service: Ser
 
 @settings(deadline=None, max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(people=st.integers(1, 14), batch=st.integers(1, 14))
-async def test_the_price_is_the_same_however_settlement_cuts_its_batches(
+async def test_the_price_does_not_depend_on_the_batches_of_settlement(
     service: Service, people: int, batch: int
 ) -> None:
     at_once = await opened(service, capacity=12)

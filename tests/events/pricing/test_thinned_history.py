@@ -92,7 +92,7 @@ async def test_manual_changes_of_a_price_are_kept_and_not_joined(service: Servic
     )
 
 
-async def test_a_price_that_rose_and_fell_again_has_not_changed(service: Service) -> None:
+async def test_a_price_that_rose_and_fell_within_an_hour_is_no_change(service: Service) -> None:
     sale = await opened(service)
     await changed(
         sale,

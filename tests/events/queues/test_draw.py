@@ -151,7 +151,7 @@ async def test_a_round_other_than_the_named_one_cannot_draw_the_list(draw: DrawS
     assert "was drawn already" in await refusal(ROUND, SIGNATURE)
 
 
-async def test_the_schema_holds_one_draw(draw: DrawScene) -> None:
+async def test_the_schema_refuses_a_second_draw_and_a_changed_freeze(draw: DrawScene) -> None:
     await frozen(draw)
     await draw.draw()
     run = draw.line.service.run_sql

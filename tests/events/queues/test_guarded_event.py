@@ -143,7 +143,7 @@ async def test_a_release_that_has_expired_lets_nobody_in(service: Service) -> No
     assert await guarded.registered() == set()
 
 
-async def test_tokens_are_checked_by_themselves(service: Service) -> None:
+async def test_a_release_token_is_read_only_with_its_signature_and_for_its_own_room(service: Service) -> None:
     guarded = await guard(service)
     await guarded.line.join("ann")
     await guarded.line.tick()
@@ -158,7 +158,7 @@ async def test_tokens_are_checked_by_themselves(service: Service) -> None:
     assert await reader.read("", guarded.line.id) is None
 
 
-async def test_pages_that_caches_keep_are_the_same_for_all(service: Service) -> None:
+async def test_cached_pages_of_a_guarded_event_are_the_same_for_all_visitors(service: Service) -> None:
     guarded = await guard(service)
     guest, stranger = GuestBrowser(guarded), GuestBrowser(guarded)
     await guest.go_in()
@@ -197,7 +197,7 @@ async def test_the_page_says_what_the_room_does(service: Service, fields: dict[s
     assert says in page_text(page)
 
 
-async def test_without_its_room_the_event_is_open_again(service: Service) -> None:
+async def test_an_event_without_its_room_is_open_again(service: Service) -> None:
     guarded = await guard(service)
     guest = GuestBrowser(guarded)
     assert (await guarded.event())["waiting_room_url"] == f"http://events.test/queues/{guarded.line.id}"

@@ -23,7 +23,7 @@ async def test_a_visitor_who_joins_waits_at_the_end_of_the_line(line: QueueScene
     assert await line.length() == 3
 
 
-async def test_joining_again_changes_nothing(line: QueueScene) -> None:
+async def test_a_visitor_who_joins_again_keeps_the_place(line: QueueScene) -> None:
     first = await line.join("ann", "ben")
 
     assert await line.join("ann", "ben", "ann") == [*first, first[0]]
@@ -207,7 +207,7 @@ async def test_a_visitor_who_used_the_token_joins_again_at_the_end(line: QueueSc
     assert await line.position("ann") == 2
 
 
-async def test_the_database_refuses_a_ticket_twice_and_serving_beyond_the_tickets(
+async def test_the_database_refuses_a_repeated_ticket_and_serving_beyond_the_tickets(
     line: QueueScene, service: Service
 ) -> None:
     await line.join("ann")

@@ -24,7 +24,7 @@ async def test_the_first_is_released_one_step_after_the_line_began(line: QueueSc
     assert (await line.position("ann"), await line.position("ben")) == (None, 1)
 
 
-async def test_a_late_release_is_made_up_for_so_that_nobody_waits_longer_than_was_told(line: QueueScene) -> None:
+async def test_a_late_release_catches_up_so_that_no_visitor_waits_longer_than_estimated(line: QueueScene) -> None:
     await line.join(*(f"visitor{number}" for number in range(12)))
 
     assert await line.tick(1.25, times=8) == 10
@@ -49,7 +49,7 @@ async def test_a_queue_locked_by_a_stalled_process_delays_no_visitor_beyond_the_
     assert await line.tick(0.5) == 5
 
 
-async def test_ten_minutes_without_a_process_are_not_made_up_for(service: Service) -> None:
+async def test_a_pause_of_ten_minutes_without_a_process_is_not_caught_up(service: Service) -> None:
     line = await open_line(service, release_rate=600)
     await line.join(*(f"visitor{number}" for number in range(200)))
 
@@ -118,7 +118,7 @@ async def test_a_changed_release_rate_applies_from_now_on(line: QueueScene) -> N
     assert await line.tick(0.6) == 1
 
 
-async def test_at_a_lower_rate_who_was_released_before_does_not_count(service: Service) -> None:
+async def test_visitors_released_before_do_not_count_towards_a_lower_rate(service: Service) -> None:
     line = await open_line(service, release_rate=60)
     await line.join("ann", "ben", "cal", "dan")
     assert await line.tick() == 1
@@ -190,7 +190,7 @@ async def test_several_queues_keep_their_own_pace(service: Service) -> None:
     assert [30 - await line.length() for line in lines] == [10, 20, 1]
 
 
-async def test_figures_tell_who_joined_and_was_released(line: QueueScene) -> None:
+async def test_metrics_count_visitors_who_joined_and_were_released(line: QueueScene) -> None:
     before = await figures(line)
     await line.join("ann", "ann", "ben")
     await line.tick()

@@ -79,7 +79,7 @@ async def test_a_deleted_queue_with_a_log_leaves_only_the_log(service: Service) 
     assert (await line.ada.get(line.path)).status_code == 404
 
 
-async def test_much_is_forgotten_a_portion_at_a_time(
+async def test_visitors_are_deleted_a_portion_at_a_time(
     line: QueueScene, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(retention, "BATCH_SIZE", 2)

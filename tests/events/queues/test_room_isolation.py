@@ -45,7 +45,7 @@ async def test_only_the_page_made_for_it_may_be_framed_and_none_runs_foreign_cod
     assert "x-frame-options" not in framed.headers
 
 
-async def test_in_a_frame_the_way_in_is_a_link_out_of_the_frame(line: QueueScene) -> None:
+async def test_the_way_in_is_a_link_out_of_the_frame(line: QueueScene) -> None:
     browser = Browser(line, f"/queues/{line.id}/embed")
     await browser.line_up()
     await line.tick()

@@ -153,7 +153,7 @@ async def test_a_visitor_without_a_place_reads_the_reason_in_german(settings: Se
     assert "Warteraum" in pages["gone"]
 
 
-async def test_in_a_frame_the_way_in_is_told_in_german(line: QueueScene) -> None:
+async def test_the_way_in_from_a_frame_is_in_german_too(line: QueueScene) -> None:
     browser = german(line)
     browser.path += "/embed"
     await browser.line_up()

@@ -49,7 +49,7 @@ def test_the_longer_the_wait_the_longer_a_page_rests(wait: int, least: int, most
         (86_400_000, "1,000 days", "1.000 Tagen"),
     ],
 )
-def test_a_wait_is_said_rounded_up(seconds: int, words: str, german: str) -> None:
+def test_a_wait_is_rounded_up_in_words(seconds: int, words: str, german: str) -> None:
     assert (room.wait_in_words(seconds, ENGLISH), room.wait_in_words(seconds, GERMAN)) == (words, german)
 
 

@@ -57,7 +57,7 @@ async def test_a_visitor_id_that_is_not_valid_unicode_is_refused(line: QueueScen
 @pytest.mark.parametrize(
     "segment", ["", "%00", "a%00", "%ff", "%ed%a0%80", "%c0%80", "x" * 256, "x" * 10_240, "a/b", "%2e", "%2E%2e"]
 )
-async def test_an_address_that_no_visitor_can_have_is_not_found(line: QueueScene, segment: str) -> None:
+async def test_a_visitor_id_that_cannot_exist_is_answered_with_404(line: QueueScene, segment: str) -> None:
     answer = await line.ada.get(f"{line.path}/status/{segment}")
 
     assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
@@ -65,7 +65,7 @@ async def test_an_address_that_no_visitor_can_have_is_not_found(line: QueueScene
 
 @hypothesis(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(visitor=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=255))
-async def test_any_other_text_is_a_visitor(line: QueueScene, visitor: str) -> None:
+async def test_a_visitor_id_of_any_other_text_is_accepted(line: QueueScene, visitor: str) -> None:
     if visitor in {".", ".."}:
         return
     answer = await line.ask_to_join(visitor)

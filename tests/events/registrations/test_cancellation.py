@@ -12,7 +12,7 @@ def test_without_hours_people_cancel_until_the_event_begins() -> None:
     assert cancellation_deadline("registered", BEGINS, 0, None) == BEGINS
 
 
-def test_hours_end_it_so_long_before_the_event() -> None:
+def test_a_limit_in_hours_ends_cancelling_that_long_before_the_event() -> None:
     assert cancellation_deadline("registered", BEGINS, 24, None) == BEGINS - DAY
 
 

@@ -71,7 +71,7 @@ async def test_a_daily_limit_is_never_exceeded_by_concurrent_calls(service: Serv
     assert await used(service) == 7
 
 
-async def test_only_what_is_stored_is_counted(service: Service) -> None:
+async def test_only_stored_registrations_count_towards_the_daily_limit(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=1, waitinglist_capacity=0)
     other = await ada.create_event(capacity=100)
@@ -164,7 +164,7 @@ async def test_a_key_with_a_limit_makes_no_key_without_one(service: Service) -> 
     assert "has a daily limit" in refused.json()["error"]
 
 
-async def test_an_agent_changes_no_limit(service: Service) -> None:
+async def test_an_agent_cannot_change_a_daily_limit(service: Service) -> None:
     ada = await service.organizer()
     command = SetLimit(key_id=await key_of(service, ada), daily_limit=5)
 
@@ -196,7 +196,7 @@ async def test_the_first_limit_holds_in_every_process_as_soon_as_it_is_answered(
         assert await attempt(at_other, event["id"], "ben@example.com") == "daily_limit_reached"
 
 
-async def test_the_schema_refuses_more_than_the_limit(service: Service) -> None:
+async def test_the_schema_refuses_more_registrations_than_the_daily_limit(service: Service) -> None:
     ada = await service.organizer()
     await limit(service, ada, 2)
 
@@ -204,7 +204,7 @@ async def test_the_schema_refuses_more_than_the_limit(service: Service) -> None:
         await service.run_sql("update agent_limits set used = 3")
 
 
-async def test_the_limit_goes_with_its_key(service: Service) -> None:
+async def test_a_daily_limit_is_deleted_with_its_key(service: Service) -> None:
     ada = await service.organizer()
     await limit(service, ada, 2)
     await ada.request("DELETE", f"/api/keys/{await key_of(service, ada)}")

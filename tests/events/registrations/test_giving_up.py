@@ -167,7 +167,7 @@ async def test_undoing_works_until_the_seat_has_moved_also_if_that_is_late(servi
     assert await statuses(ada) == {"ann": "registered", "ben": "waitlisted"}
 
 
-async def test_asking_twice_does_not_begin_the_time_anew(service: Service) -> None:
+async def test_a_second_request_to_cancel_does_not_restart_the_time_to_undo(service: Service) -> None:
     _, _, [ann] = await line(service, "ann")
     http = Visitor(service).http
     token = value(await http.get(f"{ann}/cancel"), "token")
@@ -248,7 +248,7 @@ async def test_a_registration_removed_by_the_organizer_meanwhile_is_gone(service
     assert await service.give_up() == 1
 
 
-async def test_a_rejection_is_never_given_up(service: Service) -> None:
+async def test_the_schema_refuses_to_give_up_a_rejected_registration(service: Service) -> None:
     await line(service, "ann")
     await service.run_sql("update registrations set gives_up_at = now() + interval '1 hour'")
 
@@ -312,13 +312,13 @@ async def test_a_place_that_was_given_up_is_forgotten_after_30_days(service: Ser
 
 
 @pytest.mark.parametrize("path", ["cancel", "undo"])
-async def test_links_that_were_never_made_give_nothing_up(service: Service, path: str) -> None:
+async def test_a_guessed_link_cancels_no_registration(service: Service, path: str) -> None:
     _, _, [ann] = await line(service, "ann")
 
     assert (await Visitor(service).http.post(f"{ann[:-1]}g/{path}")).status_code == 404
 
 
-async def test_in_a_race_each_undo_either_keeps_the_seat_or_comes_too_late(service: Service) -> None:
+async def test_an_undo_that_races_with_the_handover_keeps_the_seat_or_comes_too_late(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=10, waitinglist_capacity=20)
     people = [f"p{number:02}" for number in range(20)]

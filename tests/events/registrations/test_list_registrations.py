@@ -23,7 +23,7 @@ async def two_events(service: Service, ada: Client) -> tuple[int, int]:
     return first, second
 
 
-async def test_a_registration_says_who_it_is_of(service: Service) -> None:
+async def test_a_registration_in_the_list_has_address_and_handle_of_its_person(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     poll = await ada.register(event["id"], email="Ann@Example.com")
@@ -144,7 +144,7 @@ async def test_an_event_that_is_handed_over_takes_its_registrations_along(servic
     assert "ann@example.com" not in users
 
 
-async def test_a_page_of_one_event_says_whether_there_is_more(service: Service) -> None:
+async def test_a_page_of_registrations_of_one_event_says_whether_more_follow(service: Service) -> None:
     ada = await service.organizer()
     first, _ = await two_events(service, ada)
 

@@ -83,7 +83,7 @@ async def test_registering_again_changes_nothing_but_a_new_try_says_it_anew(serv
     assert await notified(service) == {"ann@example.com": False, "ben@example.com": True}
 
 
-async def test_a_changed_registration_keeps_it(service: Service) -> None:
+async def test_a_changed_registration_keeps_whether_people_are_mailed(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(waitinglist_capacity=1)
     poll = await ada.register(event["id"], email="ann@example.com", notify=False)

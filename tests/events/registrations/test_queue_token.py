@@ -69,7 +69,7 @@ async def test_calls_at_once_with_one_release_register_one_person(service: Servi
     assert sorted(answer.status_code for answer in answers) == [202, *[403] * 19]
 
 
-async def test_without_a_room_a_token_changes_nothing(service: Service) -> None:
+async def test_a_token_for_an_event_without_a_room_is_ignored(service: Service) -> None:
     guarded = await guard(service)
     token = await released(guarded, "ann")
     await guarded.ada.delete(guarded.line.path)

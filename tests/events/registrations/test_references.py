@@ -68,7 +68,9 @@ async def rows(service: Service) -> AsyncGenerator[Rows]:
         ("update event_owners set organizer_id = %(person)s where event_id = %(event)s", None),
     ],
 )
-async def test_no_statement_leaves_a_registration_of_nothing(rows: Rows, statement: str, constraint: str) -> None:
+async def test_no_statement_can_leave_a_registration_without_event_owner_or_person(
+    rows: Rows, statement: str, constraint: str
+) -> None:
     with pytest.raises(ForeignKeyViolation) as refusal:
         await rows.first.execute(statement.encode(), rows.ids)
 

@@ -90,5 +90,5 @@ async def test_the_secret_decides_whose_registration_it_is_and_the_time_whether_
 
 
 @pytest.mark.parametrize("name", ["", " ", "\u200b", "\u202e\u2066", "\x00\x1f", "\u200d"])
-def test_a_name_of_what_nobody_sees_is_no_name(name: str) -> None:
+def test_a_name_of_invisible_characters_is_no_name(name: str) -> None:
     assert clean_name(name) is None

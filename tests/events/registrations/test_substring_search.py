@@ -81,7 +81,7 @@ async def crowd(service: Service, monkeypatch: pytest.MonkeyPatch) -> Crowd:
     return Crowd(service, ada, await ada.create_event(capacity=6, waitinglist_capacity=100))
 
 
-async def test_the_index_is_made_when_many_are_searched(crowd: Crowd) -> None:
+async def test_the_search_index_is_built_when_many_registrations_are_searched(crowd: Crowd) -> None:
     await sign_up(crowd.service, crowd.event, *NAMES[:-1])
     few = await crowd.search("ann"), await crowd.job_count()
     await sign_up(crowd.service, crowd.event, *NAMES[-1:])
@@ -93,7 +93,7 @@ async def test_the_index_is_made_when_many_are_searched(crowd: Crowd) -> None:
     assert await crowd.indexed() == 0
 
 
-async def test_the_list_alone_makes_no_index(crowd: Crowd) -> None:
+async def test_listing_without_a_search_builds_no_index(crowd: Crowd) -> None:
     await sign_up(crowd.service, crowd.event, *NAMES)
 
     assert len(await crowd.search("")) == len(NAMES)
@@ -133,7 +133,7 @@ async def test_the_index_is_brought_up_to_date_when_as_many_have_come_again(crow
         ("'; drop table users; --", []),
     ],
 )
-async def test_the_index_finds_what_reading_everything_finds(crowd: Crowd, text: str, names: list[str]) -> None:
+async def test_the_search_index_finds_what_a_search_without_it_finds(crowd: Crowd, text: str, names: list[str]) -> None:
     await sign_up(crowd.service, crowd.event, *NAMES)
     before = await crowd.search(text)
     await crowd.search("ann")
@@ -145,7 +145,7 @@ async def test_the_index_finds_what_reading_everything_finds(crowd: Crowd, text:
     assert sorted(await crowd.at_the_door(text)) == sorted(names)
 
 
-async def test_the_door_shows_those_with_a_seat_first(crowd: Crowd) -> None:
+async def test_a_search_at_check_in_lists_people_with_a_seat_first(crowd: Crowd) -> None:
     await sign_up(crowd.service, crowd.event, *NAMES)
     await crowd.at_the_door("ann")
     await crowd.index()
@@ -154,7 +154,7 @@ async def test_the_door_shows_those_with_a_seat_first(crowd: Crowd) -> None:
     assert await crowd.at_the_door("ann") == ["ann", "anna", "hannah", "joanna"]
 
 
-async def test_a_state_is_searched_alone(crowd: Crowd) -> None:
+async def test_a_search_can_be_limited_to_one_status(crowd: Crowd) -> None:
     await sign_up(crowd.service, crowd.event, *NAMES)
     await crowd.search("ann")
     await crowd.index()
@@ -236,7 +236,7 @@ async def test_an_organizer_is_found_by_a_new_name(crowd: Crowd) -> None:
     assert await crowd.search("eve example example.org") == []
 
 
-async def test_the_job_stops_before_whoever_waits_to_be_settled(crowd: Crowd) -> None:
+async def test_the_index_is_not_built_beyond_the_first_pending_registration(crowd: Crowd) -> None:
     await sign_up(crowd.service, crowd.event, *NAMES)
     await Visitor(crowd.service).register(crowd.event["id"], "annabel@example.com", name="Annabel Example")
     await crowd.search("ann")

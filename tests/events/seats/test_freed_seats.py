@@ -199,7 +199,7 @@ async def test_a_pending_registration_cannot_be_changed_yet(service: Service) ->
 @pytest.mark.parametrize(
     "statement", ["update registrations set status = 'registered'", "update events set capacity = 1"]
 )
-async def test_the_schema_itself_refuses_more_seats_than_capacity(service: Service, statement: str) -> None:
+async def test_the_schema_refuses_more_seats_than_capacity(service: Service, statement: str) -> None:
     ada = await service.organizer()
     await line(service, ada, "abcd", capacity=2, waitinglist_capacity=2)
 
