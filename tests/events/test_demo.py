@@ -63,7 +63,7 @@ async def test_the_waiting_room_leads_to_the_event_that_it_names(service: Servic
     assert f'<h1 dir="auto">{title}</h1>' in short.text
 
 
-async def test_the_examples_are_stored_once(service: Service, addresses: dict[str, str]) -> None:
+async def test_the_demo_data_is_stored_once(service: Service, addresses: dict[str, str]) -> None:
     keys, again = await service.database.transact(partial(events.begin, account_id="acct_demo"))
 
     assert keys is None

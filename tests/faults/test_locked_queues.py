@@ -35,7 +35,7 @@ async def test_a_visitor_of_a_locked_queue_is_answered_at_once(service: Service)
         assert await unnoticed(line.position("ann")) == 1
 
 
-async def test_many_processes_that_join_one_queue_at_once_lose_nobody(service: Service) -> None:
+async def test_concurrent_joins_of_many_processes_store_every_visitor(service: Service) -> None:
     line = await open_line(service)
     visitors = [f"n{number}" for number in range(100)]
 
@@ -90,7 +90,7 @@ async def test_a_visitor_whose_row_is_locked_waits_for_the_token_and_others_get_
     assert (await line.verify(await ann)).status_code == 200
 
 
-async def test_a_visitor_whose_row_is_locked_waits_to_come_again_and_others_join(service: Service) -> None:
+async def test_a_visitor_whose_row_is_locked_waits_to_join_again_and_others_join(service: Service) -> None:
     line = await open_line(service, token_ttl_minutes=1)
     await line.join("ann")
     await line.tick()

@@ -136,7 +136,7 @@ async def test_an_argument_that_does_not_fit_the_schema_is_refused_by_name(
 
 @in_one_loop
 @every_tool
-async def test_all_that_is_wrong_is_named_at_once(shop: Shop, inventory: Inventory, tool: str) -> None:
+async def test_all_invalid_arguments_are_named_at_once(shop: Shop, inventory: Inventory, tool: str) -> None:
     before = await inventory.everything()
     names = schema(tool)["properties"].keys()
 
@@ -191,7 +191,7 @@ async def test_a_text_that_is_no_unicode_is_refused(shop: Shop, inventory: Inven
 
 @in_one_loop
 @every_tool
-async def test_a_time_that_is_none_is_refused_by_name(shop: Shop, tool: str) -> None:
+async def test_an_invalid_time_is_refused_by_name(shop: Shop, tool: str) -> None:
     for name in DATES & schema(tool)["properties"].keys():
         for wrong in ("soon", "2026-02-30T00:00:00Z", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-12:00", ""):
             assert list(errors(await shop.ask(tool, {**ARGUMENTS[tool], name: wrong}))) == [name], wrong

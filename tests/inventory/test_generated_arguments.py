@@ -79,7 +79,7 @@ def served(inventory_template: str, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_schemas_are_schemas(served: Served, tool: str) -> None:
+def test_input_and_output_schemas_of_tools_are_valid_json_schemas(served: Served, tool: str) -> None:
     for name in ("inputSchema", "outputSchema"):
         Draft202012Validator.check_schema(served.tools[tool][name])
         assert served.tools[tool][name]["type"] == "object"

@@ -5,7 +5,7 @@
 from tests.inventory.support import SINGLE, SIX_PACK, TWELVE_PACK, Shop
 
 
-async def test_a_pool_of_50_one_6_pack_is_sold_44_are_left_singles_show_44_6_packs_7_12_packs_3(shop: Shop) -> None:
+async def test_a_pool_of_50_that_sells_one_6_pack_leaves_44_singles_7_6_packs_and_3_12_packs(shop: Shop) -> None:
     pool = await shop.golden()
     assert pool["on_hand"] == 50
 

@@ -57,7 +57,7 @@ async def ben(inventory: Inventory, ada: Shop) -> Shop:
 
 
 @pytest.mark.parametrize("table", TABLES)
-async def test_no_row_of_another_shop_is_there(inventory: Inventory, ada: Shop, ben: Shop, table: str) -> None:
+async def test_no_row_of_another_shop_can_be_read(inventory: Inventory, ada: Shop, ben: Shop, table: str) -> None:
     column = "id" if table == "shops" else "shop_id"
 
     async def others(tx: Tx) -> int:
@@ -82,7 +82,7 @@ async def test_keys_and_sessions_are_unreadable_in_a_transaction_of_a_shop(
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
-async def test_every_operation_that_forgets_whose_shop_it_is_still_finds_nothing(
+async def test_every_operation_called_with_the_id_of_another_shop_finds_nothing(
     inventory: Inventory, ada: Shop, ben: Shop, operation: Operation
 ) -> None:
     """The first wall is taken away: the operation is told that the caller is Ada. The second one stands."""
@@ -109,7 +109,7 @@ async def test_every_operation_that_forgets_whose_shop_it_is_still_finds_nothing
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
-async def test_through_the_agent_endpoint_another_shops_things_do_not_exist(
+async def test_no_operation_of_the_agent_endpoint_finds_data_of_another_shop(
     inventory: Inventory, ada: Shop, ben: Shop, operation: Operation
 ) -> None:
     before = await everything(inventory, ada)
@@ -137,7 +137,7 @@ async def test_a_pool_of_another_shop_is_no_resource(ada: Shop, ben: Shop, uri: 
     assert not any(secret in answer for secret in SECRETS for answer in answers)
 
 
-async def test_the_storefront_of_a_shop_is_told_of_its_own_variants(ada: Shop, ben: Shop) -> None:
+async def test_the_storefront_of_a_shop_has_its_own_variants_only(ada: Shop, ben: Shop) -> None:
     assert (await ben.storefront()).json()["variants"] == {}
     assert SINGLE in (await ada.storefront()).json()["variants"]
 
@@ -170,7 +170,7 @@ async def test_no_row_of_another_shop_can_be_written(inventory: Inventory, ada: 
     assert await everything(inventory, ada) == before
 
 
-async def test_a_transaction_cannot_be_led_out_of_its_shop_by_an_error(inventory: Inventory, ada: Shop) -> None:
+async def test_a_failed_transaction_does_not_leave_its_connection_in_the_shop(inventory: Inventory, ada: Shop) -> None:
     """Whoever entered a shop leaves it with the transaction: the connection serves the next one as it should."""
 
     async def fail(tx: Tx) -> None:

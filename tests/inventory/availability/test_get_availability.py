@@ -8,7 +8,7 @@ import pytest
 from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop, ToolRefusal
 
 
-async def test_every_variant_of_a_pool_is_told_of(shop: Shop, inventory: Inventory) -> None:
+async def test_availability_of_a_pool_has_every_variant_of_it(shop: Shop, inventory: Inventory) -> None:
     pool = await shop.golden()
 
     availability = await shop.call("get_availability", pool_id=pool["id"])

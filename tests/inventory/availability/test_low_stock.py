@@ -38,13 +38,13 @@ async def test_a_pool_that_is_filled_up_is_no_longer_listed(stocked: Shop) -> No
     assert await low(stocked) == ["Held"]
 
 
-async def test_one_threshold_for_all_takes_the_place_of_their_own(stocked: Shop) -> None:
+async def test_a_given_threshold_replaces_those_of_the_pools(stocked: Shop) -> None:
     assert await low(stocked, threshold=11) == ["Held", "Careless"]
     assert await low(stocked, threshold=50) == ["Full", "At", "Held", "Careless"]
     assert await low(stocked, threshold=0) == ["Careless"]
 
 
-async def test_a_pool_that_lasts_no_longer_than_asked_is_listed_too(shop: Shop) -> None:
+async def test_a_pool_whose_stock_does_not_last_the_given_days_is_listed(shop: Shop) -> None:
     pool = await shop.pool(84, name="Quick")
     await shop.pool(84, name="Slow")
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-56)
@@ -76,7 +76,7 @@ async def test_counts_transfers_and_holds_do_not_add_to_the_pace_of_a_pool(shop:
     assert (listed["available"], listed["taken_per_day"], listed["days_of_cover"]) == (10, 0.0, None)
 
 
-async def test_an_empty_pool_of_which_none_is_taken_does_not_run_low_by_its_pace(shop: Shop) -> None:
+async def test_an_empty_pool_without_draws_is_not_low_by_its_pace(shop: Shop) -> None:
     await shop.pool(0)
 
     assert await low(shop, days_of_cover=365) == []

@@ -12,7 +12,9 @@ from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Invent
 from tests.support import eventually
 
 
-async def test_exactly_the_three_members_of_the_contract_are_told(shop: Shop, inventory: Inventory) -> None:
+async def test_the_answer_of_a_storefront_has_exactly_the_three_members_of_the_contract(
+    shop: Shop, inventory: Inventory
+) -> None:
     await shop.golden()
 
     response = await shop.storefront()
@@ -27,7 +29,7 @@ async def test_exactly_the_three_members_of_the_contract_are_told(shop: Shop, in
     assert body["stream_url"].startswith("http://inventory.test/storefront/stream?")
 
 
-async def test_a_shop_without_pools_is_told_of_nothing(shop: Shop) -> None:
+async def test_the_answer_of_a_storefront_without_pools_has_no_variants(shop: Shop) -> None:
     assert (await shop.storefront()).json()["variants"] == {}
 
 
@@ -39,20 +41,20 @@ async def test_the_shared_inventory_id_of_a_shop_never_changes(shop: Shop, inven
     assert (await shop.storefront()).json()["shared_inventory_id"] == first != other
 
 
-async def test_the_buffer_is_not_told_of(shop: Shop) -> None:
+async def test_the_answer_of_a_storefront_leaves_out_the_buffer(shop: Shop) -> None:
     await shop.pool(50, members=PACKS, buffer=3)
 
     assert (await shop.storefront()).json()["variants"] == {SINGLE: 47, SIX_PACK: 7, TWELVE_PACK: 3}
 
 
-async def test_a_kit_is_told_of_as_often_as_all_of_its_pools_allow(shop: Shop) -> None:
+async def test_the_answer_of_a_storefront_has_a_kit_with_the_least_of_its_pools(shop: Shop) -> None:
     await shop.golden()
     await shop.pool(2, members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
 
     assert (await shop.storefront()).json()["variants"] == {SINGLE: 50, SIX_PACK: 2, TWELVE_PACK: 4}
 
 
-async def test_a_variant_of_a_pool_that_is_paused_or_put_away_is_dropped(shop: Shop) -> None:
+async def test_the_answer_of_a_storefront_leaves_out_variants_of_paused_and_archived_pools(shop: Shop) -> None:
     for tool in ("pause_pool", "archive_pool"):
         pool = await shop.pool(50, members=PACKS[:1])
         await shop.pool(50, members=PACKS[1:2])
@@ -138,7 +140,7 @@ async def test_a_storefront_request_with_if_none_match_star_is_answered_with_304
     assert (await shop.storefront(**{"if-none-match": "*"})).status_code == 304
 
 
-async def test_caches_ask_before_they_use_what_they_have(shop: Shop) -> None:
+async def test_the_answer_of_a_storefront_is_revalidated_by_caches(shop: Shop) -> None:
     headers = (await shop.storefront()).headers
 
     assert headers["cache-control"] == "public, max-age=0, s-maxage=1"
@@ -178,7 +180,7 @@ async def test_an_unchanged_compressed_answer_is_304_too(shop: Shop) -> None:
     assert again.status_code == 304
 
 
-async def test_a_long_answer_is_packed_without_a_flaw(shop: Shop) -> None:
+async def test_a_long_compressed_answer_is_decompressed_unchanged(shop: Shop) -> None:
     """Long enough to be compressed beside everything else that goes on."""
     pools = [await shop.pool(number) for number in range(5)]
     for number, pool in enumerate(pools):

@@ -87,7 +87,7 @@ async def test_a_request_signed_with_the_secret_of_another_app_is_refused(shop: 
     assert refusal(await ask(shop, signed(shop, secret=b"hush"))) == (401, "invalid_signature")
 
 
-async def test_while_the_secret_is_rotated_both_sign(settings: Settings) -> None:
+async def test_both_secrets_are_accepted_during_a_rotation(settings: Settings) -> None:
     rotated = settings.model_copy(update={"client_secret": "new" * 11, "old_client_secret": "old" * 11})
     async with running(rotated) as inventory:
         shop = await inventory.shop()
@@ -101,7 +101,7 @@ async def test_a_shop_that_is_not_known_is_not_found(shop: Shop) -> None:
     assert refusal(await ask(shop, signed(shop, domain="stranger.myshopify.com"))) == (404, "not_found")
 
 
-async def test_a_shop_that_comes_later_is_found_then(shop: Shop, inventory: Inventory) -> None:
+async def test_a_shop_added_after_a_404_is_found(shop: Shop, inventory: Inventory) -> None:
     number = shop.id + 1
     domain = f"late-{number}.myshopify.com"
     assert (await ask(shop, signed(shop, domain=domain))).status_code == 404
@@ -111,7 +111,7 @@ async def test_a_shop_that_comes_later_is_found_then(shop: Shop, inventory: Inve
     assert (await ask(shop, signed(shop, domain=domain))).json()["variants"] == {}
 
 
-async def test_an_agents_key_opens_nothing_here(shop: Shop) -> None:
+async def test_a_key_of_an_agent_is_refused_by_the_storefront(shop: Shop) -> None:
     response = await shop.http.get(
         f"/storefront/availability?shop={shop.domain}", headers={"authorization": f"Bearer {shop.key}"}
     )
@@ -127,7 +127,7 @@ async def test_a_storefront_allows_get_and_head_only(shop: Shop, method: str) ->
     assert response.headers["allow"] == "GET, HEAD"
 
 
-async def test_head_answers_with_the_headers(shop: Shop) -> None:
+async def test_a_head_request_has_the_headers_of_a_get(shop: Shop) -> None:
     got, head = await ask(shop, signed(shop)), await ask(shop, signed(shop), "HEAD")
 
     assert head.status_code == 200

@@ -70,7 +70,7 @@ async def test_readers_of_a_storefront_stream_get_different_times_to_reconnect(
     assert len(set(times)) > 1
 
 
-async def test_silence_is_filled_with_comments(
+async def test_a_silent_storefront_stream_sends_comments(
     shop: Shop, inventory: Inventory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert event_streams.HEARTBEAT_SECONDS == 15
@@ -172,7 +172,7 @@ async def test_a_replay_of_the_storefront_stream_ends_with_the_present_quantitie
     assert known == (await shop.storefront()).json()["variants"]
 
 
-async def test_a_reader_that_comes_back_hears_what_it_missed_and_no_more(shop: Shop, inventory: Inventory) -> None:
+async def test_a_resumed_storefront_stream_sends_the_missed_changes_only(shop: Shop, inventory: Inventory) -> None:
     pool = await shop.golden()
     url = await stream_url(shop)
     async with reading(inventory.app, url) as reader:
@@ -193,7 +193,9 @@ async def test_a_reader_that_comes_back_hears_what_it_missed_and_no_more(shop: S
     assert [(event["event"], event["data"]["variants"][SINGLE]) for event in missed] == [("change", 48), ("change", 47)]
 
 
-async def test_a_reader_that_missed_nothing_hears_only_what_comes(shop: Shop, inventory: Inventory) -> None:
+async def test_a_resumed_storefront_stream_without_missed_changes_sends_only_new_ones(
+    shop: Shop, inventory: Inventory
+) -> None:
     pool = await shop.golden()
     seen = str(await version(shop))
 
@@ -205,7 +207,7 @@ async def test_a_reader_that_missed_nothing_hears_only_what_comes(shop: Shop, in
 
 
 @pytest.mark.parametrize("last_event_id", ["0", "999999", "-1", "abc", "", "1" * 30])
-async def test_a_reader_whose_place_is_not_known_begins_anew(
+async def test_a_storefront_stream_resumed_at_an_unknown_position_begins_with_a_snapshot(
     shop: Shop, inventory: Inventory, last_event_id: str
 ) -> None:
     await shop.golden()
@@ -214,7 +216,7 @@ async def test_a_reader_whose_place_is_not_known_begins_anew(
         assert (await reader.next())["event"] == "snapshot"
 
 
-async def test_a_shop_hears_of_its_own_variants_only(shop: Shop, inventory: Inventory) -> None:
+async def test_a_storefront_stream_has_variants_of_its_own_shop_only(shop: Shop, inventory: Inventory) -> None:
     other = await inventory.shop()
     mine, theirs = await shop.golden(), await other.golden()
     async with reading(inventory.app, await stream_url(shop)) as reader:
@@ -249,7 +251,7 @@ async def next_event(lines: AsyncIterator[str]) -> Event:
     raise AssertionError("the stream has ended")
 
 
-async def test_a_change_made_in_one_process_arrives_from_another_which_ends_its_streams_when_told_to_stop(
+async def test_a_change_in_one_process_is_streamed_by_another_until_that_stops(
     shop: Shop, inventory_url: str, tmp_path: Path
 ) -> None:
     pool = await shop.golden()

@@ -60,7 +60,7 @@ async def test_an_address_without_a_token_is_refused(shop: Shop) -> None:
     assert await refused(shop, f"/storefront/stream?{shop.signed()}") == "invalid_stream_token"
 
 
-async def test_an_open_stream_outlives_its_address(
+async def test_an_open_stream_outlives_the_expiry_of_its_address(
     shop: Shop, inventory: Inventory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pool = await shop.golden()

@@ -68,7 +68,7 @@ async def test_a_pool_names_its_variants(linked: Scene) -> None:
     assert names(member) == PACK
 
 
-async def test_an_export_names_variants_and_to_import_it_again_says_nothing_new(linked: Scene) -> None:
+async def test_an_exported_file_of_variants_imported_again_changes_nothing(linked: Scene) -> None:
     exported = (await linked.shop.call("export_csv", kind="members"))["csv"]
     assert exported.splitlines()[1] == f"Jars,{gid(linked)},6,HONEY-6,Honey jars · 6-pack,1"
 

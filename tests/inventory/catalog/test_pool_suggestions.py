@@ -112,7 +112,7 @@ def test_the_first_stock_is_a_sum_of_packs_that_is_said() -> None:
     assert [*quantities_after(pool.quantity, units).values()] == [104, 26, 8]
 
 
-def test_goods_that_count_once_change_no_number() -> None:
+def test_a_first_stock_of_goods_shown_several_times_changes_no_level() -> None:
     [pool] = suggest([variant("Eggs", "2-pack", 4), variant("Eggs", "3-pack", 3)])
 
     assert pool.first_stock == FirstStock(9, [(3, 3), (4, 2)], counts_once=True)

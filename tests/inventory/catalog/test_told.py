@@ -43,7 +43,7 @@ async def test_a_new_product_is_known_with_its_levels(scene: Scene, tells: Any) 
     assert rows == [("Socks", "Red", 3)]
 
 
-async def test_a_changed_variant_gets_its_new_words_and_keeps_whether_it_is_counted(scene: Scene, tells: Any) -> None:
+async def test_a_changed_variant_gets_its_new_title_and_keeps_whether_it_is_tracked(scene: Scene, tells: Any) -> None:
     id = scene.variants["Single"].id
     shops.change_variant(scene.platform.world, DOMAIN, id, title="One jar", sku="H1", tracked=False)
     await tells()
@@ -81,7 +81,7 @@ async def test_a_variant_deleted_by_a_webhook_is_deleted_from_the_catalog(scene:
     assert await scene.inventory.sql(count) == [(2, 2)]
 
 
-async def test_a_level_that_is_told_late_changes_nothing_newer(scene: Scene, tells: Any) -> None:
+async def test_a_late_webhook_of_a_level_does_not_replace_a_newer_one(scene: Scene, tells: Any) -> None:
     late = level_payload(scene.platform.level(DOMAIN, scene.variants["Single"].id))
     scene.platform.clock.advance(5)
     scene.count("Single", 40)
@@ -105,7 +105,7 @@ async def test_levels_of_many_webhooks_at_once_have_their_latest_quantities(scen
     assert [await scene.row(title, "available") for title in ("Single", "6-pack")] == [(40,), (8,)]
 
 
-async def test_a_late_message_changes_no_location_that_an_import_has_found_since(scene: Scene) -> None:
+async def test_a_late_webhook_of_a_location_does_not_replace_a_newer_import(scene: Scene) -> None:
     def message(day: int, *, active: bool) -> Location:
         return Location("gid://shopify/Location/9", "Stall", active, False, datetime(2026, 11, day, tzinfo=UTC))
 

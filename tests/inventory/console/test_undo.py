@@ -24,7 +24,7 @@ async def test_a_merchant_undoes_an_entry_and_the_history_says_who(admin: Admin,
     assert "was undone" in text
 
 
-async def test_a_form_that_is_sent_twice_undoes_once(admin: Admin, own_shop: Shop) -> None:
+async def test_a_form_to_undo_sent_twice_undoes_once(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(50)
     [entry] = await own_shop.entries(pool_id=pool["id"])
     path = f"/console/pools/{pool['id']}/entries/{entry['id']}/undo"

@@ -66,7 +66,7 @@ async def test_a_variant_unknown_to_the_platform_is_linked_by_its_id_and_adds_no
     assert await units(merchant, id) == {gid: 5}
 
 
-async def test_units_are_changed_after_a_look_at_what_results(merchant: Stocking) -> None:
+async def test_changed_units_of_a_variant_are_previewed_before_they_are_stored(merchant: Stocking) -> None:
     id, path = await pool(merchant, members=PACKS)
 
     preview = await merchant.send(path, do="change", variant_gid=SIX_PACK, units="5")
@@ -120,7 +120,7 @@ async def test_an_invalid_link_has_its_message_beside_the_field(merchant: Stocki
 @pytest.mark.parametrize(
     "fields", [{"do": "sell"}, {"do": "link", "units:x": "1"}, {"do": "unlink", "variant_gid": SINGLE, "sure": "yes"}]
 )
-async def test_a_form_that_no_page_has_is_refused(merchant: Stocking, fields: dict[str, str]) -> None:
+async def test_a_form_with_an_unknown_action_is_refused(merchant: Stocking, fields: dict[str, str]) -> None:
     _, path = await pool(merchant, members=PACKS)
 
     assert (await merchant.send(path, **fields)).status_code == 400
@@ -154,7 +154,7 @@ async def test_an_archived_pool_is_shown_without_forms(merchant: Stocking) -> No
     assert 'name="do"' not in page.text
 
 
-async def test_the_pool_of_another_shop_is_not_found(merchant: Stocking) -> None:
+async def test_the_variants_of_a_pool_of_another_shop_are_not_found(merchant: Stocking) -> None:
     _, pool_path = await pool(merchant)
     other = await merchant.inventory.shop()
     await other.pool(7)
@@ -169,7 +169,7 @@ async def test_the_pool_of_another_shop_is_not_found(merchant: Stocking) -> None
     assert len((await other.call("get_pool", pool_id=theirs))["members"]) == 3
 
 
-async def test_the_page_is_german_for_germans(place: Settings | Place) -> None:
+async def test_the_page_of_variants_is_in_german_too(place: Settings | Place) -> None:
     async with stocking(place, "de") as merchant:
         _, path = await pool(merchant, members=PACKS)
 

@@ -42,7 +42,7 @@ async def test_draws_of_agents_are_summed_by_variant_and_by_kind_of_change(admin
     assert "Recorded sales 4 21 units Corrections 1 7 units" in by_source
 
 
-async def test_an_order_draws_by_its_lines_and_what_comes_back_is_said(admin: Admin, own_shop: Shop) -> None:
+async def test_an_order_draws_by_its_lines_and_shows_returned_units(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(100, members=PACKS)
     order = PlatformOrder((SIX_PACK, 2), (SINGLE, 3))
     await tell(admin.inventory, order.payload(), shop=own_shop)
@@ -74,7 +74,7 @@ async def test_draws_of_a_variant_stay_after_it_is_unlinked(admin: Admin, own_sh
 
 
 @pytest.mark.parametrize(("before", "is_shown"), [("30 days", True), ("30 days 1 second", False)])
-async def test_the_days_of_the_picture_are_counted_and_none_before(
+async def test_draws_are_summed_over_the_days_of_the_chart_only(
     admin: Admin, own_shop: Shop, before: str, is_shown: bool
 ) -> None:
     pool = await own_shop.pool(50, members=PACKS)
@@ -110,7 +110,7 @@ async def test_an_undone_change_is_counted_back_to_its_kind(admin: Admin, own_sh
     assert "undone" not in text
 
 
-async def test_days_that_no_picture_shows_are_forgotten(admin: Admin, own_shop: Shop) -> None:
+async def test_draws_older_than_any_chart_are_deleted(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(50, members=PACKS)
     await own_shop.call("record_sale", variant_gid=SIX_PACK, quantity=1)
     days = "select (now() at time zone 'UTC')::date - day from drawn order by day"
@@ -135,7 +135,7 @@ async def test_draws_of_another_shop_are_not_shown(admin: Admin, own_shop: Shop)
     assert "in sums" not in main_text(await admin.get(f"/console/pools/{pool['id']}"))
 
 
-async def test_an_entry_of_which_variants_took_another_number_is_refused(inventory: Inventory, shop: Shop) -> None:
+async def test_an_entry_whose_variants_do_not_sum_to_its_delta_is_refused(inventory: Inventory, shop: Shop) -> None:
     pool = await shop.pool(50)
 
     with pytest.raises(psycopg.errors.IntegrityError, match="took another number"):

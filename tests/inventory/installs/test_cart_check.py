@@ -13,7 +13,7 @@ async def requested_scopes(scene: Scene, query: str) -> list[str]:
     return parse_qs(urlsplit(begun.headers["location"]).query)["scope"][0].split(",")
 
 
-async def test_merchants_are_asked_for_it_only_if_they_want_it(scene: Scene) -> None:
+async def test_the_scope_of_the_cart_check_is_requested_only_on_demand(scene: Scene) -> None:
     assert await requested_scopes(scene, f"shop={DOMAIN}") == [*REQUIRED]
     assert await requested_scopes(scene, f"shop={DOMAIN}&cart_check=1") == [*REQUIRED, "write_products"]
 

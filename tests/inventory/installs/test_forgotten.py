@@ -103,7 +103,7 @@ async def test_a_shop_that_is_being_deleted_is_unknown_before_and_after_its_rows
     assert is_unknown(await shop.storefront())
 
 
-async def test_a_shop_whose_rows_are_gone_is_unknown_though_nobody_told_this_process(scene: Scene, shop: Shop) -> None:
+async def test_a_deleted_shop_is_unknown_to_a_process_that_got_no_notice(scene: Scene, shop: Shop) -> None:
     await scene.inventory.sql("update installs set uninstalled_at = now(), redacted_at = now()")
     await uninstalling.delete(scene.steps, ShopTask(shop.id))
 

@@ -29,7 +29,7 @@ def platform_subscriptions(scene: Scene) -> list[tuple[str, str]]:
     )
 
 
-async def test_an_install_sees_to_the_subscriptions_soon(scene: Scene, shop: Shop) -> None:
+async def test_an_install_enqueues_the_task_that_subscribes(scene: Scene, shop: Shop) -> None:
     tasks = await scene.inventory.sql("select args from procrastinate_jobs where task_name = 'subscribe_shop'")
 
     assert tasks == [({"tenant": shop.id, "arguments": {"shop_id": shop.id}},)]
@@ -64,7 +64,7 @@ async def test_subscriptions_that_the_platform_ended_are_made_again(scene: Scene
     assert len(platform_subscriptions(scene)) == 3
 
 
-async def test_only_the_fields_that_are_kept_are_sent(scene: Scene, shop: Shop) -> None:
+async def test_a_subscription_sends_only_the_fields_that_are_stored(scene: Scene, shop: Shop) -> None:
     await subscriptions.subscribe(scene.steps_of(shop), ShopTask(shop.id), TOPICS)
 
     fields = {
@@ -74,7 +74,7 @@ async def test_only_the_fields_that_are_kept_are_sent(scene: Scene, shop: Shop) 
     assert fields["ORDERS_UPDATED"] == fields_of("orders/updated")
 
 
-async def test_a_shop_that_is_not_connected_any_more_is_left_alone(scene: Scene, shop: Shop) -> None:
+async def test_a_shop_without_access_is_not_subscribed(scene: Scene, shop: Shop) -> None:
     scene.platform.oauth.revoke(DOMAIN)
 
     await subscriptions.subscribe(scene.steps_of(shop), ShopTask(shop.id), TOPICS)

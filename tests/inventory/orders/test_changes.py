@@ -49,7 +49,7 @@ async def test_units_that_left_an_order_without_a_refund_come_back(inventory: In
     assert await golden.on_hand(1) == 44
 
 
-async def test_a_line_that_does_not_say_what_is_left_of_it_is_reckoned_from_its_refunds(
+async def test_a_line_without_a_current_quantity_is_computed_from_its_refunds(
     inventory: Inventory, golden: Shop
 ) -> None:
     order = PlatformOrder((SINGLE, 9))
@@ -64,7 +64,7 @@ async def test_a_line_that_does_not_say_what_is_left_of_it_is_reckoned_from_its_
     assert await golden.on_hand(1) == 50 - 7
 
 
-async def test_more_and_less_of_one_pool_are_added_up(inventory: Inventory, golden: Shop) -> None:
+async def test_increased_and_returned_units_of_one_pool_are_summed(inventory: Inventory, golden: Shop) -> None:
     order = PlatformOrder((SIX_PACK, 1), (SINGLE, 1))
     packs, singles = order.lines
     await tell(inventory, order.payload(), shop=golden)
@@ -81,7 +81,7 @@ async def test_more_and_less_of_one_pool_are_added_up(inventory: Inventory, gold
     assert await golden.on_hand(1) == 42
 
 
-async def test_states_of_an_order_end_in_the_newest_in_any_order(inventory: Inventory, golden: Shop) -> None:
+async def test_states_of_an_order_received_in_any_order_end_in_the_newest(inventory: Inventory, golden: Shop) -> None:
     """Sold, increased, partly refunded, with a further line, and partly lost: as told in every fifth possible order."""
     left = 0
     for places in itertools.islice(itertools.permutations(range(5)), 0, None, 5):

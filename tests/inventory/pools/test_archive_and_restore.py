@@ -45,7 +45,7 @@ async def test_an_archived_pool_can_release_its_variants(shop: Shop) -> None:
     assert (await shop.call("restore_pool", pool_id=jars["id"]))["pool"]["members"] == []
 
 
-async def test_a_pool_of_which_something_is_held_is_not_put_away(shop: Shop, inventory: Inventory) -> None:
+async def test_a_pool_with_a_hold_cannot_be_archived(shop: Shop, inventory: Inventory) -> None:
     pool = await shop.golden()
     hold = (await shop.call("hold_quantity", pool_id=pool["id"], quantity=6))["hold"]
     before = await inventory.everything()
@@ -86,7 +86,7 @@ async def test_an_archived_pool_cannot_be_changed_until_it_is_restored(
 
 
 @pytest.mark.parametrize("paused", [False, True])
-async def test_a_pool_that_was_not_put_away_is_not_brought_back(shop: Shop, paused: bool) -> None:
+async def test_a_pool_that_is_not_archived_cannot_be_restored(shop: Shop, paused: bool) -> None:
     pool = await shop.golden()
     if paused:
         await shop.call("pause_pool", pool_id=pool["id"])
@@ -94,7 +94,7 @@ async def test_a_pool_that_was_not_put_away_is_not_brought_back(shop: Shop, paus
     assert (await shop.refused("restore_pool", pool_id=pool["id"]))["code"] == "pool_not_active"
 
 
-async def test_a_pool_whose_name_is_taken_by_now_is_not_brought_back(shop: Shop) -> None:
+async def test_a_pool_whose_name_was_taken_meanwhile_cannot_be_restored(shop: Shop) -> None:
     pool = await shop.golden()
     await shop.call("archive_pool", pool_id=pool["id"])
     successor = await shop.pool(5, name="HONEY jars")

@@ -9,7 +9,7 @@ from tests.cases import in_turn
 from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop, ToolRefusal
 
 
-async def test_a_name_is_enough(shop: Shop) -> None:
+async def test_a_pool_can_be_created_with_a_name_only(shop: Shop) -> None:
     change = await shop.call("create_pool", name="Honey jars")
 
     pool = change["pool"]
@@ -26,7 +26,7 @@ async def test_a_name_is_enough(shop: Shop) -> None:
     assert await shop.entries() == []
 
 
-async def test_everything_can_be_said_at_once(shop: Shop) -> None:
+async def test_a_pool_can_be_created_with_all_its_fields(shop: Shop) -> None:
     fields: dict[str, Any] = {
         "name": "Honey",
         "unit": "g",
@@ -65,7 +65,7 @@ async def test_the_variants_of_a_new_pool_are_in_the_storefront_at_once(shop: Sh
 
 
 @pytest.mark.parametrize("name", ["Honey jars", "HONEY JARS", "honey jars"])
-async def test_a_name_is_taken_in_either_case(shop: Shop, inventory: Inventory, name: str) -> None:
+async def test_a_name_that_differs_in_case_only_is_taken(shop: Shop, inventory: Inventory, name: str) -> None:
     await shop.golden()
     before = await inventory.everything()
 
@@ -137,7 +137,7 @@ async def test_an_invalid_field_of_a_new_pool_is_named_and_creates_no_pool(
     assert await inventory.everything() == before
 
 
-async def test_a_first_quantity_needs_the_scope_for_quantities_too(inventory: Inventory) -> None:
+async def test_a_first_quantity_needs_the_scope_to_write_quantities(inventory: Inventory) -> None:
     shop = await inventory.shop("write_pools", "read_pools")
 
     response = await shop.ask("create_pool", {"name": "Honey", "quantity": 1})
@@ -148,7 +148,7 @@ async def test_a_first_quantity_needs_the_scope_for_quantities_too(inventory: In
     assert (await shop.call("create_pool", name="Honey", quantity=0))["pool"]["on_hand"] == 0
 
 
-async def test_a_name_stands_as_it_was_given_but_for_the_space_around_it(shop: Shop) -> None:
+async def test_a_name_of_a_pool_is_stored_without_the_spaces_around_it(shop: Shop) -> None:
     """Two pools whose names look the same could not be told apart, nor could a spreadsheet."""
     await shop.call("create_pool", name="Honey jars")
 

@@ -18,7 +18,7 @@ async def test_a_pool_lists_its_variants_and_how_many_of_each_can_be_sold(shop: 
     assert read["member_count"] == 3
 
 
-async def test_without_its_variants_it_is_shorter_and_still_counts_them(shop: Shop) -> None:
+async def test_a_pool_read_without_its_variants_still_counts_them(shop: Shop) -> None:
     pool = await shop.golden()
 
     read = await shop.call("get_pool", pool_id=pool["id"], include_members=False)

@@ -17,7 +17,7 @@ async def test_a_paused_pool_hides_its_variants_from_the_storefront_until_it_is_
     assert resumed["affected"][0] == {"variant_gid": SINGLE, "before": None, "after": 44}
 
 
-async def test_a_kit_is_told_of_when_all_of_its_pools_are_active(shop: Shop) -> None:
+async def test_a_kit_is_in_the_storefront_when_all_its_pools_are_active(shop: Shop) -> None:
     await shop.golden()
     boxes = await shop.pool(5, members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
 
@@ -29,7 +29,7 @@ async def test_a_kit_is_told_of_when_all_of_its_pools_are_active(shop: Shop) -> 
     assert (await shop.storefront()).json()["variants"] == {SINGLE: 50, SIX_PACK: 5, TWELVE_PACK: 4}
 
 
-async def test_doing_it_twice_is_doing_it_once(shop: Shop) -> None:
+async def test_a_pool_paused_or_resumed_twice_is_changed_once(shop: Shop) -> None:
     pool = await shop.golden()
 
     for tool, status in (("pause_pool", "paused"), ("resume_pool", "active")):

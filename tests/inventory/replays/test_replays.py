@@ -74,7 +74,7 @@ async def test_lines_of_products_that_are_gone_are_counted_and_take_nothing(scen
     assert (result.gone_lines, result.orders, result.pools[0].orders) == (2, 2, 1)
 
 
-async def test_pages_and_large_orders_are_read_whole_and_a_task_goes_on_behind_what_is_stored(scene: Scene) -> None:
+async def test_a_replay_reads_all_pages_and_large_orders_and_continues_after_stored_ones(scene: Scene) -> None:
     for number in range(130):
         sell(scene, 25 - number / 10, ("Single", 1))
     large = sell(scene, 1, *[("Single", 1)] * 12)
@@ -112,7 +112,7 @@ async def test_a_shop_without_orders_has_nothing_to_replay(scene: Scene) -> None
     assert (result.orders, result.oversells, result.more, result.pools[0].began_with) == (0, 0, 0, 50)
 
 
-async def test_a_failure_is_said_and_a_new_replay_or_the_next_attempt_goes_on(scene: Scene) -> None:
+async def test_a_failed_replay_is_reported_and_continues_with_the_next_attempt(scene: Scene) -> None:
     sell(scene, 3, ("Single", 1))
     task = await begin(scene)
     scene.platform.plan(Fault("down", times=3))

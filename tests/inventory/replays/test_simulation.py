@@ -60,7 +60,7 @@ def test_an_untracked_variant_takes_units_and_is_never_sold_out_or_oversold() ->
     assert [(pack.gid, pack.began_with) for pack in result.packs] == [(gid(1), 10), (gid(6), None)]
 
 
-def test_without_orders_nothing_happens() -> None:
+def test_a_replay_without_orders_changes_nothing() -> None:
     result = replay(pool({1: 5, 6: 0}), [], SINCE, UNTIL)
 
     assert (result.orders, result.oversells, result.more, result.began_with, result.ends_with) == (0, [], 0, 5, 5)

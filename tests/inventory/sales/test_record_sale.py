@@ -55,7 +55,7 @@ async def test_a_kit_is_sold_from_every_pool_it_draws_on(shop: Shop) -> None:
     assert change["affected"] == [{"variant_gid": SIX_PACK, "before": 3, "after": 1}]
 
 
-async def test_a_kit_of_which_one_pool_has_too_little_is_not_sold_at_all(shop: Shop, inventory: Inventory) -> None:
+async def test_a_kit_is_not_sold_if_one_of_its_pools_has_too_little(shop: Shop, inventory: Inventory) -> None:
     _, boxes = await kit(shop)
     before = await inventory.everything()
 
@@ -226,7 +226,7 @@ async def test_a_hold_of_another_shop_cannot_be_sold(shop: Shop, inventory: Inve
 
 
 @pytest.mark.parametrize("target", [{}, {"pool_id": 1, "variant_gid": SINGLE}])
-async def test_a_sale_is_of_a_pool_or_of_a_variant(shop: Shop, target: dict[str, Any]) -> None:
+async def test_a_sale_names_a_pool_or_a_variant_but_not_both(shop: Shop, target: dict[str, Any]) -> None:
     await shop.golden()
 
     refused = await shop.refused("record_sale", quantity=1, **target)

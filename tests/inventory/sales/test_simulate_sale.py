@@ -12,7 +12,7 @@ def lines(**quantities: int) -> list[dict[str, Any]]:
     return [{"variant_gid": gids[name], "quantity": quantity} for name, quantity in quantities.items()]
 
 
-async def test_lines_that_draw_on_one_pool_are_reckoned_together(shop: Shop) -> None:
+async def test_lines_of_one_pool_are_simulated_together(shop: Shop) -> None:
     await shop.golden()
 
     simulated = await shop.call("simulate_sale", lines=lines(single=2, six=2, twelve=3))
@@ -71,7 +71,7 @@ async def test_units_held_or_in_the_buffer_are_a_shortfall_of_a_simulated_sale(s
     assert (simulated["shortfalls"][0]["available"], simulated["shortfalls"][0]["short"]) == (35, 1)
 
 
-async def test_a_shortfall_shows_the_deficit_it_would_leave(shop: Shop) -> None:
+async def test_a_shortfall_shows_the_deficit_that_the_sale_would_leave(shop: Shop) -> None:
     """An order that happened would be counted all the same."""
     await shop.golden()
 
@@ -122,7 +122,7 @@ async def test_a_simulated_sale_changes_nothing(shop: Shop, inventory: Inventory
     assert await inventory.everything() == before
 
 
-async def test_a_sale_beyond_all_measure_falls_short_like_any_other(shop: Shop) -> None:
+async def test_a_simulated_sale_of_any_size_is_a_shortfall(shop: Shop) -> None:
     gid = {"variant_gid": SINGLE, "units_per_sale": 10**9}
     await shop.pool(50, members=[gid])
 

@@ -62,7 +62,7 @@ def oracle_believes(query: bytes) -> bool:
     return app.verify_app_proxy_req({"method": "GET", "headers": {}, "url": url, "body": ""}).ok
 
 
-def test_the_documented_example_has_the_documented_signature() -> None:
+def test_the_signature_of_the_documented_example_is_the_documented_one() -> None:
     pairs = [
         ("extra", "1"),
         ("extra", "2"),
@@ -81,7 +81,7 @@ def test_a_query_signed_by_the_platform_names_the_shop() -> None:
     assert verify_proxy_query(query(parameters(path_prefix="/community/stock_1-a")), [SECRET], NOW) == SHOP
 
 
-def test_the_order_and_the_escaping_of_parameters_do_not_matter() -> None:
+def test_parameters_may_come_in_any_order_and_escaping() -> None:
     name, *rest = query(parameters()).split(b"&")
 
     assert is_believed(b"&".join([*rest, name]))
@@ -89,7 +89,7 @@ def test_the_order_and_the_escaping_of_parameters_do_not_matter() -> None:
     assert is_believed(query(parameters()).replace(b".myshopify", b"%2emyshopify"))
 
 
-def test_an_old_secret_is_believed_as_long_as_it_is_named() -> None:
+def test_an_old_secret_is_accepted_while_it_is_configured() -> None:
     signed = query(parameters(), OLD)
 
     assert is_believed(signed, (SECRET, OLD))
@@ -100,7 +100,7 @@ def test_an_old_secret_is_believed_as_long_as_it_is_named() -> None:
 @pytest.mark.parametrize(
     ("seconds", "believed"), [(0, True), (90, True), (-90, True), (90.5, False), (-90.5, False), (86_400, False)]
 )
-def test_a_signature_is_good_for_90_seconds_either_way(seconds: float, believed: bool) -> None:
+def test_a_signature_is_valid_for_90_seconds_before_and_after_its_time(seconds: float, believed: bool) -> None:
     assert is_believed(query(parameters(NOW)), now=int(NOW) + seconds) is believed
 
 
@@ -112,7 +112,7 @@ def test_every_parameter_of_the_platform_is_needed(missing: str) -> None:
 
 
 @pytest.mark.parametrize("twice", ["shop", "logged_in_customer_id", "path_prefix", "timestamp"])
-def test_no_parameter_may_come_twice(twice: str) -> None:
+def test_a_repeated_parameter_is_refused(twice: str) -> None:
     again = (twice, dict(parameters())[twice])
 
     assert not is_believed(query([*parameters(), again]))
@@ -147,7 +147,7 @@ def test_a_second_signature_is_refused() -> None:
         {"path_prefix": "apps/inventory"},
     ],
 )
-def test_a_parameter_out_of_shape_is_refused_however_well_it_is_signed(changes: dict[str, str]) -> None:
+def test_a_malformed_parameter_is_refused_even_if_it_is_signed(changes: dict[str, str]) -> None:
     assert not is_believed(query(parameters(**changes)))
 
 
@@ -155,7 +155,7 @@ def test_a_parameter_out_of_shape_is_refused_however_well_it_is_signed(changes: 
     "claimed",
     ["", "0" * 63, "0" * 64, "0" * 65, "é" * 64, "\U0001d7d8" * 64, "g" * 64, "0" * 64 + "\n", " " + "0" * 63],
 )
-def test_a_signature_that_is_none_is_refused(claimed: str) -> None:
+def test_an_invalid_signature_is_refused(claimed: str) -> None:
     assert not is_believed(f"{urlencode(parameters())}&signature={quote(claimed)}".encode())
 
 
@@ -171,7 +171,7 @@ def test_raw_bytes_beyond_ascii_are_refused() -> None:
     assert not is_believed(query(parameters()).replace(b"shop=", b"shop=%ff"))
 
 
-def test_the_oracle_is_wrong_about_a_signature_that_is_not_ascii() -> None:
+def test_the_oracle_fails_for_a_signature_that_is_not_ascii() -> None:
     """It fails instead of refusing: behind it, a stranger gets the error page of the service."""
     request = f"{urlencode(parameters(time.time()))}&signature={quote('é' * 64)}".encode()
 
@@ -180,7 +180,7 @@ def test_the_oracle_is_wrong_about_a_signature_that_is_not_ascii() -> None:
     assert not is_believed(request, now=time.time())
 
 
-def test_one_signed_message_cannot_be_cut_into_a_request_for_another_shop() -> None:
+def test_a_signed_message_cannot_be_split_into_a_request_for_another_shop() -> None:
     timestamp = str(int(time.time()))
     hidden = f"1shop=victim.myshopify.comtimestamp={timestamp}z="
     pairs = [("a", hidden), *parameters(int(timestamp), shop="attacker.myshopify.com")]
@@ -206,7 +206,7 @@ def test_one_signed_message_cannot_be_cut_into_a_request_for_another_shop() -> N
     ],
     ids=str,
 )
-def test_further_parameters_that_are_signed_are_taken(extra: Pairs) -> None:
+def test_further_signed_parameters_are_accepted(extra: Pairs) -> None:
     signed = query([*extra, *parameters()])
 
     assert verify_proxy_query(signed, [SECRET], NOW) == SHOP
@@ -301,12 +301,12 @@ def test_a_query_that_the_oracle_refuses_is_never_accepted(order: Sequence[int],
 
 
 @given(st.binary())
-def test_bytes_of_any_kind_are_refused_and_do_no_harm(request: bytes) -> None:
+def test_bytes_of_any_kind_are_refused(request: bytes) -> None:
     assert not is_believed(request)
 
 
 @given(place=st.integers(0, 10**6), byte=st.integers(0, 255))
-def test_no_byte_can_be_changed_to_name_another_shop(place: int, byte: int) -> None:
+def test_a_query_with_a_changed_byte_never_names_another_shop(place: int, byte: int) -> None:
     signed = bytearray(query(parameters()))
     signed[place % len(signed)] = byte
 

@@ -56,7 +56,7 @@ async def test_a_refresh_token_gets_the_next_tokens() -> None:
     assert sent == {**APP, "grant_type": "refresh_token", "refresh_token": "shprt_0"}
 
 
-async def test_a_token_that_does_not_end_is_taken_too() -> None:
+async def test_a_token_without_an_expiry_is_accepted() -> None:
     granted, _ = await grant_tokens("for_code", "c0de", ScriptedAnswer({"access_token": "shpat_1", "scope": ""}))
 
     assert granted == GrantedTokens("shpat_1", "")
@@ -97,7 +97,7 @@ async def test_a_busy_platform_says_when_to_come_again(header: str, seconds: flo
     assert busy.value.retry_after == seconds
 
 
-async def test_a_platform_that_is_not_there_is_unreachable() -> None:
+async def test_a_platform_that_does_not_answer_raises_platform_unreachable() -> None:
     async with platform(lambda _: ScriptedAnswer()) as (client, _):
         pass
     with pytest.raises(PlatformUnreachable, match="cannot be reached"):

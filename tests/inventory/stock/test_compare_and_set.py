@@ -42,7 +42,7 @@ async def version(shop: Shop, pool_id: int) -> int:
 
 
 @pytest.mark.parametrize(("tool", "arguments"), STOCK + CONFIGURATION, ids=[tool for tool, _ in STOCK + CONFIGURATION])
-async def test_with_the_present_version_it_is_made_and_with_the_one_before_it_is_not(
+async def test_a_change_is_made_only_with_the_present_version(
     scene: Shop, inventory: Inventory, tool: str, arguments: dict[str, Any]
 ) -> None:
     id = arguments.get("pool_id") or arguments["from_pool_id"]
@@ -64,7 +64,7 @@ async def test_with_the_present_version_it_is_made_and_with_the_one_before_it_is
 
 
 @pytest.mark.parametrize(("tool", "arguments"), STOCK, ids=[tool for tool, _ in STOCK])
-async def test_with_the_present_quantity_it_is_made_and_with_another_it_is_not(
+async def test_a_change_is_made_only_with_the_present_quantity(
     scene: Shop, tool: str, arguments: dict[str, Any]
 ) -> None:
     refused = await scene.refused(tool, **arguments, expected_quantity=49)
@@ -132,7 +132,7 @@ async def test_any_change_of_the_pool_makes_its_version_old(scene: Shop) -> None
         assert refused["code"] == "stale", tool
 
 
-async def test_a_change_of_another_pool_does_not(scene: Shop) -> None:
+async def test_a_change_of_one_pool_leaves_the_version_of_another(scene: Shop) -> None:
     seen = await version(scene, 1)
     await scene.call("adjust_pool_quantity", pool_id=2, delta=1)
 
@@ -141,7 +141,7 @@ async def test_a_change_of_another_pool_does_not(scene: Shop) -> None:
     assert await scene.on_hand(1) == 44
 
 
-async def test_a_deficit_can_be_expected(scene: Shop) -> None:
+async def test_a_negative_quantity_can_be_expected(scene: Shop) -> None:
     await scene.call("update_pool", pool_id=2, allow_negative=True)
     await scene.call("adjust_pool_quantity", pool_id=2, delta=-25)
 

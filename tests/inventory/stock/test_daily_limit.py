@@ -34,7 +34,7 @@ async def attempt(shop: Shop, tool: str, **arguments: Any) -> str:
     return "done"
 
 
-async def test_units_are_moved_up_to_the_limit_and_the_refusal_says_when_more_may_be(inventory: Inventory) -> None:
+async def test_units_are_moved_up_to_the_limit_and_the_refusal_says_when_more_can_be(inventory: Inventory) -> None:
     shop = await inventory.shop()
     pool = await shop.pool(50)
     await limit(inventory, shop)
@@ -163,7 +163,7 @@ async def test_a_new_key_has_the_limit_of_the_old_one_and_its_count(inventory: I
     assert await attempt(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=-2) == "done"
 
 
-async def test_a_key_that_is_made_after_the_old_one_was_ended_has_its_limit_too(inventory: Inventory) -> None:
+async def test_a_key_made_after_the_old_one_ended_has_its_limit(inventory: Inventory) -> None:
     shop = await inventory.shop()
     pool = await shop.pool(50)
     await limit(inventory, shop, 0)
@@ -174,7 +174,7 @@ async def test_a_key_that_is_made_after_the_old_one_was_ended_has_its_limit_too(
     assert await attempt(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=-1) == "daily_limit_reached"
 
 
-async def test_an_agent_that_has_an_identity_for_the_key_has_its_limit(inventory: Inventory) -> None:
+async def test_an_identity_of_an_agent_has_the_limit_of_its_key(inventory: Inventory) -> None:
     shop = await inventory.shop()
     pool = await shop.pool(50)
     answer = await inventory.http.post("/api/agent/identity", json={"type": "service_auth", "api_key": shop.key})
@@ -185,7 +185,7 @@ async def test_an_agent_that_has_an_identity_for_the_key_has_its_limit(inventory
     assert await attempt(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=-2) == "daily_limit_reached"
 
 
-async def test_the_limit_of_another_shop_is_another_one(inventory: Inventory) -> None:
+async def test_the_daily_limit_counts_for_one_shop(inventory: Inventory) -> None:
     shop, other = await inventory.shop(), await inventory.shop()
     pool, others = await shop.pool(50), await other.pool(50)
     await limit(inventory, shop, 0)
@@ -196,7 +196,7 @@ async def test_the_limit_of_another_shop_is_another_one(inventory: Inventory) ->
     assert (await used(inventory, shop), await used(inventory, other)) == (0, 5)
 
 
-async def test_no_limit_lets_go_on(inventory: Inventory) -> None:
+async def test_a_removed_limit_allows_any_number_of_units(inventory: Inventory) -> None:
     shop = await inventory.shop()
     pool = await shop.pool(50)
     await limit(inventory, shop, 0)

@@ -46,7 +46,7 @@ async def test_released_units_are_available_again(shop: Shop) -> None:
     assert change["pools"][0]["available"] == 50
 
 
-async def test_more_than_is_available_is_not_held(shop: Shop, inventory: Inventory) -> None:
+async def test_more_units_than_available_cannot_be_held(shop: Shop, inventory: Inventory) -> None:
     pool = await shop.pool(50, buffer=10)
     await shop.call("hold_quantity", pool_id=pool["id"], quantity=30)
     before = await inventory.everything()
@@ -70,7 +70,7 @@ async def test_concurrent_holds_of_ten_times_ten_units_of_fifty_hold_five(shop: 
     assert (await shop.call("get_pool", pool_id=pool["id"]))["held"] == 50
 
 
-async def test_a_hold_can_be_ended_once(shop: Shop, inventory: Inventory) -> None:
+async def test_a_hold_can_be_released_once(shop: Shop, inventory: Inventory) -> None:
     pool = await shop.pool(50)
     hold = (await shop.call("hold_quantity", pool_id=pool["id"], quantity=6))["hold"]
     await shop.call("release_hold", hold_id=hold["id"])
@@ -157,7 +157,7 @@ async def test_a_variant_that_draws_on_no_pool_cannot_be_held(shop: Shop) -> Non
 
 
 @pytest.mark.parametrize("target", [{}, {"pool_id": 1, "variant_gid": SINGLE}])
-async def test_a_hold_is_of_a_pool_or_of_a_variant(shop: Shop, target: dict[str, Any]) -> None:
+async def test_a_hold_names_a_pool_or_a_variant_but_not_both(shop: Shop, target: dict[str, Any]) -> None:
     await shop.golden()
 
     refused = await shop.refused("hold_quantity", quantity=1, **target)
@@ -165,7 +165,7 @@ async def test_a_hold_is_of_a_pool_or_of_a_variant(shop: Shop, target: dict[str,
     assert (refused["code"], list(refused["errors"])) == ("validation_failed", ["pool_id"])
 
 
-async def test_a_hold_in_the_history_is_found_by_what_it_is_for(shop: Shop) -> None:
+async def test_a_hold_in_the_history_is_found_by_its_reference(shop: Shop) -> None:
     pool = await shop.pool(50)
     hold = (await shop.call("hold_quantity", pool_id=pool["id"], quantity=6, reference="cart 7"))["hold"]
     await shop.call("hold_quantity", pool_id=pool["id"], quantity=6, reference="cart 8")

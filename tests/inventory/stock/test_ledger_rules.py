@@ -153,7 +153,7 @@ def test_the_lines_of_one_pool_count_as_their_sum(story: tuple[list[StockPool], 
 
 
 @given(stories())
-def test_exactly_the_variants_whose_number_changes_are_told_of(
+def test_a_change_lists_exactly_the_variants_whose_quantity_changes(
     story: tuple[list[StockPool], list[list[Posting]]],
 ) -> None:
     stock = stock_of(story[0])

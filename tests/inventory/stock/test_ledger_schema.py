@@ -45,7 +45,7 @@ async def test_no_entry_is_ever_changed_or_removed(shop: Shop, inventory: Invent
     assert await inventory.everything() == before
 
 
-async def test_an_entry_that_continues_the_ledger_moves_the_balance(shop: Shop, inventory: Inventory) -> None:
+async def test_an_entry_that_continues_the_ledger_changes_the_balance(shop: Shop, inventory: Inventory) -> None:
     pool = await shop.pool(50)
 
     await insert(inventory, shop, pool["id"])
@@ -154,7 +154,7 @@ async def test_no_entry_reverts_one_that_does_not_exist(shop: Shop, inventory: I
         )
 
 
-async def test_a_number_is_given_once(shop: Shop, inventory: Inventory) -> None:
+async def test_a_number_of_an_entry_is_used_once(shop: Shop, inventory: Inventory) -> None:
     pool = await shop.pool(50)
 
     with pytest.raises(psycopg.errors.UniqueViolation):
@@ -269,7 +269,7 @@ async def test_the_audit_finds_what_was_tampered_with(
         ("update pools set id = default", "the key of a pool cannot change"),
     ],
 )
-async def test_no_statement_leaves_an_entry_of_no_pool(
+async def test_no_statement_can_leave_an_entry_without_a_pool(
     shop: Shop, inventory: Inventory, statement: str, message: str
 ) -> None:
     pool = await shop.pool(50)

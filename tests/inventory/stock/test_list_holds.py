@@ -39,7 +39,7 @@ async def ids(shop: Shop, **filters: Any) -> list[int]:
     ],
     ids=str,
 )
-async def test_only_what_is_asked_for_is_shown(holding: Shop, filters: dict[str, Any], expected: list[int]) -> None:
+async def test_filters_limit_the_list_of_holds(holding: Shop, filters: dict[str, Any], expected: list[int]) -> None:
     assert await ids(holding, **filters) == expected
 
 
@@ -56,7 +56,7 @@ async def test_a_released_hold_is_not_listed(holding: Shop) -> None:
     assert await ids(holding) == [7, 4, 3]
 
 
-async def test_pages_follow_one_another(holding: Shop) -> None:
+async def test_pages_of_holds_follow_each_other(holding: Shop) -> None:
     first = await holding.call("list_holds", limit=3)
     second = await holding.call("list_holds", limit=3, cursor=first["next_cursor"])
 

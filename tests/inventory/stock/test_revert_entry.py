@@ -21,7 +21,9 @@ async def last_entry(shop: Shop, tool: str, **arguments: Any) -> int:
     ],
     ids=["adjust", "restock", "set"],
 )
-async def test_the_opposite_is_written(shop: Shop, tool: str, arguments: dict[str, Any], delta: int) -> None:
+async def test_an_undone_entry_is_followed_by_its_opposite(
+    shop: Shop, tool: str, arguments: dict[str, Any], delta: int
+) -> None:
     pool = await shop.pool(50)
     id = await last_entry(shop, tool, pool_id=pool["id"], **arguments)
 
@@ -113,7 +115,7 @@ async def test_an_addition_whose_units_are_gone_cannot_be_undone(shop: Shop, inv
     assert await inventory.everything() == before
 
 
-async def test_a_transfer_of_which_one_end_is_gone_stays_as_a_whole(shop: Shop) -> None:
+async def test_a_transfer_whose_units_are_gone_at_one_end_cannot_be_undone(shop: Shop) -> None:
     giving, taking = await shop.pool(50), await shop.pool(0)
     id = await last_entry(shop, "transfer_quantity", from_pool_id=giving["id"], to_pool_id=taking["id"], quantity=20)
     await shop.call("adjust_pool_quantity", pool_id=taking["id"], delta=-1)

@@ -29,7 +29,7 @@ async def test_a_transfer_can_go_to_the_older_pool(shop: Shop) -> None:
     assert (await shop.on_hand(giving["id"]), await shop.on_hand(taking["id"])) == (0, 60)
 
 
-async def test_the_variants_of_both_are_told_of(shop: Shop) -> None:
+async def test_a_transfer_lists_the_variants_of_both_pools(shop: Shop) -> None:
     giving = await shop.pool(50, members=[{"variant_gid": SINGLE, "units_per_sale": 1}])
     taking = await shop.pool(0, members=[{"variant_gid": SIX_PACK, "units_per_sale": 6}])
 
@@ -41,7 +41,7 @@ async def test_the_variants_of_both_are_told_of(shop: Shop) -> None:
     ]
 
 
-async def test_more_than_there_is_moves_nothing(shop: Shop, inventory: Inventory) -> None:
+async def test_a_transfer_of_more_than_is_available_moves_nothing(shop: Shop, inventory: Inventory) -> None:
     giving, taking = await shop.pool(50), await shop.pool(10)
     await shop.call("hold_quantity", pool_id=giving["id"], quantity=45)
     before = await inventory.everything()

@@ -69,7 +69,7 @@ async def test_a_pool_can_enforce_its_quantity_or_flag_the_edit(
             assert scene.levels() == (44, 7, 3)
 
 
-async def test_an_edit_that_was_never_told_is_found_when_the_pool_is_pushed(scene: Scene) -> None:
+async def test_an_edit_without_a_webhook_is_found_when_the_pool_is_pushed(scene: Scene) -> None:
     scene.count("Single", 60)
     await scene.adjust(-6)
     await scene.attend()
@@ -82,7 +82,7 @@ async def test_an_edit_that_was_never_told_is_found_when_the_pool_is_pushed(scen
     assert await scene.shop.on_hand(scene.pool_id) == 54
 
 
-async def test_only_what_was_just_read_is_taken_for_an_edit(scene: Scene) -> None:
+async def test_only_a_level_that_was_just_read_is_taken_for_an_edit(scene: Scene) -> None:
     for title, quantity in (("Single", 60), ("6-pack", 10)):
         scene.count(title, quantity)
         await scene.hears(title)

@@ -40,7 +40,7 @@ def test_a_difference_caused_by_orders_is_always_explained_by_them(
 
 
 @given(st.lists(amounts, min_size=1, max_size=40), st.data())
-def test_explaining_bit_by_bit_ends_in_the_same(moves: list[int], data: st.DataObject) -> None:
+def test_orders_explained_one_by_one_leave_no_difference(moves: list[int], data: st.DataObject) -> None:
     """The orders of a busy level come one by one, and so does the level: at the end nothing is left."""
     expected, changes, seen = 50, list[PendingChange](), 0
     for id, amount in enumerate(moves):

@@ -134,7 +134,7 @@ async def test_a_location_of_which_nothing_is_known_is_not_set(scene: Scene) -> 
     assert await singles(scene) == (50, 0)
 
 
-async def test_a_location_is_not_set_while_it_is_not_known_whose_it_is(scene: Scene) -> None:
+async def test_a_location_is_not_set_until_its_owner_is_known(scene: Scene) -> None:
     """Subscriptions that were made before do not tell that."""
     await spread(scene)
     location = await add(scene, "Somewhere", heard=False)
@@ -149,7 +149,7 @@ async def test_a_location_is_not_set_while_it_is_not_known_whose_it_is(scene: Sc
 
 
 @pytest.mark.parametrize("shares", [[99], [50, 50], [0, 100], [None, 100]])
-async def test_shares_that_do_not_fit_are_refused(scene: Scene, shares: list[int | None]) -> None:
+async def test_invalid_shares_of_locations_are_refused(scene: Scene, shares: list[int | None]) -> None:
     gid = scene.platform.locations(DOMAIN)[0].gid
     shares_given = [Share("gid://shopify/Location/1" if percent is None else gid, percent or 0) for percent in shares]
 

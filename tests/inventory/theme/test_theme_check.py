@@ -33,7 +33,7 @@ def offences(packages: Path, extension: Path) -> list[str]:
     return report["messages"]
 
 
-def test_the_platforms_checks_find_nothing(packages: Path) -> None:
+def test_the_checks_of_the_platform_find_no_offence(packages: Path) -> None:
     assert offences(packages, EXTENSION) == []
 
 

@@ -89,7 +89,7 @@ async def test_a_delivery_is_handled_once_and_what_it_said_is_forgotten(scene: S
     assert await scene.inventory.sql("select payload from webhooks") == [(None,)]
 
 
-async def test_a_handler_works_inside_the_shop(scene: Scene) -> None:
+async def test_a_handler_sees_rows_of_its_shop_only(scene: Scene) -> None:
     seen: list[int] = []
 
     async def look(steps: Steps) -> None:
@@ -297,7 +297,7 @@ async def test_leased_deliveries_of_a_shop_do_not_exceed_its_share(scene: Scene)
     assert len(more) == 1
 
 
-async def test_a_webhook_that_is_handled_now_or_is_due_has_no_next_attempt(scene: Scene) -> None:
+async def test_a_webhook_in_work_or_due_has_no_next_attempt(scene: Scene) -> None:
     async def look(steps: Steps) -> None:
         seen.extend(await steps.read(partial(inbox.list_waiting_order_webhooks, shop_id=scene.shop.id)))
 

@@ -153,7 +153,7 @@ async def test_a_shop_that_uninstalled_the_app_can_still_be_deleted(inventory: I
 
 
 @pytest.mark.parametrize("topic", ["customers/data_request", "customers/redact", "themes/publish", "", "x" * 300])
-async def test_a_topic_that_nobody_needs_is_answered_and_not_stored(
+async def test_an_unused_topic_is_answered_with_200_and_not_stored(
     inventory: Inventory, shop: Shop, topic: str
 ) -> None:
     answer = await deliver(shop, topic, {"customer": {"id": 1, "email": "jon@example.com"}})
@@ -197,7 +197,7 @@ async def test_a_signed_body_that_does_not_begin_as_an_object_is_refused(
 
 
 @pytest.mark.parametrize("triggered_at", ["", "yesterday", "2026-11-22T12:00:00", "0"])
-async def test_a_delivery_whose_time_cannot_be_read_has_none(
+async def test_a_delivery_with_an_unreadable_time_is_stored_without_one(
     inventory: Inventory, shop: Shop, triggered_at: str
 ) -> None:
     assert (await deliver(shop, "app/uninstalled", {}, triggered_at=triggered_at)).status_code == 200
@@ -219,7 +219,7 @@ async def test_a_body_of_five_million_bytes_is_stored_and_one_beyond_the_limit_i
     assert len(payload) < 100_000
 
 
-async def test_only_post_is_answered(shop: Shop) -> None:
+async def test_a_get_of_the_webhook_address_is_answered_with_405(shop: Shop) -> None:
     assert (await shop.http.get("/webhooks/shopify")).status_code == 405
 
 
@@ -228,7 +228,7 @@ async def test_every_topic_that_is_handled_has_a_payload() -> None:
 
 
 @pytest.mark.parametrize("topic", PAYLOADS)
-async def test_the_fields_of_a_topic_hold_no_text_of_a_customer(topic: str) -> None:
+async def test_the_stored_fields_of_a_topic_have_no_text_of_a_customer(topic: str) -> None:
     """Whatever a body has: names of fields that customers are known by are not among those that are kept."""
     personal = ("email", "phone", "address", "customer", "note", "first_name", "last_name", "token", "ip")
     body = dict.fromkeys(personal, "secret")
